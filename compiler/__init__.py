@@ -1,0 +1,1 @@
+"""Text to graph: grammar, syntax, types, binder, rules, logical plan, lowering, graph, tick plan."""

@@ -1,0 +1,1 @@
+"""Syntax to logical plan: names resolved, types checked."""

@@ -1,0 +1,104 @@
+"""Bound scalar expressions: typed, resolved to column indexes, free of names and spans.
+
+An expression is evaluated over one row of its operator's input.  It either has a value or *fails*
+(division by zero, overflow, an impossible cast): a failure belongs to the row, and the row then
+becomes an error row at its position (design 5).  Evaluation is lazy by row exactly where SQL text
+makes people expect it, and so this is part of the meaning, not an optimisation:
+
+* `and`, `or` evaluate left to right; the right side cannot fail a row that the left side decided
+  (FALSE AND x, TRUE OR x).  A NULL left side decides nothing.
+* `Case` evaluates a condition only on rows that no earlier branch took, and a branch only on the rows
+  that took it.
+* `coalesce` evaluates an argument only on rows where all earlier ones were NULL.
+
+Everything else fails if any argument fails (the leftmost failing argument is the one reported), and
+is NULL if any argument is NULL, unless the function's row in the table says otherwise.
+"""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+
+from fsql.compiler.node import Node
+from fsql.compiler.sqltypes import SqlType
+
+Value = bool | int | float | str | tuple["Value", ...] | None
+"""A SQL value outside of Arrow; `fsql.compiler.sqltypes` says which Python type stands for which."""
+
+
+@dataclass(frozen=True, eq=False)
+class Expression(Node):
+    """The base of bound expressions; every one has a `type` and says whether it may be NULL."""
+
+    type: SqlType
+    nullable: bool
+
+
+@dataclass(frozen=True, eq=False)
+class ColumnRef(Expression):
+    """The value of the input column at `index`."""
+
+    index: int
+
+
+@dataclass(frozen=True, eq=False)
+class Literal(Expression):
+    """A constant."""
+
+    value: Value
+
+
+@dataclass(frozen=True, eq=False)
+class Call(Expression):
+    """A call of a scalar function or operator, by its name in `fsql.compiler.functions`.
+
+    The arguments already have the types of one signature in that table: coercions are explicit.
+    """
+
+    function: str
+    arguments: tuple[Expression, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Cast(Expression):
+    """`CAST(argument AS type)`; also every implicit coercion, which never fails."""
+
+    argument: Expression
+
+
+@dataclass(frozen=True, eq=False)
+class Case(Expression):
+    """`CASE WHEN condition THEN result … ELSE otherwise END`; results have the type of the whole."""
+
+    branches: tuple[tuple[Expression, Expression], ...]
+    otherwise: Expression
+
+
+class AggregateFunction(enum.Enum):
+    """The aggregate functions; the member's value is the name in SQL."""
+
+    COUNT = "COUNT"
+    SUM = "SUM"
+    MIN = "MIN"
+    MAX = "MAX"
+    AVG = "AVG"
+    ARRAY_AGG = "ARRAY_AGG"
+
+
+@dataclass(frozen=True, eq=False)
+class AggregateCall(Node):
+    """One aggregate over the rows of a group.
+
+    `argument` is None for COUNT(*).  Rows whose argument is NULL are passed over, except by COUNT(*)
+    and ARRAY_AGG.  Over no (non-NULL) rows COUNT is 0 and the others are NULL.  Results:
+    COUNT BIGINT; SUM of INT or BIGINT is BIGINT (overflow is judged on the state after the group of
+    changes), SUM of DOUBLE the correctly rounded exact sum; AVG is DOUBLE, the exact sum divided by
+    the count, rounded once for integers and as `SUM / COUNT` in DOUBLE for DOUBLE; MIN, MAX and
+    ARRAY_AGG have the argument's type.
+    """
+
+    function: AggregateFunction
+    argument: Expression | None
+    type: SqlType
+    nullable: bool

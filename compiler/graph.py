@@ -1,0 +1,258 @@
+"""The drifting-state graph: `Map`, `Broadcast`, `Merge`, `Grouping`, between `Source` and `Sink`.
+
+Paper 000, sections 2.2 to 2.7; paper 003.  A vertex names its inputs; a cycle is an input that comes
+later in `Graph.vertices` (always into the `Merge` before a `Grouping`).  Business logic is stateless:
+it stands in the map functions below, as data.  State is an item that goes round the cycle
+
+    input ─▶ Merge ─▶ Grouping(window 2) ─▶ Map(combine) ─▶ Broadcast ─┬─▶ Map(finish) ─▶ output
+               ▲                                                        │
+               └────────────────────────────────────────────────────────┘
+
+Combine is given `(item)`, `(state, item)` or `(item, state)`; the last, which only shows a state
+behind the item that made it, it drops.  What it returns is a state, which remembers the rows that its
+last item caused; finish turns those into rows.  `fsql.runtime.model` executes this literally; a tick
+plan fuses each cycle into one fold.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from fsql.compiler.expression import AggregateCall, Expression
+from fsql.compiler.logical import OverCall, SinkTable, Table, TimeRange
+from fsql.compiler.node import Node
+from fsql.compiler.schema import Schema
+
+
+@dataclass(frozen=True, eq=False)
+class MapFunction(Node):
+    """The base of what a Map does: a pure function from one item to any number of items.
+
+    All are pure in value and in the number of outputs.  A row whose expression fails becomes an error
+    row at its own position, with its weight.
+    """
+
+
+@dataclass(frozen=True, eq=False)
+class Select(MapFunction):
+    """Keep the row where `predicate` is TRUE.  (`logical.Filter`)."""
+
+    predicate: Expression
+
+
+@dataclass(frozen=True, eq=False)
+class Compute(MapFunction):
+    """Make a row of `expressions`.  (`logical.Project`)."""
+
+    expressions: tuple[Expression, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Explode(MapFunction):
+    """One row for each element of `array`; appends its index to the path.  (`logical.Unnest`)."""
+
+    array: Expression
+    ordinality: bool
+
+
+@dataclass(frozen=True, eq=False)
+class ExplodeAggregate(MapFunction):
+    """Aggregate the row's own array; appends the group's index.  (`logical.LateralAggregate`)."""
+
+    array: Expression
+    ordinality: bool
+    predicate: Expression | None
+    keys: tuple[Expression, ...]
+    aggregates: tuple[AggregateCall, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class ToWindows(MapFunction):
+    """One row for each window it is in; appends the window's index.  (`logical.AssignWindows`)."""
+
+    time_column: int
+    size_us: int
+    slide_us: int
+    offset_us: int
+
+
+@dataclass(frozen=True, eq=False)
+class Mention(MapFunction):
+    """Append `ordinal` to the path: the copy of a table's row that its mention gets.  (`Scan`)."""
+
+    ordinal: int
+
+
+@dataclass(frozen=True, eq=False)
+class Pad(MapFunction):
+    """Pad the path with -1 to `depth`, so that it compares with the other branches of a merge."""
+
+    depth: int
+
+
+@dataclass(frozen=True, eq=False)
+class Closing(Node):
+    """When the windows of a grouping close: see `logical.close_time`."""
+
+    window_end: int
+    delay_us: int
+    grain_us: int
+
+
+@dataclass(frozen=True, eq=False)
+class OnTime(MapFunction):
+    """Keep the row if its root is not behind the position at which its window closes."""
+
+    closing: Closing
+
+
+@dataclass(frozen=True, eq=False)
+class Late(MapFunction):
+    """Keep exactly the rows that `OnTime` drops."""
+
+    closing: Closing
+
+
+@dataclass(frozen=True, eq=False)
+class Combine(MapFunction):
+    """The base of the functions that combine a state and a row: one for each stateful operator."""
+
+
+@dataclass(frozen=True, eq=False)
+class CombineAggregate(Combine):
+    """`logical.Aggregate`, and `logical.WindowAggregate` where `closing` is given.
+
+    `mention` is the path of the rows it makes.  With `final` the row comes with the punctuation.
+    """
+
+    keys: tuple[Expression, ...]
+    aggregates: tuple[AggregateCall, ...]
+    mention: int
+    input_append_only: bool
+    closing: Closing | None
+    final: bool
+
+
+@dataclass(frozen=True, eq=False)
+class CombineOver(Combine):
+    """`logical.Over`."""
+
+    partition: tuple[Expression, ...]
+    calls: tuple[OverCall, ...]
+    may_tie: bool
+
+
+@dataclass(frozen=True, eq=False)
+class CombineJoin(Combine):
+    """`logical.Join`.  The cycle's Merge has three inputs: left, right, and the way back."""
+
+    left_keys: tuple[Expression, ...]
+    right_keys: tuple[Expression, ...]
+    left_width: int
+    right_width: int
+    left_depth: int
+    right_depth: int
+    time_range: TimeRange | None
+    delay_us: int
+    grain_us: int
+    input_append_only: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Side(MapFunction):
+    """Mark a row as of the left (0) or the right (1) side of a join."""
+
+    side: int
+
+
+@dataclass(frozen=True, eq=False)
+class Finish(MapFunction):
+    """Turn a state into the rows that its last item caused (`combine` says which state)."""
+
+    combine: Combine
+
+
+@dataclass(frozen=True, eq=False)
+class Operation(Node):
+    """The base of what a vertex is."""
+
+
+@dataclass(frozen=True, eq=False)
+class Source(Operation):
+    """The rows of a table, from all its fronts; path ()."""
+
+    table: Table
+
+
+@dataclass(frozen=True, eq=False)
+class Map(Operation):
+    """Apply `function` to each item."""
+
+    function: MapFunction
+
+
+@dataclass(frozen=True, eq=False)
+class Broadcast(Operation):
+    """Send each item to every vertex that names this one as an input."""
+
+
+@dataclass(frozen=True, eq=False)
+class Merge(Operation):
+    """Pass on the items of all inputs."""
+
+
+@dataclass(frozen=True, eq=False)
+class Grouping(Operation):
+    """Bucket items by `keys`; for each item in order, the tuple of the last `window` items.
+
+    `keys` has one tuple of expressions for each side (one, or two for a join); a state is in the bucket
+    of the item that made it.  With `closing`, each bucket holds its punctuation from the start.
+    A row of a join with a NULL key enters no bucket.
+    """
+
+    keys: tuple[tuple[Expression, ...], ...]
+    window: int
+    closing: Closing | None
+
+
+@dataclass(frozen=True, eq=False)
+class Sink(Operation):
+    """The barrier's port for the rows of INSERT number `insert`."""
+
+    insert: int
+    table: SinkTable
+    append_only: bool
+
+
+@dataclass(frozen=True, eq=False)
+class LateSink(Operation):
+    """The barrier's port for late rows: counted, and written where an INSERT names a late output."""
+
+    window: int
+
+
+@dataclass(frozen=True)
+class Vertex:
+    """One operation in its place.  `inputs` are indexes of vertices; `schema` and `depth` of its rows.
+
+    `origin` says which logical operator it comes from, for people; `cycle` is the number of the
+    drifting-state cycle it belongs to, if any.
+    """
+
+    operation: Operation
+    inputs: tuple[int, ...]
+    schema: Schema
+    depth: int
+    origin: str
+    cycle: int | None = None
+
+
+@dataclass(frozen=True)
+class Graph:
+    """The vertices; inputs come before, but for the way back of a cycle."""
+
+    vertices: tuple[Vertex, ...]
+
+    def readers(self, index: int) -> tuple[int, ...]:
+        """Return the indexes of the vertices that read vertex `index`."""
+        return tuple(i for i, vertex in enumerate(self.vertices) if index in vertex.inputs)

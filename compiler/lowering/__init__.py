@@ -1,0 +1,1 @@
+"""Logical plan to drifting-state graph, one operator a file."""

@@ -1,0 +1,91 @@
+"""Interned records: the nodes of expressions and plans.
+
+A node is a frozen dataclass whose class is made by `Interned`.  Two nodes of the same class with the
+same fields *are* the same object, so equality is identity, common subplans meet by themselves, and a
+memo can be keyed on the node.  Nodes therefore carry no source spans: the binder keeps those beside.
+
+Fields are kept apart by type as well as by value (`1`, `True` and `1.0` are three literals, and `0.0`
+and `-0.0` are two), because they would otherwise hash alike and meet by mistake.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import weakref
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+_NodeT = TypeVar("_NodeT", bound="Node")
+_TABLE: weakref.WeakValueDictionary[tuple[object, ...], Any] = weakref.WeakValueDictionary()
+
+
+def _identity(value: object) -> object:
+    """Return a hashable stand-in for a field that no value of another type can equal."""
+    if isinstance(value, tuple):
+        return tuple(_identity(item) for item in value)
+    if isinstance(value, Node):
+        return value
+    if isinstance(value, float):
+        return (float, repr(value))
+    return (type(value), value)
+
+
+class Interned(type):
+    """Metaclass: constructing an equal node returns the one that exists."""
+
+    def __call__(cls, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401 - any constructor
+        """Return the node with these fields, made once."""
+        made = super().__call__(*args, **kwargs)
+        fields = dataclasses.fields(made)
+        key = (cls, *(_identity(getattr(made, field.name)) for field in fields))
+        return _TABLE.setdefault(key, made)
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Node(metaclass=Interned):
+    """The base of every interned record; compare nodes with `is`."""
+
+
+def children(node: Node) -> Iterator[Node]:
+    """Yield the nodes directly below `node`, in field order; tuples are looked into."""
+    for field in dataclasses.fields(node):
+        yield from _nodes_in(getattr(node, field.name))
+
+
+def _nodes_in(value: object) -> Iterator[Node]:
+    if isinstance(value, Node):
+        yield value
+    elif isinstance(value, tuple):
+        for item in value:
+            yield from _nodes_in(item)
+
+
+def walk(node: Node) -> Iterator[Node]:
+    """Yield every node reachable from `node`, each once, children before parents."""
+    seen: set[int] = set()
+    stack: list[tuple[Node, bool]] = [(node, False)]
+    while stack:
+        current, expanded = stack.pop()
+        if expanded:
+            yield current
+        elif id(current) not in seen:
+            seen.add(id(current))
+            stack.append((current, True))
+            stack.extend((child, False) for child in reversed(list(children(current))))
+
+
+def map_children(node: _NodeT, change: Callable[[Node], Node]) -> _NodeT:
+    """Return `node` with each direct child replaced by `change(child)`; itself if none changed."""
+
+    def changed(value: object) -> object:
+        if isinstance(value, Node):
+            return change(value)
+        if isinstance(value, tuple):
+            return tuple(changed(item) for item in value)
+        return value
+
+    fields = dataclasses.fields(node)
+    values = {field.name: changed(getattr(node, field.name)) for field in fields if field.init}
+    return cast("_NodeT", type(node)(**values))

@@ -1,0 +1,31 @@
+"""Columns and schemas: what the rows between two operators look like."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from fsql.compiler.sqltypes import SqlType
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A named, typed column.
+
+    `time_attribute` marks event time: no row at a root position with time T bears a value that the
+    watermark of T can be compared with wrongly, so windows may be built on it (design 2).
+    """
+
+    name: str
+    type: SqlType
+    nullable: bool = True
+    time_attribute: bool = False
+
+    def __str__(self) -> str:
+        """Return `name TYPE`, with NOT NULL and the mark of event time where they hold."""
+        null = "" if self.nullable else " NOT NULL"
+        return f"{self.name} {self.type}{null}{' *time*' if self.time_attribute else ''}"
+
+
+Schema = tuple[Column, ...]

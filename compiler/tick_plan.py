@@ -1,0 +1,139 @@
+"""The tick plan: a graph fused into stages, ready to execute.  Data only.
+
+A **stage** is what lies between two exchanges.  Its head is a source or a fold; behind the head come
+steps (map functions, each reading the head or an earlier step) and sends.  A send leads from a step
+through an exchange into a fold of a later stage, or into a port of the barrier.  The stages are in
+topological order.  The optimizer fills a tick plan, the runtime executes it, and any two tick plans of
+one graph release the same bytes (design 9).
+"""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+
+from fsql.compiler.expression import Expression
+from fsql.compiler.graph import Combine, MapFunction
+from fsql.compiler.logical import SinkTable, Table
+from fsql.compiler.schema import Schema
+
+HEAD = -1
+"""The input of a step, or the step of a send, that is the stage's head itself."""
+
+HASH_SPACE = 2**32
+"""Hashes of keys are in `[0, HASH_SPACE)`; hash ranges are half-open intervals of it."""
+
+
+class Policy(enum.Enum):
+    """How a fold meets disorder (design 5); both release the same bytes."""
+
+    SPECULATIVE = "speculative"
+    ORDERED = "ordered"
+
+
+@dataclass(frozen=True, slots=True)
+class SourceHead:
+    """The stage begins with the rows of a table."""
+
+    table: Table
+
+
+@dataclass(frozen=True, slots=True)
+class FoldHead:
+    """The stage begins with a fold: one fused drifting-state cycle.
+
+    `operator` is its stable id, for state and statistics.  `inputs` are the schemas and path depths of
+    the rows that come in (one, or two for a join); `depth` is that of the rows that go out.
+    """
+
+    operator: str
+    combine: Combine
+    policy: Policy
+    inputs: tuple[tuple[Schema, int], ...]
+    schema: Schema
+    depth: int
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """Apply `function` to the rows of step `input` (an index, or HEAD)."""
+
+    function: MapFunction
+    input: int
+    schema: Schema
+    depth: int
+    origin: str
+
+
+@dataclass(frozen=True, slots=True)
+class ToFold:
+    """Into input `side` of the fold that heads stage `stage`; exchanged by the hash of `keys`."""
+
+    stage: int
+    side: int
+    keys: tuple[Expression, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ToSink:
+    """Into the barrier's port for INSERT number `insert`."""
+
+    insert: int
+
+
+@dataclass(frozen=True, slots=True)
+class ToLate:
+    """Into the barrier's port for the late rows of window operator `window`."""
+
+    window: int
+
+
+@dataclass(frozen=True, slots=True)
+class Send:
+    """The rows of `step` go to `to`."""
+
+    step: int
+    to: ToFold | ToSink | ToLate
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """A head, steps and sends."""
+
+    head: SourceHead | FoldHead
+    steps: tuple[Step, ...]
+    sends: tuple[Send, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SinkPort:
+    """What the barrier must know of one INSERT.
+
+    `consolidated` promises that the rows of one root position already are what consolidation would
+    make of them, unless a fold upstream has repaired; then the barrier need not look.
+    """
+
+    table: SinkTable
+    append_only: bool
+    depth: int
+    consolidated: bool
+
+
+@dataclass(frozen=True, slots=True)
+class TickPlan:
+    """The stages, the barrier's ports, and who owns which hash range.
+
+    `hash_ranges` are the bounds `(0, …, HASH_SPACE)`: worker i owns `[bounds[i], bounds[i + 1])` of
+    every exchange.  `reasons` says, a line each, why the optimizer chose as it did.
+    """
+
+    stages: tuple[Stage, ...]
+    sinks: tuple[SinkPort, ...]
+    late_windows: tuple[str, ...]
+    hash_ranges: tuple[int, ...]
+    reasons: tuple[str, ...]
+
+    @property
+    def workers(self) -> int:
+        """Return how many workers own hash ranges."""
+        return len(self.hash_ranges) - 1

@@ -1,0 +1,1 @@
+"""Tick plan to results."""

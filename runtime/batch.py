@@ -1,0 +1,102 @@
+"""Batches of weighted rows in columns, and root positions.
+
+A row's position is its root (time, origin) and its path; `docs/internals/semantics.md` says what they
+are.  A `Batch` holds payload columns (Arrow) and position columns (NumPy) of equal length; `weight` is
+None where every row has weight +1.  Batches are values: nobody changes one in place.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    Ints = NDArray[np.int64]
+
+TIME_START: Final = -(2**63) + 1
+TIME_END: Final = 2**63 - 1
+PUNCTUATION: Final = -1
+"""The origin of a punctuation; it sorts before every row of its time."""
+
+
+class Root(NamedTuple):
+    """A root position; roots compare as tuples."""
+
+    time: int
+    origin: int
+
+
+START: Final = Root(-(2**63), -(2**63))
+"""Before every position."""
+END: Final = Root(TIME_END, TIME_END)
+"""Behind every position."""
+
+
+def origin(source: int, split: int, row: int) -> int:
+    """Return the origin of a row: table ordinal (0..127), split number (16 bits), row (40 bits)."""
+    return source << 56 | split << 40 | row
+
+
+def origin_parts(packed: int) -> tuple[int, int, int]:
+    """Return (source, split, row) of a row's origin."""
+    return packed >> 56, packed >> 40 & 0xFFFF, packed & (1 << 40) - 1
+
+
+@dataclass(slots=True, eq=False)
+class Batch:
+    """Weighted rows: payload `columns`, root `(time, origin)`, `path` columns, `weight`."""
+
+    columns: Sequence[pa.Array]
+    time: Ints
+    origin: Ints
+    path: tuple[Ints, ...]
+    weight: Ints | None = None
+
+    def __len__(self) -> int:
+        """Return the number of rows."""
+        return len(self.time)
+
+    def take(self, rows: Ints) -> Batch:
+        """Return the rows at the given indexes, in that order."""
+        indexes = pa.array(rows)
+        return Batch(
+            [column.take(indexes) for column in self.columns],
+            self.time[rows],
+            self.origin[rows],
+            tuple(level[rows] for level in self.path),
+            None if self.weight is None else self.weight[rows],
+        )
+
+    def slice(self, start: int, stop: int) -> Batch:
+        """Return rows `[start, stop)`, without copying."""
+        return Batch(
+            [column.slice(start, stop - start) for column in self.columns],
+            self.time[start:stop],
+            self.origin[start:stop],
+            tuple(level[start:stop] for level in self.path),
+            None if self.weight is None else self.weight[start:stop],
+        )
+
+    def with_columns(self, columns: Sequence[pa.Array]) -> Batch:
+        """Return the same positions and weights with another payload."""
+        return Batch(columns, self.time, self.origin, self.path, self.weight)
+
+    def weights(self) -> Ints:
+        """Return the weights as a column, also where all are +1."""
+        return np.ones(len(self), np.int64) if self.weight is None else self.weight
+
+    def root(self, row: int) -> Root:
+        """Return the root position of a row."""
+        return Root(int(self.time[row]), int(self.origin[row]))
+
+    def least_root(self) -> Root:
+        """Return the least root position; the batch may not be empty."""
+        time = self.time.min()
+        return Root(int(time), int(self.origin[self.time == time].min()))

@@ -1,0 +1,1 @@
+"""Drivers: they step the machines and carry the messages."""

@@ -1,0 +1,1 @@
+"""Vectorised expressions, map functions and fold kernels over Arrow and NumPy."""

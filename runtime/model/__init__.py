@@ -1,0 +1,1 @@
+"""The graph executed literally, item by item, as the papers describe it."""

@@ -1,0 +1,1 @@
+"""The protocol machines: `step(event) -> effects`, no I/O, no clock."""
