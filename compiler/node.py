@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import dataclasses
 import weakref
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -88,4 +88,4 @@ def map_children(node: _NodeT, change: Callable[[Node], Node]) -> _NodeT:
 
     fields = dataclasses.fields(node)
     values = {field.name: changed(getattr(node, field.name)) for field in fields if field.init}
-    return cast("_NodeT", type(node)(**values))
+    return type(node)(**values)

@@ -1,0 +1,107 @@
+"""The ports between the machines and the world: what a source hands in, what a sink is given.
+
+The machines see nothing else of the outside.  Clocks, files and standard streams live behind these
+protocols, in `fsql.runtime.connectors` and `fsql.runtime.drivers`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import numpy as np
+    import pyarrow as pa
+    from numpy.typing import NDArray
+
+OPERATIONS = ("+I", "-U", "+U", "-D")
+"""The labels of changes; a change is carried as its index in this tuple."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reject:
+    """A malformed row of a source.
+
+    `row` is its number in the split, `line` its line from 1 and `byte` its offset in the file (-1 where
+    there is none), `code` the number of the error (511 for FSQL-E511), `field` the path of the field
+    ("" for the row as a whole), `reason` a sentence fragment, `excerpt` up to 256 escaped characters.
+    """
+
+    row: int
+    line: int
+    byte: int
+    code: int
+    field: str
+    reason: str
+    excerpt: str
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """Consecutive rows of a split, decoded: the table's physical columns, in order.
+
+    `rows` are the row numbers, ascending; numbers that are missing among them belong to `rejects`.
+    `bytes_read` is how much input the chunk used up.
+    """
+
+    columns: Sequence[pa.Array]
+    rows: NDArray[np.int64]
+    rejects: Sequence[Reject]
+    bytes_read: int
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """Nothing to read now; ask again after `seconds` (a live source)."""
+
+    seconds: float
+
+
+class SplitReader(Protocol):
+    """Reads one split from its beginning to its end."""
+
+    def read(self, rows_max: int) -> Chunk | Wait | None:
+        """Return up to about `rows_max` further rows, a Wait, or None at the end of the split.
+
+        How the rows are cut into chunks may depend on anything; what they are may not.
+        """
+
+    def close(self) -> None:
+        """Release what the reader holds; it is not used afterwards."""
+
+
+class Split(Protocol):
+    """A part of a source that has an order of its own: a file, a stream, a generator."""
+
+    @property
+    def name(self) -> str:
+        """Return the name that splits are numbered by."""
+
+    def open(self) -> SplitReader:
+        """Return a reader that stands at the first row."""
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """Rows that a barrier lets go to one sink: final, in order, whole groups.
+
+    `operations` are indexes into `OPERATIONS`, or None for an append-only sink.  `time` and `origin`
+    are the rows' root positions, for those who measure; a sink writes columns and operations only.
+    """
+
+    columns: Sequence[pa.Array]
+    operations: NDArray[np.int8] | None
+    time: NDArray[np.int64]
+    origin: NDArray[np.int64]
+
+
+class SinkWriter(Protocol):
+    """Writes what a barrier releases, in the order in which it comes."""
+
+    def write(self, release: Release) -> None:
+        """Write the rows; when it returns they have been handed to the operating system."""
+
+    def close(self) -> None:
+        """Finish and release what the writer holds."""
