@@ -1,0 +1,26 @@
+"""`Aggregate`: one drifting-state cycle, bucketed by the keys."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fsql.compiler.graph import CombineAggregate
+from fsql.compiler.logical import append_only, least_mention
+from fsql.compiler.lowering.cycle import add_cycle
+
+if TYPE_CHECKING:
+    from fsql.compiler.logical import Aggregate
+    from fsql.compiler.lowering.draft import Draft
+
+
+def lower_aggregate(draft: Draft, plan: Aggregate, rows: int) -> int:
+    """Append the cycle that `plan` becomes behind vertex `rows`; return the vertex of its rows."""
+    combine = CombineAggregate(
+        plan.keys,
+        plan.aggregates,
+        mention=least_mention(plan),
+        input_append_only=append_only(plan.input),
+        closing=None,
+        final=False,
+    )
+    return add_cycle(draft, plan, combine, (plan.keys,), (rows,))

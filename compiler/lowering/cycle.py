@@ -1,0 +1,52 @@
+"""The drifting-state cycle, as `fsql.compiler.graph` draws it.
+
+    entries ─▶ Merge ─▶ Grouping(2) ─▶ Map(combine) ─▶ Broadcast ─┬─▶ Map(finish) ─▶ output
+                 ▲                                                 │
+                 └─────────────────────────────────────────────────┘
+
+The Broadcast is not drawn here: combine has two readers, so `Draft.finish` puts it there.  The schema
+and depth of Merge and Grouping are those of the rows that come in (of a join: the columns of both
+sides, the depth of the deeper one); from combine on they are those of the rows that go out.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fsql.compiler.graph import Closing, Combine, Finish, Grouping, Map, Merge, Vertex
+from fsql.compiler.logical import depth
+
+if TYPE_CHECKING:
+    from fsql.compiler.expression import Expression
+    from fsql.compiler.logical import Plan
+    from fsql.compiler.lowering.draft import Draft
+
+STATE_WINDOW = 2
+"""A state and the item behind it; more is never needed to carry a state along (paper 000, 2.7)."""
+
+
+def add_cycle(
+    draft: Draft,
+    plan: Plan,
+    combine: Combine,
+    keys: tuple[tuple[Expression, ...], ...],
+    entries: tuple[int, ...],
+    closing: Closing | None = None,
+) -> int:
+    """Append the cycle of `plan` behind the vertices `entries`; return the vertex of its output."""
+    cycle = draft.next_cycle()
+    origin = type(plan).__name__
+    schema_in = tuple(column for entry in entries for column in draft[entry].schema)
+    depth_in = max(draft[entry].depth for entry in entries)
+
+    def add(operation: Merge | Grouping | Map, inputs: tuple[int, ...]) -> int:
+        made = isinstance(operation, Map)
+        schema, levels = (plan.schema, depth(plan)) if made else (schema_in, depth_in)
+        return draft.add(Vertex(operation, inputs, schema, levels, origin, cycle))
+
+    merge = add(Merge(), entries)
+    grouping = add(Grouping(keys, STATE_WINDOW, closing), (merge,))
+    state = add(Map(combine), (grouping,))
+    output = add(Map(Finish(combine)), (state,))
+    draft.close_cycle(merge, state)
+    return output

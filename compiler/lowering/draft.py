@@ -1,0 +1,100 @@
+"""The graph while it grows.
+
+Operators append vertices to a `Draft` and name inputs by the index that `add` returned; any number of
+vertices may name the same one.  `finish` makes the sharing explicit: it puts a `Broadcast` behind every
+vertex that has several readers, as the model has it, and renumbers.  So no operator need know who
+else reads its input, and equal subplans meet without anybody arranging it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from fsql.compiler.graph import Broadcast, Graph, Operation, Source, Vertex
+
+if TYPE_CHECKING:
+    from fsql.compiler.logical import Table
+
+
+class Draft:
+    """Vertices in dependency order, and the numbers handed out so far."""
+
+    def __init__(self) -> None:
+        self._vertices: list[Vertex] = []
+        self._sources: dict[Table, int] = {}
+        self._cycle_count = 0
+        self._late_window_count = 0
+
+    def __getitem__(self, index: int) -> Vertex:
+        """Return the vertex at `index`, for its schema and depth."""
+        return self._vertices[index]
+
+    def add(self, vertex: Vertex) -> int:
+        """Append `vertex` and return its index."""
+        self._vertices.append(vertex)
+        return len(self._vertices) - 1
+
+    def add_behind(self, operation: Operation, index: int, origin: str) -> int:
+        """Append an operation that reads `index` and keeps its schema and depth."""
+        below = self._vertices[index]
+        return self.add(Vertex(operation, (index,), below.schema, below.depth, origin))
+
+    def source(self, table: Table) -> int:
+        """Return the one vertex that reads `table`, made at its first mention."""
+        if table not in self._sources:
+            vertex = Vertex(Source(table), (), table.columns, 0, f"Scan {table.name}")
+            self._sources[table] = self.add(vertex)
+        return self._sources[table]
+
+    def next_cycle(self) -> int:
+        """Return the number of a new drifting-state cycle."""
+        self._cycle_count += 1
+        return self._cycle_count - 1
+
+    def next_late_window(self) -> int:
+        """Return the number of a new port for late rows."""
+        self._late_window_count += 1
+        return self._late_window_count - 1
+
+    def close_cycle(self, merge: int, way_back: int) -> None:
+        """Let `merge` read `way_back` as well: the only input that comes later than its reader."""
+        vertex = self._vertices[merge]
+        inputs = (*vertex.inputs, way_back)
+        self._vertices[merge] = dataclasses.replace(vertex, inputs=inputs)
+
+    def finish(self) -> Graph:
+        """Return the graph, with a Broadcast behind each vertex that several read."""
+        readers = Counter(index for vertex in self._vertices for index in vertex.inputs)
+        finished: list[Vertex] = []
+        output_of: list[int] = []
+        for index, vertex in enumerate(self._vertices):
+            finished.append(vertex)
+            if readers[index] > 1:
+                finished.append(self._copies(index, len(finished) - 1))
+            output_of.append(len(finished) - 1)
+        return Graph(
+            tuple(
+                vertex
+                if isinstance(vertex.operation, Broadcast)
+                else dataclasses.replace(
+                    vertex, inputs=tuple(output_of[index] for index in vertex.inputs)
+                )
+                for vertex in finished
+            )
+        )
+
+    def _copies(self, index: int, place: int) -> Vertex:
+        """Return the Broadcast behind vertex `index`, which stands at `place` in the finished graph.
+
+        It is on a cycle exactly where an earlier vertex reads it.
+        """
+        vertex = self._vertices[index]
+        on_cycle = any(index in reader.inputs for reader in self._vertices[:index])
+        return dataclasses.replace(
+            vertex,
+            operation=Broadcast(),
+            inputs=(place,),
+            cycle=vertex.cycle if on_cycle else None,
+        )

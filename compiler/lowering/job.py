@@ -1,0 +1,59 @@
+"""The walk from a job's plans to one graph.
+
+Plan nodes are interned, so a memo keyed on the node lowers what several INSERTs (or several places of
+one query) have in common once; `Draft` lets them share it through a Broadcast.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fsql.compiler import logical
+from fsql.compiler.lowering.aggregate import lower_aggregate
+from fsql.compiler.lowering.draft import Draft
+from fsql.compiler.lowering.join import lower_join
+from fsql.compiler.lowering.over import lower_over
+from fsql.compiler.lowering.row_operators import RowOperator, lower_row_operator
+from fsql.compiler.lowering.scan import lower_scan
+from fsql.compiler.lowering.sink import lower_insert
+from fsql.compiler.lowering.union import lower_union
+from fsql.compiler.lowering.window import lower_window_aggregate
+
+if TYPE_CHECKING:
+    from fsql.compiler.graph import Graph
+
+
+def lower(job: logical.Job) -> Graph:
+    """Return the drifting-state graph of `job`.
+
+    Vertices are in dependency order: only the way back of a cycle is read before it stands.
+    """
+    draft = Draft()
+    lowered: dict[logical.Plan, int] = {}
+    for number, insert in enumerate(job.inserts):
+        for plan in logical.operators(insert.query):
+            if plan not in lowered:
+                inputs = tuple(lowered[below] for below in plan.inputs)
+                lowered[plan] = _lower_operator(draft, plan, inputs)
+        lower_insert(draft, insert, number, lowered[insert.query])
+    return draft.finish()
+
+
+def _lower_operator(draft: Draft, plan: logical.Plan, inputs: tuple[int, ...]) -> int:
+    match plan:
+        case logical.Scan():
+            rows = lower_scan(draft, plan)
+        case logical.Aggregate():
+            rows = lower_aggregate(draft, plan, *inputs)
+        case logical.WindowAggregate():
+            rows = lower_window_aggregate(draft, plan, *inputs)
+        case logical.Over():
+            rows = lower_over(draft, plan, *inputs)
+        case logical.Join():
+            rows = lower_join(draft, plan, *inputs)
+        case logical.Union():
+            rows = lower_union(draft, plan, inputs)
+        case _:
+            assert isinstance(plan, RowOperator), type(plan)
+            rows = lower_row_operator(draft, plan, *inputs)
+    return rows

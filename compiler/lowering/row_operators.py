@@ -1,0 +1,60 @@
+"""The operators that look at one row at a time: each becomes one Map.
+
+| logical          | map function     |
+|------------------|------------------|
+| Filter           | Select           |
+| Project          | Compute          |
+| Unnest           | Explode          |
+| LateralAggregate | ExplodeAggregate |
+| AssignWindows    | ToWindows        |
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fsql.compiler.graph import (
+    Compute,
+    Explode,
+    ExplodeAggregate,
+    Map,
+    MapFunction,
+    Select,
+    ToWindows,
+    Vertex,
+)
+from fsql.compiler.logical import (
+    AssignWindows,
+    Filter,
+    LateralAggregate,
+    Project,
+    Unnest,
+    depth,
+)
+
+if TYPE_CHECKING:
+    from fsql.compiler.lowering.draft import Draft
+
+RowOperator = Filter | Project | Unnest | LateralAggregate | AssignWindows
+
+
+def lower_row_operator(draft: Draft, plan: RowOperator, rows: int) -> int:
+    """Append the Map that `plan` becomes behind vertex `rows` and return it."""
+    vertex = Vertex(Map(_function(plan)), (rows,), plan.schema, depth(plan), type(plan).__name__)
+    return draft.add(vertex)
+
+
+def _function(plan: RowOperator) -> MapFunction:
+    match plan:
+        case Filter():
+            return Select(plan.predicate)
+        case Project():
+            return Compute(plan.expressions)
+        case Unnest():
+            return Explode(plan.array, plan.ordinality_name is not None)
+        case LateralAggregate():
+            return ExplodeAggregate(
+                plan.array, plan.ordinality, plan.predicate, plan.keys, plan.aggregates
+            )
+        case AssignWindows():
+            return ToWindows(plan.time_column, plan.size_us, plan.slide_us, plan.offset_us)

@@ -1,0 +1,38 @@
+"""`WindowAggregate`: rows behind their window's closing turn off, the others enter a cycle.
+
+    rows ─▶ Broadcast ─┬─▶ Map(Late) ─▶ LateSink
+                       └─▶ Map(OnTime) ─▶ the cycle of `cycle`, its Grouping with `closing`
+
+Lateness is decided here, by the row's own root, before any state: so it depends on nothing that is in
+flight, and the rows in a bucket all stand before the punctuation that closes it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fsql.compiler.graph import Closing, CombineAggregate, Late, LateSink, Map, OnTime
+from fsql.compiler.logical import append_only, delay_us, grain_us, least_mention
+from fsql.compiler.lowering.cycle import add_cycle
+
+if TYPE_CHECKING:
+    from fsql.compiler.logical import WindowAggregate
+    from fsql.compiler.lowering.draft import Draft
+
+
+def lower_window_aggregate(draft: Draft, plan: WindowAggregate, rows: int) -> int:
+    """Append what `plan` becomes behind vertex `rows`; return the vertex of its rows."""
+    origin = type(plan).__name__
+    closing = Closing(plan.window_end, delay_us(plan.input), grain_us(plan.input))
+    late = draft.add_behind(Map(Late(closing)), rows, origin)
+    draft.add_behind(LateSink(draft.next_late_window()), late, origin)
+    on_time = draft.add_behind(Map(OnTime(closing)), rows, origin)
+    combine = CombineAggregate(
+        plan.keys,
+        plan.aggregates,
+        mention=least_mention(plan),
+        input_append_only=append_only(plan.input),
+        closing=closing,
+        final=plan.final,
+    )
+    return add_cycle(draft, plan, combine, (plan.keys,), (on_time,), closing)
