@@ -1,0 +1,229 @@
+"""What is legal in a graph.
+
+`lower` keeps these rules and everything behind it relies on them; a violation is a bug of ours, never of
+a query, so it is an AssertionError that lists all that is wrong.
+
+* **Order.**  Inputs come before their readers; the one exception is the way back into a cycle's Merge.
+* **Sharing.**  A Broadcast has several readers; a port (Sink, LateSink) none; everything else one.
+* **Numbers.**  A table has one Source; INSERTs and late windows are numbered from 0 without gaps.
+* **Rows.**  Each vertex has the schema and path depth that its operation makes of its inputs', and every
+  column reference finds a column of its type.
+* **Cycles.**  The vertices of a cycle are exactly those that `graph` draws, joined as it draws them.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fsql.compiler import graph as g
+from fsql.compiler.expression import ColumnRef
+from fsql.compiler.node import walk
+from fsql.compiler.sqltypes import BIGINT, TIMESTAMP
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from fsql.compiler.expression import Expression
+    from fsql.compiler.node import Node
+    from fsql.compiler.sqltypes import SqlType
+
+
+def verify_graph(graph: g.Graph) -> None:
+    """Raise AssertionError, with every violation on a line of its own, unless `graph` is legal."""
+    violations = [*_order(graph)]
+    if not violations:  # The other rules follow inputs, so they need them to be in place.
+        violations = [*_sharing(graph), *_numbers(graph), *_rows(graph), *_cycles(graph)]
+    assert not violations, "illegal graph:\n" + "\n".join(violations)
+
+
+def _order(graph: g.Graph) -> Iterator[str]:
+    for index, vertex in enumerate(graph.vertices):
+        low, high = _arity(vertex.operation)
+        if not low <= len(vertex.inputs) <= high:
+            yield f"vertex {index} has {len(vertex.inputs)} inputs"
+        if len(set(vertex.inputs)) < len(vertex.inputs):
+            yield f"vertex {index} names an input twice"
+        for position, below in enumerate(vertex.inputs):
+            if not 0 <= below < len(graph.vertices):
+                yield f"vertex {index} reads vertex {below}, which does not exist"
+            elif below >= index and not _may_close(vertex, position):
+                yield f"vertex {index} reads vertex {below}, which is not before it"
+
+
+def _arity(operation: g.Operation) -> tuple[int, float]:
+    match operation:
+        case g.Source():
+            return 0, 0
+        case g.Merge():
+            return 2, float("inf")
+        case _:
+            return 1, 1
+
+
+def _may_close(vertex: g.Vertex, position: int) -> bool:
+    """Say whether this input may be a way back: the last one of a cycle's Merge."""
+    last = position == len(vertex.inputs) - 1
+    return isinstance(vertex.operation, g.Merge) and vertex.cycle is not None and last
+
+
+def _sharing(graph: g.Graph) -> Iterator[str]:
+    for index, vertex in enumerate(graph.vertices):
+        count = len(graph.readers(index))
+        match vertex.operation:
+            case g.Broadcast():
+                legal = count > 1
+            case g.Sink() | g.LateSink():
+                legal = count == 0
+            case _:
+                legal = count == 1
+        if not legal:
+            yield f"vertex {index}, a {type(vertex.operation).__name__}, has {count} readers"
+
+
+def _numbers(graph: g.Graph) -> Iterator[str]:
+    operations = [vertex.operation for vertex in graph.vertices]
+    sources = [
+        operation.table.ordinal for operation in operations if isinstance(operation, g.Source)
+    ]
+    sinks = [operation.insert for operation in operations if isinstance(operation, g.Sink)]
+    windows = [operation.window for operation in operations if isinstance(operation, g.LateSink)]
+    if len(set(sources)) < len(sources):
+        yield f"a table has several sources: {sources}"
+    if sorted(sinks) != list(range(len(sinks))):
+        yield f"the sinks are numbered {sinks}"
+    if sorted(windows) != list(range(len(windows))):
+        yield f"the ports of late rows are numbered {windows}"
+
+
+def _rows(graph: g.Graph) -> Iterator[str]:
+    for index, vertex in enumerate(graph.vertices):
+        entries = [graph.vertices[i] for i in vertex.inputs if i < index]
+        types = [column.type for column in vertex.schema]
+        if vertex.cycle is not None and isinstance(vertex.operation, g.Merge):
+            # The sides of a join keep their own columns and depth up to here; see `lowering.cycle`.
+            entering = [column.type for entry in entries for column in entry.schema]
+            depths = {max(entry.depth for entry in entries)}
+            legal = types == entering
+        elif isinstance(vertex.operation, g.Map):
+            below = [column.type for column in entries[0].schema]
+            depths = {_depth_behind(vertex.operation.function, entries[0].depth)}
+            legal = types == _types_behind(vertex.operation.function, below)
+            yield from _references(index, vertex.operation.function, below)
+        else:
+            depths = {entry.depth for entry in entries} or {0}
+            legal = all(types == [column.type for column in entry.schema] for entry in entries)
+        if not legal:
+            yield f"vertex {index} has other columns than the rows that it makes"
+        if depths != {vertex.depth}:
+            yield f"vertex {index} has depth {vertex.depth}, its rows have {sorted(depths)}"
+
+
+def _depth_behind(function: g.MapFunction, depth: int) -> int:
+    match function:
+        case g.Mention() | g.Explode() | g.ExplodeAggregate() | g.ToWindows():
+            return depth + 1
+        case g.Pad():
+            return max(depth, function.depth)
+        case g.CombineAggregate():
+            return 1
+        case g.CombineJoin():
+            return max(function.left_depth, function.right_depth) + 1
+        case _:
+            return depth
+
+
+def _types_behind(function: g.MapFunction, types: list[SqlType]) -> list[SqlType]:
+    match function:
+        case g.Compute():
+            behind = [expression.type for expression in function.expressions]
+        case g.Explode():
+            behind = [*types, *_unnested(function)]
+        case g.ExplodeAggregate():
+            behind = [*types, *_grouped(function)]
+        case g.ToWindows():
+            behind = [*types, TIMESTAMP, TIMESTAMP, TIMESTAMP]
+        case g.CombineAggregate():
+            behind = _grouped(function)
+        case g.CombineOver():
+            behind = [*types, *(call.aggregate.type for call in function.calls)]
+        case _:
+            behind = types
+    return behind
+
+
+def _grouped(function: g.ExplodeAggregate | g.CombineAggregate) -> list[SqlType]:
+    """Return the types of the keys and the aggregates."""
+    return [*(key.type for key in function.keys), *(call.type for call in function.aggregates)]
+
+
+def _unnested(function: g.Explode | g.ExplodeAggregate) -> list[SqlType]:
+    """Return the types of the element, and of the ordinal where there is one."""
+    assert function.array.type.element is not None
+    return [function.array.type.element, *([BIGINT] if function.ordinality else [])]
+
+
+def _references(index: int, function: g.MapFunction, types: list[SqlType]) -> Iterator[str]:
+    """Yield the column references of vertex `index` that find no column of their type."""
+    scopes: list[tuple[Iterable[Node], list[SqlType]]]
+    match function:
+        case g.Finish():
+            scopes = []  # It evaluates nothing; its combine has been looked at already.
+        case g.CombineJoin():
+            width = function.left_width
+            scopes = [(function.left_keys, types[:width]), (function.right_keys, types[width:])]
+        case g.ExplodeAggregate():
+            predicate = () if function.predicate is None else (function.predicate,)
+            inner = (*predicate, *function.keys, *function.aggregates)
+            scopes = [((function.array,), types), (inner, [*types, *_unnested(function)])]
+        case _:
+            scopes = [((function,), types)]
+    for nodes, scope in scopes:
+        for reference in {node for root in nodes for node in walk(root)}:
+            if isinstance(reference, ColumnRef) and (
+                reference.index >= len(scope) or scope[reference.index] != reference.type
+            ):
+                yield f"vertex {index} refers to column {reference.index} as {reference.type}"
+
+
+def _cycles(graph: g.Graph) -> Iterator[str]:
+    members: dict[int, list[int]] = {}
+    for index, vertex in enumerate(graph.vertices):
+        if vertex.cycle is not None:
+            members.setdefault(vertex.cycle, []).append(index)
+    for cycle, indexes in members.items():
+        vertices = [graph.vertices[index] for index in indexes]
+        match [vertex.operation for vertex in vertices]:
+            case [
+                g.Merge(),
+                g.Grouping(window=2) as grouping,
+                g.Map(function=g.Combine() as combine),
+                g.Broadcast(),
+                g.Map(function=g.Finish(combine=finished)),
+            ] if finished is combine:
+                merge, *chain = vertices
+                if [vertex.inputs for vertex in chain] != [(i,) for i in indexes[:4]]:
+                    yield f"cycle {cycle} is not a chain of its vertices"
+                if merge.inputs[-1] != indexes[3]:
+                    yield f"cycle {cycle} has no way back"
+                if grouping.keys != _keys(combine) or grouping.closing is not _closing(combine):
+                    yield f"cycle {cycle} groups otherwise than it combines"
+                if len(merge.inputs) != len(grouping.keys) + 1:
+                    yield f"cycle {cycle} has {len(merge.inputs) - 1} entries"
+            case operations:
+                yield f"cycle {cycle} is made of {[type(it).__name__ for it in operations]}"
+
+
+def _keys(combine: g.Combine) -> tuple[tuple[Expression, ...], ...]:
+    match combine:
+        case g.CombineAggregate():
+            return (combine.keys,)
+        case g.CombineOver():
+            return (combine.partition,)
+        case g.CombineJoin():
+            return (combine.left_keys, combine.right_keys)
+        case _:
+            return ()
+
+
+def _closing(combine: g.Combine) -> g.Closing | None:
+    return combine.closing if isinstance(combine, g.CombineAggregate) else None
