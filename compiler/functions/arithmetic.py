@@ -1,0 +1,150 @@
+"""Arithmetic: INT and BIGINT fail where a result is out of range, DOUBLE follows IEEE 754."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from fsql.compiler.functions.casts import NAN, integer_in_range
+from fsql.compiler.functions.failure import DivisionByZeroFailure
+from fsql.compiler.functions.signature import Function, Signature
+from fsql.compiler.functions.timestamps import in_range
+from fsql.compiler.sqltypes import BIGINT, DOUBLE, INT, INTERVAL, TIMESTAMP, SqlType
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from fsql.compiler.expression import Value
+
+
+def _checked(scalar: Callable[..., int], result: SqlType) -> Callable[..., Value]:
+    """Return `scalar` with its result checked to be one of `result`."""
+    return lambda *arguments: integer_in_range(scalar(*arguments), result)
+
+
+def _canonical(scalar: Callable[..., float]) -> Callable[..., Value]:
+    """Return `scalar` with every NaN made the canonical one (the processor's may have a sign)."""
+
+    def computed(*arguments: float) -> float:
+        result = scalar(*arguments)
+        return NAN if math.isnan(result) else result
+
+    return computed
+
+
+def divide_integers(left: int, right: int) -> int:
+    """Return the quotient, truncated towards zero.
+
+    Raises:
+        DivisionByZeroFailure: E501.
+    """
+    if right == 0:
+        raise DivisionByZeroFailure
+    quotient = abs(left) // abs(right)
+    return quotient if (left < 0) == (right < 0) else -quotient
+
+
+def modulo_integers(left: int, right: int) -> int:
+    """Return the remainder of the truncated division: it has the sign of the dividend.
+
+    Raises:
+        DivisionByZeroFailure: E501.
+    """
+    return left - right * divide_integers(left, right)
+
+
+def divide_doubles(left: float, right: float) -> float:
+    """Return the IEEE quotient; division by zero gives an infinity, or NaN."""
+    if right != 0.0:
+        return left / right
+    if left == 0.0 or math.isnan(left):
+        return NAN
+    return math.inf if math.copysign(1.0, left) == math.copysign(1.0, right) else -math.inf
+
+
+def _numeric(
+    integer: Callable[..., int], double: Callable[..., float], *, count: int
+) -> tuple[Signature, ...]:
+    """Return the three numeric signatures of a function of `count` arguments of one type."""
+    return (
+        Signature((INT,) * count, INT, _checked(integer, INT), fallible=True),
+        Signature((BIGINT,) * count, BIGINT, _checked(integer, BIGINT), fallible=True),
+        Signature((DOUBLE,) * count, DOUBLE, _canonical(double)),
+    )
+
+
+def _interval(scalar: Callable[..., int], *parameters: SqlType) -> Signature:
+    return Signature(parameters, INTERVAL, _checked(scalar, INTERVAL), fallible=True)
+
+
+def _add(left: int, right: int) -> int:
+    return left + right
+
+
+def _subtract(left: int, right: int) -> int:
+    return left - right
+
+
+def _multiply(left: int, right: int) -> int:
+    return left * right
+
+
+def _negate(value: int) -> int:
+    return -value
+
+
+ARITHMETIC = (
+    Function(
+        "add",
+        ("+",),
+        (
+            *_numeric(_add, lambda left, right: left + right, count=2),
+            _interval(_add, INTERVAL, INTERVAL),
+            Signature(
+                (TIMESTAMP, INTERVAL),
+                TIMESTAMP,
+                lambda at, delta: in_range(at + delta),
+                fallible=True,
+            ),
+        ),
+    ),
+    Function(
+        "subtract",
+        ("-",),
+        (
+            *_numeric(_subtract, lambda left, right: left - right, count=2),
+            _interval(_subtract, INTERVAL, INTERVAL),
+            Signature(
+                (TIMESTAMP, INTERVAL),
+                TIMESTAMP,
+                lambda at, delta: in_range(at - delta),
+                fallible=True,
+            ),
+            # Two timestamps are at most 9,999 years apart, which an INTERVAL holds.
+            Signature((TIMESTAMP, TIMESTAMP), INTERVAL, _subtract),
+        ),
+    ),
+    Function(
+        "multiply",
+        ("*",),
+        (
+            *_numeric(_multiply, lambda left, right: left * right, count=2),
+            _interval(_multiply, INTERVAL, BIGINT),
+        ),
+    ),
+    Function("divide", ("/",), _numeric(divide_integers, divide_doubles, count=2)),
+    Function(
+        "modulo",
+        ("%", "MOD"),
+        (
+            Signature((INT, INT), INT, modulo_integers, fallible=True),
+            Signature((BIGINT, BIGINT), BIGINT, modulo_integers, fallible=True),
+        ),
+    ),
+    Function(
+        "negate",
+        ("-",),
+        (*_numeric(_negate, lambda value: -value, count=1), _interval(_negate, INTERVAL)),
+    ),
+    Function("abs", ("ABS",), (*_numeric(abs, abs, count=1), _interval(abs, INTERVAL))),
+)

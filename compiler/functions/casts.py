@@ -1,0 +1,141 @@
+"""Casts: which types convert to which, which of those conversions can fail a row, and how they go.
+
+Implicit coercions (`fsql.compiler.coercion`) are the casts of this table that lose nothing a reader
+would miss; they never fail.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import TYPE_CHECKING, Final
+
+from fsql.compiler.functions.failure import OutOfRangeFailure, UnreadableTextFailure
+from fsql.compiler.functions.timestamps import format_timestamp, parse_timestamp
+from fsql.compiler.sqltypes import (
+    BIGINT,
+    BIGINT_MAX,
+    BIGINT_MIN,
+    BOOLEAN,
+    DOUBLE,
+    INT,
+    INT_MAX,
+    INT_MIN,
+    Kind,
+    SqlType,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from fsql.compiler.expression import Value
+
+NAN: Final = math.nan
+"""The canonical NaN: the only one that an expression gives."""
+
+_INTEGER: Final = re.compile(r"[+-]?[0-9]+")
+_JSON_NUMBER: Final = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")
+_INTEGER_DIGITS_MAX: Final = 19
+"""More digits than this, leading zeros apart, are out of the range of BIGINT."""
+
+
+def integer_in_range(value: int, target: SqlType) -> int:
+    """Return `value`, which is to be of type `target`: INT, BIGINT or INTERVAL.
+
+    Raises:
+        OutOfRangeFailure: E502, if the type does not hold it.
+    """
+    least, greatest = (INT_MIN, INT_MAX) if target.kind is Kind.INT else (BIGINT_MIN, BIGINT_MAX)
+    if not least <= value <= greatest:
+        raise OutOfRangeFailure(target)
+    return value
+
+
+def format_double(value: float) -> str:
+    """Return the shortest decimal that reads back the same, or `NaN`, `Infinity`, `-Infinity`."""
+    if math.isnan(value):
+        return "NaN"
+    if math.isinf(value):
+        return "Infinity" if value > 0 else "-Infinity"
+    return repr(value)
+
+
+def _double_to_integer(value: float, target: SqlType) -> int:
+    if not math.isfinite(value):
+        raise OutOfRangeFailure(target)
+    return integer_in_range(math.trunc(value), target)
+
+
+def _text_to_boolean(text: str) -> bool:
+    word = text.strip(" ").lower()
+    if word not in {"true", "false"}:
+        raise UnreadableTextFailure(text, BOOLEAN)
+    return word == "true"
+
+
+def _text_to_integer(text: str, target: SqlType) -> int:
+    digits = text.strip(" ")
+    if not _INTEGER.fullmatch(digits):
+        raise UnreadableTextFailure(text, target)
+    if len(digits.lstrip("+-").lstrip("0")) > _INTEGER_DIGITS_MAX:
+        raise OutOfRangeFailure(target)
+    return integer_in_range(int(digits), target)
+
+
+def _text_to_double(text: str) -> float:
+    number = text.strip(" ")
+    if number == "NaN":
+        return NAN
+    if number in {"Infinity", "-Infinity"} or _JSON_NUMBER.fullmatch(number):
+        return float(number)
+    raise UnreadableTextFailure(text, DOUBLE)
+
+
+# The scalar of each cast, by (from, to).  A cast of a kind to itself is no cast, and not listed.
+_CASTS: Final[dict[tuple[Kind, Kind], Callable[..., Value]]] = {
+    (Kind.INT, Kind.BIGINT): int,
+    (Kind.INT, Kind.DOUBLE): float,
+    (Kind.BIGINT, Kind.INT): lambda value: integer_in_range(value, INT),
+    (Kind.BIGINT, Kind.DOUBLE): float,
+    (Kind.DOUBLE, Kind.INT): lambda value: _double_to_integer(value, INT),
+    (Kind.DOUBLE, Kind.BIGINT): lambda value: _double_to_integer(value, BIGINT),
+    (Kind.BOOLEAN, Kind.STRING): lambda value: "true" if value else "false",
+    (Kind.INT, Kind.STRING): str,
+    (Kind.BIGINT, Kind.STRING): str,
+    (Kind.DOUBLE, Kind.STRING): format_double,
+    (Kind.TIMESTAMP, Kind.STRING): format_timestamp,
+    (Kind.INTERVAL, Kind.STRING): str,
+    (Kind.STRING, Kind.BOOLEAN): _text_to_boolean,
+    (Kind.STRING, Kind.INT): lambda text: _text_to_integer(text, INT),
+    (Kind.STRING, Kind.BIGINT): lambda text: _text_to_integer(text, BIGINT),
+    (Kind.STRING, Kind.DOUBLE): _text_to_double,
+    (Kind.STRING, Kind.TIMESTAMP): lambda text: parse_timestamp(text.strip(" ")),
+}
+
+_FALLIBLE: Final = {
+    (Kind.BIGINT, Kind.INT),
+    (Kind.DOUBLE, Kind.INT),
+    (Kind.DOUBLE, Kind.BIGINT),
+    *((Kind.STRING, target) for source, target in _CASTS if source is Kind.STRING),
+}
+
+
+def castable(source: SqlType, target: SqlType) -> bool:
+    """Say whether `CAST(source AS target)` exists."""
+    return source == target or source.kind is Kind.NULL or (source.kind, target.kind) in _CASTS
+
+
+def cast_fallible(source: SqlType, target: SqlType) -> bool:
+    """Say whether the cast can fail a row."""
+    return (source.kind, target.kind) in _FALLIBLE
+
+
+def cast_value(value: Value, source: SqlType, target: SqlType) -> Value:
+    """Return `value`, of type `source`, as a value of type `target`.
+
+    Raises:
+        RowFailure: E502, E503 or E504, where `target` has no such value.
+    """
+    if value is None or source == target:
+        return value
+    return _CASTS[source.kind, target.kind](value)

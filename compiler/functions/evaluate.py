@@ -1,0 +1,122 @@
+"""The meaning of bound expressions, over one row.
+
+`evaluate` follows `fsql.compiler.expression` to the letter: what is looked at lazily, what fails, and
+what NULL does.  It is the reference that column kernels are tested against, what the item-by-item model
+runs, and how a failing row gets its message.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from fsql.compiler.expression import Call, Case, Cast, ColumnRef, Expression, Literal
+from fsql.compiler.functions.casts import cast_fallible, cast_value
+from fsql.compiler.functions.comparison import LAZY
+from fsql.compiler.functions.table import FUNCTIONS, match_call
+from fsql.compiler.node import walk
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from fsql.compiler.expression import Value
+
+
+def evaluate(expression: Expression, row: Sequence[Value]) -> Value:
+    """Return the value of `expression` over `row`, the values of the input's columns.
+
+    Chains of AND and of OR may have any length; apart from them the depth of the expression is bounded
+    by the interpreter's stack.
+
+    Raises:
+        RowFailure: E501 to E504, where the expression fails on this row.
+    """
+    match expression:
+        case ColumnRef(index=index):
+            return row[index]
+        case Literal(value=value):
+            return value
+        case Call():
+            return _call(expression, row)
+        case Cast(argument=argument, type=target):
+            return cast_value(evaluate(argument, row), argument.type, target)
+        case Case():
+            return _case(expression, row)
+        case _:
+            raise AssertionError(expression)
+
+
+def _call(call: Call, row: Sequence[Value]) -> Value:
+    if call.function in LAZY:
+        lazy = _coalesce if call.function == "coalesce" else _connective
+        return lazy(call, row)
+    values = [evaluate(argument, row) for argument in call.arguments]
+    if FUNCTIONS[call.function].strict and any(value is None for value in values):
+        return None
+    return _scalar(call)(*values)
+
+
+@lru_cache(maxsize=4096)
+def _scalar(call: Call) -> Callable[..., Value]:
+    return match_call(call).signature.scalar
+
+
+def _case(case: Case, row: Sequence[Value]) -> Value:
+    for condition, result in case.branches:
+        if evaluate(condition, row) is True:
+            return evaluate(result, row)
+    return evaluate(case.otherwise, row)
+
+
+def _coalesce(call: Call, row: Sequence[Value]) -> Value:
+    for argument in call.arguments:
+        value = evaluate(argument, row)
+        if value is not None:
+            return value
+    return None
+
+
+def _connective(call: Call, row: Sequence[Value]) -> Value:
+    """Return the value of a chain of AND or of OR, whatever its shape, without recursing into it.
+
+    Both are associative also in what they look at and where they fail, so a chain is the list of its
+    operands, left to right, and ends at the first that decides it.
+    """
+    decisive = call.function == "or"
+    known = True
+    waiting: list[Expression] = [call]
+    while waiting:
+        operand = waiting.pop()
+        if isinstance(operand, Call) and operand.function == call.function:
+            waiting.extend(reversed(operand.arguments))
+            continue
+        value = evaluate(operand, row)
+        if value is decisive:
+            return decisive
+        known = known and value is not None
+    return (not decisive) if known else None
+
+
+def fallible(expression: Expression) -> bool:
+    """Say whether `expression` may fail on some row; False is a proof, True is not.
+
+    An expression that cannot fail may be evaluated earlier, later, or on more rows than written.
+    """
+    return any(_fallible_by_itself(node) for node in walk(expression))
+
+
+def _fallible_by_itself(node: object) -> bool:
+    match node:
+        case Call(function=name) if name in LAZY:
+            return False
+        case Call():
+            return match_call(node).signature.fallible
+        case Cast(argument=argument, type=target):
+            return cast_fallible(argument.type, target)
+        case _:
+            return False
+
+
+def constant(expression: Expression) -> bool:
+    """Say whether `expression` refers to no column."""
+    return not any(isinstance(node, ColumnRef) for node in walk(expression))

@@ -1,0 +1,34 @@
+"""Conversions between timestamps, text, and milliseconds since the epoch."""
+
+from __future__ import annotations
+
+from fsql.compiler.functions.signature import Function, Signature
+from fsql.compiler.functions.timestamps import in_range, parse_timestamp
+from fsql.compiler.sqltypes import BIGINT, STRING, TIMESTAMP
+
+_MILLISECOND_US = 1_000
+
+EVENT_TIMES = (
+    Function(
+        "to_timestamp",
+        ("TO_TIMESTAMP",),
+        (Signature((STRING,), TIMESTAMP, parse_timestamp, fallible=True),),
+    ),
+    Function(
+        "timestamp_millis",
+        ("TIMESTAMP_MILLIS",),
+        (
+            Signature(
+                (BIGINT,),
+                TIMESTAMP,
+                lambda millis: in_range(millis * _MILLISECOND_US),
+                fallible=True,
+            ),
+        ),
+    ),
+    Function(
+        "epoch_millis",
+        ("EPOCH_MILLIS", "UNIX_MILLIS"),
+        (Signature((TIMESTAMP,), BIGINT, lambda at: at // _MILLISECOND_US),),
+    ),
+)

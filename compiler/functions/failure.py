@@ -1,0 +1,65 @@
+"""Failures of a row: what an expression raises instead of having a value.
+
+A failure belongs to the row, not to the query: the row becomes an error at its position.  The message
+is part of what is released, so it depends on nothing but the values at hand; whoever computes whole
+columns gets it by evaluating the failing row once more with `evaluate`.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, ClassVar
+
+if TYPE_CHECKING:
+    from fsql.compiler.sqltypes import SqlType
+
+_EXCERPT_CHARACTERS_MAX = 40
+
+
+class RowFailure(Exception):  # noqa: N818 - the field's word: a row fails
+    """The base: `code` is the number of the error, 501 for FSQL-E501."""
+
+    code: ClassVar[int]
+
+
+class DivisionByZeroFailure(RowFailure):
+    """E501: an integer divided by zero, or the remainder of it."""
+
+    code = 501
+
+    def __init__(self) -> None:
+        super().__init__("division by zero")
+
+
+class OutOfRangeFailure(RowFailure):
+    """E502: a result outside of the range of its type."""
+
+    code = 502
+
+    def __init__(self, target: SqlType) -> None:
+        super().__init__(f"{target} out of range")
+
+
+class UnreadableTextFailure(RowFailure):
+    """E503: text that cannot be read as a value of a type."""
+
+    code = 503
+
+    def __init__(self, text: str, target: SqlType) -> None:
+        super().__init__(f"cannot read {_excerpt(text)} as {target}")
+
+
+class TimestampRangeFailure(RowFailure):
+    """E504: a TIMESTAMP outside of the years 1 to 9999."""
+
+    code = 504
+
+    def __init__(self) -> None:
+        super().__init__("TIMESTAMP outside of the years 1 to 9999")
+
+
+def _excerpt(text: str) -> str:
+    """Return `text` in quotes on one line, cut where it is long."""
+    if len(text) > _EXCERPT_CHARACTERS_MAX:
+        text = text[: _EXCERPT_CHARACTERS_MAX - 1] + "…"
+    return json.dumps(text, ensure_ascii=False)

@@ -1,0 +1,45 @@
+"""The table of scalar functions.
+
+A `Call` in a plan names its function by `Function.name`; SQL text uses one of `spellings`.  The binder
+finds functions here by spelling, everything below it by name.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from fsql.compiler.functions.arithmetic import ARITHMETIC
+from fsql.compiler.functions.arrays import ARRAYS
+from fsql.compiler.functions.comparison import COMPARISON
+from fsql.compiler.functions.event_times import EVENT_TIMES
+from fsql.compiler.functions.rounding import ROUNDING
+from fsql.compiler.functions.signature import Function, Match, match_signature
+from fsql.compiler.functions.strings import STRINGS
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from fsql.compiler.expression import Call
+
+FUNCTIONS: Final[Mapping[str, Function]] = {
+    function.name: function
+    for function in (*ARITHMETIC, *COMPARISON, *STRINGS, *ARRAYS, *ROUNDING, *EVENT_TIMES)
+}
+"""Every scalar function and operator, by its name in plans."""
+
+CALLABLE: Final[Mapping[str, Function]] = {
+    spelling: function
+    for function in FUNCTIONS.values()
+    for spelling in function.spellings
+    if spelling.isidentifier() and spelling not in {"AND", "OR", "NOT", "LIKE"}
+}
+"""The functions that SQL calls as `NAME(…)`, by each of their names in capitals."""
+
+
+def match_call(call: Call) -> Match:
+    """Return the signature that a bound call uses."""
+    match = match_signature(
+        FUNCTIONS[call.function], [argument.type for argument in call.arguments]
+    )
+    assert match is not None, f"no signature of {call.function} fits a bound call"
+    return match
