@@ -1,0 +1,161 @@
+"""Bound expressions as SQL-like text.
+
+Columns are written by name, so the caller says what each column of the input is called; `labels` makes
+names that are unique.  Coercions are written out, as casts: the text says what is computed, and two
+different expressions of one input differ in their text, but for the widths of integer constants.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Final
+
+from fsql.compiler.explain.literals import interval_text, literal_text, name_text
+from fsql.compiler.expression import Call, Case, Cast, ColumnRef, Expression, Literal
+from fsql.compiler.logical import FrameEnd
+from fsql.compiler.node import walk
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from fsql.compiler.expression import AggregateCall
+    from fsql.compiler.logical import OverCall, TimeRange
+    from fsql.compiler.schema import Schema
+
+_OR, _AND, _NOT, _COMPARISON, _CONCAT, _SUM, _PRODUCT, _SIGN, _ATOM = range(9)
+"""How tightly an operator binds, from the loosest."""
+
+_INFIX: Final = {
+    "or": ("OR", _OR),
+    "and": ("AND", _AND),
+    "eq": ("=", _COMPARISON),
+    "ne": ("<>", _COMPARISON),
+    "lt": ("<", _COMPARISON),
+    "le": ("<=", _COMPARISON),
+    "gt": (">", _COMPARISON),
+    "ge": (">=", _COMPARISON),
+    "like": ("LIKE", _COMPARISON),
+    "concat": ("||", _CONCAT),
+    "add": ("+", _SUM),
+    "subtract": ("-", _SUM),
+    "multiply": ("*", _PRODUCT),
+    "divide": ("/", _PRODUCT),
+    "modulo": ("%", _PRODUCT),
+}
+_POSTFIX: Final = {"is_null": "IS NULL", "is_not_null": "IS NOT NULL"}
+_PREFIX: Final = {"not": ("NOT ", _NOT), "negate": ("-", _SIGN)}
+
+_Rope = str | tuple["_Rope", ...]
+"""Text in pieces: a chain of ANDs may be thousands long, and each piece is copied only once."""
+_Text = tuple[_Rope, int]
+
+
+def expression_text(expression: Expression, names: Sequence[str]) -> str:
+    """Return `expression` as SQL-like text; `names` are those of the input's columns."""
+    texts: dict[object, _Text] = {}
+    for node in walk(expression):  # children before parents, so nothing recurses
+        if isinstance(node, Expression):
+            texts[node] = _text(node, names, texts)
+    return _joined(texts[expression][0])
+
+
+def aggregate_text(call: AggregateCall, names: Sequence[str]) -> str:
+    """Return an aggregate call as SQL writes it."""
+    argument = "*" if call.argument is None else expression_text(call.argument, names)
+    return f"{call.function.value}({argument})"
+
+
+def running_text(call: OverCall, names: Sequence[str]) -> str:
+    """Return a running aggregate with its frame, as SQL writes it behind PARTITION BY."""
+    frame = {
+        FrameEnd.CURRENT_ROW: "ROWS UNBOUNDED PRECEDING",
+        FrameEnd.ONE_PRECEDING: "ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING",
+    }[call.frame_end]
+    return f"{aggregate_text(call.aggregate, names)} {frame}"
+
+
+def range_text(bound: TimeRange, left: Sequence[str], right: Sequence[str]) -> str:
+    """Return the bound on a join's times as a BETWEEN."""
+
+    def shifted(by_us: int) -> str:
+        name = column_text(left, bound.left_time)
+        return f"{name} {'-' if by_us < 0 else '+'} {interval_text(abs(by_us))}" if by_us else name
+
+    low, high = shifted(bound.low_us), shifted(bound.high_us)
+    return f"{column_text(right, bound.right_time)} BETWEEN {low} AND {high}"
+
+
+def labels(schema: Schema) -> tuple[str, ...]:
+    """Return a unique name for each column: a name that several have gets its index behind it."""
+    count = Counter(column.name for column in schema)
+    return tuple(
+        name_text(column.name) if count[column.name] == 1 else f"{name_text(column.name)}#{index}"
+        for index, column in enumerate(schema)
+    )
+
+
+def column_text(names: Sequence[str], index: int) -> str:
+    """Return the name of the column at `index`; plans that point nowhere are printed as well."""
+    return names[index] if 0 <= index < len(names) else f"${index}"
+
+
+def _text(node: Expression, names: Sequence[str], texts: Mapping[object, _Text]) -> _Text:
+    match node:
+        case ColumnRef(index=index):
+            return column_text(names, index), _ATOM
+        case Literal(value=value, type=kind):
+            text = literal_text(value, kind)
+            return text, _SIGN if text.startswith("-") else _ATOM
+        case Cast(argument=argument, type=kind):
+            return ("CAST(", texts[argument][0], f" AS {kind})"), _ATOM
+        case Case():
+            return _case_text(node, texts), _ATOM
+        case Call(function=function, arguments=arguments):
+            return _call_text(function, [texts[argument] for argument in arguments])
+        case _:
+            raise AssertionError(node)
+
+
+def _case_text(case: Case, texts: Mapping[object, _Text]) -> _Rope:
+    whens: list[_Rope] = []
+    for condition, result in case.branches:
+        whens += (" WHEN ", texts[condition][0], " THEN ", texts[result][0])
+    return ("CASE", *whens, " ELSE ", texts[case.otherwise][0], " END")
+
+
+def _call_text(function: str, arguments: list[_Text]) -> _Text:
+    if function in _INFIX and len(arguments) == 2:
+        return _infix_text(function, *arguments)
+    if function in _POSTFIX and len(arguments) == 1:
+        return (_bracketed(arguments[0], _CONCAT), " ", _POSTFIX[function]), _COMPARISON
+    if function in _PREFIX and len(arguments) == 1:
+        sign, level = _PREFIX[function]
+        return (sign, _bracketed(arguments[0], level + 1)), level
+    listed = tuple(piece for text, _ in arguments for piece in (", ", text))[1:]
+    if function == "array":
+        return ("ARRAY[", *listed, "]"), _ATOM
+    return (f"{function.upper()}(", *listed, ")"), _ATOM
+
+
+def _infix_text(function: str, left: _Text, right: _Text) -> _Text:
+    """Return an infix operator: chains lean to the left, comparisons do not chain."""
+    sign, level = _INFIX[function]
+    left_level = level + 1 if level == _COMPARISON else level
+    return (_bracketed(left, left_level), f" {sign} ", _bracketed(right, level + 1)), level
+
+
+def _bracketed(text: _Text, level: int) -> _Rope:
+    """Return the text, in brackets where it binds less tightly than `level`."""
+    return text[0] if text[1] >= level else ("(", text[0], ")")
+
+
+def _joined(rope: _Rope) -> str:
+    pieces: list[str] = []
+    waiting: list[_Rope] = [rope]
+    while waiting:
+        piece = waiting.pop()
+        if isinstance(piece, str):
+            pieces.append(piece)
+        else:
+            waiting.extend(reversed(piece))
+    return "".join(pieces)

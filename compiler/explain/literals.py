@@ -1,0 +1,81 @@
+"""Constants and names as SQL writes them."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+from fsql.compiler.functions.casts import format_double
+from fsql.compiler.functions.timestamps import format_timestamp
+from fsql.compiler.sqltypes import Kind
+
+if TYPE_CHECKING:
+    from fsql.compiler.expression import Value
+    from fsql.compiler.sqltypes import SqlType
+
+_PLAIN_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_UNITS_US: Final = (
+    ("DAY", 86_400_000_000),
+    ("HOUR", 3_600_000_000),
+    ("MINUTE", 60_000_000),
+    ("SECOND", 1_000_000),
+    ("MILLISECOND", 1_000),
+    ("MICROSECOND", 1),
+)
+
+
+def literal_text(value: Value, kind: SqlType) -> str:
+    """Return the constant `value` of type `kind` as SQL writes it.
+
+    >>> from fsql.compiler.sqltypes import DOUBLE, STRING
+    >>> print(literal_text("it's", STRING), literal_text(2.0, DOUBLE), literal_text(None, STRING))
+    'it''s' 2.0 NULL
+    """
+    match value:
+        case None:
+            return "NULL"
+        case bool():
+            return "TRUE" if value else "FALSE"
+        case int():
+            return _whole_text(value, kind)
+        case float():
+            return _double_text(value)
+        case str():
+            return string_text(value)
+        case tuple():
+            assert kind.element is not None
+            element = kind.element
+            return f"ARRAY[{', '.join(literal_text(item, element) for item in value)}]"
+
+
+def string_text(value: str) -> str:
+    """Return `value` in single quotes, those inside doubled."""
+    return "'" + value.replace("'", "''") + "'"
+
+
+def interval_text(duration_us: int) -> str:
+    """Return an interval in the largest unit that it is a whole number of.
+
+    >>> print(interval_text(90_000_000), interval_text(-3_600_000_000), sep="; ")
+    INTERVAL '90' SECOND; INTERVAL '-1' HOUR
+    """
+    if duration_us == 0:
+        return "INTERVAL '0' SECOND"
+    unit, size = next((name, size) for name, size in _UNITS_US if duration_us % size == 0)
+    return f"INTERVAL '{duration_us // size}' {unit}"
+
+
+def name_text(name: str) -> str:
+    """Return `name`, in double quotes where it is not a plain identifier."""
+    return name if _PLAIN_NAME.fullmatch(name) else '"' + name.replace('"', '""') + '"'
+
+
+def _whole_text(value: int, kind: SqlType) -> str:
+    if kind.kind is Kind.TIMESTAMP:
+        return f"TIMESTAMP '{format_timestamp(value).removesuffix('Z').replace('T', ' ')}'"
+    return interval_text(value) if kind.kind is Kind.INTERVAL else str(value)
+
+
+def _double_text(value: float) -> str:
+    text = format_double(value)
+    return text if text[-1].isdigit() else f"CAST('{text}' AS DOUBLE)"

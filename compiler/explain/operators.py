@@ -1,0 +1,143 @@
+"""The operators of the logical plan, described in parts."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fsql.compiler import logical
+from fsql.compiler.explain.expressions import (
+    aggregate_text,
+    column_text,
+    expression_text,
+    labels,
+    range_text,
+    running_text,
+)
+from fsql.compiler.explain.literals import interval_text, name_text
+from fsql.compiler.explain.parts import Part
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from fsql.compiler.expression import AggregateCall, Expression
+
+ELEMENT, ORDINAL = "element", "ordinal"
+"""What the element of a LATERAL aggregate's array and its number are called."""
+
+
+def operator_parts(plan: logical.Plan) -> tuple[Part, ...]:
+    """Return what `plan` does, apart from its inputs."""
+    match plan:
+        case logical.Scan(table=table, mention=mention):
+            return Part("table", "", name_text(table.name)), Part("mention", "mention", mention)
+        case logical.Join():
+            return _join_parts(plan)
+        case logical.Union():
+            return ()
+        case logical.Filter() | logical.Project() | logical.Unnest() | logical.AssignWindows():
+            return _row_parts(plan, labels(plan.input.schema))
+        case logical.LateralAggregate():
+            return _lateral_parts(plan, labels(plan.input.schema))
+        case logical.Aggregate() | logical.WindowAggregate() | logical.Over():
+            return _group_parts(plan, labels(plan.input.schema))
+        case _:
+            raise AssertionError(plan)
+
+
+def named_texts(
+    expressions: Sequence[Expression], new_names: Sequence[str], names: Sequence[str]
+) -> tuple[str, ...]:
+    """Return each expression with `AS name` where it does not already read so."""
+    return tuple(
+        _as(expression_text(expression, names), name)
+        for expression, name in zip(expressions, new_names, strict=True)
+    )
+
+
+def aggregate_texts(
+    calls: Sequence[AggregateCall], new_names: Sequence[str], names: Sequence[str]
+) -> tuple[str, ...]:
+    """Return each aggregate with its name."""
+    return tuple(
+        _as(aggregate_text(call, names), name) for call, name in zip(calls, new_names, strict=True)
+    )
+
+
+def _as(text: str, name: str) -> str:
+    name = name_text(name)
+    return text if text == name else f"{text} AS {name}"
+
+
+def _row_parts(
+    plan: logical.Filter | logical.Project | logical.Unnest | logical.AssignWindows,
+    names: tuple[str, ...],
+) -> tuple[Part, ...]:
+    match plan:
+        case logical.Filter(predicate=predicate):
+            return (Part("predicate", "", expression_text(predicate, names)),)
+        case logical.Project(expressions=expressions, names=new_names):
+            return (Part("expressions", "", named_texts(expressions, new_names, names)),)
+        case logical.Unnest(array=array, element_name=element, ordinality_name=ordinality):
+            return (
+                Part("array", "", expression_text(array, names)),
+                Part("element", "element", name_text(element)),
+                Part("ordinality", "ordinality", ordinality and name_text(ordinality)),
+            )
+        case logical.AssignWindows():
+            sliding = plan.slide_us != plan.size_us
+            return (
+                Part("time", "on", column_text(names, plan.time_column)),
+                Part("size", "size", interval_text(plan.size_us)),
+                Part("slide", "slide", interval_text(plan.slide_us) if sliding else None),
+                Part("offset", "offset", interval_text(plan.offset_us) if plan.offset_us else None),
+            )
+
+
+def _lateral_parts(plan: logical.LateralAggregate, names: tuple[str, ...]) -> tuple[Part, ...]:
+    inside = (*names, ELEMENT, ORDINAL) if plan.ordinality else (*names, ELEMENT)
+    where = plan.predicate
+    predicate = None if where is None else expression_text(where, inside)
+    return (
+        Part("array", "over", expression_text(plan.array, names)),
+        Part("predicate", "where", predicate),
+        Part("keys", "by", named_texts(plan.keys, plan.key_names, inside)),
+        Part(
+            "aggregates",
+            "compute",
+            aggregate_texts(plan.aggregates, plan.aggregate_names, inside),
+        ),
+    )
+
+
+def _group_parts(
+    plan: logical.Aggregate | logical.WindowAggregate | logical.Over, names: tuple[str, ...]
+) -> tuple[Part, ...]:
+    match plan:
+        case logical.Over(partition=partition, calls=calls, names=new_names):
+            running = tuple(
+                _as(running_text(call, names), name)
+                for call, name in zip(calls, new_names, strict=True)
+            )
+            by = tuple(expression_text(key, names) for key in partition)
+            return Part("partition", "partition by", by), Part("calls", "compute", running)
+        case logical.Aggregate() | logical.WindowAggregate():
+            computed = aggregate_texts(plan.aggregates, plan.aggregate_names, names)
+            parts = (
+                Part("keys", "by", named_texts(plan.keys, plan.key_names, names)),
+                Part("aggregates", "compute", computed),
+            )
+            if isinstance(plan, logical.Aggregate):
+                return parts
+            end = Part("closes_at", "closes at", column_text(names, plan.window_end))
+            return *parts, end, Part("final", "final", plan.final)
+
+
+def _join_parts(plan: logical.Join) -> tuple[Part, ...]:
+    left = [f"left.{name}" for name in labels(plan.left.schema)]
+    right = [f"right.{name}" for name in labels(plan.right.schema)]
+    keys = tuple(
+        f"{expression_text(one, left)} = {expression_text(other, right)}"
+        for one, other in zip(plan.left_keys, plan.right_keys, strict=True)
+    )
+    bound = None if plan.time_range is None else range_text(plan.time_range, left, right)
+    return Part("keys", "on", keys), Part("time_range", "within", bound)

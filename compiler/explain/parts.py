@@ -1,0 +1,47 @@
+"""What an operator is made of, as labelled parts: one description for text and for JSON.
+
+In a line of text the parts follow the operator's name, each introduced by its `word`; in JSON they are
+fields, each called by its `field`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+PartValue = str | int | bool | None | tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One part.  In text None, False and the empty tuple are left out, and True is the word alone."""
+
+    field: str
+    word: str
+    value: PartValue
+
+
+def headline(name: str, parts: Iterable[Part]) -> str:
+    """Return the operator in one line: `Aggregate by word; compute COUNT(*) AS n`."""
+    texts = [text for part in parts if (text := _text(part))]
+    return f"{name} {'; '.join(texts)}" if texts else name
+
+
+def fields(parts: Iterable[Part]) -> dict[str, PartValue]:
+    """Return the parts as the fields of a JSON object."""
+    return {part.field: part.value for part in parts}
+
+
+def _text(part: Part) -> str:
+    match part.value:
+        case None | False | ():
+            return ""
+        case True:
+            return part.word
+        case tuple():
+            return f"{part.word} {', '.join(part.value)}".strip()
+        case value:
+            return f"{part.word} {value}".strip()

@@ -1,0 +1,119 @@
+"""The logical plan as text and as JSON.
+
+A plan is drawn from the sink down to the scans.  An operator that several read is drawn once, above,
+as `r0 := …`, and its readers refer to it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from fsql.compiler.explain.expressions import expression_text, labels
+from fsql.compiler.explain.literals import interval_text, name_text
+from fsql.compiler.explain.operators import operator_parts
+from fsql.compiler.explain.parts import headline
+from fsql.compiler.explain.traits import changes, columns_text, key_names, state_bound
+from fsql.compiler.explain.tree import Tree, draw
+from fsql.compiler.keys import derived_keys
+from fsql.compiler.logical import Changes, Insert, Job, Plan, Scan, operators
+
+if TYPE_CHECKING:
+    from fsql.compiler.keys import Key
+    from fsql.compiler.logical import SinkTable, Table
+
+
+def logical_text(job: Job, *, details: bool = True) -> str:
+    """Return the plans of all INSERTs as trees.
+
+    With `details`, each operator has lines for its columns and for its changes, key and state.
+    """
+    drawing = _Drawing([insert.query for insert in job.inserts], details=details)
+    lines = drawing.shared_lines()
+    for insert in job.inserts:
+        above = _insert_details(insert) if details else ()
+        query = drawing.tree(insert.query)
+        lines += draw(Tree(f"Insert into {name_text(insert.sink.name)}", above, (query,)))
+    return "\n".join(lines) + "\n"
+
+
+def plan_text(plan: Plan, *, details: bool = False) -> str:
+    """Return one plan as a tree."""
+    drawing = _Drawing([plan], details=details)
+    return "\n".join([*drawing.shared_lines(), *draw(drawing.tree(plan))]) + "\n"
+
+
+class _Drawing:
+    """The trees of several plans, and what they share."""
+
+    def __init__(self, plans: list[Plan], *, details: bool) -> None:
+        found = dict.fromkeys(node for plan in plans for node in operators(plan))
+        readers = Counter([*plans, *(below for node in found for below in node.inputs)])
+        shared = [node for node in found if readers[node] > 1]
+        self._names = {node: f"r{number}" for number, node in enumerate(shared)}
+        self._details = details
+        self._keys: dict[Plan, Key | None] = {}
+        for plan in plans:
+            self._keys |= derived_keys(plan)
+
+    def shared_lines(self) -> list[str]:
+        """Return the definitions of what is shared, each before its readers."""
+        lines: list[str] = []
+        for node, name in self._names.items():
+            first, *others = draw(self._expanded(node))
+            lines += [f"{name} := {first}", *others]
+        return lines
+
+    def tree(self, plan: Plan) -> Tree:
+        """Return the tree of `plan`, or the reference to it."""
+        name = self._names.get(plan)
+        return self._expanded(plan) if name is None else Tree(name)
+
+    def _expanded(self, plan: Plan) -> Tree:
+        head = headline(type(plan).__name__, operator_parts(plan))
+        details = _plan_details(plan, self._keys[plan]) if self._details else ()
+        return Tree(head, details, tuple(self.tree(below) for below in plan.inputs))
+
+
+def _plan_details(plan: Plan, key: Key | None) -> tuple[str, ...]:
+    kind = f"changes: {changes(plan, key).value}"
+    unique = "" if key is None else f"; key: ({', '.join(key_names(plan.schema, key))})"
+    facts = f"{kind}{unique}; state: {state_bound(plan)}"
+    if isinstance(plan, Scan):
+        facts = f"time: {_time_text(plan.table)}"
+    columns = _new_columns_text(plan)
+    return (f"columns: {columns}", facts) if columns else (facts,)
+
+
+def _new_columns_text(plan: Plan) -> str:
+    """Return the columns of `plan`, without those that it only passes on from its one input."""
+    if len(plan.inputs) != 1:
+        return columns_text(plan.schema)
+    (below,) = (node.schema for node in plan.inputs)
+    if plan.schema[: len(below)] != below:
+        return columns_text(plan.schema)
+    added = plan.schema[len(below) :]
+    return f"those below, {columns_text(added)}" if added else ""
+
+
+def _insert_details(insert: Insert) -> tuple[str, ...]:
+    sink = insert.sink
+    unique = "" if sink.key is None else f"; key: ({', '.join(key_names(sink.columns, sink.key))})"
+    operation = "" if sink.changes is Changes.APPEND else f"; operation in {_operation(sink)}"
+    return (
+        f"columns: {columns_text(sink.columns)}",
+        f"changes: {sink.changes.value}{unique}{operation}",
+    )
+
+
+def _operation(sink: SinkTable) -> str:
+    return name_text(sink.operation_column)
+
+
+def _time_text(table: Table) -> str:
+    """Return what the times of the table's positions are, and how the watermark follows them."""
+    if table.event_time is None:
+        return table.time.value
+    time = expression_text(table.event_time, labels(table.columns))
+    grain = interval_text(table.grain_us)
+    return f"{table.time.value} {time}; delay {interval_text(table.delay_us)}; grain {grain}"

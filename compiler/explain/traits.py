@@ -1,0 +1,71 @@
+"""What EXPLAIN says of an operator besides what it does: its changes, its key, its state.
+
+Changes are named as for a sink: `append` where rows are only added, `upsert` where they are replaced
+by the derived key, `retract` where they are taken back and no key says which rows belong together.
+State is what the operator has to remember, and what keeps that from growing for ever, if anything.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fsql.compiler import logical
+from fsql.compiler.explain.expressions import labels
+from fsql.compiler.explain.literals import name_text
+from fsql.compiler.expression import AggregateFunction
+from fsql.compiler.logical import Changes, append_only
+
+if TYPE_CHECKING:
+    from fsql.compiler.keys import Key
+    from fsql.compiler.schema import Column, Schema
+
+
+def changes(plan: logical.Plan, key: Key | None) -> Changes:
+    """Return which changes `plan`, whose derived key is `key`, produces."""
+    if append_only(plan):
+        return Changes.APPEND
+    return Changes.RETRACT if key is None else Changes.UPSERT
+
+
+def key_names(schema: Schema, key: Key) -> tuple[str, ...]:
+    """Return the names of the key's columns."""
+    names = labels(schema)
+    return tuple(names[index] for index in key)
+
+
+def columns_text(schema: Schema) -> str:
+    """Return the columns with their types, and the marks of event time."""
+    return ", ".join(_column_text(column) for column in schema)
+
+
+def _column_text(column: Column) -> str:
+    null = "" if column.nullable else " NOT NULL"
+    time = " *time*" if column.time_attribute else ""
+    return f"{name_text(column.name)} {column.type}{null}{time}"
+
+
+def state_bound(plan: logical.Plan) -> str:
+    """Return what `plan` remembers and what bounds it; `none` where it remembers nothing."""
+    match plan:
+        case logical.Aggregate():
+            return f"{_per_group(plan)}, unbounded" if plan.keys else _per_group(plan)
+        case logical.WindowAggregate():
+            return f"{_per_group(plan)}, bounded by window"
+        case logical.Over(partition=partition):
+            return "one row per partition, unbounded" if partition else "one row"
+        case logical.Join(time_range=None):
+            return "the rows of both sides, unbounded"
+        case logical.Join():
+            return "the rows of both sides, bounded by time"
+        case _:
+            return "none"
+
+
+def _per_group(plan: logical.Aggregate | logical.WindowAggregate) -> str:
+    """Extremes of rows that may be taken back need every value; an array has every value anyway."""
+    rows = "one row per group" if plan.keys else "one row"
+    functions = {call.function for call in plan.aggregates}
+    extremes = {AggregateFunction.MIN, AggregateFunction.MAX} & functions
+    if AggregateFunction.ARRAY_AGG in functions or (extremes and not append_only(plan.input)):
+        rows += " and its values"
+    return rows
