@@ -1,0 +1,71 @@
+"""Aggregates over all the values of a group, anew each time."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, Final
+
+from fsql.compiler.expression import AggregateFunction
+from fsql.compiler.sqltypes import BIGINT_MAX, BIGINT_MIN, Kind
+from fsql.tests.reference.order import order_key
+from fsql.tests.reference.scalar import SUM_OUT_OF_RANGE, FailureError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from fsql.compiler.expression import AggregateCall, Value
+
+
+def aggregate(call: AggregateCall, values: Sequence[Value]) -> Value:
+    """Return the aggregate of the argument's `values`, one for each row, in order.
+
+    For COUNT(*), which has no argument, the values are anything that is not NULL.
+
+    Raises:
+        FailureError: a SUM of integers is out of range.
+    """
+    if call.function is AggregateFunction.ARRAY_AGG:
+        return tuple(values) if values else None
+    present: list[Any] = [value for value in values if value is not None]
+    if call.function is AggregateFunction.COUNT:
+        return len(present)
+    return OF_PRESENT[call.function](call, present) if present else None
+
+
+def total(call: AggregateCall, present: Sequence[Any]) -> Value:
+    """Return the sum of integers in BIGINT, or of DOUBLE values."""
+    if call.type.kind is Kind.DOUBLE:
+        return exact_sum(present)
+    result: int = sum(present)
+    if not BIGINT_MIN <= result <= BIGINT_MAX:
+        raise FailureError(SUM_OUT_OF_RANGE)
+    return result
+
+
+def mean(call: AggregateCall, present: Sequence[Any]) -> float:
+    """Return the mean: of integers rounded once, of DOUBLE values the rounded sum by the count."""
+    assert call.argument is not None
+    if call.argument.type.kind is Kind.DOUBLE:
+        return exact_sum(present) / len(present)
+    return float(Fraction(sum(present), len(present)))
+
+
+def exact_sum(values: Sequence[float]) -> float:
+    """Return the correctly rounded sum of DOUBLE values; where it is zero, 0.0."""
+    if not all(math.isfinite(value) for value in values):
+        return sum((value for value in values if not math.isfinite(value)), 0.0)
+    exact = sum((Fraction(value) for value in values), Fraction(0))
+    try:
+        return float(exact)
+    except OverflowError:
+        return math.inf if exact > 0 else -math.inf
+
+
+OF_PRESENT: Final[dict[AggregateFunction, Callable[[AggregateCall, Sequence[Any]], Value]]] = {
+    AggregateFunction.MIN: lambda _, present: min(present, key=order_key),
+    AggregateFunction.MAX: lambda _, present: max(present, key=order_key),
+    AggregateFunction.SUM: total,
+    AggregateFunction.AVG: mean,
+}
+"""The aggregates over at least one value, none of them NULL; MIN and MAX take the first of equals."""

@@ -1,0 +1,90 @@
+"""The text of values, and the JSON lines that a sink writes."""
+
+from __future__ import annotations
+
+import math
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
+from fsql.compiler.logical import Changes, SinkTable
+from fsql.compiler.sqltypes import STRING, Kind, SqlType
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from fsql.compiler.expression import Value
+
+ESCAPES = {
+    '"': '\\"',
+    "\\": "\\\\",
+    "\b": "\\b",
+    "\f": "\\f",
+    "\n": "\\n",
+    "\r": "\\r",
+    "\t": "\\t",
+}
+
+
+def text(value: Value, type_: SqlType) -> str:
+    """Return a value that is neither NULL nor an array as JSON output has it, without quotes."""
+    match value:
+        case bool():
+            return "true" if value else "false"
+        case float() if not math.isfinite(value):
+            return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+        case float():
+            return repr(value)
+        case int() if type_.kind is Kind.TIMESTAMP:
+            return timestamp_text(value)
+        case _:
+            assert isinstance(value, int | str)
+            return str(value)
+
+
+def timestamp_text(value: int) -> str:
+    """Return a TIMESTAMP in ISO 8601: no fraction, 3 digits or 6, as few as keep the value."""
+    moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=value)
+    fraction = moment.microsecond
+    digits = "" if fraction == 0 else f".{fraction:06d}"
+    if fraction % 1000 == 0:
+        digits = digits[:4]
+    seconds = (
+        f"{moment.year:04d}-{moment.month:02d}-{moment.day:02d}"
+        f"T{moment.hour:02d}:{moment.minute:02d}:{moment.second:02d}"
+    )
+    return f"{seconds}{digits}Z"
+
+
+def quoted(value: str) -> str:
+    """Return a JSON string."""
+    characters = (
+        ESCAPES.get(character) or (f"\\u{ord(character):04x}" if character < " " else character)
+        for character in value
+    )
+    return f'"{"".join(characters)}"'
+
+
+def json_text(value: Value, type_: SqlType) -> str:
+    """Return a value in JSON."""
+    if value is None:
+        return "null"
+    if isinstance(value, tuple):
+        element = type_.element
+        assert element is not None
+        return "[" + ",".join(json_text(item, element) for item in value) + "]"
+    bare = text(value, type_)
+    stringlike = type_.kind in {Kind.STRING, Kind.TIMESTAMP}
+    if stringlike or (isinstance(value, float) and not math.isfinite(value)):
+        return quoted(bare)
+    return bare
+
+
+def line(sink: SinkTable, operation: str, row: Sequence[Value]) -> str:
+    """Return the line that a sink writes for one change, without the line's end."""
+    fields = [
+        (column.name, json_text(value, column.type))
+        for column, value in zip(sink.columns, row, strict=True)
+    ]
+    if sink.changes is not Changes.APPEND:
+        fields.insert(0, (sink.operation_column, json_text(operation, STRING)))
+    return "{" + ",".join(f"{quoted(name)}:{value}" for name, value in fields) + "}"

@@ -1,0 +1,207 @@
+"""The prefix oracle: what a job means, by definition and with no incrementality at all.
+
+The input is sorted by root position.  For each root the queries are evaluated as a batch over the
+prefix that ends there (`relations`), and what a job releases at the root is the difference to the
+prefix before.  The roots to look at are those of the rows, and the closing positions of windows.
+The first root with an error ends the output; nothing of that root is released.
+
+Nothing here is shared with fsql but the plan's data types: expressions, functions, aggregates, order
+and text are written anew in this folder.  The oracle catches what is wrong in lowering, in operators
+and their state, in order, labels and text, in repairs, routes and progress.  It cannot catch what is
+wrong in the plan itself (parser, binder): there it evaluates the same mistake.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from fsql.compiler import logical
+from fsql.runtime.ports import Reject
+from fsql.tests.reference.changes import difference, labelled
+from fsql.tests.reference.lines import line
+from fsql.tests.reference.order import row_key
+from fsql.tests.reference.relations import END, Relations, Row, closing, total_order, window_end
+from fsql.tests.reference.scalar import FailureError, evaluate
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from fsql.compiler.expression import Expression, Value
+    from fsql.tests.reference.changes import Change
+    from fsql.tests.reference.relations import Root
+
+    Values = tuple[Value, ...]
+    Split = Sequence[Values | Reject]
+    Inputs = Mapping[int, Sequence[Split]]
+
+TIME_START: Final = -(2**63) + 1
+START: Final[Root] = (TIME_START, -2)
+"""Before every position."""
+NO_EVENT_TIME: Final = 521
+
+
+class LateRow(NamedTuple):
+    """A row that came after its window had closed; weight -1 where it takes a row back."""
+
+    root: Root
+    values: Values
+    weight: int
+
+
+class RejectedRow(NamedTuple):
+    """A malformed row of a table whose policy is to go on; `row` is its number in the split."""
+
+    root: Root
+    table: int
+    split: int
+    row: int
+    code: int
+
+
+@dataclass(frozen=True)
+class OracleResult:
+    """What a job releases.
+
+    `released` has the lines of each INSERT with their roots, in order; `late` the late rows of each
+    WindowAggregate of the job (each once, in the order of `logical.operators` over the INSERTs), by
+    root and value; `rejects` are ordered by root; `error` is the code and root at which the job ended.
+    """
+
+    released: tuple[tuple[tuple[Root, str], ...], ...]
+    late: tuple[tuple[LateRow, ...], ...]
+    rejects: tuple[RejectedRow, ...]
+    error: tuple[int, Root] | None
+
+
+class Oracle:
+    """One evaluation of one job; all that it keeps follows from its arguments."""
+
+    def __init__(self, job: logical.Job, inputs: Inputs, *, literal: bool) -> None:
+        self.job = job
+        self.rows: dict[int, list[Row]] = {table.ordinal: [] for table in job.tables}
+        self.rejects: list[RejectedRow] = []
+        self.errors: set[tuple[Root, int]] = set()
+        self.window_ends: dict[logical.WindowAggregate, set[int]] = {
+            operator: set()
+            for insert in job.inserts
+            for operator in logical.operators(insert.query)
+            if isinstance(operator, logical.WindowAggregate)
+        }
+        self.relations = Relations(self.rows, literal, self.errors, self.window_ends)
+        for table in job.tables:
+            for split, rows in enumerate(inputs.get(table.ordinal, ())):
+                self.read(table, split, rows)
+
+    def read(self, table: logical.Table, split: int, rows: Split) -> None:
+        """Give each row of a split its root position, and sort out the malformed ones."""
+        time = TIME_START
+        for number, row in enumerate(rows):
+            malformed = None
+            if isinstance(row, Reject):
+                malformed = row.code
+            elif table.time is logical.TimeKind.OFFSET:
+                time = number
+            elif table.event_time is not None:
+                event_time = time_of(table.event_time, row)
+                if event_time is None:
+                    malformed = NO_EVENT_TIME
+                else:
+                    time = max(time, event_time)
+            root = time, table.ordinal << 56 | split << 40 | number
+            if malformed is None:
+                assert not isinstance(row, Reject)
+                self.rows[table.ordinal].append(Row(row, root))
+            elif dict(table.options).get("on_error", "stop") == "reject":
+                self.rejects.append(RejectedRow(root, table.ordinal, split, number, malformed))
+            else:
+                self.errors.add((root, malformed))
+
+    def result(self) -> OracleResult:
+        """Return what is released at each root, in order, up to the first error."""
+        released: list[list[tuple[Root, str]]] = [[] for _ in self.job.inserts]
+        late: list[list[LateRow]] = [[] for _ in self.window_ends]
+        before, root = START, self.next_root(START)
+        while root is not None:
+            for lines, insert in zip(released, self.job.inserts, strict=True):
+                lines.extend((root, text) for text in self.lines(insert, before, root))
+            for rows, window in zip(late, self.window_ends, strict=True):
+                rows.extend(self.late_rows(window, before, root))
+            if self.errors and min(self.errors)[0] <= root:
+                break
+            before, root = root, self.next_root(root)
+        stop, code = min(self.errors, default=(END, 0))
+        return OracleResult(
+            tuple(tuple(entry for entry in lines if entry[0] < stop) for lines in released),
+            tuple(tuple(row for row in rows if row.root < stop) for rows in late),
+            tuple(sorted(row for row in self.rejects if row.root < stop)),
+            None if stop == END else (code, stop),
+        )
+
+    def next_root(self, root: Root) -> Root | None:
+        """Return the first root behind `root` at which anything can happen."""
+        roots = [row.root for rows in self.rows.values() for row in rows]
+        roots += [row.root for row in self.rejects] + [failed for failed, _ in self.errors]
+        for window, ends in self.window_ends.items():
+            roots += [closing(window, end) for end in ends]
+        return min((other for other in roots if other > root), default=None)
+
+    def lines(self, insert: logical.Insert, before: Root, root: Root) -> Iterator[str]:
+        """Yield the lines that an INSERT releases at `root`, the next one behind `before`."""
+        if logical.append_only(insert.query):
+            for row in self.appended(insert.query, before, root):
+                yield line(insert.sink, "+I", row.values)
+        else:
+            changes = self.difference(insert.query, before, root)
+            for operation, values in labelled(changes, insert.sink):
+                yield line(insert.sink, operation, values)
+
+    def late_rows(self, window: logical.WindowAggregate, before: Root, root: Root) -> list[LateRow]:
+        """Return what comes into `window` at `root` although its window has closed before."""
+        if logical.append_only(window.input):
+            came = [(row.values, 1) for row in self.appended(window.input, before, root)]
+        else:
+            came = [*self.difference(window.input, before, root)]
+        return sorted(
+            (
+                LateRow(root, values, weight)
+                for values, weight in came
+                if closing(window, window_end(window, values)) < root
+            ),
+            key=lambda row: (row_key(row.values), row.weight),
+        )
+
+    def appended(self, plan: logical.Plan, before: Root, root: Root) -> list[Row]:
+        """Return the rows that `root` adds to an append-only relation, in order."""
+        rows = self.relations.relation(plan, root)
+        new = [row for row in rows if row.root == root]
+        if self.relations.literal:
+            old = self.relations.relation(plan, before)
+            grown = [total_order(row) for row in (*old, *new)]
+            assert grown == [total_order(row) for row in rows], "it did not just grow at its end"
+        return new
+
+    def difference(self, plan: logical.Plan, before: Root, root: Root) -> list[Change]:
+        """Return how `root` changes an updating relation."""
+        return difference(
+            [row.values for row in self.relations.relation(plan, before)],
+            [row.values for row in self.relations.relation(plan, root)],
+        )
+
+
+def time_of(event_time: Expression, row: Values) -> int | None:
+    """Return the event time of a row, None where it has none."""
+    try:
+        value = evaluate(event_time, row)
+    except FailureError:
+        return None
+    assert value is None or isinstance(value, int)
+    return value
+
+
+def evaluate_job(job: logical.Job, inputs: Inputs, *, literal: bool = False) -> OracleResult:
+    """Return what `job` releases for `inputs`, the splits of each table by its ordinal.
+
+    With `literal`, relations that should only grow are evaluated anew for each prefix, and checked.
+    """
+    return Oracle(job, inputs, literal=literal).result()
