@@ -16,6 +16,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
+from fsql.compiler.codes_meaning import MEANING_ROWS
+from fsql.compiler.codes_names import NAME_ROWS
+
 
 @dataclass(frozen=True, slots=True)
 class Code:
@@ -142,6 +145,7 @@ _ROWS: Final = (
         "Write EMIT at the end of each SELECT, before ORDER BY and LIMIT of the whole.",
         "SELECT a FROM t UNION ALL SELECT a FROM t LIMIT 3 EMIT FINAL;",
     ),
+    *(Code(*row) for row in (*NAME_ROWS, *MEANING_ROWS)),
     Code(
         "E501",
         "division by zero",

@@ -1,0 +1,105 @@
+"""How binding refuses: one refusal stops the smallest part that cannot mean anything, not the rest.
+
+Deep inside, whatever cannot be bound raises a `Refusal`.  At the places where the parts of a text are
+independent of each other (select items, conditions, statements) `Report.part` catches it, records
+its diagnostic and goes on; where the rest needs what failed, `Abandoned` carries on outwards, and nothing
+is said twice.
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Final
+
+from fsql.compiler.diagnostics import Diagnostic, Label
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from fsql.compiler.source import Span
+
+DIAGNOSTICS_MAX: Final = 20
+"""Binding stops when it has found so many errors."""
+
+
+class Refusal(Exception):  # noqa: N818 - it carries an error, and ends as one
+    """What is being bound cannot mean anything, and this is why."""
+
+    def __init__(self, diagnostic: Diagnostic) -> None:
+        self.diagnostic = diagnostic
+        super().__init__(diagnostic.message)
+
+
+class Abandoned(Exception):  # noqa: N818 - not an error by itself
+    """What is being bound needs a part that was refused; that has been recorded already."""
+
+
+class Report:
+    """The diagnostics of one script, in the order in which they were found."""
+
+    def __init__(self) -> None:
+        self.errors: list[Diagnostic] = []
+        self.warnings: list[Diagnostic] = []
+        self._refusals_count = 0
+
+    @property
+    def full(self) -> bool:
+        """Say whether nothing more is to be looked for."""
+        return len(self.errors) >= DIAGNOSTICS_MAX
+
+    def warn(self, diagnostic: Diagnostic) -> None:
+        """Record a warning, once."""
+        if diagnostic not in self.warnings:
+            self.warnings.append(diagnostic)
+
+    @contextmanager
+    def part(self) -> Iterator[None]:
+        """Record what the block refuses, and go on behind it."""
+        try:
+            yield
+        except Refusal as refusal:
+            self._refusals_count += 1
+            if refusal.diagnostic not in self.errors:
+                self.errors.append(refusal.diagnostic)
+            if self.full:
+                raise Abandoned from None
+        except Abandoned:
+            self._refusals_count += 1
+            if self.full:
+                raise
+
+    @contextmanager
+    def whole(self) -> Iterator[None]:
+        """Let the parts within go on behind refusals, then abandon the block if there were any."""
+        before = self._refusals_count
+        yield
+        if self._refusals_count > before:
+            raise Abandoned
+
+
+def refusal(  # noqa: PLR0913 - the parts of a diagnostic, each by its name
+    code: str,
+    message: str,
+    span: Span,
+    label: str = "",
+    *,
+    secondary: tuple[Label, ...] = (),
+    note: str | None = None,
+    help: str | None = None,  # noqa: A002 - the diagnostic's word
+) -> Refusal:
+    """Return the refusal of what stands at `span`."""
+    return Refusal(
+        Diagnostic(
+            code,
+            message,
+            Label(span, label),
+            secondary,
+            () if note is None else (note,),
+            () if help is None else (help,),
+        )
+    )
+
+
+def not_implemented(what: str, span: Span, *, help: str | None = None) -> Refusal:  # noqa: A002
+    """Return the refusal of a part of the language that this version does not carry out (E301)."""
+    return refusal("E301", f"not implemented yet: {what}", span, help=help)

@@ -1,0 +1,102 @@
+"""Scopes: the columns that names can mean at one point of a query.
+
+A scope is made of layers, searched from the first; a name that an inner layer has hides the same name
+of an outer one.  (Only LATERAL subqueries have a second layer: the row that they are computed for.)
+Names without quotes match without regard to case, quoted ones exactly.
+"""
+
+from __future__ import annotations
+
+import difflib
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from fsql.compiler.schema import Column, Schema
+    from fsql.compiler.syntax import Identifier
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """A column that a name can mean: column `index` of the plan that the scope is about."""
+
+    qualifier: str | None
+    name: str
+    index: int
+    column: Column
+
+    def shifted(self, by: int) -> Field:
+        """Return the field for a plan in which `by` columns stand before this one's."""
+        return replace(self, index=self.index + by)
+
+
+Layer = tuple[Field, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """The visible fields, in layers from the innermost."""
+
+    layers: tuple[Layer, ...]
+
+    @property
+    def fields(self) -> Layer:
+        """Return the fields of the innermost layer: what `*` stands for."""
+        return self.layers[0]
+
+    def find(self, name: Identifier, qualifier: Identifier | None = None) -> Layer:
+        """Return the fields that the name means in the innermost layer that has it.
+
+        No field: the name means nothing.  Several: it is ambiguous.  Of fields that differ in case
+        only, the one that is written the same is meant.
+        """
+        for layer in self.layers:
+            found = [
+                field
+                for field in layer
+                if matches(name, field.name)
+                and (qualifier is None or matches(qualifier, field.qualifier))
+            ]
+            if found:
+                exact = [field for field in found if field.name == name.name]
+                return tuple(exact or found)
+        return ()
+
+    def qualifiers(self) -> tuple[str, ...]:
+        """Return the names of the relations in view, each once."""
+        names = (field.qualifier for layer in self.layers for field in layer)
+        return tuple(dict.fromkeys(name for name in names if name is not None))
+
+
+def matches(identifier: Identifier, name: str | None) -> bool:
+    """Say whether the identifier means the thing that was declared as `name`."""
+    if name is None:
+        return False
+    if identifier.quoted:
+        return identifier.name == name
+    return identifier.name.lower() == name.lower()
+
+
+def fields_of(schema: Schema, qualifier: str | None) -> Layer:
+    """Return a field for each column of `schema`."""
+    return tuple(Field(qualifier, column.name, i, column) for i, column in enumerate(schema))
+
+
+def similar_name(name: str, candidates: Iterable[str]) -> str | None:
+    """Return the candidate that `name` is most likely a misspelling of; None if none is near.
+
+    >>> similar_name("amnt", ["user_id", "amount"])
+    'amount'
+    """
+    by_lower = {candidate.lower(): candidate for candidate in candidates}
+    found = difflib.get_close_matches(name.lower(), by_lower, n=1, cutoff=0.6)
+    return by_lower[found[0]] if found else None
+
+
+def listing(names: Sequence[str], *, limit: int = 8) -> str:
+    """Return the names as a list to read, cut where it is long."""
+    if len(names) <= limit:
+        return ", ".join(names)
+    return f"{', '.join(names[:limit])} and {len(names) - limit} more"
