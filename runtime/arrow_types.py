@@ -1,0 +1,75 @@
+"""SQL types in Arrow: which Arrow type stands for which, and values in and out.
+
+`fsql.compiler.sqltypes` has the table.  Two liberties are taken with columns, never with values:
+
+* A column of STRING or ARRAY may be a `DictionaryArray` with int32 indices.  Its dictionary holds no NULL
+  (NULL is a null index), but it may hold a value twice and values that no row uses.  So equal indices
+  mean equal values, and not the other way round.
+* What lies in the buffers under a null is unspecified.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+import pyarrow as pa
+
+from fsql.compiler.sqltypes import Kind, SqlType
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from fsql.compiler.expression import Value
+
+_ARROW: Final = {
+    Kind.BOOLEAN: pa.bool_(),
+    Kind.INT: pa.int32(),
+    Kind.BIGINT: pa.int64(),
+    Kind.DOUBLE: pa.float64(),
+    Kind.STRING: pa.string(),
+    Kind.TIMESTAMP: pa.timestamp("us", tz="UTC"),
+    Kind.INTERVAL: pa.duration("us"),
+    Kind.NULL: pa.null(),
+}
+_INTEGER_INSIDE: Final = {Kind.TIMESTAMP, Kind.INTERVAL}
+"""Kinds whose Python value is an int although Arrow would hand out something else."""
+
+
+def arrow_type(sql_type: SqlType) -> pa.DataType:
+    """Return the Arrow type of columns of `sql_type`."""
+    if sql_type.element is not None:
+        return pa.list_(arrow_type(sql_type.element))
+    return _ARROW[sql_type.kind]
+
+
+def decoded(array: pa.Array) -> pa.Array:
+    """Return the column without its dictionary, if it has one."""
+    if isinstance(array, pa.DictionaryArray):
+        return array.dictionary.take(array.indices)
+    return array
+
+
+def to_arrow(values: Sequence[Value], sql_type: SqlType) -> pa.Array:
+    """Return a column of `values`, Python values of `sql_type`; every NaN becomes the canonical one."""
+    if sql_type.kind is Kind.DOUBLE:
+        values = [math.nan if value is not None and value != value else value for value in values]  # noqa: PLR0124 - only NaN differs from itself
+    return pa.array(values, arrow_type(sql_type))
+
+
+def from_arrow(array: pa.Array, sql_type: SqlType) -> list[Value]:
+    """Return the values of a column as Python values of `sql_type`."""
+    array = decoded(array)
+    if sql_type.element is not None:
+        elements = from_arrow(array.flatten(), sql_type.element)
+        lengths = array.value_lengths().to_pylist()
+        ends = np.cumsum([length or 0 for length in lengths]).tolist()
+        return [
+            None if length is None else tuple(elements[end - length : end])
+            for length, end in zip(lengths, ends, strict=True)
+        ]
+    if sql_type.kind in _INTEGER_INSIDE:
+        array = array.view(pa.int64())
+    values: list[Value] = array.to_pylist()
+    return values

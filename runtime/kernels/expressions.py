@@ -1,0 +1,174 @@
+"""Expressions over columns: a list of bound expressions becomes a straight line of instructions.
+
+Nodes are interned, so an expression that occurs several times is one node, and is computed once.  Every
+node has a register; an instruction applies a kernel to registers and writes another; a register is
+emptied behind its last use.  There is no recursion, neither here nor at run time, so chains of thousands
+of terms are nothing special.  Failures and laziness are the kernels' affair (`strict`,
+`functions_logic`): everything is computed for all rows, and masked.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from fsql.compiler.expression import Call, Case, Cast, ColumnRef, Expression, Literal
+from fsql.compiler.node import walk
+from fsql.runtime.kernels.casts import cast_kernel
+from fsql.runtime.kernels.functions import MAKERS
+from fsql.runtime.kernels.functions_logic import case_kernel
+from fsql.runtime.kernels.vectors import Vector, constant, from_array, to_array
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    import pyarrow as pa
+    from numpy.typing import NDArray
+
+    from fsql.runtime.kernels.vectors import Kernel
+
+
+class Evaluated(NamedTuple):
+    """A computed column, and the rows that failed: 0, or the number of the error (501 for FSQL-E501).
+
+    What the column holds where a row failed is arbitrary.
+    """
+
+    values: pa.Array
+    failed: NDArray[np.int16] | None
+
+
+class Instruction(NamedTuple):
+    """Write `kernel(arguments)` to register `target`; then empty the registers `dead`."""
+
+    kernel: Kernel
+    arguments: tuple[int, ...]
+    target: int
+    dead: tuple[int, ...]
+
+
+class Program:
+    """Expressions compiled together; `run` computes them over columns, each given as array or vector."""
+
+    def __init__(self, expressions: Sequence[Expression]) -> None:
+        self._expressions = tuple(expressions)
+        registers: dict[Expression, int] = {}
+        for expression in expressions:
+            for node in walk(expression):
+                assert isinstance(node, Expression)
+                registers.setdefault(node, len(registers))
+        self._initial: list[Vector | None] = [None] * len(registers)
+        self._columns: list[tuple[int, ColumnRef]] = []
+        instructions: list[Instruction] = []
+        for node, target in registers.items():
+            if isinstance(node, ColumnRef):
+                self._columns.append((target, node))
+                continue
+            instruction = _instruction(node, registers)
+            inputs = [self._initial[register] for register in instruction.arguments]
+            if all(vector is not None for vector in inputs):
+                self._initial[target] = instruction.kernel(inputs)  # type: ignore[arg-type]
+            else:
+                instructions.append(instruction)
+        self._results = tuple(registers[expression] for expression in expressions)
+        self._instructions = _with_last_uses(instructions, self._kept())
+
+    def _kept(self) -> set[int]:
+        """Return the registers that outlive every instruction: results and constants."""
+        constants = {i for i, vector in enumerate(self._initial) if vector is not None}
+        return constants | set(self._results)
+
+    @property
+    def used_columns(self) -> tuple[int, ...]:
+        """Return the indexes of the input columns that are read, ascending."""
+        return tuple(sorted(reference.index for _, reference in self._columns))
+
+    def run(
+        self, columns: Mapping[int, pa.Array | Vector] | Sequence[pa.Array | Vector]
+    ) -> list[Vector]:
+        """Return a vector for each expression, of the columns' length, or 1 if the same for all rows."""
+        registers = self._initial.copy()
+        for target, reference in self._columns:
+            column = columns[reference.index]
+            if not isinstance(column, Vector):
+                column = from_array(column, reference.type)
+            registers[target] = column
+        for kernel, arguments, target, dead in self._instructions:
+            registers[target] = kernel([registers[i] for i in arguments])  # type: ignore[misc]
+            for register in dead:
+                registers[register] = None
+        return [registers[result] for result in self._results]  # type: ignore[misc]
+
+
+def _instruction(node: Expression, registers: Mapping[Expression, int]) -> Instruction:
+    target = registers[node]
+    match node:
+        case Literal(value=value):
+            literal = constant(value, node.type)
+            return Instruction(lambda _arguments: literal, (), target, ())
+        case Call(arguments=arguments):
+            operands = tuple(registers[argument] for argument in arguments)
+            return Instruction(MAKERS[node.function](node), operands, target, ())
+        case Cast(argument=argument):
+            kernel = cast_kernel(argument.type, node.type)
+            return Instruction(kernel, (registers[argument],), target, ())
+        case Case(branches=branches, otherwise=otherwise):
+            parts = [part for branch in branches for part in branch]
+            operands = tuple(registers[part] for part in (*parts, otherwise))
+            return Instruction(case_kernel(node.type), operands, target, ())
+        case _:
+            raise AssertionError(node)
+
+
+def _with_last_uses(instructions: Sequence[Instruction], kept: set[int]) -> tuple[Instruction, ...]:
+    """Return the instructions with the registers that each is the last to read, but for `kept`."""
+    seen = set(kept)
+    result = []
+    for instruction in reversed(instructions):
+        dead = tuple(sorted(set(instruction.arguments) - seen))
+        seen.update(dead)
+        result.append(instruction._replace(dead=dead))
+    return tuple(reversed(result))
+
+
+def compile_expressions(
+    expressions: Sequence[Expression],
+) -> Callable[[Sequence[pa.Array], int], list[Evaluated]]:
+    """Return the function from an input's columns and their length to the value of each expression."""
+    plain = [e for e in expressions if not isinstance(e, ColumnRef)]
+    program = Program(plain)
+    types = [expression.type for expression in plain]
+
+    def evaluate(columns: Sequence[pa.Array], count: int) -> list[Evaluated]:
+        vectors = program.run(columns)
+        computed = (
+            Evaluated(to_array(vector, sql_type, count), _stretched(vector.failed, count))
+            for vector, sql_type in zip(vectors, types, strict=True)
+        )
+        return [
+            Evaluated(columns[expression.index], None)
+            if isinstance(expression, ColumnRef)
+            else next(computed)
+            for expression in expressions
+        ]
+
+    return evaluate
+
+
+def _stretched(failed: NDArray[np.int16] | None, count: int) -> NDArray[np.int16] | None:
+    if failed is None or len(failed) == count:
+        return failed
+    return np.repeat(failed, count)
+
+
+def compile_expression(
+    expression: Expression,
+) -> Callable[[Sequence[pa.Array], int], Evaluated]:
+    """Return the function from an input's columns and their length to the value of `expression`."""
+    evaluate_all = compile_expressions([expression])
+
+    def evaluate(columns: Sequence[pa.Array], count: int) -> Evaluated:
+        return evaluate_all(columns, count)[0]
+
+    return evaluate
