@@ -1,0 +1,64 @@
+"""Random values: few and small, so that they meet; and those that numbers and texts go wrong on."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from fsql.compiler.sqltypes import (
+    BIGINT_MAX,
+    BIGINT_MIN,
+    INT_MAX,
+    INT_MIN,
+    TIMESTAMP_MAX,
+    TIMESTAMP_MIN,
+    Kind,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from random import Random
+
+    from fsql.compiler.expression import Value
+    from fsql.compiler.sqltypes import SqlType
+
+SECOND: Final = 1_000_000
+NOON: Final = 1_709_294_400 * SECOND
+"""2024-03-01T12:00:00Z in microseconds."""
+
+DOUBLES: Final = (
+    *(0.0, -0.0, 1.0, -1.0, 0.5, 2.5, -2.5, 0.1, 0.2, 0.3, 1e16, -1e16, 3.0, 7.25, 1e-9),
+    *(0.49999999999999994, 1e308, -1e308, 1.7976931348623157e308, 5e-324, 2.0**53, 1 / 3),
+    *(9007199254740993.0, 9223372036854775807.0, -9223372036854775808.0, 2147483647.5, 1e22),
+)
+NOT_FINITE: Final = (float("nan"), float("inf"), float("-inf"))
+STRINGS: Final = (
+    *("", "a", "b", "ab", "a,b", "a,b,,a", "A", "é", "straße", " a ", "%", "a%b", "a_b", "\\"),
+    *("12", "-3", "+7", " 4 ", "1.5", "1e3", "true", "FALSE", "NaN", "x1", "99999999999999999999"),
+    *("2024-03-01T12:00:00Z", "2024-02-30 00:00", "1970-01-01 00:00:00.5+01:00"),
+    *('"', "\n\t\x00\x1f", "\u2028\U0001f600", "ǆ", "İ"),
+)
+INTEGERS: Final = (0, 1, 2, 3, -1, -2, 5, 7, 10, -10, 100)
+EDGES: Final = {
+    Kind.INT: (INT_MAX, INT_MIN, INT_MAX - 1, 2**30),
+    Kind.BIGINT: (BIGINT_MAX, BIGINT_MIN, BIGINT_MAX - 1, 2**62, -(2**62), 2**53 + 1, 2**31),
+    Kind.INTERVAL: (BIGINT_MAX, BIGINT_MIN, SECOND, -SECOND, 60 * SECOND),
+    Kind.TIMESTAMP: (TIMESTAMP_MAX, TIMESTAMP_MIN, NOON, NOON + 500_000, -1, NOON + 1),
+}
+
+
+def random_value(random: Random, type_: SqlType, *, awkward: float = 0.2) -> Value:
+    """Return a value of `type_`; with the probability `awkward` one at an edge, or NULL."""
+    odd = random.random() < awkward
+    if type_.kind is Kind.NULL or (odd and random.random() < 0.5):
+        return None
+    if type_.element is not None:
+        element, length = type_.element, random.choice((0, 1, 2, 2, 3, 4))
+        return tuple(random_value(random, element, awkward=awkward) for _ in range(length))
+    if type_.kind is Kind.TIMESTAMP and not odd:
+        return NOON + random.randrange(-20, 60) * (SECOND // 2)
+    choices: dict[Kind, Sequence[Value]] = {
+        Kind.BOOLEAN: (False, True),
+        Kind.DOUBLE: (*DOUBLES, *NOT_FINITE) if odd else DOUBLES[:12],
+        Kind.STRING: STRINGS if odd else STRINGS[:8],
+    }
+    return random.choice(choices.get(type_.kind) or (EDGES[type_.kind] if odd else INTEGERS))
