@@ -1,0 +1,219 @@
+"""The driver of rewrite rules.
+
+A **rule** is a pure function from a node to the node that takes its place, or to None where it does not
+apply.  A **pass** is a named set of rules, applied until none of them fires any more.  The driver goes
+bottom-up: when a node is offered to the rules, everything below it is at rest; what a rule returns is
+brought to rest in turn.  It does not recurse, and remembers by identity what each node became, so a
+subplan that several share is rewritten once and stays shared.
+
+The contract of a rule: the job releases the same bytes with and without it.  That includes order,
+errors (which row fails first, and with what code), and what comes late.  It is not promised that
+positions' paths are the same numbers, only that they order the rows alike, nor that rows inside of the
+plan have the same columns.  `tests/property/test_rules.py` holds each rule to it by evaluating plans
+before and after.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, TypeVar
+
+from fsql.compiler.logical import Plan, SinkTable, Table
+from fsql.compiler.node import Node, children, map_children, walk
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from fsql.compiler.logical import Job
+
+FIRINGS_MAX: Final = 1_000_000
+"""More firings than this in one pass are taken for rules that do not come to rest."""
+
+NodeT = TypeVar("NodeT", bound=Node)
+RootT = TypeVar("RootT", bound=Node)
+
+
+@dataclass(frozen=True, slots=True)
+class Rule(Generic[NodeT]):
+    """A rule, its name, and the class of nodes that it looks at.
+
+    With `opens_inputs` the rule takes an input apart and puts its pieces together anew.  It is not
+    tried where somebody else reads that input as well: the input would not go away, and what was
+    computed and remembered once would be twice.
+    """
+
+    name: str
+    on: type[NodeT]
+    apply: Callable[[NodeT], Node | None]
+    opens_inputs: bool = False
+
+
+class Pass(NamedTuple):
+    """Rules that are brought to rest together."""
+
+    name: str
+    rules: tuple[Rule[Any], ...]
+
+
+class Firing(NamedTuple):
+    """One application of a rule, for `fsql explain --trace`."""
+
+    rule: str
+    before: Node
+    after: Node
+
+
+class RestlessRulesError(AssertionError):
+    """Rules that go on for ever: a bug of the rules, whatever the query."""
+
+    def __init__(self, problem: str, firings: Sequence[Firing]) -> None:
+        counts = Counter(firing.rule for firing in firings).most_common()
+        listed = ", ".join(f"{rule} {count:,}" for rule, count in counts)
+        super().__init__(f"{problem}; firings: {listed}")
+
+
+def run_passes(
+    job: Job,
+    passes: Sequence[Pass],
+    *,
+    disabled: frozenset[str] = frozenset(),
+    trace: list[Firing] | None = None,
+    verify: Callable[[Job], None] | None = None,
+) -> Job:
+    """Return `job` after all passes.
+
+    Args:
+        job: what the binder made.
+        passes: applied in their order.
+        disabled: names of passes and rules to leave out.
+        trace: is extended by what fired.
+        verify: is called with the job after each pass.
+
+    Raises:
+        ValueError: `disabled` names what is neither a pass nor a rule.
+    """
+    known = {name for each in passes for name in (each.name, *(rule.name for rule in each.rules))}
+    if unknown := sorted(disabled - known):
+        raise ValueError(f"no rule or pass is called {', '.join(unknown)}")
+    for each in passes:
+        if each.name in disabled:
+            continue
+        rules = [rule for rule in each.rules if rule.name not in disabled]
+        try:
+            job = rewrite(job, rules, trace=trace)
+            if verify is not None:
+                verify(job)
+        except AssertionError as error:
+            error.add_note(f"in pass {each.name}")
+            raise
+    return job
+
+
+def rewrite(
+    root: RootT,
+    rules: Sequence[Rule[Any]],
+    *,
+    firings_max: int = FIRINGS_MAX,
+    trace: list[Firing] | None = None,
+) -> RootT:
+    """Return `root` with `rules` applied until none fires; a node goes to the first that takes it.
+
+    Raises:
+        RestlessRulesError: the rules fire more than `firings_max` times, or go in a circle.
+    """
+    rewriting = _Rewriting(rules, _read_twice(root), firings_max)
+    try:
+        result = rewriting.bring_to_rest(root)
+    finally:
+        if trace is not None:
+            trace.extend(rewriting.firings)
+    assert isinstance(result, type(root)), "a rule changed what the root is"
+    return result
+
+
+class _Rewriting:
+    """One run of the driver: what nodes became, and what fired."""
+
+    def __init__(self, rules: Sequence[Rule[Any]], shared: set[Node], firings_max: int) -> None:
+        self.firings: list[Firing] = []
+        self._rules = rules
+        self._shared = shared
+        self._firings_max = firings_max
+        self._became: dict[Node, Node] = {}
+        self._replaced: dict[Node, Node] = {}
+
+    def bring_to_rest(self, root: Node) -> Node:
+        """Return what `root` becomes."""
+        waiting = [root]
+        while waiting:
+            node = waiting[-1]
+            if node in self._became:
+                waiting.pop()
+            elif open_nodes := self._open_below(node):
+                waiting.extend(open_nodes)
+            elif (replacement := self._replacement(node)) is None:
+                self._settle(node, node)
+            elif replacement in self._became:
+                self._settle(node, self._became[replacement])
+            else:
+                waiting.append(replacement)
+        return self._became[root]
+
+    def _open_below(self, node: Node) -> list[Node]:
+        """Return the children of `node` that are not yet at rest, the first one last."""
+        if node in self._replaced:
+            return []
+        return [child for child in _children(node) if child not in self._became][::-1]
+
+    def _replacement(self, node: Node) -> Node | None:
+        """Return what takes the place of `node`, whose children are at rest; None if it stays.
+
+        A node that comes up again before its replacement is at rest is part of that replacement.
+        """
+        if node in self._replaced:
+            replacement = self._replaced[node]
+            if replacement not in self._became:
+                raise RestlessRulesError("rewrite rules go in a circle", self.firings)
+            return replacement
+        rebuilt = map_children(node, lambda child: self._became.get(child, child))
+        if rebuilt is node:
+            found = self._fire(node)
+            if found is None:
+                return None
+            rebuilt = found
+        self._replaced[node] = rebuilt
+        return rebuilt
+
+    def _fire(self, node: Node) -> Node | None:
+        opens = not any(child in self._shared for child in _inputs(node))
+        for rule in self._rules:
+            if isinstance(node, rule.on) and (opens or not rule.opens_inputs):
+                result = rule.apply(node)
+                if result is not None and result is not node:
+                    self.firings.append(Firing(rule.name, node, result))
+                    if len(self.firings) > self._firings_max:
+                        problem = f"rewrite rules fired more than {self._firings_max:,} times"
+                        raise RestlessRulesError(problem, self.firings)
+                    return result
+        return None
+
+    def _settle(self, node: Node, result: Node) -> None:
+        self._became[node] = result
+        if node in self._shared:
+            self._shared.add(result)
+
+
+def _children(node: Node) -> Iterator[Node]:
+    """Yield what is rewritten below `node`; tables and sinks are declarations, and stay."""
+    return (child for child in children(node) if not isinstance(child, (Table, SinkTable)))
+
+
+def _inputs(node: Node) -> Iterator[Node]:
+    return (child for child in children(node) if isinstance(child, Plan))
+
+
+def _read_twice(root: Node) -> set[Node]:
+    """Return the operators below `root` that are read more than once."""
+    readers = Counter(below for node in walk(root) for below in _inputs(node))
+    return {node for node, count in readers.items() if count > 1}

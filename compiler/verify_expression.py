@@ -1,0 +1,108 @@
+"""What is legal in a bound expression: part of what `verify_logical` checks."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fsql.compiler.expression import Call, Case, Cast, ColumnRef, Expression, Literal
+from fsql.compiler.functions.casts import castable
+from fsql.compiler.functions.signature import match_signature
+from fsql.compiler.functions.table import FUNCTIONS
+from fsql.compiler.node import walk
+from fsql.compiler.sqltypes import (
+    BIGINT_MAX,
+    BIGINT_MIN,
+    BOOLEAN,
+    INT_MAX,
+    INT_MIN,
+    TIMESTAMP_MAX,
+    TIMESTAMP_MIN,
+    Kind,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from fsql.compiler.expression import Value
+    from fsql.compiler.schema import Schema
+    from fsql.compiler.sqltypes import SqlType
+
+_RANGES = {
+    Kind.INT: (INT_MIN, INT_MAX),
+    Kind.BIGINT: (BIGINT_MIN, BIGINT_MAX),
+    Kind.INTERVAL: (BIGINT_MIN, BIGINT_MAX),
+    Kind.TIMESTAMP: (TIMESTAMP_MIN, TIMESTAMP_MAX),
+}
+
+
+def verify_expression(expression: Expression, below: Schema) -> Iterator[str]:
+    """Yield what is wrong with `expression` over rows that have the columns `below`."""
+    for node in walk(expression):
+        match node:
+            case ColumnRef():
+                yield from _reference(node, below)
+            case Literal(value=value, type=kind, nullable=nullable):
+                if not _has_type(value, kind) or (value is None and not nullable):
+                    yield f"{value!r} is not a literal of type {kind}"
+            case Call():
+                yield from _call(node)
+            case Cast(argument=argument, type=target):
+                if not castable(argument.type, target):
+                    yield f"there is no cast from {argument.type} to {target}"
+            case Case():
+                yield from _case(node)
+            case _:
+                yield f"{type(node).__name__} is not an expression"
+
+
+def _reference(reference: ColumnRef, below: Schema) -> Iterator[str]:
+    if not 0 <= reference.index < len(below):
+        yield f"there is no column {reference.index} among {len(below)}"
+        return
+    column = below[reference.index]
+    if column.type != reference.type:
+        yield f"column {column} is referred to as a {reference.type}"
+    if column.nullable and not reference.nullable:
+        yield f"column {column} may be NULL and is referred to as if it could not"
+
+
+def _call(call: Call) -> Iterator[str]:
+    function = FUNCTIONS.get(call.function)
+    if function is None:
+        yield f"there is no function {call.function}"
+        return
+    given = tuple(argument.type for argument in call.arguments)
+    match = match_signature(function, given)
+    if match is None or match.parameters != given or match.result != call.type:
+        listed = ", ".join(str(kind) for kind in given)
+        yield f"no signature of {call.function} takes ({listed}) and gives {call.type}"
+
+
+def _case(case: Case) -> Iterator[str]:
+    if not case.branches:
+        yield "a CASE without branches"
+    for condition, result in case.branches:
+        if condition.type != BOOLEAN:
+            yield f"a condition of CASE is a {condition.type}"
+        if result.type != case.type:
+            yield f"a result of CASE is a {result.type}, the whole a {case.type}"
+    if case.otherwise.type != case.type:
+        yield f"the ELSE of CASE is a {case.otherwise.type}, the whole a {case.type}"
+
+
+def _has_type(value: Value, kind: SqlType) -> bool:
+    match value:
+        case None:
+            return True
+        case bool():
+            return kind.kind is Kind.BOOLEAN
+        case int():
+            low, high = _RANGES.get(kind.kind, (1, 0))
+            return low <= value <= high
+        case float():
+            return kind.kind is Kind.DOUBLE
+        case str():
+            return kind.kind is Kind.STRING
+        case tuple():
+            element = kind.element
+            return element is not None and all(_has_type(item, element) for item in value)
