@@ -1,0 +1,209 @@
+"""Accumulators: the aggregate functions, over weighted values one at a time.
+
+An accumulator is a value: `add` returns another one, because the state it is part of stays in its bucket
+and may be combined again.  A weight of -1 takes an equal value back.  Within one root the weights may
+come in an order that a relation never could, so counts may pass below 0; results are judged behind it.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left, insort
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import TYPE_CHECKING, ClassVar, Protocol
+
+from fsql.compiler.expression import AggregateCall, AggregateFunction
+from fsql.compiler.functions.evaluate import evaluate
+from fsql.compiler.functions.failure import RowFailure
+from fsql.compiler.sqltypes import BIGINT_MAX, BIGINT_MIN, Kind
+from fsql.runtime.model.value_order import Key, as_key, order, row_order
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from fsql.compiler.expression import Value
+    from fsql.runtime.model.item import Values
+
+
+class SumOutOfRangeFailure(RowFailure):
+    """E505: a sum of integers beyond BIGINT."""
+
+    code: ClassVar[int] = 505
+
+    def __init__(self) -> None:
+        super().__init__("SUM out of range")
+
+
+class Accumulator(Protocol):
+    """One aggregate over the values so far."""
+
+    def add(self, value: Value, weight: int, place: object) -> Accumulator:
+        """Return the accumulator with `value` added; values that share a position share a place."""
+
+    def result(self) -> Value:
+        """Return the aggregate; a RowFailure where it has no value."""
+
+
+@dataclass(frozen=True, slots=True)
+class Count:
+    """COUNT: of the values that are not NULL."""
+
+    count: int = 0
+
+    def add(self, value: Value, weight: int, _place: object) -> Count:
+        """Count the value."""
+        return self if value is None else Count(self.count + weight)
+
+    def result(self) -> int:
+        """Return the count."""
+        return self.count
+
+
+@dataclass(frozen=True, slots=True)
+class Sum:
+    """SUM and AVG: the exact sum of what is finite, and how often what is not occurred."""
+
+    average: bool
+    floating: bool
+    count: int = 0
+    exact: Fraction | int = 0
+    nan: int = 0
+    infinite: int = 0
+    negative_infinite: int = 0
+
+    def add(self, value: Value, weight: int, _place: object) -> Sum:
+        """Add the value."""
+        if value is None:
+            return self
+        assert isinstance(value, int | float)
+        counted = replace(self, count=self.count + weight)
+        if math.isnan(value):
+            return replace(counted, nan=self.nan + weight)
+        if value == math.inf:
+            return replace(counted, infinite=self.infinite + weight)
+        if value == -math.inf:
+            return replace(counted, negative_infinite=self.negative_infinite + weight)
+        addend = Fraction(value) if self.floating else int(value)
+        return replace(counted, exact=self.exact + weight * addend)
+
+    def result(self) -> Value:
+        """Return the sum, or the average.
+
+        Raises:
+            RowFailure: E505, where a sum of integers does not fit BIGINT.
+        """
+        if self.count <= 0:
+            return None
+        if not self.floating:
+            if self.average:
+                return float(Fraction(self.exact, self.count))
+            if not BIGINT_MIN <= self.exact <= BIGINT_MAX:
+                raise SumOutOfRangeFailure
+            return int(self.exact)
+        total = self._rounded()
+        return (total / self.count if self.average else total) + 0.0  # -0.0 becomes 0.0.
+
+    def _rounded(self) -> float:
+        if self.nan > 0 or (self.infinite > 0 and self.negative_infinite > 0):
+            return math.nan
+        if self.infinite > 0 or self.negative_infinite > 0:
+            return math.inf if self.infinite > 0 else -math.inf
+        try:
+            return float(self.exact)  # Of a Fraction this is rounded correctly.
+        except OverflowError:
+            return math.inf if self.exact > 0 else -math.inf
+
+
+@dataclass(frozen=True, slots=True)
+class Extreme:
+    """MIN and MAX: all values in order, with their weights, so that the least can be taken back."""
+
+    greatest: bool
+    weights: tuple[tuple[Key, int, Value], ...] = ()
+
+    def add(self, value: Value, weight: int, _place: object) -> Extreme:
+        """Enter the value."""
+        if value is None:
+            return self
+        key = order(value)
+        weights = list(self.weights)
+        index = bisect_left(weights, key, key=lambda entry: entry[0])
+        if index < len(weights) and weights[index][0] == key:
+            weight += weights.pop(index)[1]
+        if weight:
+            weights.insert(index, (key, weight, as_key(value)))
+        return replace(self, weights=tuple(weights))
+
+    def result(self) -> Value:
+        """Return the least or the greatest value."""
+        present = [value for _, weight, value in self.weights if weight > 0]
+        return (present[-1] if self.greatest else present[0]) if present else None
+
+
+@dataclass(frozen=True, slots=True)
+class Collection:
+    """ARRAY_AGG: the values in the total order; those that share a position by their own order."""
+
+    entries: tuple[tuple[object, tuple[Key, Key], Value], ...] = ()
+
+    def add(self, value: Value, weight: int, place: object) -> Collection:
+        """Append the value; places come in ascending order, so only the last one can be shared."""
+        assert weight == 1, "ARRAY_AGG is refused over updating input"
+        entries = list(self.entries)
+        shared = len(entries)
+        while shared and entries[shared - 1][0] == place:
+            shared -= 1
+        entry = (place, row_order((value,)), value)
+        insort(entries, entry, lo=shared, key=lambda entry: entry[1])
+        return Collection(tuple(entries))
+
+    def result(self) -> Value:
+        """Return the array; NULL where there is no row."""
+        return tuple(value for _, _, value in self.entries) or None
+
+
+@dataclass(frozen=True, slots=True)
+class Accumulators:
+    """The accumulators of a group, one for each aggregate call."""
+
+    each: tuple[Accumulator, ...]
+
+    @staticmethod
+    def of(calls: Sequence[AggregateCall]) -> Accumulators:
+        """Return the accumulators of an empty group."""
+        return Accumulators(tuple(_accumulator(call) for call in calls))
+
+    def add(self, given: Values, weight: int, place: object) -> Accumulators:
+        """Return them with a row's arguments added, one for each call."""
+        return Accumulators(
+            tuple(
+                accumulator.add(value, weight, place)
+                for accumulator, value in zip(self.each, given, strict=True)
+            )
+        )
+
+    def results(self) -> Values:
+        """Return the aggregates; a RowFailure where the leftmost that fails has no value."""
+        return tuple(accumulator.result() for accumulator in self.each)
+
+
+def arguments(calls: Sequence[AggregateCall], values: Values) -> Values:
+    """Return the arguments of the calls over a row; COUNT(*) has one that is never NULL."""
+    return tuple(
+        True if call.argument is None else evaluate(call.argument, values) for call in calls
+    )
+
+
+def _accumulator(call: AggregateCall) -> Accumulator:
+    match call.function:
+        case AggregateFunction.COUNT:
+            return Count()
+        case AggregateFunction.MIN | AggregateFunction.MAX:
+            return Extreme(greatest=call.function is AggregateFunction.MAX)
+        case AggregateFunction.ARRAY_AGG:
+            return Collection()
+        case AggregateFunction.SUM | AggregateFunction.AVG:
+            assert call.argument is not None
+            floating = call.argument.type.kind is Kind.DOUBLE
+            return Sum(average=call.function is AggregateFunction.AVG, floating=floating)

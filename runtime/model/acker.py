@@ -1,0 +1,68 @@
+"""The acker: the bound below which nothing is in flight any more.
+
+Let every message carry an id, and stand in the table under the root of its item.  When a station has
+dealt with a message it sends one *combined* acknowledgement, applied at once: the message's id under its
+root, and the ids of all that it sent for it, each under its own root, which is never less.  Then
+
+    table[r]  =  XOR of the ids of all messages of root r that were sent and are not dealt with,
+                 as far as acknowledgements have come in
+    min time  =  the least of: the roots whose entry is not zero, and the promises of the fronts
+
+A front promises "nothing below p from me" behind the acknowledgements of all that it sent.  So:
+
+* Nothing below min time is in flight, or will ever be again.  For let m be in flight and its sender's
+  acknowledgement be in: m's id stands in the table at its root.  If it is not in, that of the message
+  for which m was sent is not in either, and so on back to a front, which has not promised past it.  Roots
+  only grow along that chain, so min time is at or below it.
+* Min time never decreases.
+
+Ids are 64 bits, mixed: ids that are not equal do not cancel by accident (design 6).  Acknowledgements of
+different stations may overtake one another; those of one station and its promises may not.
+
+`tests/unit/model/test_acker.py` checks both sentences under random delivery.
+"""
+
+from __future__ import annotations
+
+from heapq import heappop, heappush
+from typing import TYPE_CHECKING
+
+from fsql.runtime.batch import END, START, Root
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+
+class Acker:
+    """The ack table, growing with need, and the promises of the fronts."""
+
+    def __init__(self, fronts: Iterable[int], start: Root = START) -> None:
+        self._table: dict[Root, int] = {}
+        self._roots: list[Root] = []  # A heap of the table's keys, and of some that have left it.
+        self._promises = dict.fromkeys(fronts, start)
+        self.min_time = min(self._promises.values(), default=END)
+
+    def acknowledge(self, entries: Sequence[tuple[Root, int]]) -> None:
+        """Apply a combined acknowledgement: pairs of root and id."""
+        for root, message_id in entries:
+            assert root >= self.min_time, "something below min time was in flight"
+            before = self._table.get(root, 0)
+            if before == 0:
+                heappush(self._roots, root)
+            if before == message_id:
+                del self._table[root]
+            else:
+                self._table[root] = before ^ message_id
+        self._advance()
+
+    def promise(self, front: int, bound: Root) -> None:
+        """Note that nothing with a root below `bound` comes from `front` from now on."""
+        assert bound >= self._promises[front], "a front took a promise back"
+        self._promises[front] = bound
+        self._advance()
+
+    def _advance(self) -> None:
+        while self._roots and self._roots[0] not in self._table:
+            heappop(self._roots)
+        promised = min(self._promises.values(), default=END)
+        self.min_time = min(promised, self._roots[0]) if self._roots else promised

@@ -1,0 +1,66 @@
+"""The barrier: the gate before the world, through which only what is final goes.
+
+It keeps the items that reach a port under their roots; a tombstone takes its victim out (paper 000, 3.1,
+algorithm 2).  When min time has passed a root, nothing of it can arrive any more: what is there is final,
+and is released as one group, roots in ascending order.  All ports of a job are released by one bound, so
+they never disagree about how far the job has come.
+
+It is called a barrier as in the papers; it has nothing to do with the markers that other systems send
+through a stream to cut snapshots.
+"""
+
+from __future__ import annotations
+
+from heapq import heappop, heappush
+from typing import TYPE_CHECKING
+
+from fsql.runtime.batch import START, Root
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from fsql.runtime.model.item import Item
+    from fsql.runtime.model.meta import Meta
+
+    Group = dict[int, list[Item]]
+    """The items of one root, by port."""
+
+
+class Barrier:
+    """Holds items back; `release(root, group)` is given each final group, and says whether to go on."""
+
+    def __init__(self, release: Callable[[Root, Group], bool]) -> None:
+        self._release = release
+        self._live: dict[Root, dict[tuple[int, Meta], Item]] = {}
+        self._roots: list[Root] = []
+        self._min_time = START
+        self.stopped = False
+        self.releases = 0
+
+    def accept(self, port: int, item: Item) -> None:
+        """Keep an item, or let a tombstone take its victim out."""
+        root = item.meta.global_time
+        assert root >= self._min_time, "an item came after its root had been released"
+        if root not in self._live:
+            self._live[root] = {}
+            heappush(self._roots, root)
+        live = self._live[root]
+        identity = port, item.meta.victim()
+        if item.meta.tombstone:
+            assert identity in live, "a tombstone came without its victim"
+            del live[identity]
+        else:
+            assert identity not in live, "two live items have one meta"
+            live[identity] = item
+
+    def advance(self, min_time: Root) -> None:
+        """Release the groups of all roots below `min_time`, until one of them stops the run."""
+        self._min_time = max(self._min_time, min_time)
+        while not self.stopped and self._roots and self._roots[0] < self._min_time:
+            root = heappop(self._roots)
+            group: Group = {}
+            for (port, _), item in self._live.pop(root).items():
+                group.setdefault(port, []).append(item)
+            if group:
+                self.stopped = not self._release(root, group)
+                self.releases += not self.stopped

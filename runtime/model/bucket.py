@@ -1,0 +1,120 @@
+"""A bucket of a grouping: items of one key in order, and the window that ends at each.
+
+| items come in   | 1   | 3      | 2                    |
+|-----------------|-----|--------|----------------------|
+| live windows    | (1) | (1, 3) | (1, 2), (2, 3)       |
+| sent, window 2  | (1) | (1, 3) | -(1, 3) (1, 2) (2, 3)|
+
+An item at its place in order is grouped once.  One that comes too late is put in its place; the windows
+that now have it in their midst never were, so their tombstones are sent, and then what is true instead:
+*replay* (paper 000, section 3 and figure 7).  A tombstone takes its victim out likewise.  So what is sent
+adds up, at any time, to the windows over the items that are present, in whatever order they came.
+
+A window has the meta of its last item.  Windows at the beginning of a bucket are shorter than the rest.
+With `undo_partial_windows` these are suppressed: as long as the bucket holds less than a window, one group
+of all that it holds is live, and from then on full windows only.
+
+The order is global time, then the caller's order of payloads, then meta.  A caller's order may not put
+an item before one that it descends from, because then no state could follow its item.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from typing import TYPE_CHECKING
+
+from fsql.runtime.model.item import Item
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from fsql.runtime.batch import Root
+    from fsql.runtime.model.value_order import Key
+
+    Place = tuple[Root, Key, tuple[int, ...], int]
+
+
+def no_order(_payload: object) -> Key:
+    """Leave the order to the metas."""
+    return ()
+
+
+class Bucket:
+    """The items of one key; `accept` returns what the grouping sends for an item."""
+
+    def __init__(
+        self,
+        window: int,
+        order: Callable[[object], Key] = no_order,
+        identity: int = 0,
+        *,
+        undo_partial_windows: bool = False,
+    ) -> None:
+        self._window = window
+        self._order = order
+        self._identity = identity
+        self._undo_partial_windows = undo_partial_windows
+        self._items: list[Item] = []
+        self._places: list[Place] = []
+
+    def accept(self, item: Item) -> list[Item]:
+        """Enter an item, or undo one; return tombstones first, then the windows that hold instead."""
+        return self._remove(item) if item.meta.tombstone else self._insert(item)
+
+    def _insert(self, item: Item) -> list[Item]:
+        place = self._place(item)
+        index = bisect_left(self._places, place)
+        assert self._places[index : index + 1] != [place], "two live items have one meta"
+        self._check_lineage(item, index)
+        undone = self._windows(index, self._window - 1, tombstone=True)
+        self._items.insert(index, item)
+        self._places.insert(index, place)
+        return undone + self._windows(index, self._window, tombstone=False)
+
+    def _remove(self, tombstone: Item) -> list[Item]:
+        place = self._place(tombstone)
+        index = bisect_left(self._places, place)
+        assert self._places[index : index + 1] == [place], "a tombstone came without its victim"
+        undone = self._windows(index, self._window, tombstone=True)
+        del self._items[index], self._places[index]
+        return undone + self._windows(index, self._window - 1, tombstone=False)
+
+    def _place(self, item: Item) -> Place:
+        meta = item.meta
+        return meta.global_time, self._order(item.payload), meta.child_ids, meta.trace
+
+    def _windows(self, first: int, count: int, *, tombstone: bool) -> list[Item]:
+        """Return the live windows that end at `first` or at one of the `count` - 1 items behind."""
+        made = []
+        for end in self._live_ends(first, count):
+            window = self._items[max(0, end + 1 - self._window) : end + 1]
+            meta = window[-1].meta.window(self._identity, tombstone=tombstone)
+            made.append(Item(meta, tuple(item.payload for item in window)))
+        return made
+
+    def _live_ends(self, first: int, count: int) -> range:
+        size = len(self._items)
+        least = 0
+        if self._undo_partial_windows:
+            if size < self._window:
+                return range(max(0, size - 1), size)  # The group of all; any change concerns it.
+            least = self._window - 1
+        return range(max(first, least), min(first + count, size))
+
+    def _check_lineage(self, item: Item, index: int) -> None:
+        """Raise ValueError where the caller's order puts a descendant before its ancestor."""
+        for other in self._same_root(item, range(index - 1, -1, -1)):
+            if other.meta.descends_from(item.meta):
+                raise ValueError("the order puts an item behind its descendant")
+        for other in self._same_root(item, range(index, len(self._items))):
+            if item.meta.descends_from(other.meta):
+                raise ValueError("the order puts an item before its ancestor")
+
+    def _same_root(self, item: Item, indexes: range) -> list[Item]:
+        """Return the items at `indexes` up to the first that has another root."""
+        found = []
+        for index in indexes:
+            if self._items[index].meta.global_time != item.meta.global_time:
+                break
+            found.append(self._items[index])
+        return found

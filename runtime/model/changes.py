@@ -1,0 +1,69 @@
+"""The changes of a group: what one root position does to a result, as its consumer is given it.
+
+The weights of equal rows are summed; what comes to 0 was on its way only, and nobody sees it.  The rest is
+labelled by the sink's key and put in canonical order, so that neither the plan's shape nor the order of
+arrival shows (docs/internals/semantics.md).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, NamedTuple
+
+from fsql.compiler.logical import Changes
+from fsql.runtime.model.value_order import order, row_order
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from fsql.compiler.graph import Sink
+    from fsql.runtime.model.item import Row, Values
+    from fsql.runtime.model.value_order import Key
+
+
+class Change(NamedTuple):
+    """One line of output: the label where the sink is given one, and the row."""
+
+    operation: str | None
+    row: Values
+
+
+def consolidate(rows: Iterable[Row]) -> dict[tuple[Key, Key], tuple[Values, int]]:
+    """Return rows and the sums of their weights where these are not 0, by the rows' order."""
+    weights: Counter[tuple[Key, Key]] = Counter()
+    values: dict[tuple[Key, Key], Values] = {}
+    for row in rows:
+        identity = row_order(row.values)
+        weights[identity] += row.weight
+        values.setdefault(identity, row.values)
+    return {
+        identity: (values[identity], weights[identity])
+        for identity in sorted(values)
+        if weights[identity]
+    }
+
+
+def appended(sink: Sink, rows: Iterable[Row]) -> Iterator[Change]:
+    """Yield the rows of a group of an append-only query, by path and then by their own columns."""
+    operation = None if sink.table.changes is Changes.APPEND else "+I"
+    for row in sorted(rows, key=lambda row: (row.path, row_order(row.values))):
+        assert row.weight == 1, "an append-only query took a row back"
+        yield Change(operation, row.values)
+
+
+def changed(sink: Sink, rows: Iterable[Row]) -> Iterator[Change]:
+    """Yield the changes of a group of an updating query."""
+    key = sink.table.key
+    removals: Counter[tuple[Key, ...]] = Counter()
+    additions: Counter[tuple[Key, ...]] = Counter()
+    changes = []
+    for place, (values, weight) in consolidate(rows).items():
+        of_key = () if key is None else tuple(order(values[index]) for index in key)
+        (additions if weight > 0 else removals)[of_key] += abs(weight)
+        changes.append((of_key, weight > 0, place, values, abs(weight)))
+    for of_key, added, _, values, count in sorted(changes, key=lambda change: change[:3]):
+        update = key is not None and removals[of_key] == additions[of_key] == 1
+        if update and not added and sink.table.changes is Changes.UPSERT:
+            continue
+        operation = ("+U" if update else "+I") if added else ("-U" if update else "-D")
+        yield from [Change(operation, values)] * count

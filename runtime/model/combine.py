@@ -1,0 +1,62 @@
+"""Combine and finish: the two maps of a drifting-state cycle (paper 000, 2.7).
+
+| window           | combine makes                                                             |
+|------------------|---------------------------------------------------------------------------|
+| (item)           | the first state of the bucket                                             |
+| (state, item)    | the next state                                                            |
+| (item, state)    | nothing: the state stands behind the item that made it, so it is combined |
+| any other        | nothing: it was sent before a state had come, and will be undone          |
+
+A failing item makes a state as well, in which nothing has changed but for the failure that it caused:
+the chain of states may not break.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from fsql.compiler import graph as g
+from fsql.compiler.functions.failure import RowFailure
+from fsql.runtime.model.combine_aggregate import combine_aggregate
+from fsql.runtime.model.combine_join import combine_join
+from fsql.runtime.model.combine_over import combine_over
+from fsql.runtime.model.item import Failure, Punctuation, Row, State
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from fsql.runtime.batch import Root
+
+
+def combine(function: g.Combine, window: tuple[object, ...], root: Root) -> list[State]:
+    """Return the state behind the last item of `window`, which has root position `root`."""
+    match window:
+        case (Row() | Punctuation() as item,):
+            content = None
+        case (State(content=content), Row() | Punctuation() as item):
+            pass
+        case _:
+            return []
+    try:
+        state = COMBINE_FUNCTIONS[type(function)](function, content, item, root)
+    except RowFailure as failure:
+        assert isinstance(item, Row)
+        caused = Failure(failure.code, str(failure), item.weight)
+        state = State(item, (caused,), content)
+    return [] if state is None else [state]
+
+
+def finish(state: object) -> tuple[Row | Failure, ...]:
+    """Return what the item that made `state` led to."""
+    assert isinstance(state, State)
+    return state.caused
+
+
+COMBINE_FUNCTIONS: Final[
+    Mapping[type[g.Combine], Callable[[Any, Any, Any, Root], State | None]]
+] = {
+    g.CombineAggregate: combine_aggregate,
+    g.CombineOver: combine_over,
+    g.CombineJoin: combine_join,
+}
+"""(function, content of the state before or None, item, its root) → the state behind the item."""

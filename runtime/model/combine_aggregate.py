@@ -1,0 +1,60 @@
+"""Aggregates: what a bucket of `Aggregate` or `WindowAggregate` shows behind each item.
+
+The group shows one row, or the failure that stands for it, while the weights of its rows sum to more than
+0.  Updating, each item that changes what it shows causes the old to be taken back and the new to come;
+with `final` nothing is shown until the punctuation, behind which no item can stand.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from fsql.compiler.functions.evaluate import evaluate
+from fsql.compiler.functions.failure import RowFailure
+from fsql.runtime.model.accumulator import Accumulators, arguments
+from fsql.runtime.model.item import Failure, Punctuation, Row, State
+from fsql.runtime.model.value_order import as_key
+
+if TYPE_CHECKING:
+    from fsql.compiler.graph import CombineAggregate
+    from fsql.runtime.batch import Root
+    from fsql.runtime.model.item import Values
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """The rows of one key so far."""
+
+    key: Values
+    weight: int
+    accumulators: Accumulators
+
+
+def combine_aggregate(
+    function: CombineAggregate, group: Group | None, item: Row | Punctuation, root: Root
+) -> State | None:
+    """Return the state behind `item`; None behind a punctuation that shows nothing."""
+    if isinstance(item, Punctuation):
+        shown = _shown(function, group) if function.final else ()
+        return State(item, shown, None) if shown else None
+    if group is None:
+        key = tuple(as_key(evaluate(expression, item.values)) for expression in function.keys)
+        group = Group(key, 0, Accumulators.of(function.aggregates))
+    given = arguments(function.aggregates, item.values)
+    accumulators = group.accumulators.add(given, item.weight, (root, item.path))
+    after = Group(group.key, group.weight + item.weight, accumulators)
+    if function.final:
+        return State(item, (), after)
+    old, new = _shown(function, group), _shown(function, after)
+    changes = () if old == new else (*(shown.retraction() for shown in old), *new)
+    return State(item, changes, after)
+
+
+def _shown(function: CombineAggregate, group: Group | None) -> tuple[Row | Failure, ...]:
+    if group is None or group.weight <= 0:
+        return ()
+    try:
+        return (Row(group.key + group.accumulators.results(), (function.mention,)),)
+    except RowFailure as failure:
+        return (Failure(failure.code, str(failure)),)

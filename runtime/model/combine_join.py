@@ -1,0 +1,72 @@
+"""Joins: each row meets the earlier rows of the other side.
+
+The state holds the rows of both sides that came so far, in their order.  A row of weight -1 takes an equal
+one out, if there is one; if not (within one root the order may be such) it stays as it is, and the pairs
+have the product of the weights.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from fsql.runtime.model.item import Row, State
+from fsql.runtime.model.value_order import row_order
+
+if TYPE_CHECKING:
+    from fsql.compiler.graph import CombineJoin
+    from fsql.runtime.batch import Root
+    from fsql.runtime.model.item import Values
+
+LEFT = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Sides:
+    """The rows of the left side and of the right side, in the order in which they came."""
+
+    rows: tuple[tuple[Row, ...], tuple[Row, ...]] = ((), ())
+
+    def add(self, row: Row) -> Sides:
+        """Return the sides with `row` added, or with what it takes back taken out."""
+        own = list(self.rows[row.side])
+        same = row_order(row.values)
+        for index, other in enumerate(own):
+            if other.weight == -row.weight and row_order(other.values) == same:
+                del own[index]
+                break
+        else:
+            own.append(row)
+        if row.side == LEFT:
+            return Sides((tuple(own), self.rows[1]))
+        return Sides((self.rows[0], tuple(own)))
+
+
+def combine_join(function: CombineJoin, sides: Sides | None, row: Row, root: Root) -> State:
+    """Return the state behind `row`, which causes a pair with each earlier row that it joins with."""
+    sides = sides or Sides()
+    depth = max(function.left_depth, function.right_depth)
+    path = row.path + (-1,) * (depth - len(row.path))
+    pairs: list[Row] = []
+    for other in sides.rows[1 - row.side]:
+        left, right = (row, other) if row.side == LEFT else (other, row)
+        if _in_time(function, left.values, right.values, later=row.side, root=root):
+            values = left.values + right.values
+            pairs.append(Row(values, (*path, len(pairs)), left.weight * right.weight))
+    return State(row, tuple(pairs), sides.add(row))
+
+
+def _in_time(function: CombineJoin, left: Values, right: Values, *, later: int, root: Root) -> bool:
+    """Say whether the times match, and the watermark at `root` had not passed the earlier row."""
+    bounds = function.time_range
+    if bounds is None:
+        return True
+    left_time, right_time = left[bounds.left_time], right[bounds.right_time]
+    assert isinstance(left_time, int)
+    assert isinstance(right_time, int)
+    if not bounds.low_us <= right_time - left_time <= bounds.high_us:
+        return False
+    grain = function.grain_us
+    watermark = (root.time - function.delay_us) // grain * grain
+    matches_until = right_time - bounds.low_us if later == LEFT else left_time + bounds.high_us
+    return watermark <= matches_until

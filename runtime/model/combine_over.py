@@ -1,0 +1,32 @@
+"""Running aggregates: each row with the aggregates of its partition up to it, or up to the one before."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fsql.compiler.functions.failure import RowFailure
+from fsql.compiler.logical import FrameEnd
+from fsql.runtime.model.accumulator import Accumulators, arguments
+from fsql.runtime.model.item import Failure, Row, State
+
+if TYPE_CHECKING:
+    from fsql.compiler.graph import CombineOver
+    from fsql.runtime.batch import Root
+
+
+def combine_over(function: CombineOver, before: Accumulators | None, row: Row, root: Root) -> State:
+    """Return the state behind `row`."""
+    calls = [call.aggregate for call in function.calls]
+    if before is None:
+        before = Accumulators.of(calls)
+    after = before.add(arguments(calls, row.values), row.weight, (root, row.path))
+    frames = {FrameEnd.ONE_PRECEDING: before, FrameEnd.CURRENT_ROW: after}
+    caused: Row | Failure
+    try:
+        added = tuple(
+            frames[call.frame_end].each[index].result() for index, call in enumerate(function.calls)
+        )
+        caused = Row(row.values + added, row.path, row.weight)
+    except RowFailure as failure:
+        caused = Failure(failure.code, str(failure), row.weight)
+    return State(row, (caused,), after)

@@ -1,0 +1,75 @@
+"""Grouping: the only operation with state (paper 000, 2.5), one bucket for each key.
+
+A bucket that closes holds its punctuation from the moment it is created: whoever comes first to a bucket
+already finds its end there, so there is no event to wait for.  What the punctuation leads to is undone
+and made anew with each further item, like everything else, and the barrier keeps it until it is final.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from fsql.runtime.hashing import mix
+from fsql.runtime.model.bucket import Bucket, no_order
+from fsql.runtime.model.item import Item, Punctuation
+from fsql.runtime.model.meta import Meta
+from fsql.runtime.model.partition import wide_hash
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Hashable
+
+    from fsql.runtime.batch import Root
+    from fsql.runtime.model.value_order import Key
+
+
+@dataclass(frozen=True)
+class GroupingRule:
+    """What the payloads have to say in a grouping.
+
+    `key` names the bucket of a payload (None: it enters none) and balances the load; `order` orders
+    payloads of one root; `closes_at` is the root of the punctuation of the payload's bucket.
+    """
+
+    key: Callable[[object], Hashable]
+    window: int
+    order: Callable[[object], Key] = no_order
+    closes_at: Callable[[object], Root] | None = None
+    undo_partial_windows: bool = False
+
+
+class Grouping:
+    """The buckets of one grouping on one worker; `repairs` counts the tombstones it made itself."""
+
+    def __init__(self, vertex: int, rule: GroupingRule) -> None:
+        self._vertex = vertex
+        self._rule = rule
+        self._buckets: dict[Hashable, Bucket] = {}
+        self.repairs = 0
+
+    def accept(self, item: Item, key: Hashable) -> list[Item]:
+        """Enter an item into the bucket of `key`, or undo one; return what is sent for it."""
+        sent: list[Item] = []
+        bucket = self._buckets.get(key)
+        if bucket is None:
+            bucket = self._create(item, key, sent)
+        sent += bucket.accept(item)
+        if not item.meta.tombstone:
+            self.repairs += sum(window.meta.tombstone for window in sent)
+        return sent
+
+    def _create(self, item: Item, key: Hashable, sent: list[Item]) -> Bucket:
+        """Make the bucket, and add to `sent` what its punctuation leads to."""
+        rule = self._rule
+        key_hash = wide_hash(key)
+        bucket = self._buckets[key] = Bucket(
+            rule.window,
+            rule.order,
+            mix(self._vertex) ^ key_hash,
+            undo_partial_windows=rule.undo_partial_windows,
+        )
+        if rule.closes_at is not None:
+            # The punctuations of all buckets may share a root.  Vertex and key tell their lineages apart.
+            meta = Meta(rule.closes_at(item.payload), (self._vertex, key_hash))
+            sent += bucket.accept(Item(meta, Punctuation(key)))
+        return bucket

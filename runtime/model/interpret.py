@@ -1,0 +1,96 @@
+"""What the operations of a query do to items, as functions of payloads.
+
+The machine (`execution`) knows Map, Grouping, Broadcast and Merge and nothing of SQL; here is what it asks.
+`fsql.runtime.model.papers` answers the same questions for graphs written by hand.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from fsql.compiler import graph as g
+from fsql.compiler.functions.evaluate import evaluate
+from fsql.runtime.model.combine import combine, finish
+from fsql.runtime.model.grouping import GroupingRule
+from fsql.runtime.model.item import Punctuation, Row, State
+from fsql.runtime.model.papers import Apply, GroupBy
+from fsql.runtime.model.row_functions import apply_to_row, closing_root
+from fsql.runtime.model.value_order import as_key, order, row_order
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Iterable
+
+    from fsql.runtime.batch import Root
+    from fsql.runtime.model.item import Item
+    from fsql.runtime.model.value_order import Key
+
+BEHIND_ALL_ROWS: Final = (1,)
+
+
+def map_item(function: g.MapFunction, item: Item) -> Iterable[object]:
+    """Return the payloads that a map function makes of an item, in order."""
+    payload = item.payload
+    match function:
+        case Apply():
+            return function.function(payload)
+        case g.Combine():
+            assert isinstance(payload, tuple)
+            return combine(function, payload, item.meta.global_time)
+        case g.Finish():
+            return finish(payload)
+        case _:
+            assert isinstance(payload, Row)
+            return apply_to_row(function, payload, item.meta.global_time)
+
+
+def grouping_rule(vertex: g.Vertex) -> GroupingRule:
+    """Return the rule of a grouping.
+
+    Rows of one root are ordered by path, then the side of a join, then their own columns; a state has the
+    place of the item that made it, and its longer lineage puts it right behind.
+    """
+    operation = vertex.operation
+    if isinstance(operation, GroupBy):
+        return operation.rule
+    assert isinstance(operation, g.Grouping)
+    grouping = operation
+    closing = grouping.closing
+
+    def key(payload: object) -> Hashable:
+        match payload:
+            case State():
+                return key(payload.made_by)
+            case Punctuation():
+                return payload.key
+            case _:
+                assert isinstance(payload, Row)
+                return _key_of_row(grouping, payload)
+
+    def place(payload: object) -> Key:
+        match payload:
+            case State():
+                return place(payload.made_by)
+            case Punctuation():
+                return BEHIND_ALL_ROWS
+            case _:
+                assert isinstance(payload, Row)
+                path = payload.path + (-1,) * (vertex.depth - len(payload.path))
+                return (0, path, payload.side, row_order(payload.values))
+
+    def closes_at(payload: object) -> Root:
+        assert closing is not None
+        assert isinstance(payload, Row)
+        return closing_root(closing, payload)
+
+    return GroupingRule(
+        key, grouping.window, place, closes_at=None if closing is None else closes_at
+    )
+
+
+def _key_of_row(grouping: g.Grouping, row: Row) -> Hashable:
+    """Return the key of a row; None where it is NULL in a join, which equals nothing."""
+    expressions = grouping.keys[row.side]
+    values = tuple(as_key(evaluate(expression, row.values)) for expression in expressions)
+    if len(grouping.keys) > 1 and None in values:
+        return None
+    return tuple(map(order, values))

@@ -1,0 +1,62 @@
+"""The network: links that keep order, and a scheduler that does not.
+
+Between two addresses messages arrive in the order in which they were sent; between different pairs any
+order may happen.  `next` delivers the first message of a link picked at random, and links differ in
+speed, so that some interleavings are as uneven as they are on real machines.  All that happens follows
+from the seed.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from random import Random
+from typing import Final
+
+SPEEDS: Final = (1.0, 1.0, 0.5, 0.2)
+"""The chances that a link which was picked delivers; each link draws one of them."""
+
+
+class Link:
+    """The messages on their way to `receiver` from one sender."""
+
+    __slots__ = ("messages", "receiver", "speed")
+
+    def __init__(self, receiver: int, speed: float) -> None:
+        self.receiver = receiver
+        self.speed = speed
+        self.messages: deque[object] = deque()
+
+
+class Network:
+    """All links; addresses are any integers."""
+
+    def __init__(self, seed: int) -> None:
+        self._random = Random(seed)  # noqa: S311 - interleavings, not secrets
+        self._links: dict[tuple[int, int], Link] = {}
+        self._loaded: list[Link] = []
+
+    def send(self, sender: int, receiver: int, message: object) -> None:
+        """Put a message on the link between two addresses."""
+        link = self._links.get((sender, receiver))
+        if link is None:
+            link = Link(receiver, self._random.choice(SPEEDS))
+            self._links[sender, receiver] = link
+        if not link.messages:
+            self._loaded.append(link)
+        link.messages.append(message)
+
+    def next(self) -> tuple[int, object] | None:
+        """Take a message from some link; return its receiver and it, None where there is none."""
+        loaded, random = self._loaded, self._random.random
+        if not loaded:
+            return None
+        while True:
+            index = int(random() * len(loaded))
+            link = loaded[index]
+            if random() < link.speed:
+                break
+        message = link.messages.popleft()
+        if not link.messages:
+            loaded[index] = loaded[-1]
+            loaded.pop()
+        return link.receiver, message

@@ -1,0 +1,42 @@
+"""Operations in the papers' own terms, for graphs written by hand: Python functions over any payloads.
+
+They stand in a `fsql.compiler.graph.Graph` beside Broadcast and Merge, where a query has Source, the map
+functions of SQL, Grouping and Sink.  `fsql.runtime.model.trial` executes such graphs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from fsql.compiler.graph import MapFunction, Operation
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Hashable, Iterable
+
+    from fsql.runtime.model.grouping import GroupingRule
+
+
+@dataclass(frozen=True, eq=False)
+class Apply(MapFunction):
+    """Apply a pure function; with `balance`, on the worker that owns the hash of its value."""
+
+    function: Callable[[object], Iterable[object]]
+    balance: Callable[[object], Hashable] | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class GroupBy(Operation):
+    """Group payloads by a rule."""
+
+    rule: GroupingRule
+
+
+@dataclass(frozen=True, eq=False)
+class Input(Operation):
+    """Where fronts hand in payloads."""
+
+
+@dataclass(frozen=True, eq=False)
+class Output(Operation):
+    """A port of the barrier."""

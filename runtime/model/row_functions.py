@@ -1,0 +1,118 @@
+"""The map functions that look at one row at a time, by evaluating expressions over it.
+
+Each is a function (function node, row, root) → rows.  A row whose expression fails becomes a `Failure`,
+with the row's weight: see `apply_to_row`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from fsql.compiler import graph as g
+from fsql.compiler.functions.evaluate import evaluate
+from fsql.compiler.functions.failure import RowFailure, TimestampRangeFailure
+from fsql.compiler.logical import close_time
+from fsql.compiler.sqltypes import TIMESTAMP_MAX, TIMESTAMP_MIN
+from fsql.runtime.batch import PUNCTUATION, Root
+from fsql.runtime.model.item import Failure, Row
+from fsql.runtime.model.lateral import aggregate_elements, elements
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from fsql.runtime.model.item import Values
+
+
+def apply_to_row(function: g.MapFunction, row: Row, root: Root) -> list[Row] | list[Failure]:
+    """Return the rows that `function` makes of a row at `root`, or the failure that the row becomes."""
+    try:
+        return ROW_FUNCTIONS[type(function)](function, row, root)
+    except RowFailure as failure:
+        return [Failure(failure.code, str(failure), row.weight)]
+
+
+def closing_root(closing: g.Closing, row: Row) -> Root:
+    """Return the position of the punctuation that closes the window of `row`."""
+    window_end = row.values[closing.window_end]
+    assert isinstance(window_end, int)
+    return Root(close_time(window_end, closing.delay_us, closing.grain_us), PUNCTUATION)
+
+
+def _select(function: g.Select, row: Row, _root: Root) -> list[Row]:
+    return [row] if evaluate(function.predicate, row.values) is True else []
+
+
+def _compute(function: g.Compute, row: Row, _root: Root) -> list[Row]:
+    values = tuple(evaluate(expression, row.values) for expression in function.expressions)
+    return [Row(values, row.path, row.weight)]
+
+
+def _explode(function: g.Explode, row: Row, _root: Root) -> list[Row]:
+    array = evaluate(function.array, row.values)
+    return [
+        _below(row, index, element)
+        for index, element in enumerate(elements(array, ordinality=function.ordinality))
+    ]
+
+
+def _explode_aggregate(function: g.ExplodeAggregate, row: Row, _root: Root) -> list[Row]:
+    groups = aggregate_elements(function, row.values)
+    return [_below(row, index, group) for index, group in enumerate(groups)]
+
+
+def _to_windows(function: g.ToWindows, row: Row, _root: Root) -> list[Row]:
+    """Make the windows `[start, start + size)` that the row's time is in, in ascending order.
+
+    Raises:
+        RowFailure: E504, where a window reaches beyond the years 1 to 9999.
+    """
+    time = row.values[function.time_column]
+    assert isinstance(time, int)
+    since_offset = time - function.offset_us
+    last = since_offset // function.slide_us
+    first = (since_offset - function.size_us) // function.slide_us + 1
+    starts = [function.offset_us + k * function.slide_us for k in range(first, last + 1)]
+    if starts and (starts[0] < TIMESTAMP_MIN or starts[-1] + function.size_us > TIMESTAMP_MAX):
+        raise TimestampRangeFailure
+    windows = [(start, start + function.size_us, start + function.size_us - 1) for start in starts]
+    return [_below(row, index, window) for index, window in enumerate(windows)]
+
+
+def _mention(function: g.Mention, row: Row, _root: Root) -> list[Row]:
+    return [_below(row, function.ordinal, ())]
+
+
+def _pad(function: g.Pad, row: Row, _root: Root) -> list[Row]:
+    missing = function.depth - len(row.path)
+    return [Row(row.values, row.path + (-1,) * missing, row.weight)]
+
+
+def _side(function: g.Side, row: Row, _root: Root) -> list[Row]:
+    return [Row(row.values, row.path, row.weight, function.side)]
+
+
+def _on_time(function: g.OnTime, row: Row, root: Root) -> list[Row]:
+    return [row] if root <= closing_root(function.closing, row) else []
+
+
+def _late(function: g.Late, row: Row, root: Root) -> list[Row]:
+    return [row] if root > closing_root(function.closing, row) else []
+
+
+def _below(row: Row, index: int, added: Values) -> Row:
+    """Return `row` with columns added, at child `index` of its path."""
+    return Row(row.values + added, (*row.path, index), row.weight)
+
+
+ROW_FUNCTIONS: Final[Mapping[type[g.MapFunction], Callable[[Any, Row, Root], list[Row]]]] = {
+    g.Select: _select,
+    g.Compute: _compute,
+    g.Explode: _explode,
+    g.ExplodeAggregate: _explode_aggregate,
+    g.ToWindows: _to_windows,
+    g.Mention: _mention,
+    g.Pad: _pad,
+    g.Side: _side,
+    g.OnTime: _on_time,
+    g.Late: _late,
+}

@@ -1,0 +1,148 @@
+"""A query on the model: rows in, what it releases out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+from fsql.compiler.graph import Graph, LateSink, Sink, Source
+from fsql.runtime.model.changes import appended, changed, consolidate
+from fsql.runtime.model.execution import FAILURES, REJECTS, Counters, Execution, Front
+from fsql.runtime.model.front import arrivals
+from fsql.runtime.model.item import Failure, Row
+from fsql.runtime.ports import Reject
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from fsql.runtime.batch import Root
+    from fsql.runtime.model.barrier import Group
+    from fsql.runtime.model.item import Item, Values
+
+
+class Released(NamedTuple):
+    """A row that a sink was given; `operation` is None where the sink takes rows without a label."""
+
+    root: Root
+    operation: str | None
+    row: Values
+
+
+class LateRow(NamedTuple):
+    """A row that came after its window had closed; the weight is -1 where it takes a row back."""
+
+    root: Root
+    row: Values
+    weight: int
+
+
+class Rejected(NamedTuple):
+    """A malformed row of a table that goes on without such."""
+
+    root: Root
+    reject: Reject
+
+
+class Stop(NamedTuple):
+    """The error at which the run stopped."""
+
+    code: int
+    root: Root
+    message: str
+
+
+@dataclass(frozen=True)
+class ModelResult:
+    """What a job released, each list in order.
+
+    `sinks` has a list for each INSERT, `late` one for each window operator of the graph.
+    """
+
+    sinks: tuple[tuple[Released, ...], ...]
+    late: tuple[tuple[LateRow, ...], ...]
+    rejects: tuple[Rejected, ...]
+    error: Stop | None
+    counters: Counters
+
+
+def run(
+    graph: Graph,
+    inputs: Mapping[int, Sequence[Sequence[Values | Reject]]],
+    *,
+    seed: int,
+    workers: int = 2,
+) -> ModelResult:
+    """Execute `graph` and return what it released; only the counters depend on seed and workers.
+
+    `inputs` are the splits of each table, by its ordinal, in the order of the splits' names; the seed
+    decides in which order messages arrive, and the workers own equal hash ranges.
+    """
+    fronts = [
+        Front(index, arrivals(vertex.operation.table, number, rows))
+        for index, vertex in enumerate(graph.vertices)
+        if isinstance(vertex.operation, Source)
+        for number, rows in enumerate(inputs.get(vertex.operation.table.ordinal, ()))
+    ]
+    outlet = Outlet(graph)
+    execution = Execution(graph, fronts, outlet.release, seed=seed, workers=workers)
+    execution.run()
+    return outlet.result(execution.counters)
+
+
+class Outlet:
+    """What stands behind the barrier: turns final groups into what the world is given."""
+
+    def __init__(self, graph: Graph) -> None:
+        self._ports = {index: vertex.operation for index, vertex in enumerate(graph.vertices)}
+        operations = self._ports.values()
+        sinks = sum(isinstance(operation, Sink) for operation in operations)
+        windows = sum(isinstance(operation, LateSink) for operation in operations)
+        self._sinks: list[list[Released]] = [[] for _ in range(sinks)]
+        self._late: list[list[LateRow]] = [[] for _ in range(windows)]
+        self._rejects: list[Rejected] = []
+        self._stop: Stop | None = None
+
+    def release(self, root: Root, group: Group) -> bool:
+        """Give out the group of `root`; False, with nothing given out, if an error remains in it."""
+        self._stop = _least_error(root, group.pop(FAILURES, []))
+        if self._stop is not None:
+            return False
+        for item in group.pop(REJECTS, []):
+            assert isinstance(item.payload, Reject)
+            self._rejects.append(Rejected(root, item.payload))
+        for port, items in group.items():
+            rows = [item.payload for item in items if isinstance(item.payload, Row)]
+            match self._ports[port]:
+                case Sink() as sink:
+                    changes = appended(sink, rows) if sink.append_only else changed(sink, rows)
+                    self._sinks[sink.insert] += [Released(root, *change) for change in changes]
+                case LateSink(window=window):
+                    late = consolidate(rows).values()
+                    self._late[window] += [LateRow(root, row, weight) for row, weight in late]
+                case operation:
+                    raise AssertionError(operation)
+        return True
+
+    def result(self, counters: Counters) -> ModelResult:
+        """Return all that was given out."""
+        return ModelResult(
+            tuple(map(tuple, self._sinks)),
+            tuple(map(tuple, self._late)),
+            tuple(self._rejects),
+            self._stop,
+            counters,
+        )
+
+
+def _least_error(root: Root, items: Iterable[Item]) -> Stop | None:
+    """Return the least of the errors whose weights do not come to 0."""
+    weights: dict[tuple[int, str], int] = {}
+    for item in items:
+        assert isinstance(item.payload, Failure)
+        error = item.payload.code, item.payload.message
+        weights[error] = weights.get(error, 0) + item.payload.weight
+    remaining = [error for error, weight in weights.items() if weight]
+    if not remaining:
+        return None
+    code, message = min(remaining)
+    return Stop(code, root, message)

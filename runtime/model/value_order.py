@@ -1,0 +1,57 @@
+"""The canonical order of SQL values, and their sameness.
+
+FALSE < TRUE; numbers by value, NaN last and equal to itself, -0.0 equal to 0.0; strings by code point;
+arrays lexicographically, a shorter prefix first; NULL last and equal to NULL.  Equal values may still
+be told apart: -0.0 and 0.0 are equal, and not the same.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from fsql.compiler.expression import Value
+    from fsql.runtime.model.item import Values
+
+Key = tuple[object, ...]
+
+
+def order(value: Value) -> Key:
+    """Return a key that sorts as `value` does among values of its type; equal values, equal keys."""
+    match value:
+        case None:
+            return (2,)
+        case float() if math.isnan(value):
+            return (1,)
+        case tuple():
+            return (0, tuple(order(element) for element in value))
+        case _:
+            return (0, value)
+
+
+def zero_signs(value: Value) -> object:
+    """Return what tells equal values apart, the signs of their zeros: that of -0.0 sorts first."""
+    match value:
+        case float():
+            return 0 if value == 0 and math.copysign(1, value) < 0 else 1
+        case tuple():
+            return tuple(zero_signs(element) for element in value)
+        case _:
+            return 1
+
+
+def row_order(values: Values) -> tuple[Key, Key]:
+    """Return the key that rows of one schema sort by; equal exactly where all values are the same."""
+    return tuple(map(order, values)), tuple(map(zero_signs, values))
+
+
+def as_key(value: Value) -> Value:
+    """Return `value` as it stands in a key or comes out of MIN and MAX: -0.0 has become 0.0."""
+    match value:
+        case float():
+            return value + 0.0
+        case tuple():
+            return tuple(as_key(element) for element in value)
+        case _:
+            return value
