@@ -1,1 +1,109 @@
-"""Sources and sinks."""
+"""Sources and sinks: what the outside hands in, and where results go.
+
+`open_source` makes the splits of a table, `open_sink` the writer of a sink table, each by the table's
+option `connector`.  Whatever cannot be opened is a `FsqlError` with a code and what to do.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import TYPE_CHECKING, BinaryIO
+
+from fsql.compiler.diagnostics import Diagnostic, FsqlError
+from fsql.compiler.logical import Changes
+from fsql.runtime.connectors import paths
+from fsql.runtime.connectors.files import StreamSplit, file_splits
+from fsql.runtime.connectors.json_decoder import JsonDecoder
+from fsql.runtime.connectors.json_encoder import JsonEncoder
+from fsql.runtime.connectors.settings import Settings
+from fsql.runtime.connectors.sinks import BlackholeSink, FileSink, StreamSink
+from fsql.runtime.connectors.text_decoder import TextDecoder
+from fsql.runtime.connectors.text_encoder import TextEncoder
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+    from fsql.compiler.logical import SinkTable, Table
+    from fsql.runtime.connectors.lines import LineDecoder
+    from fsql.runtime.connectors.sinks import LineEncoder
+    from fsql.runtime.ports import SinkWriter, Split
+
+_STDIN_DESCRIPTOR = 0
+
+
+def open_source(
+    table: Table,
+    base_directory: Path,
+    *,
+    data_roots: Sequence[Path] = (),
+    clock: Callable[[], float] = time.monotonic,
+    stdin: int = _STDIN_DESCRIPTOR,
+) -> Sequence[Split]:
+    """Return the splits of a table, sorted by name.
+
+    `clock` gives the seconds that the rate of a generator is measured by, `stdin` is the descriptor of
+    standard input.
+
+    Raises:
+        FsqlError: E531, E533 or E534, if the source cannot be opened.
+    """
+    settings = Settings(table.options)
+    match settings.connector.name:
+        case "file":
+            path = paths.resolve(settings.text("path"), base_directory, data_roots)
+            return file_splits(path, _decoder(table, settings))
+        case "stdin":
+            return [StreamSplit("stdin", stdin, _decoder(table, settings))]
+        case name:
+            raise AssertionError(f"the compiler let a table read from {name}")
+
+
+def open_sink(
+    sink: SinkTable,
+    base_directory: Path,
+    stdout: BinaryIO | None = None,
+    *,
+    data_roots: Sequence[Path] = (),
+) -> SinkWriter:
+    """Return the writer of a sink table; `stdout` is where the connector of that name writes.
+
+    Raises:
+        FsqlError: E532, E533 or E534, if the sink cannot be opened.
+    """
+    settings = Settings(sink.options)
+    match settings.connector.name:
+        case "file":
+            path = paths.resolve(settings.text("path"), base_directory, data_roots)
+            return FileSink(path, _encoder(sink, settings))
+        case "stdout":
+            stream = stdout or sys.stdout.buffer
+            return StreamSink(stream, "standard output", _encoder(sink, settings))
+        case "blackhole":
+            return BlackholeSink()
+        case name:
+            raise AssertionError(f"the compiler let a table write to {name}")
+
+
+def _decoder(table: Table, settings: Settings) -> Callable[[], LineDecoder]:
+    """Return what makes the decoder of one split."""
+    record_bytes_max = settings.record_bytes_max()
+    if settings.text("format") == "text":
+        return lambda: TextDecoder(record_bytes_max)
+    return lambda: JsonDecoder(table.columns, record_bytes_max)
+
+
+def _encoder(sink: SinkTable, settings: Settings) -> LineEncoder:
+    changes = sink.changes is not Changes.APPEND
+    if settings.text("format") == "text":
+        if changes:
+            message = f'table "{sink.name}" is written as text, which has no place for changes'
+            helps = ("write it as JSON: 'format' = 'json'",)
+            raise FsqlError([Diagnostic("E534", message, helps=helps)])
+        return TextEncoder()
+    return JsonEncoder(
+        [column.name for column in sink.columns],
+        [column.type for column in sink.columns],
+        sink.operation_column if changes else None,
+    )

@@ -1,0 +1,140 @@
+"""Columns of every type into pieces: what the text of each value is put together from.
+
+A value that is not NULL stands between an `opening` and a `closing` that are the same for its whole
+column (quotes, brackets); where a column has no NULL they join the frame around it and cost nothing.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
+
+import numpy as np
+
+from fsql.compiler.sqltypes import Kind, SqlType
+from fsql.runtime.arrow_types import decoded
+from fsql.runtime.connectors.json_pieces import (
+    CLOSE,
+    EMPTY,
+    FALSE,
+    NULL,
+    OPEN,
+    POINT_ZERO,
+    QUOTE,
+    TRUE,
+    Part,
+    Ragged,
+    joined,
+    number_parts,
+    sequence,
+)
+from fsql.runtime.connectors.json_text import double_text, escape, timestamp_text
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from numpy.typing import NDArray
+
+    Bools = NDArray[np.bool_]
+
+_PIECES: Final = {'"': QUOTE, "[": OPEN, "]": CLOSE, "": EMPTY}
+_Number = TypeVar("_Number", np.int32, np.int64, np.float64)
+
+
+class PiecesOfBatch:
+    """The pieces that one batch needs besides those that are always there, numbered from `first`."""
+
+    def __init__(self, first: int) -> None:
+        self.arrays: list[pa.StringArray] = []
+        self._next = first
+
+    def add(self, pieces: pa.StringArray) -> int:
+        """Return the index that the first of `pieces` gets."""
+        first = self._next
+        self.arrays.append(pieces)
+        self._next += len(pieces)
+        return first
+
+
+class Formatted(NamedTuple):
+    """The pieces of a column's values, and what stands before and behind each of them."""
+
+    opening: str
+    parts: list[Part]
+    closing: str
+
+
+def format_column(array: pa.Array, sql_type: SqlType, pieces: PiecesOfBatch) -> Formatted:
+    """Return the column's text; NULL is `null`."""
+    array = decoded(array)
+    valid = None
+    if array.null_count:
+        valid = array.is_valid().to_numpy(zero_copy_only=False)
+    formatted = _values(array, sql_type, valid, pieces)
+    return formatted if valid is None else with_nulls(formatted, valid)
+
+
+def with_nulls(formatted: Formatted, valid: Bools) -> Formatted:
+    """Return the same text, but `null` and nothing else where a row is not valid."""
+    opening, parts, closing = formatted
+    written: list[Part] = []
+    for part in (_PIECES[opening], *parts, _PIECES[closing]):
+        if isinstance(part, Ragged):
+            assert not part.counts[~valid].any(), "NULL has no elements"
+            written.append(part)
+        elif not (isinstance(part, int) and part == EMPTY):
+            written.append(np.where(valid, part, EMPTY).astype(np.int32))
+    written.insert(0, np.where(valid, EMPTY, NULL).astype(np.int32))
+    return Formatted("", written, "")
+
+
+def _values(  # noqa: PLR0911 - one a kind
+    array: pa.Array, sql_type: SqlType, valid: Bools | None, pieces: PiecesOfBatch
+) -> Formatted:
+    """Return the text of the values; what it is where `valid` is False does not matter."""
+    match sql_type.kind:
+        case Kind.STRING:
+            return Formatted('"', [_own_pieces(escape(array), pieces)], '"')
+        case Kind.BOOLEAN:
+            flags = array.fill_null(fill_value=False).to_numpy(zero_copy_only=False)
+            return Formatted("", [np.where(flags, TRUE, FALSE).astype(np.int32)], "")
+        case Kind.NULL:
+            return Formatted("", [NULL], "")
+        case Kind.ARRAY:
+            assert sql_type.element is not None
+            return _arrays(array, sql_type.element, pieces)
+        case Kind.DOUBLE:
+            text, whole = double_text(_numbers(array, np.float64, valid))
+            tail = np.where(whole, POINT_ZERO, EMPTY).astype(np.int32)
+            return Formatted("", [_own_pieces(text, pieces), tail], "")
+        case Kind.TIMESTAMP:
+            text = timestamp_text(_numbers(array, np.int64, valid))
+            return Formatted('"', [_own_pieces(text, pieces)], '"')
+        case Kind.INT:
+            return Formatted(
+                "", number_parts(_numbers(array, np.int32, valid).astype(np.int64)), ""
+            )
+        case Kind.BIGINT | Kind.INTERVAL:
+            return Formatted("", number_parts(_numbers(array, np.int64, valid)), "")
+
+
+def _own_pieces(text: pa.StringArray, pieces: PiecesOfBatch) -> Part:
+    """Return the part in which every row has a piece that is its own."""
+    first = pieces.add(text)
+    return np.arange(first, first + len(text), dtype=np.int32)
+
+
+def _numbers(array: pa.Array, numpy_type: type[_Number], valid: Bools | None) -> NDArray[_Number]:
+    """Return the numbers behind a column, with 0 for NULL, under which anything may lie."""
+    numbers: NDArray[_Number] = np.frombuffer(array.buffers()[1], numpy_type)
+    numbers = numbers[array.offset : array.offset + len(array)]
+    return numbers if valid is None else np.where(valid, numbers, numpy_type(0))
+
+
+def _arrays(array: pa.ListArray, element: SqlType, pieces: PiecesOfBatch) -> Formatted:
+    # `flatten` leaves out what lies under a NULL, so such a row has length 0.
+    lengths = array.value_lengths().fill_null(0).to_numpy().astype(np.int64)
+    elements = array.flatten()
+    opening, parts, closing = format_column(elements, element, pieces)
+    enclosed = [
+        piece for piece in (_PIECES[opening], *parts, _PIECES[closing]) if piece is not EMPTY
+    ]
+    return Formatted("[", [joined(sequence(enclosed, len(elements)), lengths)], "]")

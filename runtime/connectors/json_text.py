@@ -1,0 +1,141 @@
+"""Text of columns as JSON needs it: escaped strings, shortest decimals, ISO 8601 timestamps.
+
+All functions return a `StringArray` as long as the column; what stands under a null is unspecified.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Ints = NDArray[np.int64]
+    Octets = NDArray[np.uint8]
+
+_CONTROL_MAX: Final = 0x1F
+_SHORT_ESCAPES: Final = {"\b": "b", "\f": "f", "\n": "n", "\r": "r", "\t": "t"}
+
+
+def _escape_tables() -> tuple[NDArray[np.object_], Octets]:
+    """Return what to put in front of each octet, and what the octet becomes."""
+    before = np.array([b""] * 256, np.object_)
+    last = np.arange(256, dtype=np.uint8)
+    for code in range(_CONTROL_MAX + 1):
+        short = _SHORT_ESCAPES.get(chr(code))
+        escape = f"\\{short}" if short else f"\\u{code:04x}"
+        before[code] = escape[:-1].encode()
+        last[code] = ord(escape[-1])
+    for character in b'"\\':
+        before[character] = b"\\"
+    return before, last
+
+
+_BEFORE, _LAST = _escape_tables()
+
+
+def escape(text: pa.StringArray) -> pa.StringArray:
+    """Return the strings as they stand between the quotes of JSON; `text` itself if that is the same.
+
+    Every special octet of the column's data gets its escape by one insertion into the data.
+    """
+    offsets, octets = string_buffers(text)
+    used = octets[offsets[0] : offsets[-1]]
+    special = (used <= _CONTROL_MAX) | (used == ord('"')) | (used == ord("\\"))
+    if not special.any():
+        return text
+    places = np.flatnonzero(special)
+    before = _BEFORE[used[places]]
+    lengths = np.fromiter(map(len, before), np.int64, len(before))
+    inserted = np.frombuffer(b"".join(before), np.uint8)
+    escaped = np.insert(_LAST[used], np.repeat(places, lengths), inserted)
+    grown = np.append(0, np.cumsum(lengths))
+    starts = offsets - offsets[0]
+    starts = starts + grown[np.searchsorted(places, starts)]
+    return _string_array(starts, escaped)
+
+
+def string_buffers(text: pa.StringArray) -> tuple[NDArray[np.int32], Octets]:
+    """Return the offsets (one more than there are strings) and the data they point into."""
+    _, offsets, data = text.buffers()
+    bounds = (
+        np.frombuffer(offsets, np.int32)[text.offset : text.offset + len(text) + 1]
+        if len(text)
+        else np.zeros(1, np.int32)
+    )
+    return bounds, np.frombuffer(data or b"", np.uint8)
+
+
+def _string_array(offsets: Ints, data: Octets) -> pa.StringArray:
+    return pa.StringArray.from_buffers(
+        len(offsets) - 1, pa.py_buffer(offsets.astype(np.int32)), pa.py_buffer(data)
+    )
+
+
+def double_text(values: NDArray[np.float64]) -> tuple[pa.StringArray, NDArray[np.bool_]]:
+    """Return doubles as `repr` writes them, and to which of them `.0` has still to be added.
+
+    Arrow writes the same shortest digits as `repr` and, for magnitudes from 1e-4 to 1e10, in the same
+    form but for the `.0` of whole numbers.  The others are few, and go through `repr`.
+    """
+    magnitudes = np.abs(values)
+    alike = ((magnitudes >= 1e-4) & (magnitudes < 1e10)) | (values == 0)
+    text = pc.cast(pa.array(values), pa.string())
+    if not alike.all():
+        others = [_repr(value) for value in values[~alike].tolist()]
+        text = pc.replace_with_mask(text, pa.array(~alike), pa.array(others, pa.string()))
+    return text, alike & (values == np.floor(values))
+
+
+def _repr(value: float) -> str:
+    if math.isfinite(value):
+        return repr(value)
+    if math.isnan(value):
+        return '"NaN"'
+    return '"Infinity"' if value > 0 else '"-Infinity"'
+
+
+_DAY_US: Final = 86_400_000_000
+
+
+def timestamp_text(values: Ints) -> pa.StringArray:
+    """Return microseconds since 1970 in ISO 8601, UTC, with the digits of fraction that they need.
+
+    Written as a matrix of characters, one column of the matrix at a time; the rows are then cut to the
+    length that each has.
+    """
+    days, rest = np.divmod(values, _DAY_US)
+    dates = days.astype("datetime64[D]")
+    months = dates.astype("datetime64[M]")
+    seconds, fraction = np.divmod(rest, 1_000_000)
+    month_number = months.astype(np.int64)
+    fields = (
+        (4, month_number // 12 + 1970, "-"),
+        (2, month_number % 12 + 1, "-"),
+        (2, (dates - months).astype(np.int64) + 1, "T"),
+        (2, seconds // 3600, ":"),
+        (2, seconds // 60 % 60, ":"),
+        (2, seconds % 60, "."),
+        (3, fraction // 1000, ""),
+        (3, fraction % 1000, ""),
+    )
+    matrix = np.empty((len(values), len("YYYY-MM-DDThh:mm:ss.ffffffZ")), np.uint8)
+    at = 0
+    for digits, number, mark in fields:
+        for place in range(digits):
+            digit = number // 10 ** (digits - 1 - place) % 10
+            matrix[:, at + place] = digit + ord("0")
+        at += digits
+        if mark:
+            matrix[:, at] = ord(mark)
+            at += 1
+    shown = np.where(fraction == 0, 0, np.where(fraction % 1000 == 0, 3, 6))
+    lengths = len("YYYY-MM-DDThh:mm:ss") + (shown > 0) + shown
+    matrix[np.arange(len(values)), lengths] = ord("Z")
+    kept = matrix[np.arange(matrix.shape[1]) <= lengths[:, None]]
+    return _string_array(np.append(0, np.cumsum(lengths + 1)), kept)

@@ -1,0 +1,64 @@
+"""Paths that tables name: where they lead, and what is said when they lead nowhere.
+
+A relative path is taken from the directory of the script.  Where `data_roots` are given, a path must
+lead to a place under one of them after every link and `..` in it is followed; so whoever may write a
+query cannot thereby read or write any file of the machine.
+"""
+
+from __future__ import annotations
+
+import difflib
+from typing import TYPE_CHECKING
+
+from fsql.compiler.diagnostics import Diagnostic, FsqlError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+
+def resolve(path: str, base_directory: Path, data_roots: Sequence[Path]) -> Path:
+    """Return the place that a path leads to.
+
+    Raises:
+        FsqlError: E533, if it is not under one of the data roots.
+    """
+    try:
+        resolved = (base_directory / path).resolve()
+    except (OSError, RuntimeError, ValueError) as error:
+        raise cannot_open("E531", path, _reason(error)) from None
+    if data_roots and not any(resolved.is_relative_to(root.resolve()) for root in data_roots):
+        roots = ", ".join(str(root) for root in data_roots)
+        message = f'path "{path}" leads out of the data roots'
+        note = f"it leads to {resolved}; the data roots are {roots}"
+        raise FsqlError([Diagnostic("E533", message, notes=(note,))])
+    return resolved
+
+
+def cannot_open(code: str, path: str | Path, reason: OSError | str, *helps: str) -> FsqlError:
+    """Return the error of a path that cannot be opened: E531 for reading, E532 for writing."""
+    purpose = "read" if code == "E531" else "written"
+    message = f'path "{path}" cannot be {purpose}: {_reason(reason)}'
+    return FsqlError([Diagnostic(code, message, helps=helps)])
+
+
+def failed(action: str, path: str | Path, reason: OSError) -> FsqlError:
+    """Return the error of reading or writing that failed on the way."""
+    message = f'{action} "{path}" failed: {_reason(reason)}'
+    return FsqlError([Diagnostic("E535", message)])
+
+
+def near(path: Path) -> tuple[str, ...]:
+    """Return the help that names what the directory has instead of a missing file."""
+    try:
+        names = sorted(entry.name for entry in path.parent.iterdir())
+    except OSError:
+        return (f'the directory "{path.parent}" does not exist or cannot be read',)
+    found = difflib.get_close_matches(path.name, names, n=1)
+    return tuple(f'a file with a similar name exists: "{path.with_name(name)}"' for name in found)
+
+
+def _reason(error: Exception | str) -> str:
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror[0].lower() + error.strerror[1:]
+    return str(error)
