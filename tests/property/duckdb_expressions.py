@@ -1,0 +1,185 @@
+"""Expressions and aggregates in DuckDB's SQL; `duckdb_sql` says what is left out."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from fsql.compiler.expression import AggregateFunction, Call, Case, Cast, ColumnRef, Literal
+from fsql.compiler.sqltypes import Kind, SqlType
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from fsql.compiler.expression import AggregateCall, Expression, Value
+
+
+class ExcludedError(Exception):
+    """The query uses something that DuckDB means otherwise."""
+
+
+TYPES: Final = {
+    Kind.BOOLEAN: "BOOLEAN",
+    Kind.INT: "INTEGER",
+    Kind.BIGINT: "BIGINT",
+    Kind.DOUBLE: "DOUBLE",
+    Kind.STRING: "VARCHAR",
+    Kind.TIMESTAMP: "BIGINT",
+    Kind.INTERVAL: "BIGINT",
+    Kind.NULL: "BIGINT",
+}
+
+
+def sql_type(type_: SqlType) -> str:
+    """Return DuckDB's type."""
+    return f"{sql_type(type_.element)}[]" if type_.element is not None else TYPES[type_.kind]
+
+
+def literal(value: Value, type_: SqlType) -> str:
+    """Return a value in SQL."""
+    if isinstance(value, tuple):
+        assert type_.element is not None
+        text = f"[{', '.join(literal(item, type_.element) for item in value)}]"
+    elif value is None:
+        text = "NULL"
+    elif isinstance(value, str | float):
+        text = "'" + str(value).replace("'", "''") + "'"
+    else:
+        text = str(value)
+    return f"CAST({text} AS {sql_type(type_)})"
+
+
+INFIX: Final = {
+    "add": "+",
+    "subtract": "-",
+    "multiply": "*",
+    "modulo": "%",
+    "concat": "||",
+    "eq": "=",
+    "ne": "<>",
+    "lt": "<",
+    "le": "<=",
+    "gt": ">",
+    "ge": ">=",
+    "and": "AND",
+    "or": "OR",
+}
+PREFIX: Final = {
+    "abs": "abs",
+    "trim": "trim",
+    "ltrim": "ltrim",
+    "rtrim": "rtrim",
+    "char_length": "length",
+    "lower": "lower",
+    "upper": "upper",
+    "starts_with": "starts_with",
+    "coalesce": "coalesce",
+    "split": "string_split",
+    "cardinality": "len",
+    "floor": "floor",
+    "ceil": "ceil",
+    "round": "round",
+    "array": "list_value",
+}
+SPECIAL: Final[dict[str, Callable[..., str]]] = {
+    "negate": lambda a: f"(-{a})",
+    "not": lambda a: f"(NOT {a})",
+    "is_null": lambda a: f"({a} IS NULL)",
+    "is_not_null": lambda a: f"({a} IS NOT NULL)",
+    "like": lambda a, b: f"({a} LIKE {b} ESCAPE '\\')",
+    "replace": lambda a, b, c: f"(CASE WHEN {b} = '' THEN {a} ELSE replace({a}, {b}, {c}) END)",
+    "element_at": lambda a, b: f"(CASE WHEN {b} >= 1 THEN list_extract({a}, {b}) END)",
+    "sqrt": lambda a: f"(CASE WHEN {a} < 0 THEN CAST('NaN' AS DOUBLE) ELSE sqrt({a}) END)",
+    "timestamp_millis": lambda a: f"({a} * 1000)",
+    "epoch_millis": lambda a: floor_divide(a, "1000"),
+}
+
+
+def floor_divide(dividend: str, divisor: str) -> str:
+    """Return the quotient rounded down."""
+    return f"(({dividend} - (({dividend} % {divisor}) + {divisor}) % {divisor}) // {divisor})"
+
+
+def expression_sql(expression: Expression, columns: Sequence[str]) -> str:
+    """Return an expression over columns in SQL; what would fail a row gives NULL instead.
+
+    Raises:
+        ExcludedError: DuckDB means it otherwise.
+    """
+    match expression:
+        case ColumnRef():
+            return columns[expression.index]
+        case Literal():
+            return literal(expression.value, expression.type)
+        case Cast():
+            argument = expression_sql(expression.argument, columns)
+            return cast_sql(argument, expression.argument.type, expression.type)
+        case Case():
+            branches = " ".join(
+                f"WHEN {expression_sql(condition, columns)} THEN {expression_sql(result, columns)}"
+                for condition, result in expression.branches
+            )
+            otherwise = expression_sql(expression.otherwise, columns)
+            return f"(CASE {branches} ELSE {otherwise} END)"
+        case Call():
+            return call_sql(expression, [expression_sql(a, columns) for a in expression.arguments])
+        case _:
+            raise AssertionError(expression)
+
+
+def call_sql(call: Call, arguments: Sequence[str]) -> str:
+    """Return a call in SQL."""
+    name, result = call.function, ""
+    if name in {"greatest", "least"}:
+        nulls = " OR ".join(f"{argument} IS NULL" for argument in arguments)
+        result = f"(CASE WHEN {nulls} THEN NULL ELSE {name}({', '.join(arguments)}) END)"
+    elif name == "divide":
+        whole = call.type.kind is not Kind.DOUBLE
+        left, right = arguments
+        result = f"({left} // nullif({right}, 0))" if whole else f"({left} / {right})"
+    elif name == "substring":
+        start = call.arguments[1]
+        if not isinstance(start, Literal) or not isinstance(start.value, int) or start.value < 1:
+            raise ExcludedError("SUBSTRING from a computed position")
+        result = f"substring({', '.join(arguments)})"
+    elif name == "modulo":
+        result = f"({arguments[0]} % nullif({arguments[1]}, 0))"
+    elif name in INFIX:
+        result = "(" + f" {INFIX[name]} ".join(arguments) + ")"
+    elif name in PREFIX:
+        result = f"{PREFIX[name]}({', '.join(arguments)})"
+    elif name in SPECIAL:
+        result = SPECIAL[name](*arguments)
+    else:
+        raise ExcludedError(name)
+    fallible = name in {
+        "add",
+        "subtract",
+        "multiply",
+        "negate",
+        "abs",
+        "timestamp_millis",
+        "divide",
+    }
+    return f"TRY({result})" if fallible else result
+
+
+def cast_sql(argument: str, given: SqlType, wanted: SqlType) -> str:
+    """Return a cast in SQL."""
+    if wanted.kind is Kind.STRING and given.kind in {Kind.DOUBLE, Kind.TIMESTAMP}:
+        raise ExcludedError(f"CAST of {given} to STRING")
+    if wanted.kind is Kind.TIMESTAMP and given.kind is Kind.STRING:
+        raise ExcludedError("CAST of STRING to TIMESTAMP")
+    if given.kind is Kind.DOUBLE and wanted.kind is not Kind.DOUBLE:
+        argument = f"trunc({argument})"
+    return f"TRY_CAST({argument} AS {sql_type(wanted)})"
+
+
+def aggregate_sql(call: AggregateCall, columns: Sequence[str], order: str, over: str = "") -> str:
+    """Return an aggregate in SQL; `order` is what ARRAY_AGG goes by, `over` a window."""
+    name = call.function
+    if call.argument is None:
+        return f"COUNT(*){over}"
+    argument = expression_sql(call.argument, columns)
+    if name is AggregateFunction.ARRAY_AGG:
+        return f"list({argument}{'' if over else f' ORDER BY {order}, {argument}'}){over}"
+    return f"CAST({name.value}({argument}){over} AS {sql_type(call.type)})"

@@ -1,0 +1,59 @@
+"""Random input for a script's tables: splits of rows, some late, some malformed, times that meet."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from fsql.runtime.ports import Reject
+from fsql.tests.property.sql_expressions import LETTERS
+from fsql.tests.property.values import INTEGERS, NOON, SECOND, random_value
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from random import Random
+
+    from fsql.compiler.expression import Value
+    from fsql.tests.property.sql_expressions import ColumnText
+
+    Row = tuple[Value, ...] | Reject
+    Splits = list[list[Row]]
+
+KEYS: Final[dict[str, tuple[Value, ...]]] = {
+    "S": ("a", "b", "a", "c", None),
+    "B": (1, 2, 1, 3, None),
+}
+MALFORMED: Final = (511, 512, 513, 519)
+
+
+def random_splits(
+    random: Random, columns: Sequence[ColumnText], rows: int, *, awkward: float, malformed: float
+) -> Splits:
+    """Return `rows` rows in one to four splits; `awkward` and `malformed` are probabilities."""
+    splits: Splits = [[] for _ in range(random.choice((1, 1, 2, 3, 4)))]
+    clocks = [random.choice((0, 0, 4, -20)) for _ in splits]
+    pace = random.choice(((0, 1), (0, 0, 1, 3), (0, 1, 2, 9)))
+    for _ in range(rows):
+        number = random.randrange(len(splits))
+        split = splits[number]
+        clocks[number] += random.choice(pace)
+        late = random.choice((2, 5, 9, 30)) if random.random() < 0.15 else 0
+        if random.random() < malformed:
+            code = random.choice(MALFORMED)
+            split.append(Reject(len(split), len(split) + 1, 0, code, "", "malformed", ""))
+            continue
+        at = NOON + (clocks[number] - late) * SECOND // 2
+        split.append(
+            tuple(at if c.time else random_field(random, c, awkward=awkward) for c in columns)
+        )
+    return splits
+
+
+def random_field(random: Random, column: ColumnText, *, awkward: float) -> Value:
+    """Return a value of a column: keys from a few, numbers mostly small."""
+    if column.name == "k":
+        return random.choice(KEYS[column.letter])
+    if column.letter == "B" and random.random() >= awkward:
+        return random.choice(INTEGERS[:8])
+    value = random_value(random, LETTERS[column.letter], awkward=awkward)
+    finite = not isinstance(value, float) or abs(value) < float("inf")
+    return value if finite else None

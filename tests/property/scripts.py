@@ -1,0 +1,423 @@
+"""Random SQL scripts.
+
+A script declares one to three tables, makes a chain of views, each a single clause or operator over
+tables and views before it, and inserts some of them into sinks.  So scripts stay readable, views are
+named twice, and every operator meets every other.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Final
+
+from fsql.tests.property.sql_expressions import LETTERS, ColumnText, Expressions
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from random import Random
+
+ROWS_MAX: Final = 400
+"""About how many rows a relation may come to have; the oracle is quadratic."""
+AGGREGATES: Final = (
+    *(("COUNT(*)", "B"), ("COUNT({B})", "B"), ("COUNT({S})", "B"), ("SUM({B})", "B")),
+    *(("SUM({B})", "B"), ("SUM({D})", "D"), ("AVG({B})", "D"), ("AVG({D})", "D")),
+    *(
+        ("MIN({B})", "B"),
+        ("MAX({B})", "B"),
+        ("MIN({S})", "S"),
+        ("MAX({D})", "D"),
+        ("MAX({T})", "T"),
+    ),
+)
+ORDERED_AGGREGATES: Final = (("ARRAY_AGG({B})", "A"), ("ARRAY_AGG({S})", "Z"))
+
+
+@dataclass(frozen=True)
+class RelationText:
+    """A table or view: its columns, whether it takes rows back, about how many rows it has.
+
+    `key` are the columns by which its rows are told apart, where that is known.
+    """
+
+    name: str
+    columns: tuple[ColumnText, ...]
+    updating: bool
+    rows: float
+    key: tuple[str, ...] | None = None
+
+    @property
+    def times(self) -> list[ColumnText]:
+        """Return the event-time columns."""
+        return [column for column in self.columns if column.time]
+
+    def having(self, letters: str) -> list[ColumnText]:
+        """Return the columns whose type is one of `letters`."""
+        return [column for column in self.columns if column.letter in letters]
+
+
+@dataclass
+class ScriptWriter:
+    """Writes one script; `relations` are the tables and views so far.
+
+    The methods below "Views" each add one view, or return False where nothing fits.
+    """
+
+    random: Random
+    risk: float
+    event_time: bool
+    statements: list[str] = field(default_factory=list)
+    tables: list[RelationText] = field(default_factory=list)
+    relations: list[RelationText] = field(default_factory=list)
+
+    def chance(self, probability: float) -> bool:
+        """Return True with a probability."""
+        return self.random.random() < probability
+
+    def pick(self, fits: Callable[[RelationText], object]) -> RelationText | None:
+        """Return one of the relations that fit, one of the last more likely."""
+        fitting = [relation for relation in self.relations if fits(relation)]
+        return self.random.choice((*fitting, *fitting[-2:], *fitting[-1:])) if fitting else None
+
+    def interval(self, *seconds: float) -> str:
+        """Return an interval of one of the numbers of seconds."""
+        return f"INTERVAL '{self.random.choice(seconds):g}' SECOND"
+
+    def expressions(self, columns: Sequence[ColumnText], prefix: str = "") -> Expressions:
+        """Return the source of expressions over `columns`."""
+        return Expressions(self.random, columns, self.risk, prefix)
+
+    def where(self, columns: Sequence[ColumnText], probability: float, prefix: str = "") -> str:
+        """Return a WHERE clause, or nothing."""
+        if not self.chance(probability):
+            return ""
+        return f"\nWHERE {self.expressions(columns, prefix).text('Q', 2)}"
+
+    def aggregates(
+        self, columns: Sequence[ColumnText], *, ordered: bool, prefix: str = ""
+    ) -> list[tuple[str, ColumnText]]:
+        """Return one to three aggregates over `columns`, each with the column that it makes."""
+        source = self.expressions(columns, prefix)
+        choices = AGGREGATES + (ORDERED_AGGREGATES if ordered else ())
+        chosen = [self.random.choice(choices) for _ in range(self.random.choice((1, 2, 2, 3)))]
+        return [
+            (source.filled(text, 1), ColumnText(f"a{index}", letter))
+            for index, (text, letter) in enumerate(chosen)
+        ]
+
+    def keys(self, relation: RelationText, *counts: int) -> list[ColumnText]:
+        """Return columns to group by: integers, strings, truth values and times."""
+        choices = relation.having("SBQT")
+        choices = [column for column in choices if column.name in "kvs"] or choices
+        return self.random.sample(choices, k=min(self.random.choice(counts), len(choices)))
+
+    # Tables.
+
+    def table(self, rows: int) -> None:
+        """Declare a source table of `rows` rows."""
+        name = f"t{len(self.tables)}"
+        columns = [ColumnText("k", self.random.choice("SB")), ColumnText("v", "B")]
+        columns += [ColumnText(letter.lower(), letter) for letter in "IDSAZQ" if self.chance(0.45)]
+        watermark = ""
+        if self.event_time:
+            columns.append(ColumnText("at", "T", time=True))
+            delay = self.random.choice(("", " AS at", *(2 * (" AS at - INTERVAL '2' SECOND",))))
+            watermark = f",\n    WATERMARK FOR at{delay}"
+        elif self.chance(0.4):
+            columns.append(ColumnText("t", "T"))
+        declared = ",\n    ".join(f"{c.name} {LETTERS[c.letter]}" for c in columns)
+        policy = self.random.choice(("stop", "reject", "reject"))
+        self.statements.append(
+            f"CREATE TABLE {name} (\n    {declared}{watermark}\n) WITH ('connector' = 'file', "
+            f"'path' = '{name}.jsonl', 'on_error' = '{policy}');"
+        )
+        self.tables.append(RelationText(name, tuple(columns), updating=False, rows=rows))
+        self.relations.append(self.tables[-1])
+
+    # Views.
+
+    def view(
+        self,
+        query: str,
+        columns: Sequence[ColumnText],
+        rows: float,
+        *,
+        updating: bool,
+        key: tuple[str, ...] | None = None,
+    ) -> bool:
+        """Make a view of `query`, unless it would become too large."""
+        if rows > ROWS_MAX:
+            return False
+        name = f"v{len(self.relations) - len(self.tables)}"
+        self.statements.append(f"CREATE VIEW {name} AS\n{query};")
+        self.relations.append(RelationText(name, tuple(columns), updating, rows, key))
+        return True
+
+    def project(self) -> bool:
+        """SELECT expressions, WHERE."""
+        below = self.pick(lambda _: True)
+        assert below is not None
+        source = self.expressions(below.columns)
+        kept = [column for column in below.columns if column.time or self.chance(0.6)]
+        names = {column.name for column in kept}
+        letters = self.random.sample("BBBDSTAZQI", k=self.random.choice((1, 2)))
+        made = [
+            ColumnText(name, letter)
+            for index, letter in enumerate(letters)
+            if (name := f"e{index}") not in names
+        ]
+        items = [c.name for c in kept] + [f"{source.text(c.letter, 2)} AS {c.name}" for c in made]
+        key = below.key if below.key is not None and names.issuperset(below.key) else None
+        query = f"SELECT {', '.join(items)}\nFROM {below.name}{self.where(below.columns, 0.5)}"
+        return bool(items) and self.view(
+            query, [*kept, *made], below.rows, updating=below.updating, key=key
+        )
+
+    def union(self) -> bool:
+        """UNION ALL of two relations; often of one with itself."""
+        left, right = self.pick(lambda _: True), self.pick(lambda _: True)
+        assert left is not None
+        assert right is not None
+        columns: list[ColumnText] = []
+        sides: tuple[list[str], list[str]] = [], []
+        for column in left.columns:
+            partners = [c for c in right.columns if c.letter == column.letter]
+            partners = [c for c in partners if c.time] if column.time else partners
+            if partners:
+                partner = self.random.choice(partners)
+                time = column.time and partner.time
+                columns.append(ColumnText(column.name, column.letter, time))
+                sides[0].append(column.name)
+                sides[1].append(partner.name)
+        selects = [
+            f"SELECT {', '.join(side)} FROM {relation.name}{self.where(relation.columns, 0.3)}"
+            for side, relation in zip(sides, (left, right), strict=True)
+        ]
+        return bool(columns) and self.view(
+            "\nUNION ALL\n".join(selects),
+            columns,
+            left.rows + right.rows,
+            updating=left.updating or right.updating,
+        )
+
+    def unnest(self) -> bool:
+        """CROSS JOIN UNNEST of an array column."""
+        below = self.pick(lambda relation: relation.having("AZ"))
+        if below is None:
+            return False
+        array = self.random.choice(below.having("AZ"))
+        kept = [column for column in below.columns if column.letter not in "AZ"]
+        ordinality = self.chance(0.5)
+        made = [ColumnText("x", {"A": "B", "Z": "S"}[array.letter])]
+        made += [ColumnText("o", "B")] if ordinality else []
+        items = [f"r.{column.name}" for column in kept if column.name not in "xo"]
+        kept = [column for column in kept if column.name not in "xo"]
+        alias = f"e(x{', o' if ordinality else ''})"
+        query = (
+            f"SELECT {', '.join(items + [f'e.{column.name}' for column in made])}\n"
+            f"FROM {below.name} AS r CROSS JOIN UNNEST(r.{array.name})"
+            f"{' WITH ORDINALITY' if ordinality else ''} AS {alias}"
+        )
+        return self.view(query, [*kept, *made], 2 * below.rows, updating=below.updating)
+
+    def lateral(self) -> bool:
+        """CROSS JOIN LATERAL: aggregates over a row's own array."""
+        below = self.pick(lambda relation: relation.having("AZ"))
+        if below is None:
+            return False
+        array = self.random.choice(below.having("AZ"))
+        element = ColumnText("x", {"A": "B", "Z": "S"}[array.letter])
+        grouped = self.chance(0.6)
+        made = [ColumnText("x", element.letter)] if grouped else []
+        aggregates = self.aggregates([element], ordered=True, prefix="e.")
+        items = ["e.x"] if grouped else []
+        items += [f"{text} AS {column.name}" for text, column in aggregates]
+        inner = f"SELECT {', '.join(items)} FROM UNNEST(r.{array.name}) AS e(x)"
+        inner += self.where([element], 0.4, "e.").replace("\n", " ")
+        made += [column for _, column in aggregates]
+        names = {column.name for column in made}
+        kept = [column for column in below.columns if column.name not in names]
+        outer = [f"r.{column.name}" for column in kept] + [f"l.{column.name}" for column in made]
+        query = (
+            f"SELECT {', '.join(outer)}\nFROM {below.name} AS r CROSS JOIN LATERAL (\n"
+            f"    {inner}{' GROUP BY e.x' if grouped else ''}\n) AS l"
+        )
+        return self.view(query, [*kept, *made], 2 * below.rows, updating=below.updating)
+
+    def group(self) -> bool:
+        """GROUP BY: the updating aggregate."""
+        below = self.pick(lambda _: True)
+        assert below is not None
+        keys = self.keys(below, 0, 1, 1, 1, 2)
+        aggregates = self.aggregates(below.columns, ordered=not below.updating)
+        query = self.grouped(below, below.name, [column.name for column in keys], aggregates)
+        return self.view(
+            query + (" EMIT CHANGES" if self.chance(0.2) else ""),
+            [*(replace(column, time=False) for column in keys), *(c for _, c in aggregates)],
+            below.rows,
+            updating=True,
+            key=tuple(column.name for column in keys),
+        )
+
+    def grouped(
+        self,
+        below: RelationText,
+        source: str,
+        keys: Sequence[str],
+        aggregates: Sequence[tuple[str, ColumnText]],
+    ) -> str:
+        """Return SELECT keys, aggregates FROM source … GROUP BY keys, perhaps HAVING."""
+        items = [*keys, *(f"{text} AS {column.name}" for text, column in aggregates)]
+        query = f"SELECT {', '.join(items)}\nFROM {source}{self.where(below.columns, 0.25)}"
+        if keys:
+            query += f"\nGROUP BY {', '.join(keys)}"
+            if self.chance(0.25):
+                query += f"\nHAVING COUNT(*) {self.random.choice(('> 1', '< 3', '<> 2'))}"
+        return query
+
+    def window(self) -> bool:
+        """GROUP BY the windows of TUMBLE or HOP, FINAL or CHANGES."""
+        below = self.pick(lambda relation: relation.times)
+        if below is None:
+            return False
+        time = self.random.choice(below.times)
+        size = self.random.choice((1, 2, 2.5, 5, 7, 10))
+        call, windows = f"TUMBLE(TABLE {below.name}, DESCRIPTOR({time.name})", 1.0
+        if self.chance(0.5):
+            slide = self.random.choice((0.7, 1, 2, 3))
+            call, windows = f"HOP{call[6:]}, INTERVAL '{slide:g}' SECOND", max(1.0, size / slide)
+        bounds = ["window_start", "window_end"]
+        if any(column.name in {*bounds, "window_time"} for column in below.columns):
+            return False
+        keys = [*(column.name for column in self.keys(below, 0, 1, 1)), *bounds]
+        bounds += ["window_time"] if self.chance(0.5) else []
+        self.random.shuffle(keys)
+        keys += bounds[2:]
+        final = self.chance(0.7)
+        aggregates = self.aggregates(below.columns, ordered=not below.updating)
+        query = self.grouped(below, f"TABLE({call}, INTERVAL '{size:g}' SECOND))", keys, aggregates)
+        emit = (" EMIT FINAL" if self.chance(0.3) else "") if final else " EMIT CHANGES"
+        letters = {column.name: column.letter for column in below.columns}
+        columns = [
+            ColumnText(key, letters.get(key, "T"), final and key in {"window_end", "window_time"})
+            for key in keys
+        ]
+        return self.view(
+            query + emit,
+            [*columns, *(column for _, column in aggregates)],
+            below.rows * windows,
+            updating=not final or below.updating,
+            key=tuple(keys),
+        )
+
+    def join(self) -> bool:
+        """JOIN two relations, often one with itself, perhaps within a time range."""
+        left = self.pick(lambda relation: relation.having("BS"))
+        if left is None:
+            return False
+        letters = {column.letter for column in left.having("BS")}
+        right = self.pick(lambda relation: relation.having("".join(letters)))
+        assert right is not None
+        letter = self.random.choice([c.letter for c in right.columns if c.letter in letters])
+        on = [f"l.{self.key(left, letter)} = r.{self.key(right, letter)}"]
+        rows = left.rows * right.rows / 4
+        updating = left.updating or right.updating
+        ranged = bool(left.times and right.times) and not updating and self.chance(0.6)
+        if ranged:
+            on.append(self.range(f"l.{left.times[0].name}", f"r.{right.times[0].name}"))
+            rows /= 2
+        elif left.times and right.times and self.chance(0.3):
+            on.append(f"l.{left.times[0].name} = r.{right.times[0].name}")
+        if self.chance(0.25):
+            on.append(f"l.{self.key(left, letter)} <> {self.expressions([]).text(letter, 0)}")
+        columns: list[ColumnText] = []
+        items: list[str] = []
+        for side, relation in (("l", left), ("r", right)):
+            for column in relation.columns:
+                if self.chance(0.7) or column.time:
+                    name = f"{side}{len(columns)}" if column.name != "k" or side == "r" else "k"
+                    columns.append(replace(column, name=name, time=column.time and ranged))
+                    items.append(f"{side}.{column.name} AS {name}")
+        query = (
+            f"SELECT {', '.join(items)}\nFROM {left.name} AS l JOIN {right.name} AS r\n"
+            f"ON {' AND '.join(on)}"
+        )
+        return bool(items) and self.view(query, columns, rows, updating=updating)
+
+    def key(self, relation: RelationText, letter: str) -> str:
+        """Return a column to join by, mostly the one that is called k."""
+        names = [column.name for column in relation.having(letter)]
+        return "k" if "k" in names and self.chance(0.7) else self.random.choice(names)
+
+    def range(self, left: str, right: str) -> str:
+        """Return a condition that bounds the time between two rows."""
+        low, high = self.interval(0, 0.5, 1, 3), self.interval(0, 1, 4, 10)
+        return self.random.choice(
+            (
+                f"{right} BETWEEN {left} - {low} AND {left} + {high}",
+                f"{left} BETWEEN {right} AND {right} + {high}",
+                f"{right} >= {left} AND {right} < {left} + {high}",
+            )
+        )
+
+    def over(self) -> bool:
+        """Running aggregates."""
+        below = self.pick(lambda relation: not relation.updating)
+        if below is None:
+            return False
+        partition = [column.name for column in self.keys(below, 0, 1, 1)]
+        clause = f"PARTITION BY {', '.join(partition)} " if partition else ""
+        calls = []
+        for index, (text, column) in enumerate(self.aggregates(below.columns, ordered=True)):
+            end = self.random.choice(("CURRENT ROW", "1 PRECEDING"))
+            frame = f"ROWS BETWEEN UNBOUNDED PRECEDING AND {end}"
+            calls.append((f"{text} OVER ({clause}{frame}) AS w{index}", column.letter))
+        names = {f"w{index}" for index in range(len(calls))}
+        kept = [column for column in below.columns if column.name not in names]
+        items = [column.name for column in kept] + [text for text, _ in calls]
+        made = [ColumnText(f"w{index}", letter) for index, (_, letter) in enumerate(calls)]
+        query = f"SELECT {', '.join(items)}\nFROM {below.name}"
+        return self.view(query, [*kept, *made], below.rows, updating=False)
+
+    # Sinks.
+
+    def insert(self, relation: RelationText) -> None:
+        """Insert all of a relation into a sink of its own."""
+        name = f"sink{sum('INSERT' in statement for statement in self.statements)}"
+        declared = [f"{column.name} {LETTERS[column.letter]}" for column in relation.columns]
+        options = "'connector' = 'blackhole'"
+        if relation.updating and relation.key and self.chance(0.4):
+            declared.append(f"PRIMARY KEY ({', '.join(relation.key)}) NOT ENFORCED")
+        elif self.chance(0.3):
+            options += ", 'changes' = 'retract'"
+        columns = ",\n    ".join(declared)
+        self.statements.append(f"CREATE TABLE {name} (\n    {columns}\n) WITH ({options});")
+        self.statements.append(f"INSERT INTO {name} SELECT * FROM {relation.name};")
+
+
+def random_script(random: Random) -> ScriptWriter:
+    """Return a writer that has written a script."""
+    writer = ScriptWriter(
+        random, risk=random.choice((0.0, 0.0, 0.02, 0.1)), event_time=random.random() < 0.7
+    )
+    for _ in range(random.choice((1, 1, 2, 2, 3))):
+        writer.table(random.choice((5, 12, 20, 30)))
+    steps = (
+        *(writer.project, writer.project, writer.union, writer.unnest, writer.lateral),
+        *(writer.group, writer.group, writer.window, writer.window, writer.window),
+        *(writer.join, writer.join, writer.over),
+    )
+    wanted = len(writer.relations) + random.choice((1, 2, 2, 3, 3, 4))
+    for _ in range(40):
+        if len(writer.relations) < wanted:
+            random.choice(steps)()
+    last = writer.relations[-1]
+    for relation in {last.name: last, **{r.name: r for r in insert_also(writer)}}.values():
+        writer.insert(relation)
+    return writer
+
+
+def insert_also(writer: ScriptWriter) -> list[RelationText]:
+    """Return the relations to insert beside the last one."""
+    return writer.random.sample(
+        writer.relations, k=min(len(writer.relations), writer.random.choice((0, 0, 1, 2)))
+    )
