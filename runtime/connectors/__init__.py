@@ -14,6 +14,7 @@ from fsql.compiler.diagnostics import Diagnostic, FsqlError
 from fsql.compiler.logical import Changes
 from fsql.runtime.connectors import paths
 from fsql.runtime.connectors.files import StreamSplit, file_splits
+from fsql.runtime.connectors.generators import generator_split
 from fsql.runtime.connectors.json_decoder import JsonDecoder
 from fsql.runtime.connectors.json_encoder import JsonEncoder
 from fsql.runtime.connectors.settings import Settings
@@ -47,7 +48,7 @@ def open_source(
     standard input.
 
     Raises:
-        FsqlError: E531, E533 or E534, if the source cannot be opened.
+        FsqlError: E318, E531, E533 or E534, if the source cannot be opened.
     """
     settings = Settings(table.options)
     match settings.connector.name:
@@ -56,6 +57,8 @@ def open_source(
             return file_splits(path, _decoder(table, settings))
         case "stdin":
             return [StreamSplit("stdin", stdin, _decoder(table, settings))]
+        case "documents" | "words":
+            return [generator_split(table, settings, clock)]
         case name:
             raise AssertionError(f"the compiler let a table read from {name}")
 
