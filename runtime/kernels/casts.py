@@ -98,7 +98,7 @@ def _to_text(source: SqlType) -> Kernel:
         (argument,) = arguments
         texts = _texts(argument, source)
         if argument.valid is not None:
-            texts = pc.if_else(pa.array(argument.valid), texts, None)
+            texts = pc.if_else(pa.array(np.broadcast_to(argument.valid, len(texts))), texts, None)
         return Vector(texts, argument.valid, argument.failed)
 
     return kernel

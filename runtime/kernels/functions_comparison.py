@@ -26,6 +26,7 @@ from fsql.runtime.kernels.vectors import (
     common_length,
     from_array,
     offsets,
+    stretched_values,
 )
 
 if TYPE_CHECKING:
@@ -99,18 +100,13 @@ def _compare_arrays(sql_type: SqlType, *, negated: bool) -> Kernel:
 
     def kernel(arguments: Sequence[Vector]) -> Vector:
         count = common_length(arguments)
-        left, right = (_lists(argument, count) for argument in arguments)
+        left, right = (stretched_values(argument, count) for argument in arguments)
         equal = _equal_lists(left, right, element, equal_elements)
         return Vector(
             ~equal if negated else equal, all_valid(arguments), leftmost_failure(arguments)
         )
 
     return kernel
-
-
-def _lists(vector: Vector, count: int) -> pa.ListArray:
-    lists = vector.values
-    return lists if len(lists) == count else pa.repeat(lists[0], count)
 
 
 def _equal_lists(

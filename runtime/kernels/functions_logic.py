@@ -69,14 +69,14 @@ def _is_null(argument: Sequence[Vector]) -> Vector:
     (vector,) = argument
     if vector.valid is None:
         return Vector(np.zeros(len(vector.values), np.bool_), None, vector.failed)
-    return Vector(~vector.valid, None, vector.failed)
+    return Vector(np.broadcast_to(~vector.valid, len(vector.values)), None, vector.failed)
 
 
 def _is_not_null(argument: Sequence[Vector]) -> Vector:
     (vector,) = argument
     if vector.valid is None:
         return Vector(np.ones(len(vector.values), np.bool_), None, vector.failed)
-    return Vector(vector.valid, None, vector.failed)
+    return Vector(np.broadcast_to(vector.valid, len(vector.values)), None, vector.failed)
 
 
 def coalesce_kernel(sql_type: SqlType) -> Kernel:

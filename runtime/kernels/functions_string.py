@@ -17,11 +17,17 @@ import pyarrow.compute as pc
 from fsql.compiler.sqltypes import BIGINT_MIN, BOOLEAN, STRING, array_of
 from fsql.runtime.arrow_types import arrow_type
 from fsql.runtime.kernels.like import like_matcher
-from fsql.runtime.kernels.strict import arrow, over_dictionary
-from fsql.runtime.kernels.vectors import fixed_values, offsets, validity
+from fsql.runtime.kernels.strict import all_valid, arrow, leftmost_failure, over_dictionary
+from fsql.runtime.kernels.vectors import (
+    Vector,
+    common_length,
+    offsets,
+    stretched_values,
+    validity,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
 
@@ -31,7 +37,6 @@ if TYPE_CHECKING:
     Ints = NDArray[np.int64]
 
 _SPLIT: Final = pc.get_function("split_pattern")
-_INT64: Final = np.dtype(np.int64)
 
 
 def _simple(compute: Callable[..., pa.Array]) -> Callable[[Call], Kernel]:
@@ -56,7 +61,7 @@ def _case_change(
 
     def compute(strings: pa.Array) -> pa.Array:
         changed = of_ascii(strings)
-        other = pc.invert(pc.string_is_ascii(strings)).fill_null(value=False)
+        other = pc.fill_null(pc.invert(pc.string_is_ascii(strings)), fill_value=False)
         if other.true_count == 0:
             return changed
         texts = [of_text(text) for text in strings.filter(other).to_pylist()]
@@ -102,28 +107,22 @@ def _starts_with(strings: pa.Array, prefix: pa.Array | pa.Scalar) -> pa.Array:
     return pc.equal(beginnings, prefixes)
 
 
-def _substring(
-    strings: pa.Array, start: pa.Array | pa.Scalar, length: pa.Array | pa.Scalar | None = None
-) -> pa.Array:
-    first = _only(start)
-    limit = None if length is None else _only(length)
-    if first is not None and (length is None or limit is not None):
-        return _constant_slice(strings, first.as_py(), None if limit is None else limit.as_py())
-    count = len(strings)
-    starts = _column(start, count)
-    lengths = None if length is None else _column(length, count)
-    cut = _slices(
-        strings,
-        fixed_values(starts, _INT64),
-        None if lengths is None else fixed_values(lengths, _INT64),
-    )
-    for bound in (starts, lengths):
-        if bound is not None and bound.null_count:
-            cut = pc.if_else(bound.is_valid(), cut, None)
-    return cut
+def _substring(arguments: Sequence[Vector]) -> Vector:
+    """Cut by positions that are one for all rows, or differ by row."""
+    strings, *bounds = arguments
+    count = common_length(arguments)
+    text = stretched_values(strings, count)
+    if all(len(bound.values) == 1 for bound in bounds):
+        cut = _constant_slice(text, *[int(bound.values[0]) for bound in bounds])
+    else:
+        cut = _slices(text, *[np.broadcast_to(bound.values, count) for bound in bounds])
+    valid = all_valid(arguments)
+    if valid is not None:
+        cut = pc.if_else(pa.array(np.broadcast_to(valid, count)), cut, None)
+    return Vector(cut, valid, leftmost_failure(arguments))
 
 
-def _constant_slice(strings: pa.Array, start: int, length: int | None) -> pa.Array:
+def _constant_slice(strings: pa.Array, start: int, length: int | None = None) -> pa.Array:
     first = max(start, 1) - 1
     stop = _LONGEST if length is None else min(max(start - 1 + length, first), _LONGEST)
     return pc.utf8_slice_codeunits(strings, min(first, _LONGEST), stop)
@@ -133,7 +132,7 @@ _LONGEST: Final = 2**31 - 1
 """No string of a column is longer: its offsets are 32 bits."""
 
 
-def _slices(strings: pa.Array, start: Ints | int, length: Ints | None) -> pa.Array:
+def _slices(strings: pa.Array, start: Ints | int, length: Ints | None = None) -> pa.Array:
     """Return SUBSTRING with positions that differ by row, by gathering the bytes of each slice."""
     ends = offsets(strings).astype(np.int64)
     if ends[-1] == ends[0]:
@@ -192,7 +191,7 @@ MAKERS: Final[dict[str, Callable[[Call], Kernel]]] = {
     "ltrim": _simple(lambda strings: pc.ascii_ltrim(strings, " ")),
     "rtrim": _simple(lambda strings: pc.ascii_rtrim(strings, " ")),
     "char_length": _simple(_char_length),
-    "substring": _simple(_substring),
+    "substring": lambda _call: over_dictionary(_substring),
     "concat": _simple(_concat),
     "replace": _simple(_replace),
     "starts_with": _simple(_starts_with),

@@ -15,7 +15,7 @@ from fsql.compiler.expression import AggregateFunction
 from fsql.runtime.arrow_types import decoded
 from fsql.runtime.kernels.accumulators import accumulator
 from fsql.runtime.kernels.steps import Steps
-from fsql.runtime.kernels.vectors import Vector, to_array, validity
+from fsql.runtime.kernels.vectors import Vector, stretched_values, to_array
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -57,7 +57,7 @@ def _ordered(argument: Vector, order: Ints | None, size: int) -> Vector:
         values = np.broadcast_to(values, size)
         return Vector(values if order is None else values[order], valid)
     if len(values) != size:
-        values = pa.repeat(values[0], size)
+        values = stretched_values(argument, size)
     return Vector(values if order is None else values.take(pa.array(order)), valid)
 
 

@@ -22,6 +22,7 @@ from fsql.runtime.kernels.vectors import (
     from_array,
     indices,
     plain_values,
+    stretched_values,
 )
 
 if TYPE_CHECKING:
@@ -83,10 +84,9 @@ def arrow(compute: Callable[..., pa.Array], sql_type: SqlType) -> Kernel:
 
     def kernel(arguments: Sequence[Vector]) -> Vector:
         count = common_length(arguments)
-        first, *others = [plain_values(argument) for argument in arguments]
-        if len(first) != count:
-            first = pa.repeat(first[0], count)
-        result = compute(first, *[datum(values, count) for values in others])
+        first = stretched_values(arguments[0], count)
+        others = [datum(plain_values(argument), count) for argument in arguments[1:]]
+        result = compute(first, *others)
         values, valid, _ = from_array(result, sql_type)
         return Vector(values, valid, leftmost_failure(arguments))
 

@@ -11,8 +11,9 @@ STRING, ARRAY and NULL stay Arrow arrays.
 | STRING                        | `StringArray`, or `DictionaryArray` shorter than the column   |
 | ARRAY, NULL                   | `ListArray`, `NullArray`                                      |
 
-All parts of a vector have the length of the batch, or length 1 where they are the same for every row.  NumPy
-stretches the latter by itself; `datum` does it for Arrow functions.
+The values have the length of the batch, or length 1 where they are the same for every row; NULLs and
+failures likewise have the length of the values, or 1.  NumPy stretches the latter by itself; `datum` does it
+for Arrow functions.
 """
 
 from __future__ import annotations
@@ -169,6 +170,14 @@ def plain_values(vector: Vector) -> Values:
     if isinstance(values, pa.DictionaryArray):
         return values.dictionary.take(values.indices)
     return values
+
+
+def stretched_values(vector: Vector, count: int) -> pa.Array:
+    """Return Arrow values without their dictionary, one for each of `count` rows."""
+    values = plain_values(vector)
+    if len(values) == count:
+        return values
+    return values.take(pa.array(np.zeros(count, np.int64)))
 
 
 def common_length(vectors: Sequence[Vector]) -> int:
