@@ -1,1 +1,81 @@
-"""Logical rules: pure functions from plan to plan that keep every released byte."""
+"""The rewrite rules, and the passes that they make up.
+
+| module                   | what its rules are about                                          |
+|--------------------------|-------------------------------------------------------------------|
+| `fold_constants`         | constants, NULL arguments, casts that change nothing              |
+| `simplify_logic`         | AND, OR, NOT                                                      |
+| `simplify_conditionals`  | CASE, COALESCE, IS NULL                                           |
+| `merge_filters`          | adjacent filters, filters that drop nothing                       |
+| `merge_projects`         | adjacent projections, projections that change nothing             |
+| `pushdown_filter`        | filters below one operator a file                                 |
+| `prune_columns`          | columns that nobody reads                                         |
+
+| analysis                 | what it says                                                      |
+|--------------------------|-------------------------------------------------------------------|
+| `failures`               | which operators can fail a row                                    |
+| `conjuncts`              | which conjuncts may leave a predicate                             |
+| `columns`, `nullability` | what expressions refer to; whether they may be NULL               |
+| `equality`               | for which types equal values are the same                         |
+| `prune_columns.demand`   | which columns of an operator are read                             |
+"""
+
+from typing import Final
+
+from fsql.compiler.expression import Call, Case, Cast, Expression
+from fsql.compiler.logical import Filter, Job, Project
+from fsql.compiler.rewrite import Pass, Rule
+from fsql.compiler.rules.fold_constants import drop_cast, fold_constants, fold_null_arguments
+from fsql.compiler.rules.merge_filters import drop_true_filter, merge_filters
+from fsql.compiler.rules.merge_projects import drop_identity_project, merge_projects
+from fsql.compiler.rules.prune_columns import prune_columns
+from fsql.compiler.rules.pushdown_filter.aggregate import pushdown_filter_aggregate
+from fsql.compiler.rules.pushdown_filter.arrays import pushdown_filter_array
+from fsql.compiler.rules.pushdown_filter.join import pushdown_filter_join
+from fsql.compiler.rules.pushdown_filter.over import pushdown_filter_over
+from fsql.compiler.rules.pushdown_filter.project import pushdown_filter_project
+from fsql.compiler.rules.pushdown_filter.union import pushdown_filter_union
+from fsql.compiler.rules.pushdown_filter.windows import pushdown_filter_windows
+from fsql.compiler.rules.simplify_conditionals import (
+    simplify_case,
+    simplify_coalesce,
+    simplify_null_test,
+)
+from fsql.compiler.rules.simplify_logic import simplify_connective, simplify_not
+
+SIMPLIFY: Final = (
+    Rule("fold-constants", Expression, fold_constants),
+    Rule("fold-null-arguments", Call, fold_null_arguments),
+    Rule("drop-cast", Cast, drop_cast),
+    Rule("simplify-connective", Call, simplify_connective),
+    Rule("simplify-not", Call, simplify_not),
+    Rule("simplify-case", Case, simplify_case),
+    Rule("simplify-coalesce", Call, simplify_coalesce),
+    Rule("simplify-null-test", Call, simplify_null_test),
+)
+MERGE: Final = (
+    Rule("drop-true-filter", Filter, drop_true_filter),
+    Rule("drop-identity-project", Project, drop_identity_project),
+    Rule("merge-filters", Filter, merge_filters, opens_inputs=True),
+    Rule("merge-projects", Project, merge_projects, opens_inputs=True),
+)
+PUSHDOWN: Final = (
+    Rule("pushdown-filter-project", Filter, pushdown_filter_project, opens_inputs=True),
+    Rule("pushdown-filter-union", Filter, pushdown_filter_union, opens_inputs=True),
+    Rule("pushdown-filter-array", Filter, pushdown_filter_array, opens_inputs=True),
+    Rule("pushdown-filter-windows", Filter, pushdown_filter_windows, opens_inputs=True),
+    Rule("pushdown-filter-join", Filter, pushdown_filter_join, opens_inputs=True),
+    Rule("pushdown-filter-aggregate", Filter, pushdown_filter_aggregate, opens_inputs=True),
+    Rule("pushdown-filter-over", Filter, pushdown_filter_over, opens_inputs=True),
+)
+PRUNE: Final = (Rule("prune-columns", Job, prune_columns),)
+
+PASSES: Final = (
+    Pass("simplify", (*SIMPLIFY, *MERGE)),
+    # A predicate that moves may meet constants, and come to stand above another filter.
+    Pass("pushdown", (*SIMPLIFY, *MERGE, *PUSHDOWN)),
+    # Pruning comes behind, since a predicate that moves changes what columns are read where; and
+    # pushing down does not come again, since it would lift what picks columns above the filters.
+    Pass("prune", PRUNE),
+    Pass("tidy", MERGE),
+)
+"""What stands between the binder and lowering, in this order."""

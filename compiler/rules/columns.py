@@ -1,0 +1,92 @@
+"""The columns that expressions refer to: which, how often, and putting something in their place."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from fsql.compiler.expression import ColumnRef, Expression, Literal
+from fsql.compiler.node import Node, children, map_children, walk
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+
+def columns_of(*expressions: Node | None) -> frozenset[int]:
+    """Return the indexes of all columns that the expressions or aggregate calls refer to."""
+    return frozenset(
+        node.index
+        for expression in expressions
+        if expression is not None
+        for node in walk(expression)
+        if isinstance(node, ColumnRef)
+    )
+
+
+def uses(expressions: Iterable[Expression]) -> Counter[int]:
+    """Return how often each column is referred to, as the expressions are written out.
+
+    Interned expressions are graphs: a part that stands twice in the text is one node with two readers.
+    """
+    times: Counter[Node] = Counter(expressions)
+    for node in _parents_first([*times]):
+        for child in children(node):
+            times[child] += times[node]
+    found: Counter[int] = Counter()
+    for node, count in times.items():
+        if isinstance(node, ColumnRef):
+            found[node.index] += count
+    return found
+
+
+def substitute(expression: Expression, take: Callable[[int], Expression]) -> Expression:
+    """Return `expression` with `take(index)` in the place of each column reference.
+
+    What is put in has the reference's type, and is NULL at most where that allows it.
+    """
+    became: dict[Node, Node] = {}
+    for node in walk(expression):
+        if isinstance(node, ColumnRef):
+            taken = take(node.index)
+            assert taken.type == node.type
+            assert node.nullable or not taken.nullable
+            became[node] = taken
+        else:
+            became[node] = map_children(node, became.__getitem__)
+    result = became[expression]
+    assert isinstance(result, Expression)
+    return result
+
+
+def renumbered(expression: Expression, index_of: Callable[[int], int]) -> Expression:
+    """Return `expression` over rows in which column `index` has become column `index_of(index)`."""
+    became: dict[Node, Node] = {}
+    for node in walk(expression):
+        if isinstance(node, ColumnRef):
+            became[node] = ColumnRef(node.type, node.nullable, index_of(node.index))
+        else:
+            became[node] = map_children(node, became.__getitem__)
+    result = became[expression]
+    assert isinstance(result, Expression)
+    return result
+
+
+def substitution_repeats_work(
+    readers: Iterable[Expression], expressions: tuple[Expression, ...]
+) -> bool:
+    """Say whether putting `expressions` into `readers` would compute one of them more than once.
+
+    Refusing that keeps a chain of views from growing an expression to twice its size at every step.
+    """
+    return any(
+        count > 1 and not isinstance(expressions[index], ColumnRef | Literal)
+        for index, count in uses(readers).items()
+    )
+
+
+def _parents_first(expressions: list[Node]) -> list[Node]:
+    ordered: dict[Node, None] = {}
+    for expression in expressions:
+        for node in walk(expression):
+            ordered.setdefault(node)
+    return [*reversed(ordered)]

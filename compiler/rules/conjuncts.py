@@ -1,0 +1,62 @@
+"""Predicates as conjunctions, and which conjuncts may leave.
+
+AND is associative, also in what it evaluates and where it fails: it goes from left to right and ends at
+the first operand that is FALSE.  An operand that is NULL decides nothing, and the next is evaluated.
+So a conjunct that leaves the others, to drop rows before they are evaluated, changes what they see: it
+drops the rows on which it is NULL as well as those on which it is FALSE, and it drops rows before its
+elders are evaluated.
+"""
+
+from __future__ import annotations
+
+from functools import reduce
+from typing import TYPE_CHECKING
+
+from fsql.compiler.expression import Call, Expression
+from fsql.compiler.functions.evaluate import fallible
+from fsql.compiler.sqltypes import BOOLEAN
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+
+def conjuncts(predicate: Expression) -> list[Expression]:
+    """Return the operands of a conjunction of any shape, left to right."""
+    found: list[Expression] = []
+    waiting = [predicate]
+    while waiting:
+        operand = waiting.pop()
+        if isinstance(operand, Call) and operand.function == "and":
+            waiting.extend(reversed(operand.arguments))
+        else:
+            found.append(operand)
+    return found
+
+
+def conjunction(operands: Sequence[Expression]) -> Expression:
+    """Return the conjunction of at least one operand, in their order."""
+    return reduce(
+        lambda left, right: Call(BOOLEAN, left.nullable or right.nullable, "and", (left, right)),
+        operands,
+    )
+
+
+def parted(
+    predicate: Expression, goes: Callable[[Expression], bool]
+) -> tuple[list[Expression], list[Expression]]:
+    """Return the conjuncts that may leave for a place where they drop rows earlier, and the others.
+
+    One leaves if `goes` says that it would have what it needs there, and if no row fails more or less
+    for it: it cannot fail itself (it may see rows there that it does not see here), none before it can
+    (they would not see the rows that it drops), and either it is never NULL or none behind it can fail
+    (they see rows on which it is NULL).
+    """
+    operands = conjuncts(predicate)
+    failing = [index for index, operand in enumerate(operands) if fallible(operand)]
+    first, last = (failing[0], failing[-1]) if failing else (len(operands), -1)
+    leaving: list[Expression] = []
+    staying: list[Expression] = []
+    for index, operand in enumerate(operands):
+        safe = index < first and (index > last or not operand.nullable)
+        (leaving if safe and goes(operand) else staying).append(operand)
+    return leaving, staying

@@ -1,0 +1,21 @@
+"""An analysis: where equal values are the same value."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fsql.compiler.sqltypes import Kind
+
+if TYPE_CHECKING:
+    from fsql.compiler.sqltypes import SqlType
+
+
+def equal_means_same(kind: SqlType) -> bool:
+    """Say whether no expression can tell equal values of the type apart.
+
+    -0.0 and 0.0 are equal and not the same (their texts and reciprocals differ), so DOUBLE is out.
+    """
+    innermost = kind
+    while innermost.element is not None:
+        innermost = innermost.element
+    return innermost.kind is not Kind.DOUBLE

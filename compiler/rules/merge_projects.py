@@ -1,0 +1,46 @@
+"""Adjacent projections become one, and one that changes nothing goes."""
+
+from __future__ import annotations
+
+from fsql.compiler.expression import ColumnRef, Expression, Literal
+from fsql.compiler.functions.evaluate import fallible
+from fsql.compiler.logical import Plan, Project
+from fsql.compiler.rules.columns import substitute, substitution_repeats_work
+
+
+def merge_projects(node: Project) -> Plan | None:
+    """`Project(Project(x, es), fs)` → `Project(x, fs[es])`, if the same rows fail in the same way.
+
+    They do if no e can fail; or if fs only picks columns, and picks those that can fail in their
+    order, so that the leftmost failure, which is the one reported, stays the leftmost.  It is not done
+    where an expression would be computed more than once.
+    """
+    below = node.input
+    if not isinstance(below, Project) or not _keeps_failures(below.expressions, node.expressions):
+        return None
+    if substitution_repeats_work(node.expressions, below.expressions):
+        return None
+    return Project(
+        below.input,
+        tuple(substitute(e, below.expressions.__getitem__) for e in node.expressions),
+        node.names,
+    )
+
+
+def drop_identity_project(node: Project) -> Plan | None:
+    """`Project(x, every column of x in its place and by its name)` → `x`."""
+    below = node.input.schema
+    if node.names != tuple(column.name for column in below):
+        return None
+    picked = [e.index for e in node.expressions if isinstance(e, ColumnRef)]
+    return node.input if picked == [*range(len(below))] else None
+
+
+def _keeps_failures(inner: tuple[Expression, ...], outer: tuple[Expression, ...]) -> bool:
+    failing = [index for index, expression in enumerate(inner) if fallible(expression)]
+    if not failing:
+        return True
+    if not all(isinstance(expression, ColumnRef | Literal) for expression in outer):
+        return False
+    picked = [expression.index for expression in outer if isinstance(expression, ColumnRef)]
+    return [index for index in picked if index in failing] == failing

@@ -1,0 +1,53 @@
+"""Whether expressions may be NULL, found anew where the columns below have changed in that."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING
+
+from fsql.compiler.expression import Call, Case, Cast, ColumnRef, Expression
+from fsql.compiler.functions.signature import Nullability
+from fsql.compiler.functions.table import FUNCTIONS
+from fsql.compiler.node import Node, map_children, walk
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+def with_nullability(expression: Expression, nullable: Callable[[int], bool]) -> Expression:
+    """Return `expression` over columns of which `nullable(index)` says whether they may be NULL."""
+    became: dict[Node, Node] = {}
+    for node in walk(expression):
+        rebuilt = map_children(node, became.__getitem__)
+        if isinstance(rebuilt, ColumnRef):
+            rebuilt = dataclasses.replace(rebuilt, nullable=nullable(rebuilt.index))
+        elif isinstance(rebuilt, Expression):
+            rebuilt = dataclasses.replace(rebuilt, nullable=_nullable(rebuilt))
+        became[node] = rebuilt
+    result = became[expression]
+    assert isinstance(result, Expression)
+    return result
+
+
+def _nullable(expression: Expression) -> bool:
+    match expression:
+        case Call(function=function, arguments=arguments):
+            return _call_nullable(FUNCTIONS[function].nullability, arguments)
+        case Cast(argument=argument):
+            return argument.nullable
+        case Case(branches=branches, otherwise=otherwise):
+            return otherwise.nullable or any(result.nullable for _, result in branches)
+        case _:
+            return expression.nullable
+
+
+def _call_nullable(rule: Nullability, arguments: tuple[Expression, ...]) -> bool:
+    match rule:
+        case Nullability.ANY_ARGUMENT:
+            return any(argument.nullable for argument in arguments)
+        case Nullability.ALL_ARGUMENTS:
+            return all(argument.nullable for argument in arguments)
+        case Nullability.ALWAYS:
+            return True
+        case Nullability.NEVER:
+            return False

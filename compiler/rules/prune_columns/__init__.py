@@ -1,0 +1,17 @@
+"""Columns that nobody reads are not carried along.
+
+`demand` is the analysis: which columns of each operator its readers, all of them together, make use of.
+`narrow` builds the plan anew with nothing else in it.  What is unused and stays all the same:
+
+* what can fail: its failures are part of the result;
+* the physical columns of a table: a Project above the Scan picks what is wanted;
+* the columns that decide an order: where rows can share a position, an Over, and a join's pairs, go by
+  all columns of their input;
+* the input of a WindowAggregate: a late row is released with all its columns, and if rows are taken back
+  below it, a change of any column is one more late row;
+* one column, where none is wanted (COUNT(*)): rows without columns are more trouble than a column.
+"""
+
+from fsql.compiler.rules.prune_columns.narrow import prune_columns
+
+__all__ = ["prune_columns"]

@@ -1,0 +1,165 @@
+"""Each operator over narrowed inputs, without the part of it that nobody makes use of."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING
+
+from fsql.compiler import logical
+from fsql.compiler.functions.evaluate import fallible
+from fsql.compiler.rules.prune_columns.demand import kept_aggregates, kept_expressions
+from fsql.compiler.rules.prune_columns.narrowed import Narrowed, places
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from fsql.compiler.expression import AggregateCall
+    from fsql.compiler.rules.prune_columns.demand import Columns
+
+
+def narrow_union(branches: Sequence[Narrowed], wanted: Columns) -> Narrowed:
+    """Return the union of branches that have the `wanted` columns and no others."""
+    return Narrowed(logical.Union(tuple(each.plan for each in branches)), places(wanted))
+
+
+def narrow_join(plan: logical.Join, left: Narrowed, right: Narrowed) -> Narrowed:
+    """Return `plan` over narrowed sides."""
+    bound = plan.time_range
+    if bound is not None:
+        bound = dataclasses.replace(
+            bound,
+            left_time=left.place[bound.left_time],
+            right_time=right.place[bound.right_time],
+        )
+    joined = logical.Join(
+        left.plan,
+        right.plan,
+        tuple(left.over(key) for key in plan.left_keys),
+        tuple(right.over(key) for key in plan.right_keys),
+        bound,
+    )
+    width, new_width = len(plan.left.schema), len(left.plan.schema)
+    of_right = {width + old: new_width + new for old, new in right.place.items()}
+    return Narrowed(joined, {**left.place, **of_right})
+
+
+def narrow_operator(plan: logical.Plan, wanted: Columns, below: Narrowed) -> Narrowed:
+    """Return `plan`, an operator with one input, over that input narrowed."""
+    match plan:
+        case logical.Project():
+            return _project(plan, wanted, below)
+        case logical.Aggregate() | logical.WindowAggregate():
+            return _grouping(plan, wanted, below)
+        case logical.Over():
+            return _over(plan, wanted, below)
+        case logical.LateralAggregate():
+            return _lateral(plan, wanted, below)
+        case _:
+            return _row_operator(plan, wanted, below)
+
+
+def _row_operator(plan: logical.Plan, wanted: Columns, below: Narrowed) -> Narrowed:
+    match plan:
+        case logical.Unnest():
+            return _unnest(plan, wanted, below)
+        case logical.AssignWindows(time_column=time):
+            moved = dataclasses.replace(plan, input=below.plan, time_column=below.place[time])
+            return _widening(plan, moved, below, range(3))
+        case logical.Filter(predicate=predicate):
+            return Narrowed(logical.Filter(below.plan, below.over(predicate)), below.place)
+        case _:
+            raise AssertionError(plan)
+
+
+def _project(plan: logical.Project, wanted: Columns, below: Narrowed) -> Narrowed:
+    kept = kept_expressions(plan, wanted)
+    project = logical.Project(
+        below.plan,
+        tuple(below.over(plan.expressions[i]) for i in kept),
+        tuple(plan.names[i] for i in kept),
+    )
+    return Narrowed(project, places(frozenset(kept)))
+
+
+def _unnest(plan: logical.Unnest, wanted: Columns, below: Narrowed) -> Narrowed:
+    ordinal = len(plan.input.schema) + 1
+    moved = dataclasses.replace(
+        plan,
+        input=below.plan,
+        array=below.over(plan.array),
+        ordinality_name=plan.ordinality_name if ordinal in wanted else None,
+    )
+    return _widening(plan, moved, below, range(1 if moved.ordinality_name is None else 2))
+
+
+def _lateral(plan: logical.LateralAggregate, wanted: Columns, below: Narrowed) -> Narrowed:
+    """Inside of a LATERAL, the element and its ordinal stand behind the input's columns."""
+    width, new_width = len(plan.input.schema), len(below.plan.schema)
+    inside = Narrowed(below.plan, {**below.place, width: new_width, width + 1: new_width + 1})
+    kept = kept_aggregates(plan, wanted)
+    moved = dataclasses.replace(
+        plan,
+        input=below.plan,
+        array=below.over(plan.array),
+        predicate=None if plan.predicate is None else inside.over(plan.predicate),
+        keys=tuple(inside.over(key) for key in plan.keys),
+        aggregates=tuple(_over_narrowed(plan.aggregates[i], inside) for i in kept),
+        aggregate_names=tuple(plan.aggregate_names[i] for i in kept),
+    )
+    return _widening(plan, moved, below, _added(len(plan.keys), kept))
+
+
+def _grouping(
+    plan: logical.Aggregate | logical.WindowAggregate, wanted: Columns, below: Narrowed
+) -> Narrowed:
+    kept = kept_aggregates(plan, wanted)
+    moved = dataclasses.replace(
+        plan,
+        input=below.plan,
+        keys=tuple(below.over(key) for key in plan.keys),
+        aggregates=tuple(_over_narrowed(plan.aggregates[i], below) for i in kept),
+        aggregate_names=tuple(plan.aggregate_names[i] for i in kept),
+    )
+    if isinstance(moved, logical.WindowAggregate):
+        moved = dataclasses.replace(moved, window_end=below.place[moved.window_end])
+    return Narrowed(moved, places(frozenset(_added(len(plan.keys), kept))))
+
+
+def _over(plan: logical.Over, wanted: Columns, below: Narrowed) -> Narrowed:
+    kept = kept_aggregates(plan, wanted)
+    if not kept and not any(fallible(key) for key in plan.partition):
+        return below
+    calls = (plan.calls[i] for i in kept)
+    moved = dataclasses.replace(
+        plan,
+        input=below.plan,
+        partition=tuple(below.over(key) for key in plan.partition),
+        calls=tuple(
+            dataclasses.replace(call, aggregate=_over_narrowed(call.aggregate, below))
+            for call in calls
+        ),
+        names=tuple(plan.names[i] for i in kept),
+    )
+    return _widening(plan, moved, below, kept)
+
+
+def _widening(
+    plan: logical.Unnest | logical.LateralAggregate | logical.AssignWindows | logical.Over,
+    moved: logical.Plan,
+    below: Narrowed,
+    added: Sequence[int],
+) -> Narrowed:
+    """Return an operator that appends columns to those of its input; `added` says which are left."""
+    width, new_width = len(plan.input.schema), len(below.plan.schema)
+    behind = {width + old: new_width + new for new, old in enumerate(added)}
+    return Narrowed(moved, {**below.place, **behind})
+
+
+def _added(keys: int, kept: Sequence[int]) -> list[int]:
+    """Return where keys, all of them, and the kept aggregates stood among the two."""
+    return [*range(keys), *(keys + i for i in kept)]
+
+
+def _over_narrowed(call: AggregateCall, below: Narrowed) -> AggregateCall:
+    argument = None if call.argument is None else below.over(call.argument)
+    return dataclasses.replace(call, argument=argument)
