@@ -360,8 +360,8 @@ class Join(Plan):
 
     A pair has the position of its later row, and the product of the weights.  Of two rows with equal
     root and path the left one is the earlier.  Output: the left side's columns, then the right's.
-    Path: the later row's, padded with -1 to the deeper side's depth, then the index of the pair among
-    the later row's pairs, which come in the order of the earlier rows.
+    Path: the later row's, padded with -1 to the deeper side's depth, then the index of the earlier row's
+    position among those of the later row's pairs (earlier rows that tie share it: their pairs tie).
     """
 
     left: Plan

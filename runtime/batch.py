@@ -100,3 +100,8 @@ class Batch:
         """Return the least root position; the batch may not be empty."""
         time = self.time.min()
         return Root(int(time), int(self.origin[self.time == time].min()))
+
+    def greatest_root(self) -> Root:
+        """Return the greatest root position; the batch may not be empty."""
+        time = self.time.max()
+        return Root(int(time), int(self.origin[self.time == time].max()))

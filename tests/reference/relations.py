@@ -293,7 +293,11 @@ class Relations:
                 if other_key == key
             ]
             joined = [pair for pair in pairs if in_time(plan, *pair, later_side=side)]
-            for index, (left, right) in enumerate(joined):
+            index, met = -1, None
+            for left, right in joined:
+                earlier = left if side == 1 else right
+                if (earlier.root, earlier.path) != met:
+                    index, met = index + 1, (earlier.root, earlier.path)
                 yield Row(left.values + right.values, root, (*path, index))
             seen[side].append((key, row))
 

@@ -1,0 +1,100 @@
+"""The choice of a tick plan: how a graph is to be executed, and why.
+
+Whatever is chosen here, the released bytes are the same (design 9); it decides how fast they come.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fsql.compiler import graph as graphs
+from fsql.compiler.expression import ColumnRef
+from fsql.compiler.tick_plan import HASH_SPACE, HEAD, FoldHead, Policy, SinkPort, TickPlan, ToSink
+from fsql.optimizer.fuse import fuse
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from fsql.compiler.tick_plan import Stage, Step
+
+
+def choose(
+    graph: graphs.Graph,
+    *,
+    workers: int = 1,
+    fronts: Mapping[int, int] | None = None,
+    policy: Policy | None = None,
+) -> TickPlan:
+    """Return a tick plan for `graph`.
+
+    Args:
+        graph: what is to be executed.
+        workers: how many workers own hash ranges of equal size.
+        fronts: how many splits each table has, by its ordinal; one where it is not said.
+        policy: the policy of every fold; chosen for each by itself where it is None.
+    """
+    reasons: list[str] = []
+
+    def policy_of(stage: int, sources: frozenset[int]) -> Policy:
+        chosen, reason = _policy(sum((fronts or {}).get(s, 1) for s in sources), policy)
+        reasons.append(f"stage {stage}: {chosen.value}, {reason}")
+        return chosen
+
+    stages = fuse(graph, policy_of)
+    sinks = tuple(
+        _sink_port(stages, vertex.operation, graph.vertices[vertex.inputs[0]].depth)
+        for vertex in graph.vertices
+        if isinstance(vertex.operation, graphs.Sink)
+    )
+    late_windows = tuple(
+        vertex.origin for vertex in graph.vertices if isinstance(vertex.operation, graphs.LateSink)
+    )
+    bounds = tuple(HASH_SPACE * worker // workers for worker in range(workers + 1))
+    reasons.append(f"hash ranges: {workers} of equal size, no statistics yet")
+    return TickPlan(stages, sinks, late_windows, bounds, tuple(reasons))
+
+
+def _policy(fronts: int, asked: Policy | None) -> tuple[Policy, str]:
+    if asked is not None:
+        return asked, "as asked for"
+    if fronts > 1:
+        return (
+            Policy.ORDERED,
+            f"rows of {fronts} fronts interleave: waiting costs less than repairs",
+        )
+    return Policy.SPECULATIVE, "rows of one front come in order: nothing to wait for"
+
+
+def _sink_port(stages: tuple[Stage, ...], sink: graphs.Sink, depth: int) -> SinkPort:
+    to = ToSink(sink.insert)
+    senders = [(stage, send.step) for stage in stages for send in stage.sends if send.to == to]
+    consolidated = not sink.append_only and len(senders) == 1 and _shows_each_change(*senders[0])
+    return SinkPort(sink.table, sink.append_only, depth, consolidated)
+
+
+def _shows_each_change(stage: Stage, step: int) -> bool:
+    """Say whether the rows of a step are an aggregate's changes, one removal and addition a key.
+
+    So they are behind an aggregate if the steps in between only drop rows, or rearrange columns of
+    which none is lost: a removal and an addition that differed still differ.
+    """
+    if not isinstance(stage.head, FoldHead):
+        return False
+    if not isinstance(stage.head.combine, graphs.CombineAggregate):
+        return False
+    while step != HEAD:
+        if not _keeps_rows_apart(stage, stage.steps[step]):
+            return False
+        step = stage.steps[step].input
+    return True
+
+
+def _keeps_rows_apart(stage: Stage, step: Step) -> bool:
+    if isinstance(step.function, graphs.Select):
+        return True
+    if not isinstance(step.function, graphs.Compute):
+        return False
+    assert isinstance(stage.head, FoldHead)
+    below = stage.head.schema if step.input == HEAD else stage.steps[step.input].schema
+    kept = {e.index for e in step.function.expressions if isinstance(e, ColumnRef)}
+    return kept == set(range(len(below)))

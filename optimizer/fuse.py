@@ -1,0 +1,139 @@
+"""Fusion of a graph into stages: each drifting-state cycle becomes a fold, each map a step.
+
+Broadcasts and merges leave no trace of their own: a vertex with several readers is a step that several
+others read, and what follows a merge is repeated behind each of its branches.  A place is (stage, step);
+a vertex lives at one place, or behind a merge at several.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from fsql.compiler import graph
+from fsql.compiler.tick_plan import (
+    HEAD,
+    FoldHead,
+    Policy,
+    Send,
+    SourceHead,
+    Stage,
+    Step,
+    ToFold,
+    ToLate,
+    ToSink,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+Place = tuple[int, int]
+"""A stage, and one of its steps (or HEAD)."""
+
+
+@dataclass
+class _StageDraft:
+    head: SourceHead | FoldHead
+    steps: list[Step] = field(default_factory=list)
+    sends: list[Send] = field(default_factory=list)
+
+
+def fuse(
+    whole: graph.Graph, policy_of: Callable[[int, frozenset[int]], Policy]
+) -> tuple[Stage, ...]:
+    """Return the stages of a graph, in topological order.
+
+    `policy_of(number, sources)` chooses the policy of the fold that will be stage `number`, fed by the
+    tables with these ordinals.
+    """
+    return _Fusion(whole, policy_of).stages()
+
+
+class _Fusion:
+    def __init__(
+        self, whole: graph.Graph, policy_of: Callable[[int, frozenset[int]], Policy]
+    ) -> None:
+        self._graph = whole
+        self._policy_of = policy_of
+        self._drafts: list[_StageDraft] = []
+        self._places: dict[int, tuple[Place, ...]] = {}
+        self._sources: dict[int, frozenset[int]] = {}
+
+    def stages(self) -> tuple[Stage, ...]:
+        for index, vertex in enumerate(self._graph.vertices):
+            self._places[index] = self._place(index, vertex)
+        return tuple(Stage(d.head, tuple(d.steps), tuple(d.sends)) for d in self._drafts)
+
+    def _place(self, index: int, vertex: graph.Vertex) -> tuple[Place, ...]:
+        match vertex.operation:
+            case graph.Source(table):
+                return self._add_stage(SourceHead(table), frozenset([table.ordinal]))
+            case graph.Map(graph.Combine() as combine):
+                return self._add_fold(index, vertex, combine)
+            case graph.Map(graph.Finish() | graph.Side()):
+                return self._behind(vertex)
+            case graph.Map(function):
+                return tuple(
+                    self._add_step(place, function, vertex) for place in self._behind(vertex)
+                )
+            case graph.Sink(insert):
+                return self._add_sends(vertex, ToSink(insert))
+            case graph.LateSink(window):
+                return self._add_sends(vertex, ToLate(window))
+            case _:
+                return self._behind(vertex)
+
+    def _behind(self, vertex: graph.Vertex) -> tuple[Place, ...]:
+        """Return the places of a vertex's inputs, the way back of a cycle left out."""
+        return tuple(
+            place
+            for below in vertex.inputs
+            if below in self._places
+            for place in self._places[below]
+        )
+
+    def _add_stage(self, head: SourceHead | FoldHead, sources: frozenset[int]) -> tuple[Place, ...]:
+        self._sources[len(self._drafts)] = sources
+        self._drafts.append(_StageDraft(head))
+        return ((len(self._drafts) - 1, HEAD),)
+
+    def _add_step(self, place: Place, function: graph.MapFunction, vertex: graph.Vertex) -> Place:
+        stage, below = place
+        steps = self._drafts[stage].steps
+        steps.append(Step(function, below, vertex.schema, vertex.depth, vertex.origin))
+        return stage, len(steps) - 1
+
+    def _add_sends(self, vertex: graph.Vertex, to: ToFold | ToSink | ToLate) -> tuple[Place, ...]:
+        for stage, step in self._behind(vertex):
+            self._drafts[stage].sends.append(Send(step, to))
+        return ()
+
+    def _add_fold(
+        self, index: int, vertex: graph.Vertex, combine: graph.Combine
+    ) -> tuple[Place, ...]:
+        """Turn the cycle whose combine map this is into a fold, and lead its inputs there."""
+        [grouping_index] = vertex.inputs
+        grouping = self._graph.vertices[grouping_index]
+        assert isinstance(grouping.operation, graph.Grouping)
+        merge = self._graph.vertices[grouping.inputs[0]]
+        entries = [below for below in merge.inputs if below < index]
+        number = len(self._drafts)
+        sources: set[int] = set()
+        for side, entry in enumerate(entries):
+            keys = grouping.operation.keys[side]
+            for stage, step in self._places[entry]:
+                self._drafts[stage].sends.append(Send(step, ToFold(number, side, keys)))
+                sources |= self._sources[stage]
+        inputs = tuple(
+            (self._graph.vertices[entry].schema, self._graph.vertices[entry].depth)
+            for entry in entries
+        )
+        head = FoldHead(
+            operator=f"{vertex.origin.lower()}-{vertex.cycle}",
+            combine=combine,
+            policy=self._policy_of(number, frozenset(sources)),
+            inputs=inputs,
+            schema=vertex.schema,
+            depth=vertex.depth,
+        )
+        return self._add_stage(head, frozenset(sources))

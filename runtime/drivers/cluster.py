@@ -1,0 +1,183 @@
+"""The in-process driver: it steps the machines and carries the messages over in-memory channels.
+
+There is one channel for each pair of sender and receiver, and each is first in, first out; in which order
+channels deliver is the driver's choice.  `Schedule` makes it: `Fair` delivers all there is before it reads
+more (the way a single process runs best), `Seeded` draws it, so that disorder, exchange and speculation
+are real in one process.  A driver over a network replaces the channels; the machines stay as they are.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+from fsql.compiler.tick_plan import SourceHead, TickPlan, ToFold
+from fsql.runtime.protocol.acker import Acker
+from fsql.runtime.protocol.barrier import Barrier, LateRows, Rejected, Released, Stopped
+from fsql.runtime.protocol.messages import (
+    Acknowledgement,
+    Entry,
+    Kind,
+    Message,
+    MinTime,
+    PortKind,
+    Promise,
+)
+from fsql.runtime.protocol.worker import BARRIER, Effect, SendMessage, Worker
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from fsql.runtime.ports import Chunk
+    from fsql.runtime.protocol.front import Front
+
+ACKER = -2
+"""The acker's number as a sender and receiver, beside `worker.BARRIER` and the workers' own."""
+
+Channel = tuple[int, int]
+Carried = Message | Acknowledgement | Promise | MinTime
+LetGo = Released | LateRows | Rejected | Stopped
+
+
+class Schedule(Protocol):
+    """Chooses which channel delivers next."""
+
+    def choose(self, channels: Sequence[Channel]) -> int:
+        """Return the index of one of the channels that hold something."""
+
+
+class Fair:
+    """Delivers from the channel that has waited longest."""
+
+    def choose(self, channels: Sequence[Channel]) -> int:
+        """See `Schedule`."""
+        del channels
+        return 0
+
+
+@dataclass(frozen=True, slots=True)
+class FrontAt:
+    """A front, the worker that has it, and the ordinal of its table."""
+
+    front: Front
+    worker: int
+    ordinal: int
+
+
+class Cluster:
+    """All machines of one job in one process."""
+
+    def __init__(
+        self, plan: TickPlan, fronts: Sequence[FrontAt], schedule: Schedule, epoch: int = 1
+    ) -> None:
+        self.plan = plan
+        self.fronts = fronts
+        self.workers = [Worker(plan, number, epoch) for number in range(plan.workers)]
+        self.acker = Acker(*_topology(plan, fronts))
+        self.barrier = Barrier(plan.sinks, len(plan.late_windows))
+        self._schedule = schedule
+        self._channels: dict[Channel, deque[Carried]] = {}
+        self.messages = 0
+
+    @property
+    def idle(self) -> bool:
+        """Say whether no channel holds anything."""
+        return not self._channels
+
+    def read(self, at: FrontAt, chunk: Chunk) -> None:
+        """Hand a chunk to the worker of a front."""
+        self._carry(at.worker, self.workers[at.worker].read(at.front, at.ordinal, chunk))
+
+    def end(self, at: FrontAt) -> None:
+        """Tell the worker of a front that it has ended."""
+        self._carry(at.worker, self.workers[at.worker].end(at.front))
+
+    def deliver(self) -> list[LetGo]:
+        """Deliver what one channel holds first; return what the barrier lets go."""
+        channels = list(self._channels)
+        channel = channels[self._schedule.choose(channels)]
+        queue = self._channels[channel]
+        carried = queue.popleft()
+        if not queue:
+            del self._channels[channel]
+        self.messages += 1
+        return self._delivered(channel[1], carried)
+
+    def settle(self) -> Iterator[LetGo]:
+        """Deliver until no channel holds anything."""
+        while self._channels:
+            yield from self.deliver()
+
+    def may_read(self, at: FrontAt, lead: int) -> bool:
+        """Say whether a front may send: within the lead, or having promised least of all."""
+        front = at.front
+        if front.ended or self.barrier.stopped:
+            return False
+        if front.rows_above(self.barrier.min_time) < lead:
+            return True
+        return front.promised == min(other.front.promised for other in self.fronts)
+
+    def _delivered(self, receiver: int, carried: Carried) -> list[LetGo]:
+        match carried:
+            case Acknowledgement():
+                self._announce(self.acker.acknowledge(carried))
+            case Promise():
+                self._announce(self.acker.promise(carried))
+            case Message() if receiver == BARRIER:
+                self._at_barrier(carried)
+            case Message():
+                self._carry(receiver, self.workers[receiver].receive(carried))
+            case MinTime() if receiver == BARRIER:
+                return self.barrier.advance(carried.root)
+            case MinTime():
+                self._carry(receiver, self.workers[receiver].advance(carried))
+        return []
+
+    def _at_barrier(self, message: Message) -> None:
+        to = message.parcel.to
+        stops = to.port is PortKind.REJECT and to.side == 1
+        self.barrier.accept(message.parcel, stops=stops)
+        entry = Entry(to.stage, Kind.MESSAGE, message.root, message.id)
+        self._put(BARRIER, ACKER, Acknowledgement((entry,)))
+
+    def _announce(self, risen: list[MinTime]) -> None:
+        for min_time in risen:
+            if min_time.stage == len(self.plan.stages):
+                self._put(ACKER, BARRIER, min_time)
+            elif not isinstance(self.plan.stages[min_time.stage].head, SourceHead):
+                for worker in range(self.plan.workers):
+                    self._put(ACKER, worker, min_time)
+
+    def _carry(self, sender: int, effects: Sequence[Effect]) -> None:
+        for effect in effects:
+            if isinstance(effect, SendMessage):
+                self._put(sender, effect.receiver, effect.message)
+            else:
+                self._put(sender, ACKER, effect)
+
+    def _put(self, sender: int, receiver: int, carried: Carried) -> None:
+        self._channels.setdefault((sender, receiver), deque()).append(carried)
+
+
+def _topology(
+    plan: TickPlan, fronts: Sequence[FrontAt]
+) -> tuple[list[frozenset[int]], list[frozenset[int]]]:
+    """Return for each stage, and the barrier behind them, what is upstream and which fronts feed it."""
+    upstream: list[set[int]] = [set() for _ in plan.stages]
+    for index, stage in enumerate(plan.stages):
+        for send in stage.sends:
+            if isinstance(send.to, ToFold):
+                upstream[send.to.stage] |= {index, *upstream[index]}
+    everything = set(range(len(plan.stages)))
+    closed = [frozenset(stages) for stages in (*upstream, everything)]
+    heads = [stage.head for stage in plan.stages]
+    fronts_of = []
+    for number, above in enumerate(closed):
+        sources = {
+            head.table.ordinal
+            for index, head in enumerate(heads)
+            if isinstance(head, SourceHead) and (index in above or index == number)
+        }
+        fronts_of.append(frozenset(a.front.number for a in fronts if a.ordinal in sources))
+    return closed, fronts_of

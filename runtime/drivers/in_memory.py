@@ -1,0 +1,145 @@
+"""Runs over rows in memory in an order that a seed decides: for tests, and for showing what can happen.
+
+Which channel delivers, when a front reads and how many rows it gets is drawn from the seed; what is
+released may not depend on any of it.
+"""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from fsql.compiler.tick_plan import SourceHead, TickPlan
+from fsql.runtime.arrow_types import from_arrow, to_arrow
+from fsql.runtime.batch import Root
+from fsql.runtime.drivers.cluster import Cluster, FrontAt, LetGo
+from fsql.runtime.ports import OPERATIONS, Chunk, Reject
+from fsql.runtime.protocol.barrier import LateRows, Rejected, Released, Stopped
+from fsql.runtime.protocol.front import Front
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from fsql.compiler.expression import Value
+    from fsql.compiler.schema import Schema
+
+Row = tuple["Value", ...]
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What a run released: per INSERT (root, label or None, row); late rows per window; rejects; stop."""
+
+    released: list[list[tuple[Root, str | None, Row]]]
+    late: list[list[tuple[Root, Row]]]
+    rejects: list[tuple[Root, Reject]] = field(default_factory=list)
+    stopped: Stopped | None = None
+    rows_redone: int = 0
+    rows_held: int = 0
+    messages: int = 0
+
+
+class Seeded:
+    """Delivers from a channel drawn at random."""
+
+    def __init__(self, seed: int) -> None:
+        self.random = random.Random(seed)  # noqa: S311 - a schedule, not a secret
+
+    def choose(self, channels: Sequence[tuple[int, int]]) -> int:
+        """See `cluster.Schedule`."""
+        return self.random.randrange(len(channels))
+
+
+def run_in_memory(
+    plan: TickPlan,
+    inputs: Mapping[int, Sequence[Sequence[Row | Reject]]],
+    *,
+    seed: int,
+    batch_rows: int = 8,
+    lead: int = 1_000_000,
+) -> Outcome:
+    """Run `plan` over `inputs` (table ordinal to splits of rows) until everything is released."""
+    schedule = Seeded(seed)
+    splits = _splits(plan, inputs)
+    cluster = Cluster(plan, [at for at, _ in splits], schedule)
+    outcome = Outcome([[] for _ in plan.sinks], [[] for _ in plan.late_windows])
+    left = {at.front.number: list(rows) for at, rows in splits}
+    schemas = {
+        stage.head.table.ordinal: stage.head.table.columns
+        for stage in plan.stages
+        if isinstance(stage.head, SourceHead)
+    }
+    row_number = dict.fromkeys(left, 0)
+    while not cluster.barrier.stopped:
+        readable = [at for at, _ in splits if cluster.may_read(at, lead)]
+        choices = len(readable) + (0 if cluster.idle else 2)
+        if choices == 0:
+            break
+        choice = schedule.random.randrange(choices)
+        if choice >= len(readable):
+            for let_go in cluster.deliver():
+                _collect(outcome, let_go, plan)
+            continue
+        at = readable[choice]
+        rows = left[at.front.number]
+        if not rows:
+            cluster.end(at)
+            continue
+        count = schedule.random.randint(1, batch_rows)
+        taken, left[at.front.number] = rows[:count], rows[count:]
+        first = row_number[at.front.number]
+        row_number[at.front.number] += len(taken)
+        cluster.read(at, _chunk(taken, first, schemas[at.ordinal]))
+    folds = [fold for worker in cluster.workers for fold in worker.folds.values()]
+    outcome.rows_redone = sum(fold.rows_redone for fold in folds)
+    outcome.rows_held = sum(fold.rows_held for fold in folds)
+    outcome.messages = cluster.messages
+    return outcome
+
+
+def _splits(
+    plan: TickPlan, inputs: Mapping[int, Sequence[Sequence[Row | Reject]]]
+) -> list[tuple[FrontAt, Sequence[Row | Reject]]]:
+    splits: list[tuple[FrontAt, Sequence[Row | Reject]]] = []
+    for stage in plan.stages:
+        if isinstance(stage.head, SourceHead):
+            table = stage.head.table
+            for split, rows in enumerate(inputs[table.ordinal]):
+                front = Front(len(splits), table, split)
+                splits.append((FrontAt(front, len(splits) % plan.workers, table.ordinal), rows))
+    return splits
+
+
+def _chunk(rows: Sequence[Row | Reject], first: int, schema: Schema) -> Chunk:
+    good = [(first + i, row) for i, row in enumerate(rows) if not isinstance(row, Reject)]
+    columns = [
+        to_arrow([row[i] for _, row in good], column.type) for i, column in enumerate(schema)
+    ]
+    rejects = [row for row in rows if isinstance(row, Reject)]
+    return Chunk(columns, np.array([number for number, _ in good], np.int64), rejects, 0)
+
+
+def _collect(outcome: Outcome, let_go: LetGo, plan: TickPlan) -> None:
+    match let_go:
+        case Released(insert, release):
+            types = [column.type for column in plan.sinks[insert].table.columns]
+            columns = [
+                from_arrow(column, kind)
+                for column, kind in zip(release.columns, types, strict=True)
+            ]
+            labels = [None] * len(release.time)
+            if release.operations is not None:
+                labels = [OPERATIONS[operation] for operation in release.operations]
+            roots = map(Root, release.time.tolist(), release.origin.tolist())
+            outcome.released[insert] += zip(roots, labels, zip(*columns, strict=True), strict=True)
+        case LateRows(window, batch):
+            rows = zip(*(column.to_pylist() for column in batch.columns), strict=True)
+            roots = map(Root, batch.time.tolist(), batch.origin.tolist())
+            outcome.late[window] += zip(roots, rows, strict=True)
+        case Rejected(rejects):
+            outcome.rejects += rejects
+        case Stopped():
+            outcome.stopped = let_go

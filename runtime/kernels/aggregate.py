@@ -1,0 +1,299 @@
+"""The kernel of grouped aggregates: updating ones, and windows.
+
+An updating aggregate shows a table: one row a group that exists.  For every root position that changes a
+group's row the kernel takes the old row back and adds the new one, at that root:
+
+    time  in          out (COUNT(*) by word)
+    1     a           +(a, 1)
+    2     b, a, a     +(b, 1)   -(a, 1) +(a, 3)
+
+A window that emits only its final row shows nothing before its punctuation.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from fsql.compiler.expression import AggregateFunction
+from fsql.runtime.arrow_types import arrow_type
+from fsql.runtime.batch import PUNCTUATION, Batch, Root
+from fsql.runtime.kernels.accumulators import Accumulator, Column, accumulator
+from fsql.runtime.kernels.kernel import Applied, Slotted, joined
+from fsql.runtime.kernels.closings import Closings
+from fsql.runtime.kernels.prepare import Evaluator
+from fsql.runtime.kernels.slots import SlotTable
+from fsql.runtime.kernels.steps import Steps, Values, steps_of
+from fsql.runtime.order import (
+    canonical_rank,
+    concat_arrays,
+    lexicographic_order,
+    position_columns,
+    sameness,
+    stable_order,
+    starts_of_runs,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from fsql.compiler.graph import CombineAggregate
+
+    Ints = NDArray[np.int64]
+    Bools = NDArray[np.bool_]
+
+SUM_OVERFLOW = 505
+
+
+class _Undo(NamedTuple):
+    slots: Ints
+    counts: Ints
+    saved: list[object]
+
+
+class AggregateKernel:
+    """`graph.CombineAggregate` over slots."""
+
+    def __init__(self, combine: CombineAggregate) -> None:
+        self._combine = combine
+        self._keys = len(combine.keys)
+        arguments = [call.argument for call in combine.aggregates]
+        self._argument_of: list[int | None] = []
+        distinct = list(dict.fromkeys(a for a in arguments if a is not None))
+        for argument in arguments:
+            column = None if argument is None else self._keys + distinct.index(argument)
+            self._argument_of.append(column)
+        self._evaluate = Evaluator((*combine.keys, *distinct))
+        self._key_types = [arrow_type(key.type) for key in combine.keys]
+        self._table = SlotTable()
+        self._count = Column()
+        self._accumulators: list[Accumulator] = [
+            accumulator(call, append_only=combine.input_append_only) for call in combine.aggregates
+        ]
+        self._closings = None if combine.closing is None else Closings(combine.closing)
+
+    def prepare(self, side: int, batch: Batch) -> tuple[Batch, Batch | None]:
+        """See `Kernel`: keys, then the aggregates' distinct arguments, then the window's end."""
+        del side
+        values, kept, errors = self._evaluate(batch)
+        if self._closings is not None:
+            batch = batch if kept is None else batch.take(kept)
+            ends = batch.columns[self._closings.window_end]
+            self._closings.note(ends)
+            return batch.with_columns([*values, ends]), errors
+        positions = Batch((), batch.time, batch.origin, batch.path, batch.weight)
+        positions = positions if kept is None else positions.take(kept)
+        return positions.with_columns(values), errors
+
+    def slots(self, side: int, batch: Batch) -> Ints:
+        """See `Kernel`."""
+        del side
+        slots, new, rows = self._table.find(batch.columns[: self._keys], len(batch))
+        if len(new):
+            size = len(self._table)
+            self._count.grow(size)
+            for one in self._accumulators:
+                one.grow(size)
+            if self._closings is not None:
+                self._closings.open(batch.columns[-1].take(pa.array(rows)), new)
+        return slots
+
+    def apply(self, sides: Sequence[Slotted | None], *, undoable: bool) -> Applied:
+        """See `Kernel`."""
+        assert sides[0] is not None
+        batch, slot = sides[0]
+        order = stable_order(slot)
+        sorted_slot, time, origin = slot[order], batch.time[order], batch.origin[order]
+        if self._combine.final:
+            starts = starts_of_runs(sorted_slot)
+        else:
+            starts = starts_of_runs(sorted_slot, time, origin)
+        steps = steps_of(sorted_slot, starts)
+        undo = None
+        if undoable:
+            saved = [one.save(steps.slots) for one in self._accumulators]
+            undo = _Undo(steps.slots, self._count.values[steps.slots], saved)
+        weights = batch.weights()[order]
+        if self._combine.final:
+            self._add(batch, order, weights, steps)
+            self._count.add(steps.sums(weights), steps)
+            return Applied(None, None, undo)
+        count_before = self._count.values[steps.slots]
+        before = [one.read(steps.slots) for one in self._accumulators]
+        after = self._add(batch, order, weights, steps)
+        count = self._count.add(steps.sums(weights), steps)
+        changes = _changes(steps, count_before, count, before, after)
+        first_rows = order[starts]
+        return Applied(
+            self._rows(batch, first_rows, steps, changes),
+            _errors(batch, first_rows[changes.failing], steps.slot[changes.failing]),
+            undo,
+        )
+
+    def _add(self, batch: Batch, order: Ints, weights: Ints, steps: Steps) -> list[Values]:
+        indexes = pa.array(order)
+        sorted_columns: dict[int, pa.Array] = {}
+        results = []
+        for one, column, call in zip(
+            self._accumulators, self._argument_of, self._combine.aggregates, strict=True
+        ):
+            if column is None:
+                results.append(one.add(None, weights, steps))
+                continue
+            if column not in sorted_columns:
+                sorted_columns[column] = batch.columns[column].take(indexes)
+            values = sorted_columns[column]
+            if call.function is AggregateFunction.ARRAY_AGG:
+                tie_order = _order_within_ties(batch, order, values, steps)
+                if tie_order is not None:
+                    results.append(
+                        one.add(values.take(pa.array(tie_order)), weights[tie_order], steps)
+                    )
+                    continue
+            results.append(one.add(values, weights, steps))
+        return results
+
+    def _rows(
+        self, batch: Batch, first_rows: Ints, steps: Steps, changes: _Changes
+    ) -> Slotted | None:
+        taken = np.concatenate([changes.removed, changes.added])
+        if len(taken) == 0:
+            return None
+        rows = first_rows[taken]
+        indexes = pa.array(rows)
+        keys = [column.take(indexes) for column in batch.columns[: self._keys]]
+        places = pa.array(np.concatenate([changes.before_of[changes.removed], changes.added]))
+        values = [column.take(places) for column in changes.columns]
+        weight = np.ones(len(taken), np.int64)
+        weight[: len(changes.removed)] = -1
+        path = np.full(len(taken), self._combine.mention, np.int64)
+        made = Batch([*keys, *values], batch.time[rows], batch.origin[rows], (path,), weight)
+        return Slotted(made, steps.slot[taken])
+
+    @property
+    def table(self) -> SlotTable:
+        """See `Kernel`."""
+        return self._table
+
+    def restore(self, undo: object, affected: Bools) -> None:
+        """See `Kernel`."""
+        assert isinstance(undo, _Undo)
+        kept = np.flatnonzero(affected[undo.slots])
+        self._count.values[undo.slots[kept]] = undo.counts[kept]
+        for one, saved in zip(self._accumulators, undo.saved, strict=True):
+            one.restore(undo.slots, saved, kept)
+
+    def settle(self, undo: object | None) -> None:
+        """See `Kernel`."""
+
+    def expire(self, horizon: Root) -> None:
+        """See `Kernel`."""
+
+    def close(self, min_time: Root) -> Applied | None:
+        """See `Kernel`."""
+        if self._closings is None:
+            return None
+        closed = [self._close(*window) for window in self._closings.pop_below(min_time)]
+        return joined([applied for applied in closed if applied is not None])
+
+    def _close(self, time: int, slots: Ints) -> Applied | None:
+        made = None
+        existing = slots[self._count.values[slots] > 0]
+        if self._combine.final and len(existing):
+            values = [one.read(existing) for one in self._accumulators]
+            failed = _any_failed(values, len(existing))
+            kept = np.flatnonzero(~failed)
+            keys = self._table.keys(existing, self._key_types)
+            columns = [*keys, *(value.array for value in values)]
+            times = np.full(len(existing), time, np.int64)
+            origins = np.full(len(existing), PUNCTUATION, np.int64)
+            path = np.full(len(existing), self._combine.mention, np.int64)
+            batch = Batch(columns, times, origins, (path,))
+            errors = _errors(batch, np.flatnonzero(failed), existing[failed])
+            made = Applied(Slotted(batch.take(kept), existing[kept]), errors, None)
+        self._count.values[slots] = 0
+        for one in self._accumulators:
+            one.clear(slots)
+        self._table.free(slots)
+        return made
+
+    def next_close(self) -> Root | None:
+        """See `Kernel`."""
+        if self._closings is None or not self._combine.final:
+            return None
+        return self._closings.least()
+
+    def state_rows(self) -> int:
+        """See `Kernel`."""
+        return self._table.live
+
+
+class _Changes(NamedTuple):
+    """Which steps remove their group's row of before and which add a new one; both, where they differ.
+
+    `columns` hold the values after all steps, then those before each slot's first; `before_of` is the
+    place in them of the row before each step.
+    """
+
+    removed: Ints
+    added: Ints
+    failing: Ints
+    before_of: Ints
+    columns: list[pa.Array]
+
+
+def _changes(
+    steps: Steps, count_before: Ints, count: Ints, before: list[Values], after: list[Values]
+) -> _Changes:
+    size = len(steps.slot)
+    before_of = np.arange(-1, size - 1)
+    before_of[steps.first] = size + np.arange(len(steps.first))
+    columns = [concat_arrays([a.array, b.array]) for a, b in zip(after, before, strict=True)]
+    failed = np.concatenate([_any_failed(after, size), _any_failed(before, len(steps.first))])
+    counts = np.concatenate([count, count_before])
+    shown = (counts > 0) & ~failed
+    shown_before, shown_after = shown[before_of], shown[:size]
+    differs = np.zeros(size, np.bool_)
+    for column in columns:
+        codes = (
+            sameness(column) if not pa.types.is_integer(column.type) or column.null_count else None
+        )
+        if codes is None:
+            codes = column.to_numpy(zero_copy_only=False)
+        differs |= codes[:size] != codes[before_of]
+    failing = (count > 0) & failed[:size] & ~(failed[before_of] & (counts[before_of] > 0))
+    return _Changes(
+        np.flatnonzero(shown_before & (differs | ~shown_after)),
+        np.flatnonzero(shown_after & (differs | ~shown_before)),
+        np.flatnonzero(failing),
+        before_of,
+        columns,
+    )
+
+
+def _any_failed(values: list[Values], count: int) -> Bools:
+    failed = np.zeros(count, np.bool_)
+    for value in values:
+        if value.failed is not None:
+            failed |= value.failed
+    return failed
+
+
+def _errors(batch: Batch, rows: Ints, slots: Ints) -> Slotted | None:
+    if len(rows) == 0:
+        return None
+    codes = pa.array(np.full(len(rows), SUM_OVERFLOW, np.int16))
+    return Slotted(Batch([codes], batch.time[rows], batch.origin[rows], ()), slots)
+
+
+def _order_within_ties(batch: Batch, order: Ints, values: pa.Array, steps: Steps) -> Ints | None:
+    """Return how to sort rows of one slot and position by their values; None if no rows tie."""
+    columns = [column[order] for column in position_columns(batch)]
+    slot = np.repeat(steps.slot, np.diff(np.append(steps.start, steps.rows)))
+    if len(starts_of_runs(slot, *columns)) == len(order):
+        return None
+    return lexicographic_order([slot, *columns, canonical_rank(values)])

@@ -1,0 +1,160 @@
+"""The kernel of running aggregates: for each row, the aggregate of its partition so far.
+
+in        COUNT(*) OVER (PARTITION BY word ROWS UNBOUNDED PRECEDING)     … AND 1 PRECEDING
+a         1                                                              0
+b         1                                                              0
+a         2                                                              1
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from fsql.compiler.logical import FrameEnd
+from fsql.runtime.batch import Batch
+from fsql.runtime.kernels.accumulators import Accumulator, accumulator
+from fsql.runtime.kernels.aggregate import SUM_OVERFLOW
+from fsql.runtime.kernels.kernel import Applied, Slotted
+from fsql.runtime.kernels.prepare import Evaluator
+from fsql.runtime.kernels.slots import SlotTable
+from fsql.runtime.kernels.steps import Steps, Values, steps_of
+from fsql.runtime.order import concat_arrays, stable_order
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from fsql.compiler.graph import CombineOver
+    from fsql.runtime.batch import Root
+
+    Ints = NDArray[np.int64]
+    Bools = NDArray[np.bool_]
+
+
+class _Undo(NamedTuple):
+    slots: Ints
+    saved: list[object]
+
+
+class OverKernel:
+    """`graph.CombineOver` over slots.  Prepared columns: partition, arguments, then the input's."""
+
+    def __init__(self, combine: CombineOver) -> None:
+        self._combine = combine
+        self._keys = len(combine.partition)
+        arguments = [call.aggregate.argument for call in combine.calls]
+        distinct = list(dict.fromkeys(a for a in arguments if a is not None))
+        self._argument_of = [
+            None if argument is None else self._keys + distinct.index(argument)
+            for argument in arguments
+        ]
+        self._added = self._keys + len(distinct)
+        self._evaluate = Evaluator((*combine.partition, *distinct))
+        self._table = SlotTable()
+        self._accumulators: list[Accumulator] = [
+            accumulator(call.aggregate, append_only=True) for call in combine.calls
+        ]
+
+    def prepare(self, side: int, batch: Batch) -> tuple[Batch, Batch | None]:
+        """See `Kernel`."""
+        del side
+        values, kept, errors = self._evaluate(batch)
+        batch = batch if kept is None else batch.take(kept)
+        return batch.with_columns([*values, *batch.columns]), errors
+
+    def slots(self, side: int, batch: Batch) -> Ints:
+        """See `Kernel`."""
+        del side
+        slots, new, _ = self._table.find(batch.columns[: self._keys], len(batch))
+        if len(new):
+            for one in self._accumulators:
+                one.grow(len(self._table))
+        return slots
+
+    def apply(self, sides: Sequence[Slotted | None], *, undoable: bool) -> Applied:
+        """See `Kernel`."""
+        assert sides[0] is not None
+        batch, slot = sides[0]
+        order = stable_order(slot)
+        steps = steps_of(slot[order], np.arange(len(order)))
+        undo = None
+        if undoable:
+            undo = _Undo(steps.slots, [one.save(steps.slots) for one in self._accumulators])
+        indexes = pa.array(order)
+        back = np.empty(len(order), np.int64)
+        back[order] = np.arange(len(order))
+        back_indexes = pa.array(back)
+        weights = batch.weights()[order]
+        columns: list[pa.Array] = []
+        failed = np.zeros(len(order), np.bool_)
+        for one, call, column in zip(
+            self._accumulators, self._combine.calls, self._argument_of, strict=True
+        ):
+            values = None if column is None else batch.columns[column].take(indexes)
+            seen = _framed(one, call.frame_end, values, weights, steps)
+            columns.append(seen.array.take(back_indexes))
+            if seen.failed is not None:
+                failed |= seen.failed[back]
+        rows = batch.with_columns([*batch.columns[self._added :], *columns])
+        if not failed.any():
+            return Applied(Slotted(rows, slot), None, undo)
+        bad, kept = np.flatnonzero(failed), np.flatnonzero(~failed)
+        codes = pa.array(np.full(len(bad), SUM_OVERFLOW, np.int16))
+        errors = Batch([codes], batch.time[bad], batch.origin[bad], ())
+        return Applied(Slotted(rows.take(kept), slot[kept]), Slotted(errors, slot[bad]), undo)
+
+    @property
+    def table(self) -> SlotTable:
+        """See `Kernel`."""
+        return self._table
+
+    def restore(self, undo: object, affected: Bools) -> None:
+        """See `Kernel`."""
+        assert isinstance(undo, _Undo)
+        kept = np.flatnonzero(affected[undo.slots])
+        for one, saved in zip(self._accumulators, undo.saved, strict=True):
+            one.restore(undo.slots, saved, kept)
+
+    def settle(self, undo: object | None) -> None:
+        """See `Kernel`."""
+
+    def expire(self, horizon: Root) -> None:
+        """See `Kernel`."""
+
+    def close(self, min_time: Root) -> Applied | None:
+        """See `Kernel`: there are no windows."""
+        del min_time
+        return None
+
+    def next_close(self) -> Root | None:
+        """See `Kernel`."""
+        return None
+
+    def state_rows(self) -> int:
+        """See `Kernel`."""
+        return self._table.live
+
+
+def _framed(
+    one: Accumulator, end: FrameEnd, values: pa.Array | None, weights: Ints, steps: Steps
+) -> Values:
+    """Return the aggregate of each row's frame."""
+    if end is FrameEnd.CURRENT_ROW:
+        return one.add(values, weights, steps)
+    before = one.read(steps.slots)
+    after = one.add(values, weights, steps)
+    size = len(steps.slot)
+    place = np.arange(-1, size - 1)
+    place[steps.first] = size + np.arange(len(steps.first))
+    array = concat_arrays([after.array, before.array]).take(pa.array(place))
+    if after.failed is None and before.failed is None:
+        return Values(array)
+    parts = [
+        np.zeros(len(part.array), np.bool_) if part.failed is None else part.failed
+        for part in (after, before)
+    ]
+    return Values(array, np.concatenate(parts)[place])

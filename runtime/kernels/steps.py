@@ -1,0 +1,79 @@
+"""Steps: how a kernel walks many keys at once.
+
+A kernel gets rows sorted by slot, and within a slot by position.  A **step** is a run of those rows after
+which the state of its slot can be seen: all rows of one root position for a grouped aggregate, a single
+row for a running one, all rows of the slot where nothing in between is ever seen.  Accumulators compute
+the value after every step with whole-column operations:
+
+    slot      a        b        a                     rows sorted by slot: | a a | b |
+    position  1        1        2                     steps of an aggregate: a@1, a@2, b@1
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from numpy.typing import NDArray
+
+    Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Steps:
+    """The steps over rows sorted by slot.
+
+    `start` is the first row of each step and `rows` the number of rows; `slot` the slot of each step;
+    `first` the indexes of the steps that are the first of their slot, and `group` for each step the
+    index into `first` of its slot.
+    """
+
+    start: Ints
+    rows: int
+    slot: Ints
+    first: Ints
+    group: Ints
+
+    @property
+    def slots(self) -> Ints:
+        """Return the slots, each once, in the order of `first`."""
+        return self.slot[self.first]
+
+    @property
+    def last(self) -> Ints:
+        """Return the indexes of the steps that are the last of their slot."""
+        return np.append(self.first[1:], len(self.slot)) - 1
+
+    def sums(self, values: Ints) -> Ints:
+        """Return the sum of a column of the rows over each step."""
+        if len(self.start) == self.rows:
+            return values
+        return np.add.reduceat(values, self.start)
+
+    def running(self, base: Ints, deltas: Ints) -> Ints:
+        """Return base + the sum of deltas up to each step; `base` is for `first`, in its order."""
+        if len(self.first) == len(self.slot):
+            return base + deltas
+        total = np.cumsum(deltas)
+        before = total[self.first] - deltas[self.first]
+        return total + (base - before)[self.group]
+
+
+class Values(NamedTuple):
+    """The values of an aggregate, one a step or a slot, and which of them failed (E505), if any."""
+
+    array: pa.Array
+    failed: NDArray[np.bool_] | None = None
+
+
+def steps_of(slot: Ints, start: Ints) -> Steps:
+    """Return the steps that begin at rows `start` of rows sorted by `slot`."""
+    slot_of_step = slot if len(start) == len(slot) else slot[start]
+    new = np.empty(len(slot_of_step), np.bool_)
+    new[:1] = True
+    np.not_equal(slot_of_step[1:], slot_of_step[:-1], out=new[1:])
+    return Steps(start, len(slot), slot_of_step, np.flatnonzero(new), np.cumsum(new) - 1)

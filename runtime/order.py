@@ -1,0 +1,281 @@
+"""Orders over columns: stable radix orders, position orders, canonical ranks, consolidation.
+
+Everything here works on whole columns.  Measured on one core, for 300,000 elements: a stable argsort of
+uint16 takes 5-10 ns an element (NumPy has a radix sort for 16 bits), of int64 60-110 ns; so orders of
+integers are built from 16-bit digits, the least first, as long as that is the shorter way.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from fsql.runtime.batch import Batch, Root
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    Ints = NDArray[np.int64]
+    Bools = NDArray[np.bool_]
+
+
+def stable_order(values: Ints) -> Ints:
+    """Return the permutation that sorts integers ascending, equal ones in their given order."""
+    if len(values) < 512:
+        return np.argsort(values, kind="stable")
+    least = int(values.min())
+    spread = int(values.max()) - least
+    if spread >= 1 << 48:
+        return np.argsort(values, kind="stable")
+    digits = values - least
+    order = np.argsort(digits.astype(np.uint16), kind="stable")
+    for shift in (16, 32):
+        if spread >> shift:
+            digit = (digits >> shift).astype(np.uint16)
+            order = order[np.argsort(digit[order], kind="stable")]
+    return order
+
+
+def starts_of_runs(*columns: Ints) -> Ints:
+    """Return the indexes at which a run of rows equal in all columns begins."""
+    count = len(columns[0])
+    if count == 0:
+        return np.empty(0, np.int64)
+    changed = np.empty(count, np.bool_)
+    changed[0] = True
+    np.not_equal(columns[0][1:], columns[0][:-1], out=changed[1:])
+    for column in columns[1:]:
+        changed[1:] |= column[1:] != column[:-1]
+    return np.flatnonzero(changed)
+
+
+def lexicographic_order(columns: Sequence[Ints]) -> Ints | None:
+    """Return the stable order by `columns`, the first most significant; None if already in order."""
+    if len(columns[0]) < 2:
+        return None
+    in_order = np.ones(len(columns[0]) - 1, np.bool_)
+    equal_so_far = in_order.copy()
+    for column in columns:
+        before, after = column[:-1], column[1:]
+        in_order &= ~equal_so_far | (before <= after)
+        equal_so_far &= before == after
+        if not equal_so_far.any():
+            break
+    if in_order.all():
+        return None
+    order = stable_order(columns[-1])
+    for column in reversed(columns[:-1]):
+        order = order[stable_order(column[order])]
+    return order
+
+
+def position_columns(batch: Batch) -> list[Ints]:
+    """Return the columns that order a batch by position."""
+    return [batch.time, batch.origin, *batch.path]
+
+
+def position_order(batch: Batch, *, ties: bool) -> Ints | None:
+    """Return the permutation into the total order; with `ties`, equal positions by own columns.
+
+    None if the rows are in that order already.
+    """
+    columns = position_columns(batch)
+    order = lexicographic_order(columns)
+    if not ties:
+        return order
+    ordered = columns if order is None else [column[order] for column in columns]
+    if len(starts_of_runs(*ordered)) == len(batch):
+        return order
+    return lexicographic_order([*columns, *(canonical_rank(column) for column in batch.columns)])
+
+
+def below(batch: Batch, bound: Root) -> Bools:
+    """Return which rows have a root less than `bound`."""
+    return (batch.time < bound.time) | ((batch.time == bound.time) & (batch.origin < bound.origin))
+
+
+def concat(batches: Sequence[Batch]) -> Batch:
+    """Return the rows of all batches, one after the other; there is at least one."""
+    if len(batches) == 1:
+        return batches[0]
+    weight = None
+    if any(batch.weight is not None for batch in batches):
+        weight = np.concatenate([batch.weights() for batch in batches])
+    return Batch(
+        [concat_arrays(columns) for columns in zip(*(b.columns for b in batches), strict=True)],
+        np.concatenate([batch.time for batch in batches]),
+        np.concatenate([batch.origin for batch in batches]),
+        tuple(np.concatenate(level) for level in zip(*(b.path for b in batches), strict=True)),
+        weight,
+    )
+
+
+def concat_arrays(arrays: Sequence[pa.Array]) -> pa.Array:
+    """Return one array of all; dictionaries stay where all have them, else all are decoded."""
+    encoded = [pa.types.is_dictionary(array.type) for array in arrays]
+    if all(encoded):
+        first = arrays[0].dictionary
+        if all(array.dictionary is first for array in arrays):
+            indices = pa.concat_arrays([array.indices for array in arrays])
+            return pa.DictionaryArray.from_arrays(indices, first)
+        return pa.chunked_array(arrays).unify_dictionaries().combine_chunks()
+    if any(encoded):
+        arrays = [plain(array) for array in arrays]
+    return pa.concat_arrays(arrays)
+
+
+def plain(array: pa.Array) -> pa.Array:
+    """Return the array without its dictionary."""
+    return array.dictionary_decode() if pa.types.is_dictionary(array.type) else array
+
+
+def integers(array: pa.Array) -> tuple[Ints, Bools | None]:
+    """Return a fixed-width column as int64 that orders as SQL orders it, and which rows are valid.
+
+    BOOLEAN, INT, BIGINT, TIMESTAMP and INTERVAL are themselves; DOUBLE is mapped to integers of the same
+    order, -0.0 like 0.0 and NaN last.  Rows that are not valid have an arbitrary integer.
+    """
+    valid = None
+    if array.null_count:
+        valid = array.is_valid().to_numpy(zero_copy_only=False)
+    kind = array.type
+    if pa.types.is_floating(kind):
+        filled = array if valid is None else array.fill_null(0.0)
+        return sortable_doubles(filled.to_numpy(zero_copy_only=False)), valid
+    if pa.types.is_boolean(kind):
+        filled = array if valid is None else array.fill_null(value=False)
+        return filled.to_numpy(zero_copy_only=False).astype(np.int64), valid
+    if pa.types.is_timestamp(kind) or pa.types.is_duration(kind):
+        array = array.view(pa.int64())
+    if valid is not None:
+        array = array.fill_null(0)
+    return array.to_numpy(zero_copy_only=False).astype(np.int64, copy=False), valid
+
+
+def sortable_doubles(values: NDArray[np.float64]) -> Ints:
+    """Return integers that order as the doubles do; -0.0 is 0.0, every NaN the greatest."""
+    bits = (np.where(np.isnan(values), np.nan, values) + 0.0).view(np.int64)
+    return np.where(bits < 0, bits ^ np.int64(2**63 - 1), bits)
+
+
+def doubles_of_sortable(keys: Ints) -> NDArray[np.float64]:
+    """Return the doubles that `sortable_doubles` mapped to `keys`."""
+    return np.where(keys < 0, keys ^ np.int64(2**63 - 1), keys).view(np.float64)
+
+
+def fixed_width(kind: pa.DataType) -> bool:
+    """Say whether values of the type fit `integers`."""
+    return not (
+        pa.types.is_string(kind)
+        or pa.types.is_list(kind)
+        or pa.types.is_dictionary(kind)
+        or pa.types.is_null(kind)
+    )
+
+
+def canonical_rank(array: pa.Array) -> Ints:
+    """Return integers that order the rows as the canonical order does: equal values equal, NULL last."""
+    if fixed_width(array.type):
+        keys, valid = integers(array)
+        if valid is None:
+            return keys
+        distinct, ranks = np.unique(keys, return_inverse=True)
+        return np.where(valid, ranks, len(distinct))
+    if pa.types.is_null(array.type):
+        return np.zeros(len(array), np.int64)
+    if pa.types.is_list(array.type):
+        return _rank_of_lists(array)
+    if not pa.types.is_dictionary(array.type):
+        array = array.dictionary_encode()
+    words = array.dictionary
+    order = pc.array_sort_indices(words).to_numpy()
+    ordered = words.take(pa.array(order))
+    repeats = np.ones(len(words), np.int64)
+    if len(words) > 1:
+        same = pc.equal(ordered.slice(1), ordered.slice(0, len(words) - 1))
+        repeats[1:] = ~same.to_numpy(zero_copy_only=False)
+    rank_of_word = np.empty(len(words) + 1, np.int64)
+    rank_of_word[order] = np.cumsum(repeats)
+    rank_of_word[len(words)] = len(words) + 1
+    indices = array.indices
+    if indices.null_count:
+        indices = indices.fill_null(len(words))
+    return rank_of_word[indices.to_numpy(zero_copy_only=False)]
+
+
+def _rank_of_lists(array: pa.Array) -> Ints:
+    """Rank arrays lexicographically by the ranks of their elements; a shorter prefix comes first."""
+    flat = canonical_rank(array.flatten()).tolist()
+    lengths = pc.list_value_length(array).fill_null(0).to_numpy(zero_copy_only=False)
+    ends = np.cumsum(lengths)
+    keys = [
+        tuple(flat[start:end])
+        for start, end in zip((ends - lengths).tolist(), ends.tolist(), strict=True)
+    ]
+    ranks = {key: rank for rank, key in enumerate(sorted(set(keys)))}
+    found = np.fromiter((ranks[key] for key in keys), np.int64, len(keys))
+    if array.null_count:
+        found[array.is_null().to_numpy(zero_copy_only=False)] = len(ranks)
+    return found
+
+
+def sameness(array: pa.Array) -> Ints:
+    """Return integers that are equal exactly where the values are the same (-0.0 is not 0.0)."""
+    if pa.types.is_floating(array.type):
+        values = array.fill_null(0.0).to_numpy(zero_copy_only=False)
+        bits = np.where(np.isnan(values), np.nan, values).view(np.int64)
+        _, codes = np.unique(bits, return_inverse=True)
+        codes = codes.astype(np.int64)
+        if array.null_count:
+            codes[array.is_null().to_numpy(zero_copy_only=False)] = -1
+        return codes
+    if pa.types.is_list(array.type) and pa.types.is_floating(array.type.value_type):
+        inner = pa.array(sameness(array.flatten()))
+        lengths = pc.list_value_length(array).fill_null(0).to_numpy(zero_copy_only=False)
+        offsets = pa.array(np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32))
+        codes = _rank_of_lists(pa.ListArray.from_arrays(offsets, inner))
+        if array.null_count:
+            codes[array.is_null().to_numpy(zero_copy_only=False)] = -1
+        return codes
+    return canonical_rank(array)
+
+
+def consolidate(batch: Batch, *, by_path: bool) -> Batch:
+    """Return one row, with the sum of the weights, for each set of same rows; none where that is 0.
+
+    Rows are the same if their columns and roots are (and, with `by_path`, their paths).  The rows that
+    stay are in the order of their first occurrence.
+    """
+    columns = [batch.time, batch.origin, *(batch.path if by_path else ())]
+    columns += [sameness(column) for column in batch.columns]
+    order = lexicographic_order(columns)
+    if order is None:
+        order = np.arange(len(batch))
+    starts = starts_of_runs(*(column[order] for column in columns))
+    if len(starts) == 0:
+        return batch
+    sums = np.add.reduceat(batch.weights()[order], starts)
+    kept = np.flatnonzero(sums)
+    rows = order[starts[kept]]
+    in_order = stable_order(rows)
+    result = batch.take(rows[in_order])
+    return Batch(result.columns, result.time, result.origin, result.path, sums[kept][in_order])
+
+
+def expanded(batch: Batch) -> Batch:
+    """Return each row as often as its weight says, with weight +1; no weight may be negative."""
+    if batch.weight is None:
+        return batch
+    rows = np.repeat(np.arange(len(batch)), batch.weight)
+    plain_rows = Batch(batch.columns, batch.time, batch.origin, batch.path)
+    return plain_rows if len(rows) == len(batch) else plain_rows.take(rows)
+
+
+def negated(batch: Batch) -> Batch:
+    """Return the rows with opposite weights: what takes the batch back."""
+    return Batch(batch.columns, batch.time, batch.origin, batch.path, -batch.weights())

@@ -1,0 +1,112 @@
+"""The acker: what is in flight, and hence min time at every stage.
+
+Contract.  An entry (stage, kind, root) holds the XOR of the ids that entered and left it.  Every id
+enters once and leaves once, entering together with (in the same acknowledgement as) the leaving of what
+caused it; so an entry that is zero has nothing in flight, whatever the order in which acknowledgements of
+different senders arrive.  Then
+
+    min_time(s) = min of  the promises of the fronts that feed s,
+                          the least root of a non-zero entry (u, MESSAGE) for u in s and upstream of s,
+                          the least root of a non-zero entry (u, HOLD)    for u upstream of s
+
+is a bound that never goes back: no row below it can arrive at the input of s any more.  A stage's own
+holds do not count for its input but for everything behind it.  (Paper 000, section 3.3; design 6.)
+
+Not promised: that min time is the greatest such bound at each moment.  It needs links that neither lose
+nor repeat acknowledgements; both show as an entry that stays non-zero.
+"""
+
+from __future__ import annotations
+
+import heapq
+from typing import TYPE_CHECKING
+
+from fsql.runtime.batch import END, START, Root
+from fsql.runtime.protocol.messages import Acknowledgement, Kind, MinTime, Promise
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+class Acker:
+    """The ack table of a job, and min time at each of its stages and at the barrier."""
+
+    def __init__(
+        self, upstream: Sequence[frozenset[int]], fronts_of: Sequence[frozenset[int]]
+    ) -> None:
+        """Begin with nothing in flight and no promises.
+
+        Args:
+            upstream: for each stage, the stages strictly upstream of it; the barrier comes last.
+            fronts_of: for each stage, the fronts whose rows can come to it.
+        """
+        self._upstream = upstream
+        self._fronts_of = fronts_of
+        fronts = frozenset().union(*fronts_of)
+        self._promises = dict.fromkeys(sorted(fronts), START)
+        self._tables = {(stage, kind): _Table() for stage in range(len(upstream)) for kind in Kind}
+        self._min_times = [START] * len(upstream)
+        self.acknowledgements = 0
+
+    def acknowledge(self, acknowledgement: Acknowledgement) -> list[MinTime]:
+        """Apply one combined acknowledgement; return the min times that rose."""
+        self.acknowledgements += 1
+        for entry in acknowledgement.entries:
+            self._tables[entry.stage, entry.kind].flip(entry.root, entry.id)
+        return self._risen()
+
+    def promise(self, promise: Promise) -> list[MinTime]:
+        """Take a front's promise; return the min times that rose."""
+        assert promise.root >= self._promises[promise.front]
+        self._promises[promise.front] = promise.root
+        return self._risen()
+
+    def min_time(self, stage: int) -> Root:
+        """Return min time at the input of `stage`."""
+        return self._min_times[stage]
+
+    def entries(self) -> int:
+        """Return how many entries of the ack table are not zero."""
+        return sum(len(table.xor_of) for table in self._tables.values())
+
+    def _risen(self) -> list[MinTime]:
+        least = {key: table.least() for key, table in self._tables.items()}
+        risen = []
+        for stage, upstream in enumerate(self._upstream):
+            bound = least[stage, Kind.MESSAGE]
+            for front in self._fronts_of[stage]:
+                bound = min(bound, self._promises[front])
+            for above in upstream:
+                bound = min(bound, least[above, Kind.MESSAGE], least[above, Kind.HOLD])
+            if bound != self._min_times[stage]:
+                assert bound > self._min_times[stage], "min time went back"
+                self._min_times[stage] = bound
+                risen.append(MinTime(stage, bound))
+        return risen
+
+
+class _Table:
+    """The entries of one stage and kind; grows and shrinks with what is in flight."""
+
+    __slots__ = ("_heap", "xor_of")
+
+    def __init__(self) -> None:
+        self.xor_of: dict[Root, int] = {}
+        self._heap: list[Root] = []
+
+    def flip(self, root: Root, message_id: int) -> None:
+        """XOR an id into the entry of `root`."""
+        before = self.xor_of.get(root)
+        if before is None:
+            heapq.heappush(self._heap, root)
+            self.xor_of[root] = message_id
+        elif before == message_id:
+            del self.xor_of[root]
+        else:
+            self.xor_of[root] = before ^ message_id
+
+    def least(self) -> Root:
+        """Return the least root of an entry that is not zero; END if there is none."""
+        while self._heap and self._heap[0] not in self.xor_of:
+            heapq.heappop(self._heap)
+        return self._heap[0] if self._heap else END

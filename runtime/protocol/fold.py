@@ -1,0 +1,332 @@
+"""The fold: a fused drifting-state cycle, and all there is to know about disorder.
+
+Contract.  Rows come in any order.  Let m be min time at the fold's input, and let the *live content* be
+the rows that came in, equal rows at equal positions summed by weight.  Then what the fold has sent,
+summed by weight, is at every moment what the operator makes of some sequence of rows, and below m it is
+what it makes of the live content below m in the total order.  Both policies keep that:
+
+* ORDERED holds rows until m has passed them.  It never takes anything back.
+* SPECULATIVE applies rows as they come and keeps, above m, what it applied and what that made.  A row
+  that comes at or before a position that its slot has seen makes it *repair*: it takes back the rows of
+  the slots concerned, applies all of them again in order, and sends the difference of the outputs.  When
+  more rows have been redone than `REPAIR_BOUND` times those applied, it holds rows until m has passed
+  all it has applied, so that no hot key can start a storm of repairs.
+
+Windows close only when m has passed their punctuation, never speculatively.  `hold()` tells the least
+root at which the fold may still send something that no message in flight stands for; behind the fold,
+min time must not pass it.
+
+Not promised: the order in which outputs leave the fold, nor that nothing superfluous is sent and taken
+back again.  `tests/property` judges released bytes under every policy and interleaving.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+import pyarrow as pa
+
+from fsql.compiler.tick_plan import FoldHead, Policy
+from fsql.runtime.batch import START, Batch, Root
+from fsql.runtime.kernels.kernel import Applied, Kernel, Slotted, joined_rows
+from fsql.runtime.order import below, concat, consolidate, expanded, negated, position_order
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Bools = NDArray[np.bool_]
+
+REPAIR_BOUND: Final = 1.0
+"""How many rows a speculative fold may redo for each row that it applies, before it holds."""
+
+
+@dataclass(slots=True)
+class Output:
+    """What a fold lets go: rows, error rows, and whether they repair what it sent before."""
+
+    rows: list[Batch]
+    errors: list[Batch]
+    repairs: bool = False
+
+
+@dataclass(slots=True)
+class _Entry:
+    """One application above min time: its rows by side, what it made, and how to take it back."""
+
+    number: int
+    sides: list[Slotted | None]
+    applied: Applied
+    least: Root
+    greatest: Root
+
+
+class Fold:
+    """One fused cycle on one worker."""
+
+    def __init__(self, head: FoldHead, kernel: Kernel, *, ties: bool, append_only: bool) -> None:
+        self._kernel = kernel
+        self._ordered = head.policy is Policy.ORDERED
+        self._ties = ties
+        self._append_only = append_only
+        self._waiting: list[list[Batch]] = [[] for _ in head.inputs]
+        self._log: list[_Entry] = []
+        self._entries = 0
+        self._retired: deque[tuple[int, list[int]]] = deque()
+        self._min_time = START
+        self._holding_until: Root | None = None
+        self.rows_applied = 0
+        self.rows_redone = 0
+        self.rows_held = 0
+
+    def accept(self, side: int, batch: Batch) -> Output:
+        """Take in rows; apply them at once if the policy allows."""
+        prepared, errors = self._kernel.prepare(side, batch)
+        output = Output([], [] if errors is None else [errors])
+        if len(prepared):
+            self._waiting[side].append(prepared)
+            if self._ordered or self._holding_until is not None:
+                self.rows_held += len(prepared)
+            else:
+                self._apply_waiting(output)
+        return output
+
+    def advance(self, min_time: Root) -> Output:
+        """Learn min time at the input: apply what is held below it, close windows, forget undo."""
+        assert min_time >= self._min_time
+        self._min_time = min_time
+        output = Output([], [])
+        if self._ordered:
+            self._apply_below(output)
+        elif self._holding_until is not None and self._holding_until < min_time:
+            self._holding_until = None
+            self._apply_waiting(output)
+        # What waits here is not final for this fold, although min time at its input has passed it.
+        final = min([min_time, *(batch.least_root() for side in self._waiting for batch in side)])
+        self._settle_log(final)
+        closed = self._kernel.close(final)
+        if closed is not None:
+            _append(output, closed.rows, closed.errors)
+        self._recycle_slots()
+        return output
+
+    def _recycle_slots(self) -> None:
+        """Let slots be used again once no entry of the log can hold rows of their former keys."""
+        self._retired.append((self._entries, self._kernel.table.take_retired()))
+        oldest = self._log[0].number if self._log else self._entries + 1
+        while self._retired and self._retired[0][0] < oldest:
+            self._kernel.table.recycle(self._retired.popleft()[1])
+
+    def hold(self) -> Root | None:
+        """Return the least root of what waits and of the windows to close; None for nothing."""
+        roots = [batch.least_root() for side in self._waiting for batch in side]
+        closing = self._kernel.next_close()
+        if closing is not None:
+            roots.append(closing)
+        return min(roots, default=None)
+
+    def state_rows(self) -> int:
+        """Return how many rows or groups the state, the log and what waits hold."""
+        waiting = sum(len(batch) for side in self._waiting for batch in side)
+        return self._kernel.state_rows() + waiting
+
+    def _apply_below(self, output: Output) -> None:
+        """ORDERED: apply the rows below min time, in order; nobody will take them back."""
+        sides: list[Slotted | None] = []
+        for side, batches in enumerate(self._waiting):
+            kept, passed = _parted(batches, self._min_time)
+            self._waiting[side] = kept
+            sides.append(self._slotted(side, passed))
+        applied = self._apply(sides, undoable=False)
+        if applied is not None:
+            _append(output, applied.rows, applied.errors)
+
+    def _apply_waiting(self, output: Output) -> None:
+        """SPECULATIVE: apply all that waits, repairing where it comes too late."""
+        sides: list[Slotted | None] = []
+        for side, batches in enumerate(self._waiting):
+            self._waiting[side] = []
+            sides.append(self._slotted(side, batches))
+        new = [rows for rows in sides if rows is not None]
+        if not new:
+            return
+        least = min(rows.batch.least_root() for rows in new)
+        first = next((i for i, e in enumerate(self._log) if e.greatest >= least), len(self._log))
+        if first < len(self._log):
+            self._repair(first, sides, output)
+            return
+        applied = self._apply(sides, undoable=True)
+        if applied is not None:
+            self._remember(sides, applied)
+            _append(output, applied.rows, applied.errors)
+
+    def _repair(self, first: int, sides: list[Slotted | None], output: Output) -> None:
+        """Take back what the log from `first` on did to the slots of `sides`; do it again with them."""
+        latest = max(entry.greatest for entry in self._log[first:])
+        affected = self._affected(sides, latest)
+        again: list[list[Slotted | None]] = [[rows] for rows in sides]
+        old_rows: list[Slotted | None] = []
+        old_errors: list[Slotted | None] = []
+        for entry in reversed(self._log[first:]):
+            # An earlier repair may have taken a slot's rows out of this entry: its undo is void then.
+            here = np.zeros(len(affected), np.bool_)
+            for side, rows in enumerate(entry.sides):
+                entry.sides[side], taken = _split(rows, affected)
+                again[side].append(taken)
+                if taken is not None:
+                    here[taken.slot] = True
+            self._kernel.restore(entry.applied.undo, here)
+            entry.applied.rows, taken = _split(entry.applied.rows, affected)
+            old_rows.append(taken)
+            entry.applied.errors, taken = _split(entry.applied.errors, affected)
+            old_errors.append(taken)
+        redone = sum(len(rows.slot) for side in again for rows in side[1:] if rows is not None)
+        self.rows_redone += redone
+        self.rows_applied -= redone
+        made = self._apply_again([joined_rows(rows) for rows in again])
+        new_rows = joined_rows([applied.rows for applied in made])
+        new_errors = joined_rows([applied.errors for applied in made])
+        output.repairs = True
+        _append_difference(output.rows, new_rows, joined_rows(old_rows), by_path=self._append_only)
+        _append_difference(output.errors, new_errors, joined_rows(old_errors), by_path=False)
+        if self.rows_redone > REPAIR_BOUND * self.rows_applied:
+            self._holding_until = max(entry.greatest for entry in self._log)
+
+    def _apply_again(self, sides: list[Slotted | None]) -> list[Applied]:
+        """Apply rows of a repair: those below min time for good, so that the log keeps none of them."""
+        final, open_rows = [], []
+        for rows in sides:
+            passed = None if rows is None else below(rows.batch, self._min_time)
+            for part, marks in ((final, passed), (open_rows, None if passed is None else ~passed)):
+                if rows is None or marks is None or not marks.any():
+                    part.append(None)
+                else:
+                    indexes = np.flatnonzero(marks)
+                    part.append(Slotted(rows.batch.take(indexes), rows.slot[indexes]))
+        made = []
+        for part, undoable in ((final, False), (open_rows, True)):
+            applied = self._apply(part, undoable=undoable)
+            if applied is not None:
+                made.append(applied)
+                if undoable:
+                    self._remember(part, applied)
+        return made
+
+    def _affected(self, sides: list[Slotted | None], latest: Root) -> Bools:
+        """Mark the slots that get a row at or before `latest`, the greatest position applied."""
+        affected = np.zeros(len(self._kernel.table), np.bool_)
+        for rows in sides:
+            if rows is not None:
+                late = below(rows.batch, Root(latest.time, latest.origin + 1))
+                affected[rows.slot[late]] = True
+        return affected
+
+    def _remember(self, sides: list[Slotted | None], applied: Applied) -> None:
+        batches = [rows.batch for rows in sides if rows is not None]
+        least = min(batch.least_root() for batch in batches)
+        greatest = max(batch.greatest_root() for batch in batches)
+        self._entries += 1
+        self._log.append(_Entry(self._entries, list(sides), applied, least, greatest))
+
+    def _settle_log(self, final: Root) -> None:
+        """Forget how to undo what is final; tell the kernel the least root it may be given again."""
+        while self._log and self._log[0].greatest < final:
+            self._kernel.settle(self._log.pop(0).applied.undo)
+        self._kernel.expire(min([final, *(entry.least for entry in self._log)]))
+
+    def _slotted(self, side: int, batches: list[Batch]) -> Slotted | None:
+        if not batches:
+            return None
+        batch = concat(batches)
+        return Slotted(batch, self._kernel.slots(side, batch))
+
+    def _apply(self, sides: list[Slotted | None], *, undoable: bool) -> Applied | None:
+        """Bring each side into the total order without what was undone, and apply it."""
+        for side, rows in enumerate(sides):
+            if rows is not None:
+                sides[side] = self._in_order(side, rows)
+        count = sum(len(rows.slot) for rows in sides if rows is not None)
+        if count == 0:
+            return None
+        self.rows_applied += count
+        return self._kernel.apply(sides, undoable=undoable)
+
+    def _in_order(self, side: int, rows: Slotted) -> Slotted | None:
+        weight = rows.batch.weight
+        if weight is not None and (self._append_only or not self._ordered):
+            rows = self._net(side, rows)
+        order = position_order(rows.batch, ties=self._ties)
+        if order is not None:
+            rows = Slotted(rows.batch.take(order), rows.slot[order])
+        return rows if len(rows.slot) else None
+
+    def _net(self, side: int, rows: Slotted) -> Slotted:
+        """Sum equal rows at equal positions.
+
+        Of an append-only input nothing negative can remain but an undo that came before its victim (a
+        link that reorders): it waits for it.
+        """
+        batch = rows.batch.with_columns([*rows.batch.columns, pa.array(rows.slot)])
+        batch = consolidate(batch, by_path=self._append_only)
+        if self._append_only:
+            early = batch.weights() < 0
+            if early.any():
+                victims = batch.take(np.flatnonzero(early))
+                self._waiting[side].append(victims.with_columns(victims.columns[:-1]))
+                batch = batch.take(np.flatnonzero(~early))
+            batch = expanded(batch)
+        slot = batch.columns[-1].to_numpy(zero_copy_only=False)
+        return Slotted(batch.with_columns(batch.columns[:-1]), slot)
+
+
+def _parted(batches: list[Batch], bound: Root) -> tuple[list[Batch], list[Batch]]:
+    """Return the rows that are not below `bound`, and those that are."""
+    kept, passed = [], []
+    for batch in batches:
+        under = below(batch, bound)
+        if under.all():
+            passed.append(batch)
+        elif under.any():
+            passed.append(batch.take(np.flatnonzero(under)))
+            kept.append(batch.take(np.flatnonzero(~under)))
+        else:
+            kept.append(batch)
+    return kept, passed
+
+
+def _split(rows: Slotted | None, affected: Bools) -> tuple[Slotted | None, Slotted | None]:
+    """Return the rows whose slot is not affected, and those whose slot is."""
+    if rows is None:
+        return None, None
+    marked = affected[rows.slot]
+    if not marked.any():
+        return rows, None
+    if marked.all():
+        return None, rows
+    parts = [
+        Slotted(rows.batch.take(indexes), rows.slot[indexes])
+        for indexes in (np.flatnonzero(~marked), np.flatnonzero(marked))
+    ]
+    return parts[0], parts[1]
+
+
+def _append(output: Output, rows: Slotted | None, errors: Slotted | None) -> None:
+    if rows is not None and len(rows.slot):
+        output.rows.append(rows.batch)
+    if errors is not None and len(errors.slot):
+        output.errors.append(errors.batch)
+
+
+def _append_difference(
+    batches: list[Batch], new: Slotted | None, old: Slotted | None, *, by_path: bool
+) -> None:
+    parts = [] if new is None else [new.batch]
+    if old is not None:
+        parts.append(negated(old.batch))
+    if not parts:
+        return
+    difference = parts[0] if old is None else consolidate(concat(parts), by_path=by_path)
+    if len(difference):
+        batches.append(difference)

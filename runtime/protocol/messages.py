@@ -1,0 +1,113 @@
+"""What the machines tell each other.
+
+Every message between machines names what it is about by numbers that mean the same everywhere: stages
+by their place in the tick plan, the barrier as the stage behind the last one, fronts by their number.
+"""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple
+
+from fsql.runtime.hashing import mix
+
+if TYPE_CHECKING:
+    from fsql.runtime.batch import Batch, Root
+    from fsql.runtime.ports import Reject
+
+
+class Kind(enum.Enum):
+    """What an entry of the ack table stands for."""
+
+    MESSAGE = 0
+    HOLD = 1
+
+
+class Entry(NamedTuple):
+    """An id that enters or leaves the ack table, under a stage, a kind and a least root position."""
+
+    stage: int
+    kind: Kind
+    root: Root
+    id: int
+
+
+class PortKind(enum.Enum):
+    """The ports of the barrier."""
+
+    SINK = 0
+    LATE = 1
+    ERROR = 2
+    REJECT = 3
+
+
+class Address(NamedTuple):
+    """Where rows go: input `side` of the fold at `stage`, or a port of the barrier (`stage` behind)."""
+
+    stage: int
+    side: int = 0
+    port: PortKind | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Parcel:
+    """Rows under way.  `repairs` says that a fold sends them to mend what it sent before."""
+
+    to: Address
+    batch: Batch | None
+    repairs: bool = False
+    rejects: tuple[tuple[Root, Reject], ...] = ()
+
+    def least_root(self) -> Root:
+        """Return the least root position in the parcel."""
+        roots = [root for root, _ in self.rejects]
+        if self.batch is not None:
+            roots.append(self.batch.least_root())
+        return min(roots)
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """A parcel on a link, with the id under which the ack table knows it and its least root."""
+
+    parcel: Parcel
+    id: int
+    root: Root
+
+
+@dataclass(frozen=True, slots=True)
+class Acknowledgement:
+    """One combined acknowledgement: what was consumed and all that was sent, to be applied at once."""
+
+    entries: tuple[Entry, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Promise:
+    """Nothing below `root` will come from `front` any more; follows the acknowledgements of all it sent."""
+
+    front: int
+    root: Root
+
+
+@dataclass(frozen=True, slots=True)
+class MinTime:
+    """Nothing below `root` can arrive at the input of `stage` any more."""
+
+    stage: int
+    root: Root
+
+
+@dataclass(slots=True)
+class Ids:
+    """Makes message ids: a 64-bit mix of (epoch, link, sequence number), never the bare number."""
+
+    epoch: int
+    link: int
+    sequence: int = field(default=0)
+
+    def next(self) -> int:
+        """Return the next id of the link."""
+        self.sequence += 1
+        return mix(self.epoch << 48 ^ self.link << 32 ^ self.sequence)

@@ -1,0 +1,272 @@
+"""The worker: its share of every stage, stepped by a driver.
+
+A worker owns hash ranges.  What a stage sends is split by the owner of each row's hash; what stays is a
+call within the same step, what leaves is a message.  At the end of each step the worker has dealt with
+everything that the step brought, and says so in one combined acknowledgement: the id that it consumed,
+the ids of all that it sent, and how the holds of its folds moved.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from fsql.compiler.graph import CombineAggregate, CombineJoin, CombineOver
+from fsql.compiler.tick_plan import (
+    HEAD,
+    FoldHead,
+    SourceHead,
+    Stage,
+    TickPlan,
+    ToFold,
+    ToLate,
+    ToSink,
+)
+from fsql.runtime.batch import END, Batch, Root
+from fsql.runtime.hashing import hash_rows
+from fsql.runtime.kernels.aggregate import AggregateKernel
+from fsql.runtime.kernels.join import JoinKernel
+from fsql.runtime.kernels.maps import compile_map
+from fsql.runtime.kernels.over import OverKernel
+from fsql.runtime.kernels.prepare import Evaluator
+from fsql.runtime.order import concat
+from fsql.runtime.protocol.fold import Fold, Output
+from fsql.runtime.protocol.messages import (
+    Acknowledgement,
+    Address,
+    Entry,
+    Ids,
+    Kind,
+    Message,
+    MinTime,
+    Parcel,
+    PortKind,
+    Promise,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from fsql.compiler.tick_plan import Send, Step
+    from fsql.runtime.kernels.kernel import Kernel
+    from fsql.runtime.ports import Chunk
+    from fsql.runtime.protocol.front import Front
+
+BARRIER = -1
+"""The receiver of messages to the barrier; other receivers are workers by number."""
+
+
+@dataclass(frozen=True, slots=True)
+class SendMessage:
+    """Effect: put a message on the link to `receiver`."""
+
+    receiver: int
+    message: Message
+
+
+Effect = SendMessage | Acknowledgement | Promise
+
+
+class Worker:
+    """One worker's stages, folds and fronts."""
+
+    def __init__(self, plan: TickPlan, number: int, epoch: int) -> None:
+        self._plan = plan
+        self._number = number
+        self._barrier_stage = len(plan.stages)
+        self._errors_to = Address(self._barrier_stage, 0, PortKind.ERROR)
+        self._bounds = np.array(plan.hash_ranges, np.uint64)
+        self.folds: dict[int, Fold] = {}
+        self._chains: list[_Chain] = []
+        for index, stage in enumerate(plan.stages):
+            if isinstance(stage.head, FoldHead):
+                self.folds[index] = make_fold(stage.head)
+            self._chains.append(_Chain(stage, self._barrier_stage))
+        self._ids = {
+            receiver: Ids(epoch, (number + 1) << 8 | receiver + 1)
+            for receiver in (BARRIER, *range(plan.workers))
+        }
+        self._hold_ids = Ids(epoch, (number + 1) << 8 | 0xFF)
+        self._holds: dict[int, Entry] = {}
+        self._source_stage = {
+            stage.head.table.ordinal: index
+            for index, stage in enumerate(plan.stages)
+            if isinstance(stage.head, SourceHead)
+        }
+        self._calls: deque[Parcel] = deque()
+        self._sent: list[SendMessage] = []
+
+    def read(self, front: Front, ordinal: int, chunk: Chunk) -> list[Effect]:
+        """Take a chunk that one of the worker's fronts has read, from table number `ordinal`."""
+        batch, rejects = front.take(chunk)
+        if batch is not None:
+            self._run(self._source_stage[ordinal], [batch], repairs=False)
+        if rejects:
+            side = int(front.stops_on_error)
+            to = Address(self._barrier_stage, side, PortKind.REJECT)
+            self._post(BARRIER, Parcel(to, None, rejects=rejects))
+        return [*self._finish_step(None), Promise(front.number, front.promised)]
+
+    def end(self, front: Front) -> list[Effect]:
+        """Learn that a front has nothing more to read."""
+        front.end()
+        return [Promise(front.number, END)]
+
+    def receive(self, message: Message) -> list[Effect]:
+        """Deal with a message from another worker."""
+        self._calls.append(message.parcel)
+        stage = message.parcel.to.stage
+        return self._finish_step(Entry(stage, Kind.MESSAGE, message.root, message.id))
+
+    def advance(self, min_time: MinTime) -> list[Effect]:
+        """Learn min time at the input of one of the stages."""
+        fold = self.folds.get(min_time.stage)
+        if fold is None:
+            return []
+        self._passed_on(min_time.stage, fold.advance(min_time.root))
+        return self._finish_step(None)
+
+    def _finish_step(self, consumed: Entry | None) -> list[Effect]:
+        """Carry out the calls of this step; return what was sent and one acknowledgement of it all."""
+        while self._calls:
+            parcel = self._calls.popleft()
+            fold = self.folds[parcel.to.stage]
+            assert parcel.batch is not None
+            output = fold.accept(parcel.to.side, parcel.batch)
+            output.repairs |= parcel.repairs
+            self._passed_on(parcel.to.stage, output)
+        entries = [] if consumed is None else [consumed]
+        for sent in self._sent:
+            message = sent.message
+            entries.append(Entry(message.parcel.to.stage, Kind.MESSAGE, message.root, message.id))
+        entries += self._moved_holds()
+        effects: list[Effect] = [*self._sent]
+        self._sent = []
+        if entries:
+            effects.append(Acknowledgement(tuple(entries)))
+        return effects
+
+    def _moved_holds(self) -> list[Entry]:
+        """Return the entries by which the holds of the folds left and entered in this step."""
+        moved = []
+        for stage, fold in self.folds.items():
+            root, known = fold.hold(), self._holds.get(stage)
+            if root == (None if known is None else known.root):
+                continue
+            if known is not None:
+                moved.append(self._holds.pop(stage))
+            if root is not None:
+                self._holds[stage] = Entry(stage, Kind.HOLD, root, self._hold_ids.next())
+                moved.append(self._holds[stage])
+        return moved
+
+    def _passed_on(self, stage: int, output: Output) -> None:
+        if output.rows:
+            self._run(stage, output.rows, repairs=output.repairs)
+        for errors in output.errors:
+            self._post(BARRIER, Parcel(self._errors_to, errors, repairs=output.repairs))
+
+    def _run(self, stage: int, batches: list[Batch], *, repairs: bool) -> None:
+        """Run a stage's steps over what its head made, and send the results."""
+        chain = self._chains[stage]
+        sends, errors = chain.run(concat(batches))
+        for to, batch in sends:
+            if isinstance(to, Address):
+                self._post(BARRIER, Parcel(to, batch, repairs))
+            else:
+                self._exchange(to, chain.keys_of[to], batch, repairs=repairs)
+        for batch in errors:
+            self._post(BARRIER, Parcel(self._errors_to, batch, repairs))
+
+    def _exchange(self, to: ToFold, keys: Evaluator, batch: Batch, *, repairs: bool) -> None:
+        """Split a batch by the owners of its keys' hashes; call the own part, send the others."""
+        address = Address(to.stage, to.side)
+        if self._plan.workers == 1:
+            self._calls.append(Parcel(address, batch, repairs))
+            return
+        values, kept, errors = keys(batch)
+        if errors is not None:
+            self._post(BARRIER, Parcel(self._errors_to, errors, repairs))
+        if kept is not None:
+            batch = batch.take(kept)
+        hashes = hash_rows(values, len(batch))
+        owner = np.searchsorted(self._bounds, hashes.astype(np.uint64), "right") - 1
+        for worker in range(self._plan.workers):
+            rows = np.flatnonzero(owner == worker)
+            if len(rows) == 0:
+                continue
+            parcel = Parcel(address, batch.take(rows), repairs)
+            if worker == self._number:
+                self._calls.append(parcel)
+            else:
+                self._post(worker, parcel)
+
+    def _post(self, receiver: int, parcel: Parcel) -> None:
+        message = Message(parcel, self._ids[receiver].next(), parcel.least_root())
+        self._sent.append(SendMessage(receiver, message))
+
+
+class _Chain:
+    """A stage's steps, compiled."""
+
+    def __init__(self, stage: Stage, barrier_stage: int) -> None:
+        self._barrier_stage = barrier_stage
+        self._steps = [(step.input, _compiled(stage, step)) for step in stage.steps]
+        self._sends: list[tuple[int, Address | ToFold]] = [
+            (send.step, self._address(send)) for send in stage.sends
+        ]
+        self.keys_of = {
+            send.to: Evaluator(send.to.keys) for send in stage.sends if isinstance(send.to, ToFold)
+        }
+
+    def _address(self, send: Send) -> Address | ToFold:
+        match send.to:
+            case ToSink(insert):
+                return Address(self._barrier_stage, insert, PortKind.SINK)
+            case ToLate(window):
+                return Address(self._barrier_stage, window, PortKind.LATE)
+            case ToFold():
+                return send.to
+
+    def run(self, batch: Batch) -> tuple[list[tuple[Address | ToFold, Batch]], list[Batch]]:
+        """Return what goes where, and the errors; empty batches go nowhere."""
+        results: dict[int, Batch] = {HEAD: batch}
+        errors = []
+        for index, (source, function) in enumerate(self._steps):
+            result = function(results[source])
+            results[index] = result.rows
+            if result.errors is not None and len(result.errors):
+                errors.append(result.errors)
+        sends = [(to, results[step]) for step, to in self._sends if len(results[step])]
+        return sends, errors
+
+
+def _compiled(stage: Stage, step: Step) -> Callable[[Batch], object]:
+    if step.input != HEAD:
+        schema = stage.steps[step.input].schema
+    elif isinstance(stage.head, SourceHead):
+        schema = stage.head.table.columns
+    else:
+        schema = stage.head.schema
+    return compile_map(step.function, schema)
+
+
+def make_fold(head: FoldHead) -> Fold:
+    """Return an empty fold for `head`, with the kernel of its operator."""
+    combine = head.combine
+    kernel: Kernel
+    match combine:
+        case CombineAggregate():
+            kernel = AggregateKernel(combine)
+            return Fold(head, kernel, ties=False, append_only=combine.input_append_only)
+        case CombineOver():
+            kernel = OverKernel(combine)
+            return Fold(head, kernel, ties=combine.may_tie, append_only=True)
+        case CombineJoin():
+            kernel = JoinKernel(combine)
+            return Fold(head, kernel, ties=False, append_only=combine.input_append_only)
+        case _:
+            raise AssertionError(combine)
