@@ -28,7 +28,8 @@ class GroupingRule:
     """What the payloads have to say in a grouping.
 
     `key` names the bucket of a payload (None: it enters none) and balances the load; `order` orders
-    payloads of one root; `closes_at` is the root of the punctuation of the payload's bucket.
+    payloads of one root; `closes_at` is the root of the punctuation of the payload's bucket.  `Bucket` says
+    what the rest means.
     """
 
     key: Callable[[object], Hashable]
@@ -36,6 +37,7 @@ class GroupingRule:
     order: Callable[[object], Key] = no_order
     closes_at: Callable[[object], Root] | None = None
     undo_partial_windows: bool = False
+    check_lineage: bool = False
 
 
 class Grouping:
@@ -67,6 +69,7 @@ class Grouping:
             rule.order,
             mix(self._vertex) ^ key_hash,
             undo_partial_windows=rule.undo_partial_windows,
+            check_lineage=rule.check_lineage,
         )
         if rule.closes_at is not None:
             # The punctuations of all buckets may share a root.  Vertex and key tell their lineages apart.
