@@ -23,7 +23,7 @@ by one way: versions of an item that came by two ways, one of them soon to be un
 from __future__ import annotations
 
 from bisect import bisect_left
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from fsql.runtime.model.item import Item
 
@@ -47,7 +47,7 @@ class Bucket:
     def __init__(
         self,
         window: int,
-        order: Callable[[object], Key] = no_order,
+        order: Callable[[Any], Key] = no_order,
         identity: int = 0,
         *,
         undo_partial_windows: bool = False,

@@ -8,7 +8,7 @@ and made anew with each further item, like everything else, and the barrier keep
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from fsql.runtime.hashing import mix
 from fsql.runtime.model.bucket import Bucket, no_order
@@ -32,10 +32,10 @@ class GroupingRule:
     what the rest means.
     """
 
-    key: Callable[[object], Hashable]
+    key: Callable[[Any], Hashable]
     window: int
-    order: Callable[[object], Key] = no_order
-    closes_at: Callable[[object], Root] | None = None
+    order: Callable[[Any], Key] = no_order
+    closes_at: Callable[[Any], Root] | None = None
     undo_partial_windows: bool = False
     check_lineage: bool = False
 

@@ -7,7 +7,7 @@ functions of SQL, Grouping and Sink.  `fsql.runtime.model.trial` executes such g
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from fsql.compiler.graph import MapFunction, Operation
 
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 class Apply(MapFunction):
     """Apply a pure function; with `balance`, on the worker that owns the hash of its value."""
 
-    function: Callable[[object], Iterable[object]]
-    balance: Callable[[object], Hashable] | None = None
+    function: Callable[[Any], Iterable[object]]
+    balance: Callable[[Any], Hashable] | None = None
 
 
 @dataclass(frozen=True, eq=False)

@@ -182,7 +182,7 @@ def test_u18_a_valid_order_stands_between_global_time_and_meta() -> None:
         item(2, ("a", 5), child_ids=(0,)),
     ]
     for arrivals in permutations(items):
-        bucket = Bucket(ALL, lambda payload: (payload[0],), check_lineage=True)  # type: ignore[index]
+        bucket = Bucket(ALL, lambda payload: (payload[0],), check_lineage=True)
         live = LiveSet()
         for each in arrivals:
             live.take(bucket.accept(each))
