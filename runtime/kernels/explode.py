@@ -40,7 +40,7 @@ class Elements(NamedTuple):
 def unnest(lists: pa.ListArray) -> Elements:
     """Return the elements of `lists`; a NULL array has none."""
     ends = offsets(lists)
-    lengths = np.diff(ends).astype(np.int64)
+    lengths = (ends[1:] - ends[:-1]).astype(np.int64)
     valid = validity(lists)
     if valid is None:
         values = lists.values.slice(ends[0], ends[-1] - ends[0])
@@ -51,9 +51,10 @@ def unnest(lists: pa.ListArray) -> Elements:
         values = values.dictionary_encode()
     if len(lengths) == 1:
         return Elements(values, lengths, np.zeros(lengths[0], np.int32), np.arange(lengths[0]))
-    row = np.repeat(np.arange(len(lengths), dtype=np.int32), lengths)
-    before = np.cumsum(lengths) - lengths
-    return Elements(values, lengths, row, np.arange(len(row)) - np.repeat(before, lengths))
+    row = np.arange(len(lengths), dtype=np.int32).repeat(lengths)
+    place = np.arange(len(row))
+    place -= (lengths.cumsum() - lengths).repeat(lengths)
+    return Elements(values, lengths, row, place)
 
 
 class Unnested(NamedTuple):

@@ -46,7 +46,7 @@ _LEAST: Final = {Kind.INT: INT_MIN, Kind.BIGINT: BIGINT_MIN, Kind.INTERVAL: BIGI
 def _canonical(values: Doubles) -> Doubles:
     """Return a fresh array of doubles with every NaN made the canonical one, in place."""
     nan = np.isnan(values)
-    if nan.any():
+    if np.count_nonzero(nan):
         values[nan] = np.nan
     return values
 

@@ -44,47 +44,58 @@ class Groups(NamedTuple):
 def group(keys: KeyCodes, row: Rows) -> Groups:
     """Group elements by (row, key); rows ascend."""
     codes = keys.codes
-    count = len(codes)
     if keys.card <= _RADIX_CARD:
-        order = np.argsort(codes.astype(np.uint16), kind="stable")
+        order = codes.astype(np.uint16).argsort(kind="stable")
     else:
         order = stable_order(codes.astype(np.int64))
-    sorted_codes, sorted_row = codes[order], row[order]
-    begins = np.ones(count + 1, np.bool_)
+    sorted_codes = codes[order]
+    begins = np.empty(len(codes) + 1, np.bool_)
+    begins[0] = begins[-1] = True
     np.not_equal(sorted_codes[1:], sorted_codes[:-1], out=begins[1:-1])
-    begins[1:-1] |= sorted_row[1:] != sorted_row[:-1]
-    starts = np.flatnonzero(begins)
-    size = np.diff(starts)
-    return _by_first_element(order, starts[:-1], size, row)
-
-
-def _by_first_element(order: Ints, start: Ints, size: Ints, row: Rows) -> Groups:
-    """Put runs of `order` in the order of their first elements, which are all different."""
-    group_at = np.full(len(order), -1, np.int64)
-    group_at[order[start]] = np.arange(len(start))
-    first = np.flatnonzero(group_at >= 0)
-    by_first = group_at[first]
-    start, size = start[by_first], size[by_first]
-    ends = np.cumsum(size)
-    moved = np.repeat(start - (ends - size), size)
-    moved += np.arange(len(order))
+    one_row = len(row) == 0 or row[-1] == row[0]
+    if not one_row:
+        sorted_row = row[order]
+        begins[1:-1] |= sorted_row[1:] != sorted_row[:-1]
+    bounds = begins.nonzero()[0]
+    start, sizes = bounds[:-1], bounds[1:] - bounds[:-1]
+    order, sizes, first = _by_first_element(order, start, sizes)
     group_row = row[first]
-    return Groups(order[moved], size, first, group_row, _numbered(group_row))
+    place = np.arange(len(first)) if one_row else _numbered(group_row)
+    return Groups(order, sizes, first, group_row, place)
+
+
+def _by_first_element(order: Ints, start: Ints, sizes: Ints) -> tuple[Ints, Ints, Ints]:
+    """Put runs of `order` in the order of their first elements, which are all different.
+
+    Returns the new order, the runs' sizes, and their first elements.
+    """
+    first = order[start]
+    if np.count_nonzero(first[1:] < first[:-1]) == 0:
+        return order, sizes, first
+    run_at = np.zeros(len(order), np.int32)
+    run_at[first] = np.arange(1, len(start) + 1, dtype=np.int32)
+    first = run_at.nonzero()[0]
+    by_first = run_at[first] - 1
+    start, sizes = start[by_first], sizes[by_first]
+    # Where a run begins, the step to the next place of `order` is a jump; everywhere else it is 1.
+    step = np.ones(len(order), np.int64)
+    step[0] = start[0]
+    step[sizes.cumsum()[:-1]] += start[1:] - start[:-1] - sizes[:-1]
+    return order[step.cumsum(out=step)], sizes, first
 
 
 def _numbered(row: Rows) -> Ints:
     """Return the number of each group within its row, from 0; rows ascend."""
-    number = np.arange(len(row))
-    new = np.ones(len(row), np.bool_)
-    np.not_equal(row[1:], row[:-1], out=new[1:])
-    starts = np.flatnonzero(new)
-    sizes = np.diff(np.append(starts, len(row)))
-    return number - np.repeat(starts, sizes)
+    begins = np.empty(len(row) + 1, np.bool_)
+    begins[0] = begins[-1] = True
+    np.not_equal(row[1:], row[:-1], out=begins[1:-1])
+    bounds = begins.nonzero()[0]
+    return np.arange(len(row)) - bounds[:-1].repeat(bounds[1:] - bounds[:-1])
 
 
 def one_group_a_row(elements: Elements) -> Groups:
     """Return the groups where there are no keys: one for each row, be it empty."""
     rows = len(elements.lengths)
-    first = np.cumsum(elements.lengths) - elements.lengths
-    row, index = np.arange(rows, dtype=np.int32), np.zeros(rows, np.int64)
-    return Groups(None, elements.lengths, first, row, index)
+    first = elements.lengths.cumsum() - elements.lengths
+    row, place = np.arange(rows, dtype=np.int32), np.zeros(rows, np.int64)
+    return Groups(None, elements.lengths, first, row, place)

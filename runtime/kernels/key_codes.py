@@ -108,4 +108,7 @@ def keys_at(key: Vector, sql_type: SqlType, rows: Ints) -> pa.Array:
         return to_array(Vector(found, present), sql_type, len(rows))
     if len(values) == 1:
         return to_array(key, sql_type, len(rows))
+    if isinstance(values, pa.DictionaryArray) and valid is None:
+        taken = pa.array(indices(values, None)[rows])
+        return pa.DictionaryArray.from_arrays(taken, values.dictionary, safe=False)
     return values.take(pa.array(rows))

@@ -51,10 +51,10 @@ def _ordered(argument: Vector, order: Ints | None, size: int) -> Vector:
     """Return the argument, stretched to all elements, in the order of the segments."""
     values, valid, _ = argument
     if valid is not None:
-        valid = np.broadcast_to(valid, size)
+        valid = valid if len(valid) == size else valid.repeat(size)
         valid = valid if order is None else valid[order]
     if isinstance(values, np.ndarray):
-        values = np.broadcast_to(values, size)
+        values = values if len(values) == size else values.repeat(size)
         return Vector(values if order is None else values[order], valid)
     if len(values) != size:
         values = stretched_values(argument, size)
@@ -65,8 +65,8 @@ def _count_valid(valid: Bools | None, count: Ints) -> Ints:
     if valid is None:
         return count
     before = np.zeros(len(valid) + 1, np.int64)
-    np.cumsum(valid, out=before[1:])
-    ends = np.cumsum(count)
+    valid.cumsum(out=before[1:])
+    ends = count.cumsum()
     counted: Ints = before[ends] - before[ends - count]
     return counted
 
@@ -74,10 +74,12 @@ def _count_valid(valid: Bools | None, count: Ints) -> Ints:
 def _lists(column: pa.Array, count: Ints) -> pa.ListArray:
     """Return the segments as arrays; an empty one is NULL."""
     ends = np.zeros(len(count) + 1, np.int32)
-    np.cumsum(count, out=ends[1:])
-    empty = count == 0
-    mask = pa.array(empty) if empty.any() else None
-    return pa.ListArray.from_arrays(pa.array(ends), column, mask=mask)
+    count.cumsum(out=ends[1:])
+    bitmap = None
+    if np.count_nonzero(count) < len(count):
+        bitmap = pa.py_buffer(np.packbits(count > 0, bitorder="little"))
+    buffers = [bitmap, pa.py_buffer(ends)]
+    return pa.Array.from_buffers(pa.list_(column.type), len(count), buffers, children=[column])
 
 
 def _accumulated(

@@ -214,4 +214,4 @@ def first_failure(first: Codes | None, second: Codes | None) -> Codes | None:
 
 def codes_where(mask: Bools, code: int) -> Codes | None:
     """Return `code` for the rows of `mask`; None if there are none."""
-    return np.where(mask, np.int16(code), np.int16(0)) if mask.any() else None
+    return np.where(mask, np.int16(code), np.int16(0)) if np.count_nonzero(mask) else None

@@ -1,0 +1,31 @@
+"""The allocator of a worker process: memory that a batch has used is kept for the next one.
+
+NumPy takes the arrays of a batch from the C library, whose default is to hand large blocks back to the
+system as soon as they are free; the next batch then faults every page in again.  For batches of 300,000
+elements that is nearly half of the time of a chain of map functions (118 ns a word instead of 66).  Arrow
+has an allocator of its own, which keeps what it has.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Final
+
+_M_TRIM_THRESHOLD: Final = -1
+_M_MMAP_THRESHOLD: Final = -3
+_BLOCK_BYTES_MAX: Final = 32 << 20
+"""Blocks up to this size come from the heap: the greatest that glibc accepts."""
+_FREE_BYTES_MAX: Final = 512 << 20
+"""So much free memory at the top of the heap is kept."""
+
+
+def keep_freed_memory() -> bool:
+    """Tell the C library to keep freed memory; say whether it did (glibc does)."""
+    try:
+        mallopt = ctypes.CDLL(None).mallopt
+    except (AttributeError, OSError):
+        return False
+    kept = mallopt(_M_MMAP_THRESHOLD, _BLOCK_BYTES_MAX) and mallopt(
+        _M_TRIM_THRESHOLD, _FREE_BYTES_MAX
+    )
+    return bool(kept)
