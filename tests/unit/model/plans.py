@@ -57,6 +57,11 @@ def col(plan: logical.Plan, name: str) -> ColumnRef:
     return ColumnRef(plan.schema[index].type, plan.schema[index].nullable, index)
 
 
+def column(kind: SqlType, index: int) -> ColumnRef:
+    """Return a reference to a column that has no name of its own, or shares it."""
+    return ColumnRef(kind, nullable=True, index=index)
+
+
 def lit(value: int, kind: SqlType = BIGINT) -> Literal:
     return Literal(kind, nullable=False, value=value)
 
