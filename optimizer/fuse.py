@@ -76,10 +76,8 @@ class _Fusion:
                 return tuple(
                     self._add_step(place, function, vertex) for place in self._behind(vertex)
                 )
-            case graph.Sink(insert):
-                return self._add_sends(vertex, ToSink(insert))
-            case graph.LateSink(window):
-                return self._add_sends(vertex, ToLate(window))
+            case graph.Sink() | graph.LateSink() as port:
+                return self._add_sends(vertex, port)
             case _:
                 return self._behind(vertex)
 
@@ -103,7 +101,10 @@ class _Fusion:
         steps.append(Step(function, below, vertex.schema, vertex.depth, vertex.origin))
         return stage, len(steps) - 1
 
-    def _add_sends(self, vertex: graph.Vertex, to: ToFold | ToSink | ToLate) -> tuple[Place, ...]:
+    def _add_sends(
+        self, vertex: graph.Vertex, port: graph.Sink | graph.LateSink
+    ) -> tuple[Place, ...]:
+        to = ToSink(port.insert) if isinstance(port, graph.Sink) else ToLate(port.window)
         for stage, step in self._behind(vertex):
             self._drafts[stage].sends.append(Send(step, to))
         return ()

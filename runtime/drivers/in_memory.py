@@ -130,7 +130,7 @@ def _collect(outcome: Outcome, let_go: LetGo, plan: TickPlan) -> None:
                 from_arrow(column, kind)
                 for column, kind in zip(release.columns, types, strict=True)
             ]
-            labels = [None] * len(release.time)
+            labels: list[str | None] = [None] * len(release.time)
             if release.operations is not None:
                 labels = [OPERATIONS[operation] for operation in release.operations]
             roots = map(Root, release.time.tolist(), release.origin.tolist())

@@ -8,7 +8,7 @@ Accumulators that are given rows of updating input are exact under retraction.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -44,10 +44,10 @@ class Accumulator(Protocol):
     def read(self, slots: Ints) -> Values:
         """Return the values of `slots`."""
 
-    def save(self, slots: Ints) -> object:
+    def save(self, slots: Ints) -> Any:  # noqa: ANN401 - what it is, is the accumulator's own
         """Return a copy of the state of `slots`."""
 
-    def restore(self, slots: Ints, saved: object, kept: Ints) -> None:
+    def restore(self, slots: Ints, saved: Any, kept: Ints) -> None:  # noqa: ANN401
         """Bring back `slots[kept]` from what `save(slots)` returned."""
 
 
@@ -102,27 +102,21 @@ class Count:
         self._count = Column()
 
     def grow(self, slots: int) -> None:
-        """See `Accumulator`."""
         self._count.grow(slots)
 
     def clear(self, slots: Ints) -> None:
-        """See `Accumulator`."""
         self._count.values[slots] = 0
 
     def add(self, values: pa.Array | None, weights: Ints, steps: Steps) -> Values:
-        """See `Accumulator`."""
         return Values(pa.array(self._count.add(steps.sums(_present(values, weights)), steps)))
 
     def read(self, slots: Ints) -> Values:
-        """See `Accumulator`."""
         return Values(pa.array(self._count.values[slots]))
 
     def save(self, slots: Ints) -> Ints:
-        """See `Accumulator`."""
         return self._count.values[slots]
 
     def restore(self, slots: Ints, saved: Ints, kept: Ints) -> None:
-        """See `Accumulator`."""
         self._count.values[slots[kept]] = saved[kept]
 
 
@@ -142,17 +136,14 @@ class IntegerSum:
         return self._count, self._low, self._high
 
     def grow(self, slots: int) -> None:
-        """See `Accumulator`."""
         for column in self._columns():
             column.grow(slots)
 
     def clear(self, slots: Ints) -> None:
-        """See `Accumulator`."""
         for column in self._columns():
             column.values[slots] = 0
 
     def add(self, values: pa.Array | None, weights: Ints, steps: Steps) -> Values:
-        """See `Accumulator`."""
         assert values is not None
         present = _present(values, weights)
         if pa.types.is_duration(values.type):
@@ -165,7 +156,6 @@ class IntegerSum:
         return self._value(count, low, high)
 
     def read(self, slots: Ints) -> Values:
-        """See `Accumulator`."""
         return self._value(*(column.values[slots] for column in self._columns()))
 
     def _value(self, count: Ints, low: Ints, high: Ints) -> Values:
@@ -181,11 +171,9 @@ class IntegerSum:
         return Values(sums, failed if failed.any() else None)
 
     def save(self, slots: Ints) -> tuple[Ints, ...]:
-        """See `Accumulator`."""
         return tuple(column.values[slots] for column in self._columns())
 
     def restore(self, slots: Ints, saved: tuple[Ints, ...], kept: Ints) -> None:
-        """See `Accumulator`."""
         for column, values in zip(self._columns(), saved, strict=True):
             column.values[slots[kept]] = values[kept]
 
@@ -211,17 +199,14 @@ class DoubleSum:
         self._sums = ExactSums()
 
     def grow(self, slots: int) -> None:
-        """See `Accumulator`."""
         self._count.grow(slots)
         self._sums.grow(slots)
 
     def clear(self, slots: Ints) -> None:
-        """See `Accumulator`."""
         self._count.values[slots] = 0
         self._sums.clear(slots)
 
     def add(self, values: pa.Array | None, weights: Ints, steps: Steps) -> Values:
-        """See `Accumulator`."""
         assert values is not None
         present = _present(values, weights)
         filled = values.fill_null(0.0) if values.null_count else values
@@ -230,7 +215,6 @@ class DoubleSum:
         return self._value(count, sums)
 
     def read(self, slots: Ints) -> Values:
-        """See `Accumulator`."""
         return self._value(self._count.values[slots], self._sums.read(slots))
 
     def _value(self, count: Ints, sums: NDArray[np.float64]) -> Values:
@@ -239,11 +223,9 @@ class DoubleSum:
         return Values(pa.array(sums, mask=count <= 0))
 
     def save(self, slots: Ints) -> tuple[Ints, dict[int | str, Ints]]:
-        """See `Accumulator`."""
         return self._count.values[slots], self._sums.save(slots)
 
     def restore(self, slots: Ints, saved: tuple[Ints, dict[int | str, Ints]], kept: Ints) -> None:
-        """See `Accumulator`."""
         self._count.values[slots[kept]] = saved[0][kept]
         self._sums.restore(slots, saved[1], kept)
 
@@ -256,16 +238,13 @@ class Arrays:
         self._lists: list[list[object]] = []
 
     def grow(self, slots: int) -> None:
-        """See `Accumulator`."""
         self._lists.extend([] for _ in range(slots - len(self._lists)))
 
     def clear(self, slots: Ints) -> None:
-        """See `Accumulator`."""
         for slot in slots.tolist():
             self._lists[slot] = []
 
     def add(self, values: pa.Array | None, weights: Ints, steps: Steps) -> Values:
-        """See `Accumulator`."""
         assert values is not None
         assert (weights >= 0).all()
         elements = plain(values).to_pylist()
@@ -280,14 +259,11 @@ class Arrays:
         return Values(pa.array(after, self._type))
 
     def read(self, slots: Ints) -> Values:
-        """See `Accumulator`."""
         return Values(pa.array([self._lists[slot] or None for slot in slots.tolist()], self._type))
 
     def save(self, slots: Ints) -> list[int]:
-        """See `Accumulator`."""
         return [len(self._lists[slot]) for slot in slots.tolist()]
 
     def restore(self, slots: Ints, saved: list[int], kept: Ints) -> None:
-        """See `Accumulator`."""
         for i in kept.tolist():
             del self._lists[slots[i]][saved[i] :]

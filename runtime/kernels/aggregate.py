@@ -12,7 +12,7 @@ A window that emits only its final row shows nothing before its punctuation.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -21,8 +21,8 @@ from fsql.compiler.expression import AggregateFunction
 from fsql.runtime.arrow_types import arrow_type
 from fsql.runtime.batch import PUNCTUATION, Batch, Root
 from fsql.runtime.kernels.accumulators import Accumulator, Column, accumulator
-from fsql.runtime.kernels.kernel import Applied, Slotted, joined
 from fsql.runtime.kernels.closings import Closings
+from fsql.runtime.kernels.kernel import Applied, Slotted, joined
 from fsql.runtime.kernels.prepare import Evaluator
 from fsql.runtime.kernels.slots import SlotTable
 from fsql.runtime.kernels.steps import Steps, Values, steps_of
@@ -52,7 +52,7 @@ SUM_OVERFLOW = 505
 class _Undo(NamedTuple):
     slots: Ints
     counts: Ints
-    saved: list[object]
+    saved: list[Any]
 
 
 class AggregateKernel:
@@ -90,7 +90,6 @@ class AggregateKernel:
         return positions.with_columns(values), errors
 
     def slots(self, side: int, batch: Batch) -> Ints:
-        """See `Kernel`."""
         del side
         slots, new, rows = self._table.find(batch.columns[: self._keys], len(batch))
         if len(new):
@@ -103,7 +102,6 @@ class AggregateKernel:
         return slots
 
     def apply(self, sides: Sequence[Slotted | None], *, undoable: bool) -> Applied:
-        """See `Kernel`."""
         assert sides[0] is not None
         batch, slot = sides[0]
         order = stable_order(slot)
@@ -176,11 +174,9 @@ class AggregateKernel:
 
     @property
     def table(self) -> SlotTable:
-        """See `Kernel`."""
         return self._table
 
     def restore(self, undo: object, affected: Bools) -> None:
-        """See `Kernel`."""
         assert isinstance(undo, _Undo)
         kept = np.flatnonzero(affected[undo.slots])
         self._count.values[undo.slots[kept]] = undo.counts[kept]
@@ -194,7 +190,6 @@ class AggregateKernel:
         """See `Kernel`."""
 
     def close(self, min_time: Root) -> Applied | None:
-        """See `Kernel`."""
         if self._closings is None:
             return None
         closed = [self._close(*window) for window in self._closings.pop_below(min_time)]
@@ -222,13 +217,11 @@ class AggregateKernel:
         return made
 
     def next_close(self) -> Root | None:
-        """See `Kernel`."""
         if self._closings is None or not self._combine.final:
             return None
         return self._closings.least()
 
     def state_rows(self) -> int:
-        """See `Kernel`."""
         return self._table.live
 
 

@@ -48,7 +48,6 @@ class Extreme:
         self._values: list[object] = []
 
     def grow(self, slots: int) -> None:
-        """See `Accumulator`."""
         more = 2 * slots - len(self._some)
         if slots > len(self._some):
             self._keys = np.append(self._keys, np.full(more, _GREATEST))
@@ -57,7 +56,6 @@ class Extreme:
             self._values.extend([None] * (slots - len(self._values)))
 
     def clear(self, slots: Ints) -> None:
-        """See `Accumulator`."""
         self._some[slots] = False
         self._keys[slots] = _GREATEST
         if not self._fixed:
@@ -65,7 +63,7 @@ class Extreme:
                 self._values[slot] = None
 
     def add(self, values: pa.Array | None, weights: Ints, steps: Steps) -> Values:
-        """See `Accumulator`."""
+        del weights
         assert values is not None
         values = plain(values)
         if self._fixed:
@@ -132,20 +130,17 @@ class Extreme:
         return pa.array(keys, mask=~some).view(self._type)
 
     def read(self, slots: Ints) -> Values:
-        """See `Accumulator`."""
         if self._fixed:
             return Values(self._decoded(self._keys[slots], self._some[slots]))
         return Values(pa.array([self._values[slot] for slot in slots.tolist()], self._type))
 
     def save(self, slots: Ints) -> tuple[Ints, NDArray[np.bool_], list[object]]:
-        """See `Accumulator`."""
         values = [] if self._fixed else [self._values[slot] for slot in slots.tolist()]
         return self._keys[slots], self._some[slots], values
 
     def restore(
         self, slots: Ints, saved: tuple[Ints, NDArray[np.bool_], list[object]], kept: Ints
     ) -> None:
-        """See `Accumulator`."""
         self._keys[slots[kept]] = saved[0][kept]
         self._some[slots[kept]] = saved[1][kept]
         if not self._fixed:
@@ -168,19 +163,16 @@ class RetractableExtreme:
         self._journal: dict[int, list[tuple[object, int]]] = {}
 
     def grow(self, slots: int) -> None:
-        """See `Accumulator`."""
         for _ in range(slots - len(self._heaps)):
             self._weights.append(defaultdict(int))
             self._heaps.append([])
 
     def clear(self, slots: Ints) -> None:
-        """See `Accumulator`."""
         for slot in slots.tolist():
             self._weights[slot] = defaultdict(int)
             self._heaps[slot] = []
 
     def add(self, values: pa.Array | None, weights: Ints, steps: Steps) -> Values:
-        """See `Accumulator`."""
         assert values is not None
         elements = _comparable(values)
         row_weights = weights.tolist()
@@ -225,7 +217,6 @@ class RetractableExtreme:
         return pa.array(values, self._type)
 
     def read(self, slots: Ints) -> Values:
-        """See `Accumulator`."""
         return Values(self._decoded([self._top(slot) for slot in slots.tolist()]))
 
     def save(self, slots: Ints) -> dict[int, list[tuple[object, int]]]:
@@ -234,7 +225,6 @@ class RetractableExtreme:
         return self._journal
 
     def restore(self, slots: Ints, saved: dict[int, list[tuple[object, int]]], kept: Ints) -> None:
-        """See `Accumulator`."""
         for slot in slots[kept].tolist():
             for value, weight in reversed(saved[slot]):
                 self._change(slot, value, -weight)

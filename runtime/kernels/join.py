@@ -73,12 +73,10 @@ class JoinKernel:
         return prepared, errors
 
     def slots(self, side: int, batch: Batch) -> Ints:
-        """See `Kernel`."""
         del side
         return self._table.find(batch.columns[: self._keys], len(batch))[0]
 
     def apply(self, sides: Sequence[Slotted | None], *, undoable: bool) -> Applied:
-        """See `Kernel`."""
         new_left, new_right = (None if side is None else self._sorted_run(side) for side in sides)
         lefts, rights, later_is_right, later_row = [], [], [], []
         first_right = 0 if new_left is None else len(new_left.slot)
@@ -103,10 +101,12 @@ class JoinKernel:
             self._settle(undo)
         if not lefts:
             return Applied(None, None, undo if undoable else None)
-        left, right = joined_rows(lefts), joined_rows(rights)
-        assert left is not None
-        assert right is not None
-        rows = self._pairs(left, right, np.concatenate(later_is_right), np.concatenate(later_row))
+        all_left, all_right = joined_rows(lefts), joined_rows(rights)
+        assert all_left is not None
+        assert all_right is not None
+        rows = self._pairs(
+            all_left, all_right, np.concatenate(later_is_right), np.concatenate(later_row)
+        )
         return Applied(rows, None, undo if undoable else None)
 
     def _meetings(
@@ -150,10 +150,10 @@ class JoinKernel:
             for batch in (left.batch, right.batch)
         )
         later = [
-            np.where(later_is_right, r, l) for l, r in zip(left_place, right_place, strict=True)
+            np.where(later_is_right, b, a) for a, b in zip(left_place, right_place, strict=True)
         ]
         earlier = [
-            np.where(later_is_right, l, r) for l, r in zip(left_place, right_place, strict=True)
+            np.where(later_is_right, a, b) for a, b in zip(left_place, right_place, strict=True)
         ]
         order = lexicographic_order([*later, later_row, *earlier])
         if order is None:
@@ -190,11 +190,9 @@ class JoinKernel:
 
     @property
     def table(self) -> SlotTable:
-        """See `Kernel`."""
         return self._table
 
     def restore(self, undo: object, affected: Bools) -> None:
-        """See `Kernel`."""
         assert isinstance(undo, _Undo)
         for side, stored in enumerate(undo.stored):
             if stored is not None:
@@ -202,13 +200,11 @@ class JoinKernel:
                 undo.stored[side] = Slotted(stored.batch.take(kept), stored.slot[kept])
 
     def settle(self, undo: object | None) -> None:
-        """See `Kernel`."""
         assert isinstance(undo, _Undo)
         self._pending.remove(undo)
         self._settle(undo)
 
     def expire(self, horizon: Root) -> None:
-        """See `Kernel`."""
         if self._combine.time_range is not None:
             self._bound = int(self._watermark(np.array([horizon.time]))[0])
 
@@ -270,11 +266,9 @@ class JoinKernel:
         return None
 
     def next_close(self) -> Root | None:
-        """See `Kernel`."""
         return None
 
     def state_rows(self) -> int:
-        """See `Kernel`."""
         return sum(len(run.slot) for side in (LEFT, RIGHT) for run in self._stored(side))
 
 

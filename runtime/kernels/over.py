@@ -8,7 +8,7 @@ a         2                                                              1
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 class _Undo(NamedTuple):
     slots: Ints
-    saved: list[object]
+    saved: list[Any]
 
 
 class OverKernel:
@@ -60,14 +60,12 @@ class OverKernel:
         ]
 
     def prepare(self, side: int, batch: Batch) -> tuple[Batch, Batch | None]:
-        """See `Kernel`."""
         del side
         values, kept, errors = self._evaluate(batch)
         batch = batch if kept is None else batch.take(kept)
         return batch.with_columns([*values, *batch.columns]), errors
 
     def slots(self, side: int, batch: Batch) -> Ints:
-        """See `Kernel`."""
         del side
         slots, new, _ = self._table.find(batch.columns[: self._keys], len(batch))
         if len(new):
@@ -76,7 +74,6 @@ class OverKernel:
         return slots
 
     def apply(self, sides: Sequence[Slotted | None], *, undoable: bool) -> Applied:
-        """See `Kernel`."""
         assert sides[0] is not None
         batch, slot = sides[0]
         order = stable_order(slot)
@@ -109,11 +106,9 @@ class OverKernel:
 
     @property
     def table(self) -> SlotTable:
-        """See `Kernel`."""
         return self._table
 
     def restore(self, undo: object, affected: Bools) -> None:
-        """See `Kernel`."""
         assert isinstance(undo, _Undo)
         kept = np.flatnonzero(affected[undo.slots])
         for one, saved in zip(self._accumulators, undo.saved, strict=True):
@@ -131,11 +126,9 @@ class OverKernel:
         return None
 
     def next_close(self) -> Root | None:
-        """See `Kernel`."""
         return None
 
     def state_rows(self) -> int:
-        """See `Kernel`."""
         return self._table.live
 
 

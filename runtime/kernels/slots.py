@@ -52,17 +52,17 @@ class SlotTable:
         codes, values = _distinct(keys[0])
         if len(keys) > 1:
             codes, values = _distinct_tuples(keys, codes, len(values))
-        found = list(map(self._slot_of.get, values))
-        if None not in found:
+        known = list(map(self._slot_of.get, values))
+        if None not in known:
             none = np.empty(0, np.int64)
-            return np.array(found, np.int64)[codes], none, none
+            return np.array(known, np.int64)[codes], none, none
         fresh: dict[int, int] = {}
-        for code, slot in enumerate(found):
-            if slot is None:
-                before = len(self._slot_of)
-                found[code] = self._slot(values[code])
-                if len(self._slot_of) > before:
-                    fresh[code] = found[code]  # type: ignore[assignment]
+        found: list[int] = []
+        for code, slot in enumerate(known):
+            count = len(self._slot_of)
+            found.append(self._slot(values[code]) if slot is None else slot)
+            if len(self._slot_of) > count:
+                fresh[code] = found[code]
         return self._with_first_rows(np.array(found, np.int64), codes, fresh)
 
     @staticmethod

@@ -19,15 +19,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fsql.compiler.logical import Changes
-from fsql.compiler.tick_plan import SinkPort
 from fsql.runtime.batch import START, Batch, Root
 from fsql.runtime.order import (
-    below,
     canonical_rank,
     concat,
     consolidate,
     expanded,
     lexicographic_order,
+    parted,
     position_order,
     starts_of_runs,
 )
@@ -38,6 +37,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
+
+    from fsql.compiler.tick_plan import SinkPort
 
     Ints = NDArray[np.int64]
 
@@ -159,24 +160,11 @@ class Barrier:
         if passed:
             remaining = consolidate(concat(passed), by_path=False)
             codes = remaining.columns[0].to_pylist()
-            for row in np.flatnonzero(remaining.weights() > 0).tolist():
-                found.append(Stopped(remaining.root(row), codes[row], None))
+            found += [
+                Stopped(remaining.root(row), codes[row], None)
+                for row in np.flatnonzero(remaining.weights() > 0).tolist()
+            ]
         return min(found, key=lambda stop: (stop.root, stop.code), default=None)
-
-
-def parted(batches: list[Batch], bound: Root) -> tuple[list[Batch], list[Batch]]:
-    """Return the rows that are not below `bound`, and those that are."""
-    kept, passed = [], []
-    for batch in batches:
-        under = below(batch, bound)
-        if under.all():
-            passed.append(batch)
-        elif under.any():
-            passed.append(batch.take(np.flatnonzero(under)))
-            kept.append(batch.take(np.flatnonzero(~under)))
-        else:
-            kept.append(batch)
-    return kept, passed
 
 
 class _Gate:
@@ -199,10 +187,7 @@ class _Gate:
         if not passed:
             return None
         rows = concat(passed)
-        if self._port.append_only:
-            release = self._append(rows)
-        else:
-            release = self._changes(rows)
+        release = self._append(rows) if self._port.append_only else self._changes(rows)
         if not self._pending:
             self._repaired = False
         return release if len(release.time) else None

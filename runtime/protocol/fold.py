@@ -32,7 +32,7 @@ import pyarrow as pa
 from fsql.compiler.tick_plan import FoldHead, Policy
 from fsql.runtime.batch import START, Batch, Root
 from fsql.runtime.kernels.kernel import Applied, Kernel, Slotted, joined_rows
-from fsql.runtime.order import below, concat, consolidate, expanded, negated, position_order
+from fsql.runtime.order import below, concat, consolidate, expanded, negated, parted, position_order
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -136,7 +136,7 @@ class Fold:
         """ORDERED: apply the rows below min time, in order; nobody will take them back."""
         sides: list[Slotted | None] = []
         for side, batches in enumerate(self._waiting):
-            kept, passed = _parted(batches, self._min_time)
+            kept, passed = parted(batches, self._min_time)
             self._waiting[side] = kept
             sides.append(self._slotted(side, passed))
         applied = self._apply(sides, undoable=False)
@@ -196,7 +196,8 @@ class Fold:
 
     def _apply_again(self, sides: list[Slotted | None]) -> list[Applied]:
         """Apply rows of a repair: those below min time for good, so that the log keeps none of them."""
-        final, open_rows = [], []
+        final: list[Slotted | None] = []
+        open_rows: list[Slotted | None] = []
         for rows in sides:
             passed = None if rows is None else below(rows.batch, self._min_time)
             for part, marks in ((final, passed), (open_rows, None if passed is None else ~passed)):
@@ -279,21 +280,6 @@ class Fold:
             batch = expanded(batch)
         slot = batch.columns[-1].to_numpy(zero_copy_only=False)
         return Slotted(batch.with_columns(batch.columns[:-1]), slot)
-
-
-def _parted(batches: list[Batch], bound: Root) -> tuple[list[Batch], list[Batch]]:
-    """Return the rows that are not below `bound`, and those that are."""
-    kept, passed = [], []
-    for batch in batches:
-        under = below(batch, bound)
-        if under.all():
-            passed.append(batch)
-        elif under.any():
-            passed.append(batch.take(np.flatnonzero(under)))
-            kept.append(batch.take(np.flatnonzero(~under)))
-        else:
-            kept.append(batch)
-    return kept, passed
 
 
 def _split(rows: Slotted | None, affected: Bools) -> tuple[Slotted | None, Slotted | None]:

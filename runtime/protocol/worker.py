@@ -25,10 +25,11 @@ from fsql.compiler.tick_plan import (
     ToLate,
     ToSink,
 )
-from fsql.runtime.batch import END, Batch, Root
+from fsql.runtime.batch import END, Batch
 from fsql.runtime.hashing import hash_rows
 from fsql.runtime.kernels.aggregate import AggregateKernel
 from fsql.runtime.kernels.join import JoinKernel
+from fsql.runtime.kernels.map_result import MapResult
 from fsql.runtime.kernels.maps import compile_map
 from fsql.runtime.kernels.over import OverKernel
 from fsql.runtime.kernels.prepare import Evaluator
@@ -244,7 +245,7 @@ class _Chain:
         return sends, errors
 
 
-def _compiled(stage: Stage, step: Step) -> Callable[[Batch], object]:
+def _compiled(stage: Stage, step: Step) -> Callable[[Batch], MapResult]:
     if step.input != HEAD:
         schema = stage.steps[step.input].schema
     elif isinstance(stage.head, SourceHead):

@@ -1,0 +1,150 @@
+"""Runs a job in this process: reads splits, steps the cluster, writes what the barrier lets go.
+
+Rows are read from the front that has promised least, in chunks as large as the reader likes, and
+everything that a chunk caused is delivered before the next one is read; so a row is released as soon as
+order allows, and memory is bounded by the lead and the query's own state.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from fsql.compiler.tick_plan import SourceHead, TickPlan
+from fsql.runtime.drivers.cluster import Cluster, Fair, FrontAt, LetGo
+from fsql.runtime.ports import Wait
+from fsql.runtime.protocol.barrier import LateRows, Rejected, Released, Stopped
+from fsql.runtime.protocol.front import Front
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from fsql.runtime.batch import Batch, Root
+    from fsql.runtime.ports import Reject, SinkWriter, Split, SplitReader
+
+CHUNK_ROWS = 65_536
+"""How many rows a front asks for at once; readers give fewer where their block holds fewer."""
+
+LEAD_ROWS = 1_000_000
+"""How many rows a front may be ahead of min time."""
+
+
+@dataclass(slots=True)
+class Counters:
+    """What a run has done so far, for the panel and the summary."""
+
+    rows_in: int = 0
+    bytes_in: int = 0
+    rows_out: int = 0
+    rows_late: int = 0
+    rows_rejected: int = 0
+    rows_redone: int = 0
+    rows_held: int = 0
+    rows_state: int = 0
+    messages: int = 0
+    acknowledgements: int = 0
+    releases: int = 0
+    seconds: float = 0.0
+    seconds_behind: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Edges:
+    """What a job is connected to: splits by table ordinal, a writer for each INSERT, and the side outputs."""
+
+    splits: Mapping[int, Sequence[Split]]
+    sinks: Sequence[SinkWriter]
+    on_late: Callable[[int, Batch], None]
+    on_rejects: Callable[[Sequence[tuple[Root, Reject]]], None]
+
+
+@dataclass(slots=True)
+class LocalRun:
+    """One run of a job.  `run` returns when all input is used up, or the job has stopped."""
+
+    plan: TickPlan
+    edges: Edges
+    lead_rows: int = LEAD_ROWS
+    counters: Counters = field(default_factory=Counters)
+    stopped: Stopped | None = None
+
+    def run(self, on_progress: Callable[[Counters], None] = lambda _: None) -> Counters:
+        """Run to the end; call `on_progress` after every chunk.
+
+        Raises:
+            FsqlError: if a source or a sink fails.
+        """
+        readers = self._open()
+        cluster = Cluster(self.plan, [at for at, _ in readers], Fair())
+        started = time.monotonic()
+        try:
+            while self._read_round(cluster, readers):
+                self._count(cluster, started)
+                on_progress(self.counters)
+        finally:
+            for _, reader in readers:
+                reader.close()
+        self._count(cluster, started)
+        on_progress(self.counters)
+        return self.counters
+
+    def _open(self) -> list[tuple[FrontAt, SplitReader]]:
+        readers: list[tuple[FrontAt, SplitReader]] = []
+        for stage in self.plan.stages:
+            if isinstance(stage.head, SourceHead):
+                table = stage.head.table
+                for number, split in enumerate(self.edges.splits[table.ordinal]):
+                    front = Front(len(readers), table, number)
+                    at = FrontAt(front, len(readers) % self.plan.workers, table.ordinal)
+                    readers.append((at, split.open()))
+        return readers
+
+    def _read_round(self, cluster: Cluster, readers: list[tuple[FrontAt, SplitReader]]) -> bool:
+        """Read from each front that may send, the least promise first; say whether to go on."""
+        waits = []
+        read = False
+        for at, reader in sorted(readers, key=lambda item: item[0].front.promised):
+            if not cluster.may_read(at, self.lead_rows):
+                continue
+            chunk = reader.read(CHUNK_ROWS)
+            if isinstance(chunk, Wait):
+                waits.append(chunk.seconds)
+                continue
+            if chunk is None:
+                cluster.end(at)
+            else:
+                cluster.read(at, chunk)
+            read = True
+            for let_go in cluster.settle():
+                self._write(let_go)
+        if not read and waits:
+            time.sleep(max(0.0, min(waits)))
+        return (read or bool(waits)) and self.stopped is None
+
+    def _write(self, let_go: LetGo) -> None:
+        match let_go:
+            case Released(insert, release):
+                self.edges.sinks[insert].write(release)
+                self.counters.rows_out += len(release.time)
+            case LateRows(window, rows):
+                self.counters.rows_late += len(rows)
+                self.edges.on_late(window, rows)
+            case Rejected(rejects):
+                self.counters.rows_rejected += len(rejects)
+                self.edges.on_rejects(rejects)
+            case Stopped():
+                self.stopped = let_go
+
+    def _count(self, cluster: Cluster, started: float) -> None:
+        counters = self.counters
+        folds = [fold for worker in cluster.workers for fold in worker.folds.values()]
+        counters.rows_in = sum(at.front.rows_read for at in cluster.fronts)
+        counters.bytes_in = sum(at.front.bytes_read for at in cluster.fronts)
+        counters.rows_redone = sum(fold.rows_redone for fold in folds)
+        counters.rows_held = sum(fold.rows_held for fold in folds)
+        counters.rows_state = sum(fold.state_rows() for fold in folds)
+        counters.messages = cluster.messages
+        counters.acknowledgements = cluster.acker.acknowledgements
+        counters.releases = cluster.barrier.releases
+        counters.seconds = time.monotonic() - started
