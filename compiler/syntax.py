@@ -95,11 +95,14 @@ class NullLiteral(Syntax):
     """NULL."""
 
 
+TimeType = OneOf["TIMESTAMP", "DATE", "TIME"]
+
+
 @dataclass(frozen=True, slots=True)
 class TimeLiteral(Syntax):
     """`TIMESTAMP '2024-01-31 23:59:59'`, `DATE '…'`, `TIME '…'`; the text is not looked into."""
 
-    type: OneOf["TIMESTAMP", "DATE", "TIME"]
+    type: TimeType
     value: StringLiteral
 
 
@@ -160,11 +163,14 @@ class Unary(Syntax):
     operand: Expression
 
 
+ChainOperator = OneOf["+", "-", "||", "*", "/", "%"]
+
+
 @dataclass(frozen=True, slots=True)
 class ChainLink(Syntax):
-    """An operator and its right operand; the span is the operator's alone."""
+    """An operator and its right operand."""
 
-    operator: OneOf["+", "-", "||", "*", "/", "%"]
+    operator: ChainOperator
     operand: Expression
 
 
@@ -191,11 +197,14 @@ class Logical(Syntax):
     operands: tuple[Expression, ...]
 
 
+ComparisonOperator = OneOf["=", "<>", "<", "<=", ">", ">="]
+
+
 @dataclass(frozen=True, slots=True)
 class Comparison(Syntax):
     """`a < b`; `!=` is `<>`."""
 
-    operator: OneOf["=", "<>", "<", "<=", ">", ">="]
+    operator: ComparisonOperator
     left: Expression
     right: Expression
 
@@ -209,12 +218,15 @@ class IsDistinct(Syntax):
     negated: bool
 
 
+IsValue = OneOf["NULL", "TRUE", "FALSE", "UNKNOWN"]
+
+
 @dataclass(frozen=True, slots=True)
 class Is(Syntax):
     """`a IS [NOT] NULL`, and TRUE, FALSE, UNKNOWN."""
 
     operand: Expression
-    value: OneOf["NULL", "TRUE", "FALSE", "UNKNOWN"]
+    value: IsValue
     negated: bool
 
 
@@ -366,11 +378,14 @@ class RoundTime(Syntax):
     unit: Unit
 
 
+TrimSide = OneOf["BOTH", "LEADING", "TRAILING"]
+
+
 @dataclass(frozen=True, slots=True)
 class Trim(Syntax):
     """`TRIM([BOTH | LEADING | TRAILING] [characters] FROM a)`; the plain form is a FunctionCall."""
 
-    side: OneOf["BOTH", "LEADING", "TRAILING"]
+    side: TrimSide
     characters: Expression | None
     operand: Expression
 
@@ -385,11 +400,15 @@ class WindowSpecification(Syntax):
     frame: Frame | None
 
 
+FrameUnit = OneOf["ROWS", "RANGE", "GROUPS"]
+FrameSide = OneOf["PRECEDING", "CURRENT ROW", "FOLLOWING"]
+
+
 @dataclass(frozen=True, slots=True)
 class Frame(Syntax):
     """`ROWS BETWEEN start AND end`; without BETWEEN, `end` is None and means the current row."""
 
-    unit: OneOf["ROWS", "RANGE", "GROUPS"]
+    unit: FrameUnit
     start: FrameBound
     end: FrameBound | None
 
@@ -398,7 +417,7 @@ class Frame(Syntax):
 class FrameBound(Syntax):
     """One end of a frame; `offset` is None where it is UNBOUNDED, and at CURRENT ROW."""
 
-    side: OneOf["PRECEDING", "CURRENT ROW", "FOLLOWING"]
+    side: FrameSide
     offset: Expression | None
 
 
@@ -477,11 +496,14 @@ class TableFunction(Syntax):
     alias: TableAlias | None = None
 
 
+JoinKind = OneOf["INNER", "LEFT", "RIGHT", "FULL", "CROSS"]
+
+
 @dataclass(frozen=True, slots=True)
 class JoinClause(Syntax):
     """`kind JOIN right ON condition`, or USING columns; the span begins at the kind."""
 
-    kind: OneOf["INNER", "LEFT", "RIGHT", "FULL", "CROSS"]
+    kind: JoinKind
     right: Relation
     condition: Expression | None
     using: tuple[Identifier, ...]
@@ -516,11 +538,14 @@ class OrderItem(Syntax):
     nulls_first: bool | None
 
 
+GroupingKind = OneOf["GROUPING SETS", "CUBE", "ROLLUP"]
+
+
 @dataclass(frozen=True, slots=True)
 class GroupingSets(Syntax):
     """`GROUPING SETS (…)`, `CUBE (…)`, `ROLLUP (…)`; `(a, b)` inside is one set, and so is `a`."""
 
-    kind: OneOf["GROUPING SETS", "CUBE", "ROLLUP"]
+    kind: GroupingKind
     sets: tuple[tuple[Expression, ...] | GroupingSets, ...]
 
 
@@ -564,11 +589,14 @@ class Values(Syntax):
     rows: tuple[RowConstructor, ...]
 
 
+SetOperator = OneOf["UNION", "INTERSECT", "EXCEPT"]
+
+
 @dataclass(frozen=True, slots=True)
 class SetTerm(Syntax):
     """`UNION ALL right`; the span begins at the operator."""
 
-    operator: OneOf["UNION", "INTERSECT", "EXCEPT"]
+    operator: SetOperator
     all: bool
     right: QueryBody
 

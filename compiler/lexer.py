@@ -1,0 +1,282 @@
+"""Text to words: names, numbers, strings and signs, with their places.
+
+A word made of letters is a WORD here, whatever it says: whether it is a keyword depends on where it
+stands, which only the parser knows (`ParseTable`).  Everything that can be judged without grammar is judged
+here: characters that have no business in a script, what is not closed, brackets that do not match, depth.
+
+Control characters, lone surrogates and marks that change the direction of text are refused everywhere,
+because they make a script look like another one than it is.  Other characters that cannot be
+seen are refused in names only; strings may have them.  Names are in Unicode normal form C.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from fsql.compiler.diagnostics import Diagnostic, Label
+from fsql.compiler.limits import DEPTH_MAX, WORDS_MAX
+from fsql.compiler.parse_table import END, parse_table
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from fsql.compiler.diagnostics import FsqlError
+    from fsql.compiler.parameters import ExpandedText
+    from fsql.compiler.parse_table import ParseTable
+
+RESERVED: Final = frozenset({
+    "ALL", "AND", "AS", "BETWEEN", "CASE", "CAST", "CREATE", "CROSS", "CURRENT_DATE", "CURRENT_TIME",
+    "CURRENT_TIMESTAMP", "DISTINCT", "ELSE", "EXCEPT", "EXISTS", "FALSE", "FOR", "FROM", "FULL", "GROUP",
+    "HAVING", "IN", "INNER", "INSERT", "INTERSECT", "INTERVAL", "INTO", "IS", "JOIN", "LATERAL", "LEFT",
+    "LIKE", "LIMIT", "LOCALTIME", "LOCALTIMESTAMP", "NATURAL", "NOT", "NULL", "ON", "OR", "ORDER", "OVER",
+    "QUALIFY", "RIGHT", "SELECT", "TABLE", "THEN", "TRUE", "TRY_CAST", "UNION", "UNNEST", "USING",
+    "VALUES", "WHEN", "WHERE", "WITH",
+})  # fmt: skip
+"""Keywords that are names only in quotes."""
+
+
+class Word(NamedTuple):
+    """A piece of the expanded text, `[start, end)`.
+
+    `kind` is WORD, QUOTED_NAME, NUMBER, STRING, END, or the kind of a sign in the parse table.  `text` has no
+    quotes; a name or string in quotes is unescaped.
+    """
+
+    kind: str
+    text: str
+    start: int
+    end: int
+
+
+_NAME_CHARACTER: Final = r"0-9A-Za-z_\x80-\U0010ffff"
+_TEXT: Final = re.compile(
+    rf"""(?sx)
+      (?P<space> [ \t\r\n\f]++ | --[^\r\n]*+ | /\*.*?\*/ )
+    | (?P<NUMBER> (?: [0-9]++ (?:\.[0-9]*+)? | \.[0-9]++ ) (?:[eE][+-]?[0-9]++)? )
+    | (?P<WORD> [{_NAME_CHARACTER}]++ )
+    | (?P<STRING> '[^']*+(?:''[^']*+)*+' )
+    | (?P<QUOTED_NAME> "[^"]*+(?:""[^"]*+)*+" | `[^`]*+(?:``[^`]*+)*+` )
+    | (?P<open> /\* | ['"`] )
+    """
+)
+_AFTER_NUMBER: Final = re.compile(rf"[{_NAME_CHARACTER}.]+")
+_NEVER: Final = re.compile(
+    "[\x00-\x08\x0b\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
+)
+_UNSEEN_LETTERS: Final = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u3164\uffa0")
+"""Characters that Unicode counts as letters or marks and that show nothing."""
+
+_LOOKALIKES: Final = {
+    "\u2018": "'", "\u2019": "'", "\u201c": '"', "\u201d": '"', "\u00a0": " ", "\u2013": "-",
+    "\u2014": "-", "\u2212": "-", "\uff0c": ",", "\uff1b": ";", "\uff08": "(", "\uff09": ")",
+    "\u00b4": "'", "\u00d7": "*",
+}  # fmt: skip
+"""What word processors write, and what SQL has in its place."""
+
+_CLOSES: Final = {"RPAR": "LPAR", "RSQB": "LSQB"}
+_OPENS: Final = {
+    "/*": ("comment", "*/"),
+    "'": ("string", "'"),
+    '"': ("quoted name", '"'),
+    "`": ("quoted name", "`"),
+}
+
+
+def words(text: ExpandedText) -> list[Word]:
+    """Return the words of `text` and the END behind them.
+
+    Raises:
+        FsqlError: E102, E103, E104, E107, E108, E110, E111 or E113, whichever comes first.
+    """
+    if hidden := _NEVER.search(text.text):
+        raise _hidden(text, hidden.start())
+    found: list[Word] = []
+    for word in _cut(text):
+        found.append(word)
+        if len(found) > WORDS_MAX:
+            message = f"the script has more than {WORDS_MAX:,} words and signs"
+            raise text.error(Diagnostic("E107", message))
+    _check_brackets(text, found)
+    return found
+
+
+def kind_at(word: Word, following: Word | None, stack: list[int], table: ParseTable) -> str:
+    """Return the kind of `word` where `stack` holds the states before it: a keyword or NAME for a WORD.
+
+    A keyword that is not reserved is a name where the grammar takes it as a name only, and where it takes
+    both but the word after it, `following`, goes on from the name alone: `SELECT a at FROM t`.
+    """
+    if word.kind != "WORD":
+        return word.kind
+    keyword = word.text.upper()
+    if keyword not in table.words or not word.text.isascii():
+        return "NAME"
+    if keyword in RESERVED:
+        return keyword
+    actions = table.states[stack[-1]]
+    if keyword not in actions:
+        return "NAME"
+    if "NAME" not in actions or _goes_on(keyword, following, stack, table):
+        return keyword
+    return "NAME" if _goes_on("NAME", following, stack, table) else keyword
+
+
+def _goes_on(kind: str, following: Word | None, stack: list[int], table: ParseTable) -> bool:
+    """Return whether a word of `kind` may come next, and `following` after it."""
+    ahead = stack.copy()
+    if not table.advance(ahead, kind):
+        return False
+    if following is None:
+        return True
+    return any(table.advance(ahead.copy(), each) for each in _possible_kinds(following))
+
+
+def _possible_kinds(word: Word) -> tuple[str, ...]:
+    if word.kind != "WORD":
+        return (word.kind,)
+    keyword = word.text.upper()
+    return (keyword,) if keyword in RESERVED else (keyword, "NAME")
+
+
+def _cut(text: ExpandedText) -> Iterator[Word]:
+    string = text.text
+    offset = int(string.startswith("\ufeff"))  # a byte order mark
+    while offset < len(string):
+        match = _TEXT.match(string, offset)
+        if match is None:
+            word = _sign(text, offset)
+        elif match.lastgroup == "space":
+            offset = match.end()
+            continue
+        else:
+            word = _word(text, match)
+        yield word
+        offset = word.end
+    yield Word(END, "", offset, offset)
+
+
+def _sign(text: ExpandedText, offset: int) -> Word:
+    signs = parse_table().signs
+    for sign in (text.text[offset : offset + 2], text.text[offset]):
+        if sign in signs:
+            return Word(signs[sign], sign, offset, offset + len(sign))
+    raise _unknown_character(text, offset)
+
+
+def _word(text: ExpandedText, match: re.Match[str]) -> Word:
+    kind, content, (start, end) = match.lastgroup or "", match[0], match.span()
+    if kind == "open":
+        raise _not_closed(text, content, start)
+    if kind == "NUMBER" and (after := _AFTER_NUMBER.match(text.text, end)):
+        raise _not_a_number(text, start, after.end())
+    if kind in {"STRING", "QUOTED_NAME"}:
+        quote = content[0]
+        content = content[1:-1].replace(quote * 2, quote)
+    if kind == "QUOTED_NAME" or (kind == "WORD" and not content.isascii()):
+        _check_name(text, content, start, quoted=kind == "QUOTED_NAME")
+    return Word(kind, content, start, end)
+
+
+def _check_name(text: ExpandedText, name: str, start: int, *, quoted: bool) -> None:
+    """Check that `name` is not empty, can be seen, and is in normal form C."""
+    for index, character in enumerate(name, start + quoted):
+        if character in _LOOKALIKES and not quoted:
+            raise _unknown_character(text, index)
+        if not character.isprintable() or character in _UNSEEN_LETTERS:
+            raise _hidden(text, index)
+        if not quoted and not f"a{unicodedata.normalize('NFC', character)}".isidentifier():
+            raise _unknown_character(text, index)
+    span = text.span(start, start + len(name) + 2 * quoted)
+    if not name:
+        label = Label(span, "nothing between the quotes")
+        raise text.error(Diagnostic("E101", "a name has at least one character", label))
+    normal = unicodedata.normalize("NFC", name)
+    if normal != name:
+        label = Label(span, f"{len(name)} code points; in normal form C {len(normal)}")
+        help_ = f'write it in normal form C: "{normal}"'
+        message = f'the name "{name}" is not in Unicode normal form C'
+        raise text.error(Diagnostic("E111", message, label, helps=(help_,)))
+
+
+def _check_brackets(text: ExpandedText, found: list[Word]) -> None:
+    """Check that the brackets of each statement match, and how deep they nest."""
+    opened: list[Word] = []
+    for word in found:
+        if word.kind in {"LPAR", "LSQB"}:
+            opened.append(word)
+            if len(opened) > DEPTH_MAX:
+                raise _too_deep(text, word)
+        elif word.kind in _CLOSES:
+            opening = opened.pop() if opened else None
+            if opening is None or opening.kind != _CLOSES[word.kind]:
+                raise _wrong_bracket(text, opening, word)
+        elif word.kind in {"SEMICOLON", END} and opened:
+            raise _open_bracket(text, opened[-1], word)
+
+
+def _hidden(text: ExpandedText, offset: int) -> FsqlError:
+    character = text.text[offset]
+    shown = f"U+{ord(character):04X} {unicodedata.name(character, '')}".rstrip()
+    label = Label(text.span(offset, offset + 1), shown)
+    return text.error(
+        Diagnostic("E110", f"the script has a character that cannot be seen: {shown}", label)
+    )
+
+
+def _unknown_character(text: ExpandedText, offset: int) -> FsqlError:
+    character = text.text[offset]
+    helps = []
+    if meant := _LOOKALIKES.get(character):
+        name = unicodedata.name(character).lower().replace("-", " ")
+        helps.append(f"{character} is a {name}; SQL has {meant}")
+    elif character == "$":
+        helps.append("a parameter is written ${name}, with letters, digits and underscores")
+    label = Label(text.span(offset, offset + 1), "no sign of the language")
+    return text.error(
+        Diagnostic("E102", f'unknown character "{character}"', label, helps=tuple(helps))
+    )
+
+
+def _not_closed(text: ExpandedText, opening: str, start: int) -> FsqlError:
+    what, closing = _OPENS[opening]
+    label = Label(text.span(start, start + len(opening)), "opened here")
+    message = f"the {what} is not closed before the script ends"
+    return text.error(Diagnostic("E103", message, label, helps=(f"close it with {closing}",)))
+
+
+def _not_a_number(text: ExpandedText, start: int, end: int) -> FsqlError:
+    shown = text.text[start:end]
+    label = Label(text.span(start, end), "neither a number nor a name")
+    helps = (
+        (f'if it is a name, quote it: "{shown}"',) if shown.replace(".", "_").isidentifier() else ()
+    )
+    return text.error(
+        Diagnostic("E113", f'the number "{shown}" is not well-formed', label, helps=helps)
+    )
+
+
+def _too_deep(text: ExpandedText, bracket: Word) -> FsqlError:
+    label = Label(text.span(bracket.start, bracket.end), f"bracket {DEPTH_MAX + 1}")
+    help_ = "name the inner parts with CREATE VIEW or WITH"
+    message = f"the script nests more than {DEPTH_MAX} deep"
+    return text.error(Diagnostic("E108", message, label, helps=(help_,)))
+
+
+def _wrong_bracket(text: ExpandedText, opening: Word | None, closing: Word) -> FsqlError:
+    span = text.span(closing.start, closing.end)
+    if opening is None:
+        message = f'the bracket "{closing.text}" closes nothing'
+        return text.error(Diagnostic("E104", message, Label(span, "no bracket is open here")))
+    opened = Label(text.span(opening.start, opening.end), f'"{opening.text}" is open')
+    message = f'the bracket "{closing.text}" does not close "{opening.text}"'
+    return text.error(Diagnostic("E104", message, Label(span, "of another kind"), (opened,)))
+
+
+def _open_bracket(text: ExpandedText, opening: Word, end: Word) -> FsqlError:
+    label = Label(text.span(opening.start, opening.end), "opened here")
+    where = "script" if end.kind == END else "statement"
+    ends = Label(text.span(end.start, end.end), f"the {where} ends here")
+    message = f'the bracket "{opening.text}" is not closed'
+    return text.error(Diagnostic("E104", message, label, (ends,)))
