@@ -35,7 +35,13 @@ def sql_type(type_: SqlType) -> str:
 
 
 def literal(value: Value, type_: SqlType) -> str:
-    """Return a value in SQL."""
+    """Return a value in SQL.
+
+    Raises:
+        ExcludedError: a number so large that sums with it are exact to no digits.
+    """
+    if isinstance(value, float) and abs(value) > 1e9:
+        raise ExcludedError("a DOUBLE so large that inexact sums lose their digits")
     if isinstance(value, tuple):
         assert type_.element is not None
         text = f"[{', '.join(literal(item, type_.element) for item in value)}]"

@@ -243,8 +243,9 @@ class Translation:
         later = f"CASE WHEN {right_later} THEN {at_right} ELSE {at_left} END"
         earlier = f"CASE WHEN {right_later} THEN {at_left} ELSE {at_right} END"
         later_row = f"CASE WHEN {right_later} THEN r.row_ ELSE l.row_ END"
-        order = ", ".join([earlier, *lefts, *rights])
-        number = f"row_number() OVER (PARTITION BY {right_later}, {later_row} ORDER BY {order}) - 1"
+        number = (
+            f"dense_rank() OVER (PARTITION BY {right_later}, {later_row} ORDER BY {earlier}) - 1"
+        )
         return select(
             named([*lefts, *rights]),
             plan,

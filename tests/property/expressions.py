@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.coercion import coercible
 from fsql.compiler.expression import Call, Case, Cast, ColumnRef, Expression, Literal
-from fsql.compiler.functions.casts import castable
+from fsql.compiler.functions.casts import cast_fallible, castable
 from fsql.compiler.functions.signature import TypeVariable, match_signature
 from fsql.compiler.functions.table import FUNCTIONS
 from fsql.compiler.sqltypes import (
@@ -33,79 +34,116 @@ if TYPE_CHECKING:
 SCALARS: Final = (BOOLEAN, INT, BIGINT, DOUBLE, STRING, TIMESTAMP, INTERVAL)
 TYPES: Final = (*SCALARS, *(array_of(type_) for type_ in (BIGINT, DOUBLE, STRING)))
 PATTERNS: Final = ("a%", "%", "_", "a\\%b", "%b", "a_b", "", "%a%", "\\\\")
+FAILING: Final = {"divide", "modulo", "multiply", "to_timestamp", "timestamp_millis"}
+"""The functions that fail rows that are not rare."""
 SEPARATORS: Final = (",", "a", ",,", " ")
 
 
-def random_expression(random: Random, schema: Schema, type_: SqlType, depth: int) -> Expression:
-    """Return an expression of `type_` over `schema` that is at most `depth` deep."""
-    columns = [index for index, column in enumerate(schema) if column.type == type_]
-    if depth == 0 or random.random() < 0.15:
-        if columns and random.random() < 0.75:
-            index = random.choice(columns)
-            return ColumnRef(type_, schema[index].nullable, index)
-        value = random_value(random, type_)
-        return Literal(type_, value is None, value)
-    form = random.choice(("call", "call", "call", "cast", "case"))
-    if form == "case":
-        return _case(random, schema, type_, depth)
-    if form == "cast":
-        sources = [given for given in (*TYPES, NULL) if given != type_ and castable(given, type_)]
-        if sources:
-            argument = random_expression(random, schema, random.choice(sources), depth - 1)
-            return Cast(type_, nullable=True, argument=argument)
-    return _call(random, schema, type_, depth)
+def random_expression(
+    random: Random, schema: Schema, type_: SqlType, depth: int, *, risk: float = 1.0
+) -> Expression:
+    """Return an expression of `type_` over `schema` that is at most `depth` deep.
+
+    With the probability `risk`, a part of it may be one that can fail (on values that are not rare).
+    """
+    maker = ExpressionMaker(random, schema, risk)
+    return maker.expression(type_, depth)
 
 
-def _case(random: Random, schema: Schema, type_: SqlType, depth: int) -> Expression:
-    branches = tuple(
-        (
-            random_expression(random, schema, BOOLEAN, depth - 1),
-            random_expression(random, schema, type_, depth - 1),
+@dataclass(frozen=True)
+class ExpressionMaker:
+    """Makes expressions over a schema."""
+
+    random: Random
+    schema: Schema
+    risk: float
+
+    def expression(self, type_: SqlType, depth: int) -> Expression:
+        """Return an expression of a type."""
+        columns = [index for index, column in enumerate(self.schema) if column.type == type_]
+        if depth == 0 or self.random.random() < 0.15:
+            if columns and self.random.random() < 0.75:
+                index = self.random.choice(columns)
+                return ColumnRef(type_, self.schema[index].nullable, index)
+            value = random_value(self.random, type_)
+            return Literal(type_, value is None, value)
+        form = self.random.choice((self.call, self.call, self.call, self.cast, self.case))
+        return form(type_, depth - 1)
+
+    def case(self, type_: SqlType, depth: int) -> Expression:
+        """Return a CASE."""
+        branches = tuple(
+            (self.expression(BOOLEAN, depth), self.expression(type_, depth))
+            for _ in range(self.random.choice((1, 1, 2)))
         )
-        for _ in range(random.choice((1, 1, 2)))
-    )
-    otherwise = random_expression(random, schema, type_, depth - 1)
-    return Case(type_, nullable=True, branches=branches, otherwise=otherwise)
+        return Case(
+            type_, nullable=True, branches=branches, otherwise=self.expression(type_, depth)
+        )
+
+    def cast(self, type_: SqlType, depth: int) -> Expression:
+        """Return a cast of what can be cast to the type, if anything can."""
+        safe = self.random.random() >= self.risk
+        sources = [
+            given
+            for given in (*TYPES, NULL)
+            if given != type_
+            and castable(given, type_)
+            and not (safe and cast_fallible(given, type_))
+        ]
+        if not sources:
+            return self.call(type_, depth)
+        argument = self.expression(self.random.choice(sources), depth)
+        return Cast(type_, nullable=True, argument=argument)
+
+    def call(self, type_: SqlType, depth: int) -> Expression:
+        """Return a call of one of the functions that give the type."""
+        safe = self.random.random() >= self.risk
+        fitting = [
+            (function, signature)
+            for function in FUNCTIONS.values()
+            for signature in function.signatures
+            if gives(signature, type_) and not (safe and function.name in FAILING)
+        ]
+        function, signature = self.random.choice(fitting)
+        variable = self.variable(signature, type_)
+        parameters = signature.parameters
+        if signature.variadic:
+            parameters += parameters[-1:] * self.random.randrange(3)
+        arguments: list[Expression] = []
+        for index, parameter in enumerate(parameters):
+            if function.literal_check is not None and index == len(parameters) - 1:
+                texts = PATTERNS if function.name == "like" else SEPARATORS
+                arguments.append(Literal(STRING, nullable=False, value=self.random.choice(texts)))
+                continue
+            wanted = array_of(variable) if parameter is TypeVariable.ARRAY else parameter
+            wanted = variable if isinstance(wanted, TypeVariable) else wanted
+            arguments.append(self.expression(wanted, depth))
+        return checked_call(function, arguments, type_)
+
+    def variable(self, signature: Signature, type_: SqlType) -> SqlType:
+        """Return the type that a signature's variable stands for if the result is to be `type_`."""
+        if signature.result is TypeVariable.ARRAY:
+            assert type_.element is not None
+            return type_.element
+        if isinstance(signature.result, TypeVariable):
+            return type_
+        if TypeVariable.ARRAY in signature.parameters:
+            return self.random.choice((BIGINT, DOUBLE, STRING))
+        ordered = TypeVariable.ORDERED in signature.parameters
+        return self.random.choice(SCALARS if ordered else TYPES)
 
 
-def _call(random: Random, schema: Schema, type_: SqlType, depth: int) -> Expression:
-    fitting: list[tuple[Function, Signature]] = [
-        (function, signature)
-        for function in FUNCTIONS.values()
-        for signature in function.signatures
-        if signature.result == type_
-        or signature.result is TypeVariable.ANY
-        or (signature.result is TypeVariable.ORDERED and type_.element is None)
-        or (signature.result is TypeVariable.ARRAY and type_.element is not None)
-    ]
-    function, signature = random.choice(fitting)
-    variable = _variable(random, signature, type_)
-    parameters = signature.parameters
-    if signature.variadic:
-        parameters += parameters[-1:] * random.randrange(3)
-    arguments: list[Expression] = []
-    for index, parameter in enumerate(parameters):
-        if function.literal_check is not None and index == len(parameters) - 1:
-            texts = PATTERNS if function.name == "like" else SEPARATORS
-            arguments.append(Literal(STRING, nullable=False, value=random.choice(texts)))
-            continue
-        wanted = array_of(variable) if parameter is TypeVariable.ARRAY else parameter
-        wanted = variable if isinstance(wanted, TypeVariable) else wanted
-        arguments.append(random_expression(random, schema, wanted, depth - 1))
-    return checked_call(function, arguments, type_)
-
-
-def _variable(random: Random, signature: Signature, type_: SqlType) -> SqlType:
-    """Return the type that a signature's variable stands for where the result is to be `type_`."""
-    if signature.result is TypeVariable.ARRAY:
-        assert type_.element is not None
-        return type_.element
-    if isinstance(signature.result, TypeVariable):
-        return type_
-    if TypeVariable.ARRAY in signature.parameters:
-        return random.choice((BIGINT, DOUBLE, STRING))
-    ordered = TypeVariable.ORDERED in signature.parameters
-    return random.choice(SCALARS if ordered else TYPES)
+def gives(signature: Signature, type_: SqlType) -> bool:
+    """Say whether a signature can have results of a type."""
+    match signature.result:
+        case TypeVariable.ANY:
+            return True
+        case TypeVariable.ORDERED:
+            return type_.element is None
+        case TypeVariable.ARRAY:
+            return type_.element is not None
+        case result:
+            return result == type_
 
 
 def checked_call(function: Function, arguments: Sequence[Expression], type_: SqlType) -> Call:

@@ -7,6 +7,7 @@ writers are tested with the connectors.)
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -17,7 +18,7 @@ from fsql.tests.reference.lines import json_text, line
 from fsql.tests.reference.oracle import evaluate_job
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from fsql.compiler.expression import Value
     from fsql.compiler.schema import Schema
@@ -71,7 +72,7 @@ def by_oracle(job: logical.Job, inputs: Inputs, *, literal: bool = False) -> Out
     return Outcome(
         result.released,
         tuple(
-            tuple(sorted((row.root, row.weight, row_text(schema, row.values)) for row in rows))
+            late_bag((row.root, row.weight, row_text(schema, row.values)) for row in rows)
             for schema, rows in zip(schemas, result.late, strict=True)
         ),
         tuple((reject.root, reject.code) for reject in result.rejects),
@@ -90,12 +91,20 @@ def by_model(job: logical.Job, inputs: Inputs, *, seed: int, workers: int) -> Ou
             for insert, rows in zip(job.inserts, result.sinks, strict=True)
         ),
         tuple(
-            tuple(sorted((root, weight, row_text(schema, row)) for root, row, weight in rows))
+            late_bag((root, weight, row_text(schema, row)) for root, row, weight in rows)
             for schema, rows in zip(window_schemas(job), result.late, strict=True)
         ),
         tuple((root, reject.code) for root, reject in result.rejects),
         None if result.error is None else (result.error.code, result.error.root),
     )
+
+
+def late_bag(rows: Iterable[tuple[Root, int, str]]) -> tuple[tuple[Root, int, str], ...]:
+    """Return late rows sorted, the weights of equal ones summed."""
+    weights: Counter[tuple[Root, str]] = Counter()
+    for root, weight, text in rows:
+        weights[root, text] += weight
+    return tuple(sorted((root, weight, text) for (root, text), weight in weights.items() if weight))
 
 
 def window_schemas(job: logical.Job) -> list[Schema]:

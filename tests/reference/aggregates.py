@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from fsql.compiler.expression import AggregateFunction
 from fsql.compiler.sqltypes import BIGINT_MAX, BIGINT_MIN, Kind
-from fsql.tests.reference.order import order_key
+from fsql.tests.reference.order import normalised, order_key
 from fsql.tests.reference.scalar import SUM_OUT_OF_RANGE, FailureError
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def mean(call: AggregateCall, present: Sequence[Any]) -> float:
     """Return the mean: of integers rounded once, of DOUBLE values the rounded sum by the count."""
     assert call.argument is not None
     if call.argument.type.kind is Kind.DOUBLE:
-        return exact_sum(present) / len(present)
+        return exact_sum(present) / len(present) + 0.0
     return float(Fraction(sum(present), len(present)))
 
 
@@ -63,9 +63,9 @@ def exact_sum(values: Sequence[float]) -> float:
 
 
 OF_PRESENT: Final[dict[AggregateFunction, Callable[[AggregateCall, Sequence[Any]], Value]]] = {
-    AggregateFunction.MIN: lambda _, present: min(present, key=order_key),
-    AggregateFunction.MAX: lambda _, present: max(present, key=order_key),
+    AggregateFunction.MIN: lambda _, present: normalised(min(present, key=order_key)),
+    AggregateFunction.MAX: lambda _, present: normalised(max(present, key=order_key)),
     AggregateFunction.SUM: total,
     AggregateFunction.AVG: mean,
 }
-"""The aggregates over at least one value, none of them NULL; MIN and MAX take the first of equals."""
+"""The aggregates over at least one value, none of them NULL; a zero comes out as 0.0."""

@@ -97,12 +97,10 @@ class Oracle:
         """Give each row of a split its root position, and sort out the malformed ones."""
         time = TIME_START
         for number, row in enumerate(rows):
-            malformed = None
-            if isinstance(row, Reject):
-                malformed = row.code
-            elif table.time is logical.TimeKind.OFFSET:
+            malformed = row.code if isinstance(row, Reject) else None
+            if table.time is logical.TimeKind.OFFSET:
                 time = number
-            elif table.event_time is not None:
+            if table.event_time is not None and not isinstance(row, Reject):
                 event_time = time_of(table.event_time, row)
                 if event_time is None:
                     malformed = NO_EVENT_TIME

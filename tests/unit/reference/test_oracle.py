@@ -612,8 +612,16 @@ def test_malformed_rows_have_a_position_and_are_rejected_or_end_the_job() -> Non
     stopped = evaluate(
         job_of(scan, changes=Changes.APPEND), {0: [[("a", 1, None), bad, ("b", 2, None)], [bad]]}
     )
-    assert stopped.error == (511, (EARLY, 1 << 40))
-    assert released(stopped) == []
+    assert stopped.error == (511, (0, 1 << 40))
+    assert released(stopped) == ['{"word":"a","n":1,"parts":null}']
+
+
+def test_a_malformed_row_has_the_event_time_of_the_row_before_it() -> None:
+    bad = Reject(0, 1, 0, 511, "", "is not JSON", "{")
+    query = logical.Scan(CLICKS, 0)
+    rows: list[tuple[Value, ...] | Reject] = [bad, ("a", 1, 5 * SECOND), ("a", 1, SECOND), bad]
+    result = evaluate(job_of(query, changes=Changes.APPEND), {0: [rows]})
+    assert [reject.root for reject in result.rejects] == [(EARLY, 0), (5 * SECOND, 3)]
 
 
 def test_equal_event_times_are_ordered_by_split() -> None:

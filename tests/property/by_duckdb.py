@@ -1,0 +1,92 @@
+"""The final result of a query by DuckDB, to compare with the oracle's."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from typing import TYPE_CHECKING
+
+import duckdb
+
+from fsql.compiler.sqltypes import Kind
+from fsql.tests.property.duckdb_expressions import sql_type
+from fsql.tests.property.duckdb_sql import Translation
+from fsql.tests.property.inexact import inexact_columns
+from fsql.tests.reference.oracle import Oracle
+from fsql.tests.reference.relations import END
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from fsql.compiler import logical
+    from fsql.compiler.expression import Value
+    from fsql.tests.reference.oracle import Inputs
+    from fsql.tests.reference.relations import Row
+
+    Bag = Counter[tuple[object, ...]]
+
+
+def final_results(job: logical.Job, inputs: Inputs, insert: int) -> tuple[Bag, Bag]:
+    """Return the final rows of an INSERT by the oracle and by DuckDB, in a form that compares.
+
+    Raises:
+        ExcludedError: DuckDB means the query otherwise.
+    """
+    query = job.inserts[insert].query
+    inexact = inexact_columns(query)
+    text = Translation().query(query)
+    oracle = Oracle(job, inputs, literal=False)
+    ours = [row.values for row in oracle.relations.relation(query, END)]
+    with duckdb.connect() as connection:
+        for table in job.tables:
+            load(connection, table, oracle.rows[table.ordinal])
+        theirs = connection.execute(text).fetchall()
+    return comparable(query, ours, inexact), comparable(query, theirs, inexact)
+
+
+def load(connection: duckdb.DuckDBPyConnection, table: logical.Table, rows: Sequence[Row]) -> None:
+    """Make the input of `table`: its columns, then time and origin of each row."""
+    columns = [f"c{index} {sql_type(column.type)}" for index, column in enumerate(table.columns)]
+    name = f"input_{table.ordinal}"
+    connection.execute(f"CREATE TABLE {name} ({', '.join(columns)}, time BIGINT, origin BIGINT)")
+    places = ", ".join("?" * (len(columns) + 2))
+    given = [(*(plain(value) for value in row.values), *row.root) for row in rows]
+    if given:
+        connection.executemany(f"INSERT INTO {name} VALUES ({places})", given)
+
+
+def plain(value: Value) -> object:
+    """Return a value as DuckDB's client takes it."""
+    return [plain(item) for item in value] if isinstance(value, tuple) else value
+
+
+def comparable(
+    query: logical.Plan, rows: Sequence[Sequence[object]], inexact: frozenset[int]
+) -> Bag:
+    """Return rows as a bag: zeros without sign, numbers that are inexact to 9 digits."""
+    doubles = {
+        index
+        for index, column in enumerate(query.schema)
+        if (column.type.element or column.type).kind is Kind.DOUBLE
+    }
+    return Counter(
+        tuple(
+            rounded(value, 9 if index in inexact else 17) if index in doubles else listed(value)
+            for index, value in enumerate(row)
+        )
+        for row in rows
+    )
+
+
+def listed(value: object) -> object:
+    """Return a value with lists as tuples."""
+    return tuple(listed(item) for item in value) if isinstance(value, list) else value
+
+
+def rounded(value: object, digits: int) -> object:
+    """Return a DOUBLE, or an array of them, as text with that many digits."""
+    if isinstance(value, list | tuple):
+        return tuple(rounded(item, digits) for item in value)
+    if not isinstance(value, float):
+        return value
+    return "nan" if math.isnan(value) else f"{value + 0.0:.{digits}g}"
