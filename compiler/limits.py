@@ -47,12 +47,12 @@ def check_syntax(script: syntax.Script) -> None:
             depth += type(value) in _NESTING
             if depth > DEPTH_MAX:
                 raise FsqlError([_too_deep(value)], script.source)
-            stack += [(getattr(value, name), value, depth) for name in _field_names(type(value))]
+            stack += [(getattr(value, name), value, depth) for name in _field_names(type(value).__name__)]
 
 
 @cache
-def _field_names(record: type) -> tuple[str, ...]:
-    return tuple(field.name for field in fields(record) if field.name != "span")
+def _field_names(record: str) -> tuple[str, ...]:
+    return tuple(field.name for field in fields(getattr(syntax, record)) if field.name != "span")
 
 
 def _too_long(owner: syntax.Syntax, items_count: int) -> Diagnostic:
