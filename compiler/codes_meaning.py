@@ -32,16 +32,20 @@ MEANING_ROWS: Final[tuple[Row, ...]] = (
     (
         "E304",
         "window on a column that is not event time",
-        "Windows close by the watermark, which only event-time columns have to do with: those with a "
-        "WATERMARK, window ends, and columns that pass them on unchanged.",
+        (
+            "Windows close by the watermark, which only event-time columns have to do with: those with a "
+            "WATERMARK, window ends, and columns that pass them on unchanged."
+        ),
         "Declare a WATERMARK for the column in CREATE TABLE.",
         "SELECT COUNT(*) FROM TUMBLE(t, a, INTERVAL '1' MINUTE) GROUP BY window_start, window_end;",
     ),
     (
         "E305",
         "windowed rows grouped without the window's end",
-        "A row of a window function comes once for each window; groups across windows would count it "
-        "more than once and never close.",
+        (
+            "A row of a window function comes once for each window; groups across windows would count it "
+            "more than once and never close."
+        ),
         "Group by window_start and window_end as well.",
         "SELECT COUNT(*) FROM TUMBLE(t, at, INTERVAL '1' MINUTE);",
     ),
@@ -55,8 +59,10 @@ MEANING_ROWS: Final[tuple[Row, ...]] = (
     (
         "E307",
         "arguments of a window function",
-        "A window function takes a table, a column and constant intervals: TUMBLE one, the size; HOP two, "
-        "the slide and the size.",
+        (
+            "A window function takes a table, a column and constant intervals: TUMBLE the size; HOP "
+            "the slide and the size."
+        ),
         "Write it as the message shows.",
         "SELECT * FROM TUMBLE(t, at, INTERVAL '0' SECOND);",
     ),
@@ -100,14 +106,18 @@ MEANING_ROWS: Final[tuple[Row, ...]] = (
         "form of a WATERMARK",
         "A watermark is the column, or the column less a constant interval that is not negative.",
         "Write `WATERMARK FOR at AS at - INTERVAL '5' SECOND`.",
-        "CREATE TABLE t (at TIMESTAMP, WATERMARK FOR at AS at + INTERVAL '1' SECOND) "
-        "WITH ('connector' = 'file', 'path' = 'a.jsonl');",
+        (
+            "CREATE TABLE t (at TIMESTAMP, WATERMARK FOR at AS at + INTERVAL '1' SECOND) "
+            "WITH ('connector' = 'file', 'path' = 'a.jsonl');"
+        ),
     ),
     (
         "E314",
         "script that cannot be one job",
-        "A job is all INSERTs of a script, and at most one SELECT at its end; it reads no table "
-        "that it writes.",
+        (
+            "A job is all INSERTs of a script, and at most one SELECT at its end; it reads no table "
+            "that it writes."
+        ),
         "Add, move or split statements as the message says.",
         "CREATE TABLE t (a INT) WITH ('connector' = 'blackhole');",
     ),

@@ -116,18 +116,21 @@ class Project(Plan):
 
     @cached_property
     def schema(self) -> Schema:
-        """Return a column for each expression; a bare reference to event time stays event time."""
+        """Return a column for each expression.
+
+        A bare reference to event time stays event time, and never NULL; so is the expression that the
+        table declares for it.
+        """
         below = self.input.schema
-        return tuple(
-            Column(
-                name,
-                expression.type,
-                nullable=expression.nullable,
-                time_attribute=isinstance(expression, ColumnRef)
-                and below[expression.index].time_attribute,
+        declared = _declared_event_time(self.input)
+        columns = []
+        for name, expression in zip(self.names, self.expressions, strict=True):
+            time = expression is declared or (
+                isinstance(expression, ColumnRef) and below[expression.index].time_attribute
             )
-            for name, expression in zip(self.names, self.expressions, strict=True)
-        )
+            nullable = expression.nullable and expression is not declared
+            columns.append(Column(name, expression.type, nullable=nullable, time_attribute=time))
+        return tuple(columns)
 
 
 @dataclass(frozen=True, eq=False)
@@ -377,8 +380,14 @@ class Join(Plan):
 
     @cached_property
     def schema(self) -> Schema:
-        """Return the columns of both sides."""
-        return (*self.left.schema, *self.right.schema)
+        """Return the columns of both sides.
+
+        Without a time range they are no event time: the earlier row may be of any age.
+        """
+        both = (*self.left.schema, *self.right.schema)
+        if self.time_range is not None:
+            return both
+        return tuple(Column(each.name, each.type, nullable=each.nullable) for each in both)
 
 
 @dataclass(frozen=True, eq=False)
@@ -455,6 +464,13 @@ class Job(Node):
         """Return the tables that the job reads, by ordinal."""
         found = {table.ordinal: table for insert in self.inserts for table in tables(insert.query)}
         return tuple(found[ordinal] for ordinal in sorted(found))
+
+
+def _declared_event_time(plan: Plan) -> Expression | None:
+    """Return event time as the table declares it, over the columns of a scan or of its filter."""
+    while isinstance(plan, Filter):
+        plan = plan.input
+    return plan.table.event_time if isinstance(plan, Scan) else None
 
 
 def _group_columns(

@@ -7,12 +7,11 @@ Names without quotes match without regard to case, quoted ones exactly.
 
 from __future__ import annotations
 
-import difflib
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from fsql.compiler.schema import Column, Schema
     from fsql.compiler.syntax import Identifier
@@ -82,17 +81,6 @@ def matches(identifier: Identifier, name: str | None) -> bool:
 def fields_of(schema: Schema, qualifier: str | None) -> Layer:
     """Return a field for each column of `schema`."""
     return tuple(Field(qualifier, column.name, i, column) for i, column in enumerate(schema))
-
-
-def similar_name(name: str, candidates: Iterable[str]) -> str | None:
-    """Return the candidate that `name` is most likely a misspelling of; None if none is near.
-
-    >>> similar_name("amnt", ["user_id", "amount"])
-    'amount'
-    """
-    by_lower = {candidate.lower(): candidate for candidate in candidates}
-    found = difflib.get_close_matches(name.lower(), by_lower, n=1, cutoff=0.6)
-    return by_lower[found[0]] if found else None
 
 
 def listing(names: Sequence[str], *, limit: int = 8) -> str:

@@ -85,7 +85,7 @@ def refusal(  # noqa: PLR0913 - the parts of a diagnostic, each by its name
     *,
     secondary: tuple[Label, ...] = (),
     note: str | None = None,
-    help: str | None = None,  # noqa: A002 - the diagnostic's word
+    help: str | None = None,
 ) -> Refusal:
     """Return the refusal of what stands at `span`."""
     return Refusal(
@@ -100,6 +100,6 @@ def refusal(  # noqa: PLR0913 - the parts of a diagnostic, each by its name
     )
 
 
-def not_implemented(what: str, span: Span, *, help: str | None = None) -> Refusal:  # noqa: A002
+def not_implemented(what: str, span: Span, *, help: str | None = None) -> Refusal:
     """Return the refusal of a part of the language that this version does not carry out (E301)."""
     return refusal("E301", f"not implemented yet: {what}", span, help=help)

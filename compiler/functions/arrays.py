@@ -29,7 +29,7 @@ ARRAYS = (
     ),
     Function(
         "array",
-        ("ARRAY",),
+        ("ARRAY[]",),
         (
             Signature(
                 (TypeVariable.ANY,),

@@ -1,7 +1,4 @@
-"""Functions that people reach for and that a query may not call, with what to use instead.
-
-A query whose result is to be the same at every replay can only be made of what its input says.
-"""
+"""Functions that people reach for and that a query may not call, with what to use instead."""
 
 from __future__ import annotations
 
@@ -29,4 +26,49 @@ NOT_DETERMINISTIC: Final[Mapping[str, str]] = {
     "NOW": _EVENT_TIME,
     "PROCTIME": _EVENT_TIME,
 }
-"""The functions whose value is not decided by the input, by name; and what to do instead."""
+"""The functions whose value is not decided by the input, by name; and what to do instead.
+
+A query whose result is to be the same at every replay can only be made of what its input says.
+"""
+
+LATER: Final[Mapping[str, str | None]] = {
+    "ROW_NUMBER": "number the rows of a partition with COUNT(*) OVER (… ROWS UNBOUNDED PRECEDING)",
+    "RANK": None,
+    "DENSE_RANK": None,
+    "LAG": None,
+    "LEAD": None,
+    "FIRST_VALUE": None,
+    "LAST_VALUE": None,
+    "LISTAGG": "collect with ARRAY_AGG",
+    "STRING_AGG": "collect with ARRAY_AGG",
+    "STDDEV": None,
+    "STDDEV_POP": None,
+    "STDDEV_SAMP": None,
+    "VARIANCE": None,
+    "VAR_POP": None,
+    "VAR_SAMP": None,
+    "DATE_FORMAT": "cast to STRING, and cut with SUBSTRING",
+    "TO_CHAR": "cast to STRING, and cut with SUBSTRING",
+    "POSITION": None,
+    "REGEXP_EXTRACT": None,
+    "REGEXP_REPLACE": None,
+    "SPLIT_INDEX": "use ELEMENT_AT(SPLIT(s, ','), 1)",
+    "SPLIT_PART": "use ELEMENT_AT(SPLIT(s, ','), 1)",
+    "JSON_VALUE": None,
+    "CURRENT_WATERMARK": None,
+}
+"""Functions of the language that this version does not carry out; and what may serve."""
+
+WINDOW_FUNCTIONS: Final = ("TUMBLE", "HOP", "SESSION", "CUMULATE")
+"""Functions that stand in FROM or GROUP BY, not in expressions."""
+
+WINDOW_BOUNDS: Final[Mapping[str, str]] = {
+    f"{window}_{bound}": f"use the column {column}"
+    for window in WINDOW_FUNCTIONS
+    for bound, column in (
+        ("START", "window_start"),
+        ("END", "window_end"),
+        ("ROWTIME", "window_time"),
+    )
+}
+"""The calls by which other dialects ask for a window's bounds; here they are columns."""

@@ -1,0 +1,191 @@
+"""Aggregates and groups.
+
+The expressions of a grouped SELECT are bound over the rows that are grouped, with a stand-in for each
+aggregate; then the aggregate is made, and the expressions are carried over to its rows: what is
+identical to a key becomes that key's column, a stand-in its aggregate's, and any other column is refused,
+since rows of one group may differ in it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from fsql.compiler import syntax
+from fsql.compiler.binder.expression import ExpressionBinder
+from fsql.compiler.binder.pending import AggregateValue, RunningValue, replaced
+from fsql.compiler.binder.report import Refusal, not_implemented, refusal
+from fsql.compiler.expression import AggregateCall, AggregateFunction, ColumnRef, Expression
+from fsql.compiler.functions.aggregates import (
+    AGGREGATES,
+    TAKES,
+    aggregate_nullable,
+    aggregate_result,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from fsql.compiler.source import Span
+
+
+@dataclass
+class AggregateCollector:
+    """Collects the aggregates of a SELECT, each once, with its index.
+
+    With `may_be_empty` there is a group even where there are no rows.  Over input that is not
+    `append_only`, aggregates that need rows to stay are refused.
+    """
+
+    append_only: bool
+    may_be_empty: bool = False
+    calls: dict[AggregateCall, int] = field(default_factory=dict)
+
+    def bind(self, binder: ExpressionBinder, written: syntax.FunctionCall) -> Expression:
+        """Return the stand-in for an aggregate.
+
+        Raises:
+            Refusal: E2xx to E4xx.
+        """
+        arguments = ExpressionBinder(binder.scope, "the argument of an aggregate")
+        call = make_aggregate(arguments, written, empty=self.may_be_empty)
+        if call.function is AggregateFunction.ARRAY_AGG and not self.append_only:
+            raise refusal(
+                "E310",
+                "ARRAY_AGG of rows that are taken back",
+                written.span,
+                note="its input is an updating query",
+                help="group by a window with EMIT FINAL below",
+            )
+        index = self.calls.setdefault(call, len(self.calls))
+        return AggregateValue(call.type, call.nullable, index)
+
+    def names(self) -> tuple[str, ...]:
+        """Return a name for each aggregate: its function's, numbered where there are several."""
+        return numbered([call.function.value.lower() for call in self.calls])
+
+
+def numbered(names: Sequence[str]) -> tuple[str, ...]:
+    """Return the names made different.
+
+    >>> numbered(["sum", "count", "sum"])
+    ('sum', 'count', 'sum_2')
+    """
+    seen: dict[str, int] = {}
+    made = []
+    for name in names:
+        seen[name] = seen.get(name, 0) + 1
+        made.append(name if seen[name] == 1 else f"{name}_{seen[name]}")
+    return tuple(made)
+
+
+def make_aggregate(
+    arguments: ExpressionBinder, written: syntax.FunctionCall, *, empty: bool
+) -> AggregateCall:
+    """Return the aggregate; `arguments` binds its argument, `empty` says whether rows may lack.
+
+    Raises:
+        Refusal: E2xx to E4xx.
+    """
+    function = AGGREGATES[written.name.parts[-1].name.upper()]
+    _refuse_later(function, written)
+    argument = _argument(arguments, function, written)
+    result = aggregate_result(function, None if argument is None else argument.type)
+    if result is None:
+        assert argument is not None
+        raise refusal(
+            "E401",
+            f"{function.value} does not take {argument.type}",
+            written.arguments[0].span,
+            f"this is {argument.type}",
+            note=f"{function.value} takes {TAKES[function]}",
+        )
+    nullable = aggregate_nullable(
+        function, argument_nullable=argument is not None and argument.nullable, grouped=not empty
+    )
+    return AggregateCall(function, argument, result, nullable)
+
+
+def _argument(
+    arguments: ExpressionBinder, function: AggregateFunction, written: syntax.FunctionCall
+) -> Expression | None:
+    """Return the bound argument; None for `COUNT(*)`."""
+    if len(written.arguments) != 1:
+        extreme = function in {AggregateFunction.MIN, AggregateFunction.MAX}
+        instead = "GREATEST" if function is AggregateFunction.MAX else "LEAST"
+        raise refusal(
+            "E401",
+            f"{function.value} takes 1 argument, not {len(written.arguments)}",
+            written.span,
+            help=f"use {instead} for the values of one row" if extreme else None,
+        )
+    (argument,) = written.arguments
+    if not isinstance(argument, syntax.Star):
+        return arguments.bind_whole(argument)
+    if function is not AggregateFunction.COUNT or argument.qualifier:
+        raise refusal("E404", f"{function.value} does not take *", argument.span)
+    return None
+
+
+def _refuse_later(function: AggregateFunction, written: syntax.FunctionCall) -> None:
+    """Raise for clauses of aggregates that are not implemented."""
+    name = function.value
+    if written.distinct:
+        raise not_implemented(
+            f"{name}(DISTINCT …)",
+            written.span,
+            help="aggregate a subquery: SELECT … FROM (SELECT DISTINCT … FROM …)",
+        )
+    if written.filter is not None:
+        raise not_implemented(
+            "FILTER", written.filter.span, help=f"write {name}(CASE WHEN … THEN … END)"
+        )
+    if written.order_by:
+        raise not_implemented(f"ORDER BY in {name}", written.order_by[0].span)
+    if written.ignore_nulls:
+        raise not_implemented("IGNORE NULLS", written.span)
+
+
+@dataclass(frozen=True, slots=True)
+class Groups:
+    """The columns of an aggregate's rows, in terms of the rows that it groups.
+
+    Of the input's columns the first `passed` are there as they were; then come the keys, then the
+    aggregates.  `names` are the names of the input's columns, for messages.
+    """
+
+    keys: Mapping[Expression, int]
+    passed: int
+    names: Sequence[str]
+
+    def carry(self, expression: Expression, spans: Mapping[Expression, Span]) -> Expression:
+        """Return the expression over the aggregate's rows.
+
+        Raises:
+            Refusal: E302, for a column that is neither grouped nor aggregated.
+        """
+
+        def replacement(part: Expression) -> Expression | None:
+            if part in self.keys:
+                return ColumnRef(part.type, part.nullable, self.passed + self.keys[part])
+            if isinstance(part, AggregateValue):
+                place = self.passed + len(self.keys) + part.index
+                return ColumnRef(part.type, part.nullable, place)
+            if isinstance(part, RunningValue):
+                return part
+            if isinstance(part, ColumnRef):
+                if part.index >= self.passed:
+                    raise self._not_grouped(part, spans[part])
+                return part
+            return None
+
+        return replaced(expression, replacement)
+
+    def _not_grouped(self, column: ColumnRef, span: Span) -> Refusal:
+        name = self.names[column.index]
+        return refusal(
+            "E302",
+            f'column "{name}" is neither grouped nor aggregated',
+            span,
+            help=f"add {name} to GROUP BY, or aggregate it: MAX({name})",
+        )

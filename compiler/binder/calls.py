@@ -1,0 +1,262 @@
+"""Calls: scalar functions, and the way to the aggregates."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fsql.compiler import syntax
+from fsql.compiler.binder.conditionals import bind_if, bind_nullif
+from fsql.compiler.binder.operators import balanced, call, make_call, unify
+from fsql.compiler.binder.report import Refusal, not_implemented, refusal
+from fsql.compiler.expression import Call, Expression, Literal
+from fsql.compiler.functions.aggregates import AGGREGATES
+from fsql.compiler.functions.evaluate import constant, evaluate
+from fsql.compiler.functions.failure import RowFailure
+from fsql.compiler.functions.refused import (
+    LATER,
+    NOT_DETERMINISTIC,
+    WINDOW_BOUNDS,
+    WINDOW_FUNCTIONS,
+)
+from fsql.compiler.functions.table import CALLABLE, FUNCTIONS
+from fsql.compiler.near_names import near_name
+from fsql.compiler.sqltypes import STRING, Kind
+
+if TYPE_CHECKING:
+    from fsql.compiler.binder.expression import ExpressionBinder
+    from fsql.compiler.functions.signature import Function
+    from fsql.compiler.source import Span
+
+
+def bind_function_call(binder: ExpressionBinder, written: syntax.FunctionCall) -> Expression:
+    """Bind `f(a, …)`: an aggregate, a running aggregate, or a scalar function."""
+    name = written.name.parts[-1].name.upper()
+    if len(written.name.parts) > 1:
+        raise not_implemented("functions of a catalog", written.name.span)
+    _refuse_name(name, written)
+    if written.over is not None:
+        return _bind_running(binder, written, name)
+    if name in AGGREGATES:
+        return _bind_aggregate(binder, written)
+    _refuse_clauses(written, name)
+    if name == "NULLIF" and len(written.arguments) == 2:
+        return bind_nullif(binder, written)
+    if name == "IF" and len(written.arguments) == 3:
+        return bind_if(binder, written)
+    if name not in CALLABLE:
+        raise _unknown_function(name, written)
+    return _bind_scalar(binder, written, name)
+
+
+def _refuse_name(name: str, written: syntax.FunctionCall) -> None:
+    """Raise for the functions that are known and cannot be called."""
+    if name in NOT_DETERMINISTIC:
+        raise refusal(
+            "E402",
+            f"function {name} is not deterministic",
+            written.name.span,
+            "its value differs from run to run",
+            help=NOT_DETERMINISTIC[name],
+        )
+    if name in LATER:
+        raise not_implemented(f"the function {name}", written.name.span, help=LATER[name])
+    if name in WINDOW_FUNCTIONS:
+        raise refusal(
+            "E307",
+            f"window function {name} is not a value",
+            written.span,
+            help="call it in FROM or in GROUP BY; its bounds are window_start and window_end",
+        )
+
+
+def _unknown_function(name: str, written: syntax.FunctionCall) -> Refusal:
+    near = near_name(name, (*CALLABLE, *AGGREGATES, "NULLIF", "IF"))
+    suggestion = f"a function with a similar name exists: {near}" if near else None
+    if name in {"NULLIF", "IF"}:
+        count = {"NULLIF": "2", "IF": "3"}[name]
+        return refusal("E401", f"function {name} takes {count} arguments", written.span)
+    return refusal(
+        "E202",
+        f'function "{written.name.parts[-1].name}" does not exist',
+        written.name.span,
+        help=WINDOW_BOUNDS.get(name, suggestion),
+    )
+
+
+def _refuse_clauses(written: syntax.FunctionCall, name: str) -> None:
+    """Raise for clauses that only aggregates have."""
+    clauses = {
+        "DISTINCT": written.distinct,
+        "ORDER BY": bool(written.order_by),
+        "FILTER": written.filter is not None,
+        "IGNORE NULLS": written.ignore_nulls,
+    }
+    for clause, present in clauses.items():
+        if present:
+            raise refusal(
+                "E404", f"function {name} is no aggregate and takes no {clause}", written.span
+            )
+
+
+def _bind_aggregate(binder: ExpressionBinder, written: syntax.FunctionCall) -> Expression:
+    if binder.aggregates is None:
+        raise refusal(
+            "E303",
+            f"aggregate in {binder.clause}",
+            written.span,
+            note=f"{binder.clause} is computed from single rows",
+            help="filter groups with HAVING" if binder.clause == "WHERE" else None,
+        )
+    return binder.aggregates.bind(binder, written)
+
+
+def _bind_running(binder: ExpressionBinder, written: syntax.FunctionCall, name: str) -> Expression:
+    if name not in AGGREGATES:
+        _refuse_clauses(written, name)
+        if name not in CALLABLE:
+            raise _unknown_function(name, written)
+        raise refusal("E404", f"function {name} is no aggregate and takes no OVER", written.span)
+    if binder.running is None:
+        raise refusal(
+            "E303",
+            f"OVER in {binder.clause}",
+            written.span,
+            help="compute it in the SELECT of a subquery in FROM",
+        )
+    return binder.running.bind(binder, written)
+
+
+def _bind_scalar(binder: ExpressionBinder, written: syntax.FunctionCall, name: str) -> Expression:
+    function = CALLABLE[name]
+    arguments = [_bind_argument(binder, argument) for argument in written.arguments]
+    if function.name == "concat" and len(arguments) > 2:
+        if all(argument.type.kind in {Kind.STRING, Kind.NULL} for argument in arguments):
+            return balanced("concat", arguments)
+    elif function.name in {"coalesce", "greatest", "least"} and arguments:
+        places = [argument.span for argument in written.arguments]
+        arguments = unify(
+            list(zip(arguments, places, strict=True)), f"arguments of {name} are {{}} and {{}}"
+        )
+    made = make_call(function.name, *arguments)
+    if made is None:
+        raise _misfit(function, name, arguments, written.span)
+    return checked_literal(function, made, written)
+
+
+def _bind_argument(
+    binder: ExpressionBinder, argument: syntax.Expression | syntax.Star
+) -> Expression:
+    if isinstance(argument, syntax.Star):
+        raise refusal("E404", "only COUNT takes *", argument.span)
+    return binder.bind(argument)
+
+
+def _misfit(function: Function, name: str, arguments: list[Expression], span: Span) -> Refusal:
+    given = ", ".join(str(argument.type) for argument in arguments)
+    forms = "; ".join(f"{name}{signature}" for signature in function.signatures)
+    return refusal("E401", f"function {name} does not take ({given})", span, note=f"it is {forms}")
+
+
+def checked_literal(
+    function: Function, made: Expression, written: syntax.FunctionCall | syntax.Like
+) -> Expression:
+    """Return the call, its last argument made a literal where the function needs one.
+
+    Raises:
+        Refusal: E403 where it is not constant, or not as the function needs it.
+    """
+    if function.literal_check is None:
+        return made
+    assert isinstance(made, Call)
+    *others, last = made.arguments
+    place = written.arguments[-1] if isinstance(written, syntax.FunctionCall) else written.pattern
+    what = {"like": "pattern of LIKE", "split": "separator of SPLIT"}[function.name]
+    value = _constant_text(last)
+    if value is None:
+        raise refusal("E403", f"{what} is not a literal", place.span)
+    if wrong := function.literal_check(value):
+        raise refusal("E403", wrong, place.span)
+    return call(function.name, *others, Literal(STRING, nullable=False, value=value))
+
+
+def _constant_text(expression: Expression) -> str | None:
+    if not constant(expression):
+        return None
+    try:
+        value = evaluate(expression, ())
+    except RowFailure:
+        return None
+    return value if isinstance(value, str) else None
+
+
+def bind_like(binder: ExpressionBinder, like: syntax.Like) -> Expression:
+    r"""Bind `a [NOT] LIKE 'pattern'`; the escape character is `\`."""
+    if like.ignore_case:
+        raise not_implemented("ILIKE", like.span, help="compare LOWER(…) LIKE '…'")
+    if like.escape is not None and like.escape != syntax.StringLiteral(like.escape.span, "\\"):
+        raise not_implemented(
+            "ESCAPE", like.escape.span, help="the escape character is the backslash"
+        )
+    operand, pattern = binder.bind(like.operand), binder.bind(like.pattern)
+    made = make_call("like", operand, pattern)
+    if made is None:
+        raise refusal(
+            "E206",
+            f"LIKE does not take {operand.type} and {pattern.type}",
+            like.span,
+            help="cast the value: CAST(… AS STRING)" if pattern.type == STRING else None,
+        )
+    found = checked_literal(FUNCTIONS["like"], made, like)
+    return call("not", found) if like.negated else found
+
+
+def bind_array(binder: ExpressionBinder, array: syntax.ArrayConstructor) -> Expression:
+    """Bind `ARRAY[a, b]`."""
+    if not array.items:
+        raise refusal("E206", "the empty array has no type", array.span)
+    elements = unify(
+        [(binder.bind(item), item.span) for item in array.items], "elements are {} and {}"
+    )
+    if elements[0].type.kind is Kind.NULL:
+        raise refusal(
+            "E206",
+            "an array of NULLs has no type",
+            array.span,
+            help="cast one of them: CAST(NULL AS STRING)",
+        )
+    return call("array", *elements)
+
+
+def bind_subscript(binder: ExpressionBinder, subscript: syntax.Subscript) -> Expression:
+    """Bind `a[i]`: the element at an ordinal from 1, NULL where there is none."""
+    operand, index = binder.bind(subscript.operand), binder.bind(subscript.index)
+    if operand.type.kind is not Kind.ARRAY:
+        raise refusal(
+            "E218",
+            f"value is {operand.type}, not an ARRAY",
+            subscript.operand.span,
+            f"this is {operand.type}",
+        )
+    made = make_call("element_at", operand, index)
+    if made is None:
+        raise refusal(
+            "E206",
+            f"an element is chosen by a BIGINT, not by {index.type}",
+            subscript.index.span,
+            f"this is {index.type}",
+        )
+    return made
+
+
+def bind_trim(binder: ExpressionBinder, trim: syntax.Trim) -> Expression:
+    """Bind `TRIM(LEADING FROM s)`; only spaces are trimmed."""
+    if trim.characters is not None and trim.characters != syntax.StringLiteral(
+        trim.characters.span, " "
+    ):
+        raise not_implemented("TRIM of characters other than the space", trim.characters.span)
+    name = {"BOTH": "trim", "LEADING": "ltrim", "TRAILING": "rtrim"}[trim.side]
+    operand = binder.bind(trim.operand)
+    made = make_call(name, operand)
+    if made is None:
+        raise _misfit(FUNCTIONS[name], "TRIM", [operand], trim.span)
+    return made

@@ -1,0 +1,124 @@
+"""What a table is given: the rows of a query as appends, upserts, or changes with retractions."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fsql.compiler.binder.report import Refusal, refusal
+from fsql.compiler.diagnostics import Label
+from fsql.compiler.logical import (
+    Aggregate,
+    Changes,
+    Plan,
+    SinkTable,
+    WindowAggregate,
+    append_only,
+    operators,
+)
+from fsql.compiler.properties import Key, derived_keys
+
+if TYPE_CHECKING:
+    from fsql.compiler.catalog import TableEntry
+    from fsql.compiler.source import Span
+
+
+def resolve_changes(table: TableEntry, query: Plan, span: Span) -> SinkTable:
+    """Return the table as the query's sink: how its changes are written, and by which key.
+
+    What the table does not say follows from the query: appends where its rows stay; else upserts where
+    the table has a PRIMARY KEY; else all changes.
+
+    Raises:
+        Refusal: E311 where the table cannot take the query's changes, E214 for the column `op`.
+    """
+    keys = derived_keys(query)
+    asked = table.option("changes")
+    if asked is not None:
+        changes = Changes(asked)
+    elif append_only(query):
+        changes = Changes.APPEND
+    else:
+        changes = Changes.RETRACT if table.primary_key is None else Changes.UPSERT
+    match changes:
+        case Changes.APPEND if not append_only(query):
+            raise _updating(table, query, span)
+        case Changes.UPSERT:
+            _check_upsert(table, query, keys, span)
+    operation = _operation_column(table, changes, span)
+    key = table.primary_key if changes is Changes.UPSERT else (keys[0] if keys else None)
+    return SinkTable(table.name, table.columns, table.options, changes, key, operation)
+
+
+def _operation_column(table: TableEntry, changes: Changes, span: Span) -> str:
+    operation = table.option("op_column") or "op"
+    if changes is Changes.APPEND:
+        return operation
+    if table.option("format") == "text":
+        raise refusal(
+            "E311",
+            f"table \"{table.name}\" of format 'text' cannot take changes",
+            span,
+            note="a line of text has no place for the operation",
+            help="write 'format' = 'json'",
+        )
+    if any(column.name == operation for column in table.columns):
+        raise refusal(
+            "E214",
+            f'column "{operation}" has the name of the column for the operation',
+            table.option_spans.get("op_column", table.span),
+            help="choose another with 'op_column' = '…'",
+        )
+    return operation
+
+
+def _updating(table: TableEntry, query: Plan, span: Span) -> Refusal:
+    """Return the refusal to append what is taken back, with the operator that takes back."""
+    reason = "the query takes rows back"
+    for node in operators(query):
+        if isinstance(node, Aggregate):
+            reason = "GROUP BY without a window takes its rows back when groups change"
+        elif isinstance(node, WindowAggregate) and not node.final:
+            reason = "EMIT CHANGES takes its rows back until the window closes"
+        else:
+            continue
+        break
+    asked = table.option_spans.get("changes")
+    return refusal(
+        "E311",
+        f'append table "{table.name}" cannot take an updating query',
+        span,
+        secondary=() if asked is None else (Label(asked, "append by this option"),),
+        note=reason,
+        help="write 'changes' = 'retract'",
+    )
+
+
+def _check_upsert(table: TableEntry, query: Plan, keys: tuple[Key, ...], span: Span) -> None:
+    """Check that the query guarantees the table's PRIMARY KEY.
+
+    Raises:
+        Refusal: E311.
+    """
+    names = [column.name for column in query.schema]
+    guaranteed = ", ".join(names[index] for index in keys[0]) if keys else ""
+    if table.primary_key is None:
+        raise refusal(
+            "E311",
+            f'upsert table "{table.name}" has no PRIMARY KEY',
+            span,
+            secondary=(Label(table.span, "declared without one"),),
+            help=f"add PRIMARY KEY ({guaranteed or '…'}) NOT ENFORCED",
+        )
+    if any(set(key) <= set(table.primary_key) for key in keys):
+        return
+    declared = ", ".join(table.columns[index].name for index in table.primary_key)
+    raise refusal(
+        "E311",
+        f'the query does not guarantee the PRIMARY KEY ({declared}) of table "{table.name}"',
+        span,
+        note=f"its rows are told apart by ({guaranteed})"
+        if guaranteed
+        else "nothing tells its rows apart",
+        help="write 'changes' = 'retract'"
+        + (f", or PRIMARY KEY ({guaranteed}) NOT ENFORCED" if guaranteed else ""),
+    )

@@ -1,0 +1,111 @@
+"""CASE, NULLIF, IF and CAST."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fsql.compiler import syntax
+from fsql.compiler.binder.operators import compare, unify
+from fsql.compiler.binder.report import not_implemented, refusal
+from fsql.compiler.binder.type_names import bind_type
+from fsql.compiler.expression import Case, Cast, Expression, Literal
+from fsql.compiler.functions.casts import cast_fallible, cast_value, castable
+from fsql.compiler.sqltypes import NULL, Kind, SqlType
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from fsql.compiler.binder.expression import ExpressionBinder
+
+_NO_COMMON_RESULT = "results of CASE are {} and {}"
+
+
+def bind_case(binder: ExpressionBinder, case: syntax.Case) -> Expression:
+    """Bind both forms of CASE; the results are coerced to the type that they have in common."""
+    conditions = _conditions(binder, case)
+    results = [(binder.bind(branch.result), branch.result.span) for branch in case.branches]
+    if case.otherwise is None:
+        results.append((Literal(NULL, nullable=True, value=None), case.span))
+    else:
+        results.append((binder.bind(case.otherwise), case.otherwise.span))
+    *taken, otherwise = unify(results, _NO_COMMON_RESULT)
+    return make_case(list(zip(conditions, taken, strict=True)), otherwise)
+
+
+def _conditions(binder: ExpressionBinder, case: syntax.Case) -> list[Expression]:
+    if case.operand is None:
+        return [binder.bind_condition(branch.condition) for branch in case.branches]
+    operand = binder.bind(case.operand), case.operand.span
+    return [
+        compare("=", operand, (binder.bind(branch.condition), branch.condition.span))
+        for branch in case.branches
+    ]
+
+
+def make_case(branches: Sequence[tuple[Expression, Expression]], otherwise: Expression) -> Case:
+    """Return the CASE of branches whose results have one type."""
+    nullable = otherwise.nullable or any(result.nullable for _, result in branches)
+    return Case(otherwise.type, nullable, tuple(branches), otherwise)
+
+
+def bind_nullif(binder: ExpressionBinder, call: syntax.FunctionCall) -> Expression:
+    """Bind NULLIF(a, b): NULL where a equals b, else a."""
+    first, second = (_value(argument) for argument in call.arguments)
+    value = binder.bind(first)
+    equal = compare("=", (value, first.span), (binder.bind(second), second.span))
+    return make_case([(equal, Literal(value.type, nullable=True, value=None))], value)
+
+
+def bind_if(binder: ExpressionBinder, call: syntax.FunctionCall) -> Expression:
+    """Bind IF(condition, a, b)."""
+    condition, *results = (_value(argument) for argument in call.arguments)
+    chosen = binder.bind_condition(condition)
+    taken, otherwise = unify(
+        [(binder.bind(result), result.span) for result in results], "results of IF are {} and {}"
+    )
+    return make_case([(chosen, taken)], otherwise)
+
+
+def _value(argument: syntax.Expression | syntax.Star) -> syntax.Expression:
+    if isinstance(argument, syntax.Star):
+        raise refusal("E404", "only COUNT takes *", argument.span)
+    return argument
+
+
+def bind_cast(binder: ExpressionBinder, cast: syntax.Cast) -> Expression:
+    """Bind CAST."""
+    if cast.safe:
+        raise not_implemented("TRY_CAST", cast.span)
+    operand, target = binder.bind(cast.operand), bind_type(cast.type)
+    if not castable(operand.type, target):
+        raise refusal(
+            "E208",
+            f"cannot cast {operand.type} to {target}",
+            cast.operand.span,
+            f"this is {operand.type}",
+            help=_instead(operand.type, target),
+        )
+    return make_cast(operand, target)
+
+
+def make_cast(operand: Expression, target: SqlType) -> Expression:
+    """Return the cast; of a literal, where it cannot fail, the literal of the other type."""
+    if operand.type == target:
+        return operand
+    if isinstance(operand, Literal) and not cast_fallible(operand.type, target):
+        return Literal(target, operand.nullable, cast_value(operand.value, operand.type, target))
+    return Cast(target, operand.nullable, operand)
+
+
+def _instead(source: SqlType, target: SqlType) -> str | None:
+    match source.kind, target.kind:
+        case Kind.TIMESTAMP, Kind.BIGINT | Kind.INT | Kind.DOUBLE:
+            return "use EPOCH_MILLIS(…), the milliseconds since 1970"
+        case Kind.INT | Kind.BIGINT, Kind.TIMESTAMP:
+            return "use TIMESTAMP_MILLIS(…), of milliseconds since 1970"
+        case Kind.INT | Kind.BIGINT | Kind.DOUBLE, Kind.BOOLEAN:
+            return "compare it: … <> 0"
+        case Kind.BOOLEAN, Kind.INT | Kind.BIGINT | Kind.DOUBLE:
+            return "choose the numbers: CASE WHEN … THEN 1 ELSE 0 END"
+        case _:
+            return None

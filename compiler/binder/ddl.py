@@ -1,0 +1,241 @@
+"""CREATE TABLE and CREATE VIEW: declarations to entries of the catalog."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fsql.compiler import syntax
+from fsql.compiler.binder.expression import ExpressionBinder
+from fsql.compiler.binder.options import TableOptions, bind_options
+from fsql.compiler.binder.query import bind_named_query
+from fsql.compiler.binder.report import not_implemented, refusal
+from fsql.compiler.binder.tables import simple_name
+from fsql.compiler.binder.type_names import bind_type
+from fsql.compiler.binder.watermark import delay_us, event_time, mark_event_time
+from fsql.compiler.catalog import ComputedColumn, TableEntry, ViewEntry
+from fsql.compiler.diagnostics import Label
+from fsql.compiler.logical import TimeKind
+from fsql.compiler.near_names import near_name
+from fsql.compiler.schema import Column, Schema
+from fsql.compiler.scope import Scope, fields_of, listing, matches
+from fsql.compiler.sqltypes import STRING
+
+if TYPE_CHECKING:
+    from fsql.compiler.binder.context import Context
+    from fsql.compiler.source import Span
+
+
+def create_table(table: syntax.CreateTable, ordinal: int, context: Context) -> None:
+    """Add a table to the catalog; `ordinal` numbers it among the tables of the script.
+
+    Raises:
+        Refusal: E2xx, E3xx.
+        Abandoned: where several parts were refused.
+    """
+    name = simple_name(table.name)
+    if _exists(name, context, if_not_exists=table.if_not_exists):
+        return
+    if table.query is not None:
+        raise not_implemented(
+            "CREATE TABLE … AS", table.query.span, help="declare the table, then INSERT INTO it"
+        )
+    report = context.report
+    with report.whole():
+        with report.part():
+            options = bind_options(table, report)
+        with report.part():
+            columns = _physical_columns(table, context)
+    _check_format(table, options, columns)
+    watermark = _watermark(table)
+    time = _time_kind(options, watermark, table.name.span)
+    if watermark is not None and time is TimeKind.EVENT:
+        columns = mark_event_time(watermark, columns)
+    computed = _computed_columns(table, columns, context)
+    # The form is checked also where another kind of time leaves the watermark without effect.
+    at = None if watermark is None else event_time(watermark, columns, computed)
+    delay = 0 if watermark is None else delay_us(watermark)
+    context.catalog.add(
+        TableEntry(
+            name=name.name,
+            span=table.name.span,
+            ordinal=ordinal,
+            columns=columns,
+            computed=computed,
+            connector=options.connector,
+            options=options.given,
+            option_spans=options.spans,
+            primary_key=_primary_key(table, columns),
+            time=time,
+            event_time=at if time is TimeKind.EVENT else None,
+            delay_us=delay if time is TimeKind.EVENT else 0,
+            grain_us=int(options.value("grain_ms") or "1") * 1_000,
+        )
+    )
+
+
+def create_view(view: syntax.CreateView, context: Context) -> None:
+    """Add a view to the catalog, also where its query is refused: then what reads it says nothing.
+
+    Raises:
+        Refusal: E205, E301.
+    """
+    name = simple_name(view.name)
+    if _exists(name, context, if_not_exists=view.if_not_exists):
+        return
+    plan = None
+    with context.report.part():
+        plan = bind_named_query(name.name, view.columns, view.query, context)
+    context.catalog.add(ViewEntry(name.name, view.name.span, plan))
+
+
+def _exists(name: syntax.Identifier, context: Context, *, if_not_exists: bool) -> bool:
+    """Say whether the name is taken, and may be.
+
+    Raises:
+        Refusal: E205, if it may not.
+    """
+    other = context.catalog.here(name)
+    if other is not None and not if_not_exists:
+        raise refusal(
+            "E205",
+            f'table "{name.name}" is declared twice',
+            name.span,
+            secondary=(Label(other.span, "first here"),),
+        )
+    return other is not None
+
+
+def _physical_columns(table: syntax.CreateTable, context: Context) -> Schema:
+    """Return the columns that the connector reads and writes.
+
+    Raises:
+        Abandoned: where some were refused.
+    """
+    columns: list[Column] = []
+    with context.report.whole():
+        with context.report.part():
+            _check_names(table)
+        for written in table.columns:
+            with context.report.part():
+                if isinstance(written, syntax.MetadataColumn):
+                    raise not_implemented("METADATA columns", written.span)
+                if isinstance(written, syntax.PhysicalColumn):
+                    nullable = not (written.not_null or written.type.not_null)
+                    type_ = bind_type(written.type)
+                    columns.append(Column(written.name.name, type_, nullable=nullable))
+        if not table.columns or all(isinstance(c, syntax.ComputedColumn) for c in table.columns):
+            with context.report.part():
+                raise refusal(
+                    "E318",
+                    f'table "{table.name.parts[-1].name}" has no columns to read or write',
+                    table.name.span,
+                )
+    return tuple(columns)
+
+
+def _check_names(table: syntax.CreateTable) -> None:
+    seen: dict[str, syntax.Identifier] = {}
+    for column in table.columns:
+        first = seen.setdefault(column.name.name.lower(), column.name)
+        if first is not column.name:
+            raise refusal(
+                "E205",
+                f'column "{column.name.name}" is declared twice',
+                column.name.span,
+                secondary=(Label(first.span, "first here"),),
+            )
+
+
+def _check_format(table: syntax.CreateTable, options: TableOptions, columns: Schema) -> None:
+    if options.value("format") != "text":
+        return
+    if len(columns) != 1 or columns[0].type != STRING:
+        raise refusal(
+            "E318",
+            "a table of format 'text' has one STRING column: the line",
+            table.name.span,
+            secondary=(Label(options.spans["format"], "text has no fields"),),
+            help="declare (line STRING), and split it in a query",
+        )
+
+
+def _watermark(table: syntax.CreateTable) -> syntax.Watermark | None:
+    if len(table.watermarks) > 1:
+        raise refusal(
+            "E313",
+            "a table has one WATERMARK",
+            table.watermarks[1].span,
+            secondary=(Label(table.watermarks[0].span, "first here"),),
+        )
+    return table.watermarks[0] if table.watermarks else None
+
+
+def _time_kind(
+    options: TableOptions, watermark: syntax.Watermark | None, span: Span
+) -> TimeKind | None:
+    """Return the kind of time that the table's own declaration decides."""
+    asked = options.value("time")
+    if asked == "event" and watermark is None:
+        raise refusal(
+            "E312",
+            "'time' = 'event' without a WATERMARK",
+            options.spans["time"],
+            secondary=(Label(span, "no column of it is event time"),),
+            help="declare one: WATERMARK FOR at AS at - INTERVAL '5' SECOND",
+        )
+    if asked is not None:
+        return TimeKind(asked)
+    return None if watermark is None else TimeKind.EVENT
+
+
+def _computed_columns(
+    table: syntax.CreateTable, columns: Schema, context: Context
+) -> tuple[ComputedColumn, ...]:
+    scope = Scope((fields_of(columns, table.name.parts[-1].name),))
+    computed: list[ComputedColumn] = []
+    with context.report.whole():
+        for place, written in enumerate(table.columns):
+            if isinstance(written, syntax.ComputedColumn):
+                binder = ExpressionBinder(scope, "a computed column")
+                with context.report.part():
+                    expression = binder.bind_whole(written.expression)
+                    computed.append(ComputedColumn(written.name.name, place, expression))
+    return tuple(computed)
+
+
+def _primary_key(table: syntax.CreateTable, columns: Schema) -> tuple[int, ...] | None:
+    """Return the columns of the PRIMARY KEY, by index.
+
+    Raises:
+        Refusal: E203, E301, E318.
+    """
+    if not table.primary_keys:
+        return None
+    key, *others = table.primary_keys
+    if others:
+        raise refusal(
+            "E318",
+            "a table has one PRIMARY KEY",
+            others[0].span,
+            secondary=(Label(key.span, "first here"),),
+        )
+    if key.enforced:
+        raise not_implemented(
+            "a PRIMARY KEY that is enforced", key.span, help="write PRIMARY KEY (…) NOT ENFORCED"
+        )
+    return tuple(_key_column(name, columns) for name in key.columns)
+
+
+def _key_column(name: syntax.Identifier, columns: Schema) -> int:
+    for index, column in enumerate(columns):
+        if matches(name, column.name):
+            return index
+    names = [column.name for column in columns]
+    near = near_name(name.name, names)
+    raise refusal(
+        "E203",
+        f'column "{name.name}" does not exist',
+        name.span,
+        note=f"the key is made of {listing(names)}",
+        help=f'a column with a similar name exists: "{near}"' if near else None,
+    )

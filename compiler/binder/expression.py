@@ -1,0 +1,205 @@
+"""Expressions: syntax to bound expressions.
+
+An `ExpressionBinder` binds the expressions of one place of a query: it knows what names mean there,
+and whether aggregates may stand there.  What each kind of expression means is in the files beside this
+one; they come back here for their operands.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from fsql.compiler import syntax
+from fsql.compiler.binder import calls, conditionals, operators
+from fsql.compiler.binder.limits import check_size
+from fsql.compiler.binder.literals import bind_literal
+from fsql.compiler.binder.report import Refusal, not_implemented, refusal
+from fsql.compiler.coercion import coerce
+from fsql.compiler.expression import ColumnRef, Expression
+from fsql.compiler.near_names import near_name
+from fsql.compiler.scope import Field, Scope, listing, matches
+from fsql.compiler.sqltypes import BOOLEAN, Kind
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from fsql.compiler.binder.aggregate import AggregateCollector
+    from fsql.compiler.binder.over import RunningCollector
+    from fsql.compiler.source import Span
+
+
+@dataclass
+class ExpressionBinder:
+    """Binds expressions in one place: `clause` names it to people, `scope` says what names mean.
+
+    Aggregates go to `aggregates`, running ones to `running`; without a collector they are refused.
+    `spans` has the place of every expression bound so far, for what is only found out later.
+    """
+
+    scope: Scope
+    clause: str
+    aggregates: AggregateCollector | None = None
+    running: RunningCollector | None = None
+    spans: dict[Expression, Span] = field(default_factory=dict)
+
+    def bind(self, expression: syntax.Expression) -> Expression:
+        """Return the expression bound.
+
+        Raises:
+            Refusal: E2xx to E4xx, for what it cannot mean.
+        """
+        bound = _BINDERS[type(expression)](self, expression)
+        self.spans[bound] = expression.span
+        return bound
+
+    def bind_whole(self, expression: syntax.Expression) -> Expression:
+        """Return the expression bound, where it stands by itself: its size is checked.
+
+        Raises:
+            Refusal: as `bind`, and E315.
+        """
+        bound = self.bind(expression)
+        check_size(bound, expression.span)
+        return bound
+
+    def bind_condition(self, expression: syntax.Expression) -> Expression:
+        """Return the expression bound, which has to be BOOLEAN.
+
+        Raises:
+            Refusal: as `bind`, and E207.
+        """
+        bound = self.bind(expression)
+        if bound.type.kind not in {Kind.BOOLEAN, Kind.NULL}:
+            raise refusal(
+                "E207",
+                f"condition is {bound.type}, not BOOLEAN",
+                expression.span,
+                f"this is {bound.type}",
+            )
+        return coerce(bound, BOOLEAN)
+
+    def bind_whole_condition(self, expression: syntax.Expression) -> Expression:
+        """Return the condition bound, where it stands by itself: its size is checked.
+
+        Raises:
+            Refusal: as `bind_condition`, and E315.
+        """
+        bound = self.bind_condition(expression)
+        check_size(bound, expression.span)
+        return bound
+
+    def column(self, reference: syntax.ColumnReference) -> Field:
+        """Return the field that a column reference means.
+
+        Raises:
+            Refusal: E203 if there is none, E204 if there are several, E301 for fields of rows.
+        """
+        *qualifiers, name = reference.parts
+        if len(qualifiers) > 1:
+            raise not_implemented("fields of a ROW", reference.span)
+        qualifier = qualifiers[0] if qualifiers else None
+        found = self.scope.find(name, qualifier)
+        if not found:
+            raise _unknown_column(self.scope, name, qualifier)
+        if len(found) > 1:
+            raise _ambiguous_column(found, reference.span)
+        return found[0]
+
+
+def _bind_column(binder: ExpressionBinder, reference: syntax.ColumnReference) -> Expression:
+    found = binder.column(reference)
+    return ColumnRef(found.column.type, found.column.nullable, found.index)
+
+
+def _unknown_column(
+    scope: Scope, name: syntax.Identifier, qualifier: syntax.Identifier | None
+) -> Refusal:
+    """Return the refusal of a name that means no column: of what, and what there is instead."""
+    relations = scope.qualifiers()
+    fields = [field for layer in scope.layers for field in layer]
+    if qualifier is not None and not any(matches(qualifier, each) for each in relations):
+        near = near_name(qualifier.name, relations)
+        return refusal(
+            "E203",
+            f'table "{qualifier.name}" is not in FROM',
+            qualifier.span,
+            f"FROM has {listing(relations)}" if relations else "",
+            help=f'a table with a similar name is: "{near}"' if near else None,
+        )
+    if qualifier is not None:
+        fields = [field for field in fields if matches(qualifier, field.qualifier)]
+    names = list(dict.fromkeys(field.name for field in fields))
+    near = near_name(name.name, names)
+    where = qualifier.name if qualifier is not None else " or ".join(relations[:3])
+    return refusal(
+        "E203",
+        f'column "{name.name}" does not exist',
+        name.span,
+        f"not a column of {where}" if where else "",
+        note=f"{where} has {listing(names)}" if where and names else None,
+        help=f'a column with a similar name exists: "{near}"' if near else None,
+    )
+
+
+def _ambiguous_column(found: tuple[Field, ...], span: Span) -> Refusal:
+    name = found[0].name
+    choices = [f"{each.qualifier}.{name}" for each in found if each.qualifier is not None]
+    return refusal(
+        "E204",
+        f'column "{name}" is ambiguous',
+        span,
+        help=f"write {' or '.join(choices)}" if len(set(choices)) > 1 else None,
+        note=None if len(set(choices)) > 1 else f'{len(found)} columns are named "{name}"',
+    )
+
+
+def _bind_literal(_binder: ExpressionBinder, literal: syntax.Literal) -> Expression:
+    return bind_literal(literal)
+
+
+def _later(what: str, help: str | None = None) -> Callable[..., Expression]:
+    """Return the binder of a kind of expression that is not implemented."""
+
+    def refuse(_binder: ExpressionBinder, expression: syntax.Syntax) -> Expression:
+        raise not_implemented(what, expression.span, help=help)
+
+    return refuse
+
+
+_SUBQUERY = _later("subqueries in expressions", "join with the subquery in FROM")
+
+_BINDERS: Mapping[type, Callable[..., Expression]] = {
+    syntax.ColumnReference: _bind_column,
+    syntax.NumberLiteral: _bind_literal,
+    syntax.StringLiteral: _bind_literal,
+    syntax.BooleanLiteral: _bind_literal,
+    syntax.NullLiteral: _bind_literal,
+    syntax.TimeLiteral: _bind_literal,
+    syntax.IntervalLiteral: _bind_literal,
+    syntax.Unary: operators.bind_unary,
+    syntax.Chain: operators.bind_chain,
+    syntax.Not: operators.bind_not,
+    syntax.Logical: operators.bind_logical,
+    syntax.Comparison: operators.bind_comparison,
+    syntax.IsDistinct: operators.bind_is_distinct,
+    syntax.Is: operators.bind_is,
+    syntax.Between: operators.bind_between,
+    syntax.InList: operators.bind_in_list,
+    syntax.Like: calls.bind_like,
+    syntax.Case: conditionals.bind_case,
+    syntax.Cast: conditionals.bind_cast,
+    syntax.ArrayConstructor: calls.bind_array,
+    syntax.Subscript: calls.bind_subscript,
+    syntax.FunctionCall: calls.bind_function_call,
+    syntax.Trim: calls.bind_trim,
+    syntax.RowConstructor: _later("rows as values"),
+    syntax.MapConstructor: _later("maps"),
+    syntax.FieldAccess: _later("fields of a ROW"),
+    syntax.InSubquery: _SUBQUERY,
+    syntax.Exists: _SUBQUERY,
+    syntax.ScalarSubquery: _SUBQUERY,
+    syntax.AtTimeZone: _later("AT TIME ZONE"),
+    syntax.Extract: _later("EXTRACT", "compute with EPOCH_MILLIS(at)"),
+    syntax.RoundTime: _later("FLOOR and CEIL of a TIMESTAMP", "use a TUMBLE window"),
+}

@@ -1,0 +1,269 @@
+"""FROM: relations, and how they come together.
+
+Relations between commas are joined by the equalities that WHERE has for them, each as soon as there is
+one; explicit joins by ON, and by what WHERE adds.  Mentions of tables are numbered in the order of the
+text, whatever the order of the joins.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from fsql.compiler import syntax
+from fsql.compiler.binder.expression import ExpressionBinder
+from fsql.compiler.binder.join import join, shifted, side_by_side
+from fsql.compiler.binder.lateral import bind_lateral, unnest
+from fsql.compiler.binder.relation import Relation, aliased, conjuncts, relation_of
+from fsql.compiler.binder.report import Refusal, not_implemented, refusal
+from fsql.compiler.binder.tables import bind_table
+from fsql.compiler.binder.window import assign_windows, read_window_call
+from fsql.compiler.diagnostics import Diagnostic, Label
+from fsql.compiler.scope import Scope
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from fsql.compiler.binder.context import Context
+    from fsql.compiler.expression import Expression
+    from fsql.compiler.logical import Plan
+    from fsql.compiler.scope import Layer
+    from fsql.compiler.source import Span
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """What FROM gives: a relation, and the conditions of WHERE that its joins have taken over."""
+
+    relation: Relation
+    taken: frozenset[Expression] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class FromBinder:
+    """Binds the FROM of one SELECT; `where` are the conditions that its WHERE connects by AND.
+
+    `bind_query` binds subqueries: it is handed in, since queries are made of what is here.
+    """
+
+    context: Context
+    where: tuple[syntax.Expression, ...]
+    bind_query: Callable[[syntax.Query, Context], Plan]
+
+    def bind(self, relations: tuple[syntax.Relation, ...]) -> Source:
+        """Return what the relations between commas give.
+
+        Raises:
+            Refusal: E2xx to E4xx.
+        """
+        source = self.relation(relations[0])
+        waiting: list[tuple[Source, Span]] = []
+        for written in relations[1:]:
+            if _lateral(written):
+                source = self._connect(source, waiting)
+                source = self._beside(source, written)
+            else:
+                waiting.append((self.relation(written), written.span))
+        return self._connect(source, waiting)
+
+    def _connect(self, source: Source, waiting: list[tuple[Source, Span]]) -> Source:
+        """Return `source` joined with all that wait; empties `waiting`."""
+        while waiting:
+            for place, (right, span) in enumerate(waiting):
+                joined = self._join(source, right, [], span)
+                if joined is not None:
+                    source = joined
+                    del waiting[place]
+                    break
+            else:
+                raise _no_equality(source, waiting[0][0], waiting[0][1], "WHERE")
+        return source
+
+    def relation(self, written: syntax.Relation) -> Source:
+        """Return what one relation gives by itself.
+
+        Raises:
+            Refusal: E2xx to E4xx.
+        """
+        match written:
+            case syntax.TableReference():
+                return Source(self._table(written))
+            case syntax.Derived():
+                return Source(self._derived(written))
+            case syntax.TableFunction():
+                return Source(self._table_function(written))
+            case syntax.Joined():
+                return self._joined(written)
+            case syntax.Unnest():
+                raise refusal(
+                    "E317",
+                    "UNNEST has no rows before it whose array it could unnest",
+                    written.span,
+                    help="write FROM t CROSS JOIN UNNEST(t.a) AS u(x)",
+                )
+
+    def _table(self, written: syntax.TableReference) -> Relation:
+        if written.system_time is not None:
+            raise not_implemented("FOR SYSTEM_TIME AS OF", written.system_time.span)
+        return aliased(bind_table(written.name, self.context), written.alias)
+
+    def _derived(self, written: syntax.Derived) -> Relation:
+        if written.lateral:
+            raise refusal(
+                "E317", "LATERAL has no rows before it that it could be computed for", written.span
+            )
+        plan = self.bind_query(written.query, self.context)
+        return aliased(relation_of(plan, None), written.alias)
+
+    def _table_function(self, written: syntax.TableFunction) -> Relation:
+        if written.lateral:
+            raise not_implemented("LATERAL table functions", written.span)
+        call = read_window_call(written.name, written.arguments, written.span, in_from=True)
+        match call.data:
+            case syntax.TableArgument(partition_by=()) | syntax.ColumnReference():
+                data = self._windowed_data(call.data)
+            case syntax.ScalarSubquery(query=query):
+                data = relation_of(self.bind_query(query, self.context), None)
+            case syntax.TableArgument(partition_by=(first, *_)):
+                raise not_implemented("PARTITION BY of a window", first.span)
+            case _:
+                raise refusal(
+                    "E307",
+                    "the first argument of a window function is a table",
+                    written.span,
+                    help="write TABLE t, or the name alone",
+                )
+        return aliased(assign_windows(data, call), written.alias)
+
+    def _windowed_data(self, data: syntax.TableArgument | syntax.ColumnReference) -> Relation:
+        if isinstance(data, syntax.ColumnReference):
+            return bind_table(syntax.QualifiedName(data.span, data.parts), self.context)
+        if isinstance(data.table, syntax.Query):
+            return relation_of(self.bind_query(data.table, self.context), None)
+        return bind_table(data.table, self.context)
+
+    def _joined(self, written: syntax.Joined) -> Source:
+        source = self.relation(written.first)
+        for clause in written.joins:
+            _refuse_kind(clause)
+            if _lateral(clause.right):
+                if clause.condition is not None and not _always_true(clause.condition):
+                    raise not_implemented(
+                        "conditions of a lateral join",
+                        clause.condition.span,
+                        help="write ON TRUE, and the condition in WHERE",
+                    )
+                source = self._beside(source, clause.right)
+                continue
+            right = self.relation(clause.right)
+            on = self._on(source.relation, right.relation, clause)
+            joined = self._join(source, right, on, clause.span)
+            if joined is None:
+                where = "WHERE" if clause.condition is None else "ON"
+                raise _no_equality(source, right, clause.span, where)
+            source = joined
+        return source
+
+    def _on(self, left: Relation, right: Relation, clause: syntax.JoinClause) -> list[Expression]:
+        """Return the conditions of ON, over the columns of both sides."""
+        if clause.condition is None:
+            return []
+        fields = side_by_side(left, right, clause.right.span)
+        binder = ExpressionBinder(Scope((fields,)), "ON")
+        return conjuncts(binder.bind_whole_condition(clause.condition))
+
+    def _beside(self, source: Source, written: syntax.Relation) -> Source:
+        """Return each row beside what a lateral relation makes of it."""
+        if isinstance(written, syntax.Unnest):
+            return Source(unnest(source.relation, written), source.taken)
+        assert isinstance(written, syntax.Derived)
+        relation = bind_lateral(source.relation, written, self.context.report)
+        return Source(relation, source.taken)
+
+    def _join(self, left: Source, right: Source, on: list[Expression], span: Span) -> Source | None:
+        """Return the join of two relations; None if no equality connects them."""
+        fields = side_by_side(left.relation, right.relation, span)
+        where = self._where_over(fields)
+        joined = join(left.relation, right.relation, on, where, span)
+        if joined is None:
+            return None
+        if joined.time_range is None:
+            note = "time is bounded from one direction only" if joined.half_bounded else None
+            self.context.report.warn(_unbounded_join(left, right, span, note))
+        width = left.relation.width
+        taken = {shifted(condition, width) for condition in right.taken}
+        return Source(joined.relation, left.taken | taken | joined.taken)
+
+    def _where_over(self, fields: Layer) -> list[Expression]:
+        """Return those conditions of WHERE that mean something over `fields` alone."""
+        found: list[Expression] = []
+        for condition in self.where:
+            binder = ExpressionBinder(Scope((fields,)), "WHERE")
+            try:
+                found.extend(conjuncts(binder.bind_condition(condition)))
+            except Refusal:
+                # It is bound once more when all of FROM is there, and refused then if it has to be.
+                continue
+        return found
+
+
+def _lateral(written: syntax.Relation) -> bool:
+    """Say whether a relation is computed from the row before it."""
+    return isinstance(written, syntax.Unnest) or (
+        isinstance(written, syntax.Derived) and written.lateral
+    )
+
+
+def _always_true(condition: syntax.Expression) -> bool:
+    return isinstance(condition, syntax.BooleanLiteral) and condition.value
+
+
+def _refuse_kind(clause: syntax.JoinClause) -> None:
+    """Raise for the joins that are not implemented."""
+    if clause.kind in {"LEFT", "RIGHT", "FULL"}:
+        raise not_implemented(f"{clause.kind} JOIN", clause.span)
+    if clause.natural:
+        raise not_implemented("NATURAL JOIN", clause.span, help="write the equalities in ON")
+    if clause.using:
+        name = clause.using[0].name
+        raise not_implemented("USING", clause.using[0].span, help=f"write ON a.{name} = b.{name}")
+
+
+def _no_equality(left: Source, right: Source, span: Span, where: str) -> Refusal:
+    example = _example(left.relation, right.relation)
+    return refusal(
+        "E308",
+        "join without an equality between its sides",
+        span,
+        note="rows meet by their keys; an equality that can fail does not count in WHERE",
+        help=f"write {where} {example}",
+    )
+
+
+def _example(left: Relation, right: Relation) -> str:
+    """Return an equality between the sides, of two columns of one name if there are such."""
+    names = {field.name.lower(): field for field in left.fields}
+    for field in right.fields:
+        mate = names.get(field.name.lower())
+        if mate is not None and mate.column.type == field.column.type:
+            return f"{mate.qualifier or 'a'}.{mate.name} = {field.qualifier or 'b'}.{field.name}"
+    return "a.k = b.k"
+
+
+def _unbounded_join(left: Source, right: Source, span: Span, note: str | None) -> Diagnostic:
+    times = [
+        next((f"{f.qualifier}.{f.name}" for f in side.fields if f.column.time_attribute), None)
+        for side in (left.relation, right.relation)
+    ]
+    helps = (
+        (f"bound the time: AND {times[1]} BETWEEN {times[0]} AND {times[0]} + INTERVAL '1' HOUR",)
+        if all(times)
+        else ()
+    )
+    return Diagnostic(
+        "W302",
+        "join without a time range keeps all rows of both sides",
+        Label(span),
+        notes=() if note is None else (note,),
+        helps=helps,
+    )

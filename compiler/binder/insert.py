@@ -1,0 +1,207 @@
+"""INSERT and bare SELECT: a query to the columns of a table, and to what the table takes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fsql.compiler import syntax
+from fsql.compiler.binder.changes import resolve_changes
+from fsql.compiler.binder.limits import check_depth
+from fsql.compiler.binder.query import bind_query, output_expressions
+from fsql.compiler.binder.relation import check_column_names, project
+from fsql.compiler.binder.report import Refusal, refusal
+from fsql.compiler.binder.tables import find_entry
+from fsql.compiler.catalog import TableEntry
+from fsql.compiler.coercion import accepts, coerce
+from fsql.compiler.connectors import CONNECTORS
+from fsql.compiler.diagnostics import Label
+from fsql.compiler.expression import Expression, Literal
+from fsql.compiler.functions.casts import castable
+from fsql.compiler.logical import Insert
+from fsql.compiler.near_names import near_name
+from fsql.compiler.schema import Column
+from fsql.compiler.scope import listing, matches
+from fsql.compiler.sqltypes import NULL, STRING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from fsql.compiler.binder.context import Context
+    from fsql.compiler.source import Span
+
+
+def bind_insert(insert: syntax.Insert, context: Context) -> Insert:
+    """Return what an INSERT writes, and where.
+
+    Raises:
+        Refusal: E2xx to E4xx.
+        Abandoned: where several parts were refused.
+    """
+    table = _written_table(insert.table, context)
+    query = bind_query(insert.query, context)
+    below, given = output_expressions(query)
+    spans = _output_spans(insert.query, len(given))
+    placed = _placed(insert, table, given)
+    columns: list[Expression] = []
+    with context.report.whole():
+        for column, expression in zip(table.columns, placed, strict=True):
+            with context.report.part():
+                span = spans[given.index(expression)] if expression in given else insert.table.span
+                columns.append(_assigned(expression, column, table, span))
+    plan = project(below, columns, [column.name for column in table.columns])
+    check_depth(plan, insert.query.span)
+    return Insert(resolve_changes(table, plan, insert.table.span), plan)
+
+
+def bind_select_statement(select: syntax.SelectStatement, context: Context) -> Insert:
+    """Return what a bare SELECT prints: its rows, as JSON, on standard output.
+
+    Raises:
+        Refusal: E2xx to E4xx.
+        Abandoned: where several parts were refused.
+    """
+    query = bind_query(select.query, context)
+    names = [column.name for column in query.schema]
+    for place, name in enumerate(names):
+        if name in names[:place]:
+            raise refusal(
+                "E205",
+                f'two columns of the result have the name "{name}"',
+                _output_spans(select.query, len(names))[place],
+                help="give one of them another name with AS",
+            )
+    below, expressions = output_expressions(query)
+    # A column of bare NULLs has no type of its own; it is printed as any other NULL.
+    typed = [coerce(each, STRING) if each.type == NULL else each for each in expressions]
+    plan = project(below, typed, names)
+    check_depth(plan, select.query.span)
+    table = TableEntry(
+        name="stdout",
+        span=select.span,
+        ordinal=-1,
+        columns=tuple(
+            Column(column.name, column.type, nullable=column.nullable) for column in plan.schema
+        ),
+        computed=(),
+        connector=CONNECTORS["stdout"],
+        options=(("connector", "stdout"), ("format", "json")),
+        option_spans={},
+        primary_key=None,
+        time=None,
+        event_time=None,
+        delay_us=0,
+        grain_us=1,
+    )
+    return Insert(resolve_changes(table, plan, select.span), plan)
+
+
+def _written_table(name: syntax.QualifiedName, context: Context) -> TableEntry:
+    """Return the table that an INSERT names.
+
+    Raises:
+        Refusal: E201, E217.
+    """
+    entry = find_entry(name, context)
+    if not isinstance(entry, TableEntry):
+        raise refusal(
+            "E217",
+            f'view "{entry.name}" cannot be written',
+            name.span,
+            secondary=(Label(entry.span, "declared as a view here"),),
+        )
+    if not entry.connector.writes:
+        raise refusal(
+            "E217",
+            f'table "{entry.name}" cannot be written',
+            name.span,
+            secondary=(Label(entry.span, f"connector '{entry.connector.name}' only reads"),),
+        )
+    return entry
+
+
+def _output_spans(query: syntax.Query, count: int) -> list[Span]:
+    """Return the place of each column of a query: its select item, or else the query."""
+    body = query.body
+    if isinstance(body, syntax.Select) and len(body.items) == count:
+        return [item.span for item in body.items]
+    return [query.span] * count
+
+
+def _placed(
+    insert: syntax.Insert, table: TableEntry, given: Sequence[Expression]
+) -> list[Expression]:
+    """Return an expression for each column of the table, in its order.
+
+    Raises:
+        Refusal: E203, E205, E209.
+    """
+    names = [column.name for column in table.columns]
+    if not insert.columns:
+        if len(given) != len(names):
+            raise _wrong_count(insert, table, len(given), len(names))
+        return list(given)
+    check_column_names(insert.columns, len(insert.columns), f'table "{table.name}"')
+    if len(given) != len(insert.columns):
+        raise _wrong_count(insert, table, len(given), len(insert.columns))
+    null: Expression = Literal(NULL, nullable=True, value=None)
+    placed = [null] * len(names)
+    for written, expression in zip(insert.columns, given, strict=True):
+        placed[_place(written, table)] = expression
+    return placed
+
+
+def _place(written: syntax.Identifier, table: TableEntry) -> int:
+    for place, column in enumerate(table.columns):
+        if matches(written, column.name):
+            return place
+    names = [column.name for column in table.columns]
+    near = near_name(written.name, names)
+    raise refusal(
+        "E203",
+        f'column "{written.name}" does not exist',
+        written.span,
+        f"not a column of {table.name}",
+        note=f"{table.name} has {listing(names)}",
+        help=f'a column with a similar name exists: "{near}"' if near else None,
+    )
+
+
+def _wrong_count(insert: syntax.Insert, table: TableEntry, given: int, wanted: int) -> Refusal:
+    return refusal(
+        "E209",
+        f"INSERT of {given} columns where {wanted} are named"
+        if insert.columns
+        else f'INSERT of {given} columns into table "{table.name}", which has {wanted}',
+        insert.query.span,
+        secondary=(Label(table.span, listing([column.name for column in table.columns])),),
+    )
+
+
+def _assigned(expression: Expression, column: Column, table: TableEntry, span: Span) -> Expression:
+    """Return the expression as a value of the table's column.
+
+    Raises:
+        Refusal: E210, E211.
+    """
+    declared = Label(table.span, f"{column.name} is {column.type} in {table.name}")
+    if not accepts(expression, column.type):
+        raise refusal(
+            "E210",
+            f'column "{column.name}" of table "{table.name}" is {column.type},'
+            f" and the query's is {expression.type}",
+            span,
+            f"this is {expression.type}",
+            secondary=(declared,),
+            help=f"cast it: CAST(… AS {column.type})"
+            if castable(expression.type, column.type)
+            else None,
+        )
+    if expression.nullable and not column.nullable:
+        raise refusal(
+            "E211",
+            f'NULL may reach column "{column.name}" of table "{table.name}", which is NOT NULL',
+            span,
+            "this may be NULL",
+            help=f"write COALESCE(…), or declare {column.name} without NOT NULL",
+        )
+    return coerce(expression, column.type)

@@ -1,0 +1,207 @@
+"""Select items and GROUP BY: what a SELECT gives, and by what it groups."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from fsql.compiler import syntax
+from fsql.compiler.binder.pending import AggregateValue, RunningValue
+from fsql.compiler.binder.report import not_implemented, refusal
+from fsql.compiler.expression import AggregateCall, AggregateFunction, ColumnRef, Expression
+from fsql.compiler.node import walk
+from fsql.compiler.scope import listing, matches
+from fsql.compiler.sqltypes import BIGINT
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from fsql.compiler.binder.aggregate import AggregateCollector
+    from fsql.compiler.binder.expression import ExpressionBinder
+    from fsql.compiler.binder.report import Report
+    from fsql.compiler.source import Span
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """A column that a SELECT gives; `alias` is the name that the text gives it, if it does."""
+
+    expression: Expression
+    name: str
+    span: Span
+    alias: syntax.Identifier | None
+
+
+def bind_items(binder: ExpressionBinder, select: syntax.Select, report: Report) -> list[Item]:
+    """Return the columns of a SELECT, `*` written out; what is refused is recorded."""
+    items: list[Item] = []
+    with report.whole():
+        for written in select.items:
+            with report.part():
+                if isinstance(written, syntax.Star):
+                    items.extend(_star(binder, written))
+                else:
+                    items.append(_item(binder, written, place=len(items) + 1))
+    return items
+
+
+def _item(binder: ExpressionBinder, written: syntax.SelectItem, *, place: int) -> Item:
+    expression = binder.bind_whole(written.expression)
+    if written.alias is not None:
+        name = written.alias.name
+    elif isinstance(written.expression, syntax.ColumnReference):
+        name = binder.column(written.expression).name
+    else:
+        name = f"column{place}"
+    return Item(expression, name, written.expression.span, written.alias)
+
+
+def _star(binder: ExpressionBinder, star: syntax.Star) -> Iterator[Item]:
+    """Yield an item for each column in view; of one relation, if the star has a qualifier."""
+    if len(star.qualifier) > 1:
+        raise not_implemented("fields of a ROW", star.span)
+    qualifier = star.qualifier[0] if star.qualifier else None
+    fields = binder.scope.fields
+    if qualifier is not None:
+        fields = tuple(field for field in fields if matches(qualifier, field.qualifier))
+        if not fields:
+            known = listing(binder.scope.qualifiers())
+            raise refusal(
+                "E203",
+                f'table "{qualifier.name}" is not in FROM',
+                qualifier.span,
+                f"FROM has {known}" if known else "",
+            )
+    for field in fields:
+        reference = ColumnRef(field.column.type, field.column.nullable, field.index)
+        binder.spans[reference] = star.span
+        yield Item(reference, field.name, star.span, None)
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """A key of GROUP BY: what it is computed from, its name, and its place in the text."""
+
+    expression: Expression
+    name: str
+    span: Span
+
+
+def bind_key(
+    binder: ExpressionBinder,
+    element: syntax.Expression | syntax.GroupingSets,
+    items: Sequence[Item],
+) -> Key:
+    """Return a key of GROUP BY: a position among the items, one's alias, or an expression.
+
+    Raises:
+        Refusal: E2xx to E4xx.
+    """
+    if isinstance(element, syntax.GroupingSets):
+        raise not_implemented(element.kind, element.span)
+    item = _item_meant(binder, element, items)
+    expression = binder.bind_whole(element) if item is None else _checked_key(item, element.span)
+    return Key(expression, _key_name(expression, items, binder), element.span)
+
+
+def _item_meant(
+    binder: ExpressionBinder, element: syntax.Expression, items: Sequence[Item]
+) -> Item | None:
+    """Return the select item that a key means by its position or alias; None if it means none."""
+    if isinstance(element, syntax.NumberLiteral) and element.text.isdigit():
+        place = int(element.text) if len(element.text) < 9 else 0
+        if not 1 <= place <= len(items):
+            raise refusal(
+                "E316",
+                f"GROUP BY {element.text} is not a column of SELECT, which has {len(items)}",
+                element.span,
+            )
+        return items[place - 1]
+    if not isinstance(element, syntax.ColumnReference) or len(element.parts) > 1:
+        return None
+    (name,) = element.parts
+    aliased = [item for item in items if item.alias and matches(name, item.alias.name)]
+    fields = binder.scope.find(name)
+    if not aliased:
+        return None
+    if fields and not _same_column(aliased[0].expression, fields[0].index):
+        raise refusal(
+            "E204",
+            f'"{name.name}" is a column and the name of a select item',
+            element.span,
+            help=f"write {fields[0].qualifier}.{name.name} for the column"
+            if fields[0].qualifier
+            else "rename the select item",
+        )
+    return aliased[0]
+
+
+def _same_column(expression: Expression, index: int) -> bool:
+    return isinstance(expression, ColumnRef) and expression.index == index
+
+
+def _checked_key(item: Item, span: Span) -> Expression:
+    if has_aggregate(item.expression):
+        raise refusal(
+            "E303",
+            "aggregate in GROUP BY",
+            span,
+            f'"{item.name}" is computed from groups',
+            note="GROUP BY is computed from single rows",
+        )
+    return item.expression
+
+
+def _key_name(expression: Expression, items: Sequence[Item], binder: ExpressionBinder) -> str:
+    """Return the name of the select item that is the key, or of the column that it is."""
+    for item in items:
+        if item.expression is expression:
+            return item.name
+    if isinstance(expression, ColumnRef):
+        fields = (field for layer in binder.scope.layers for field in layer)
+        return next(field.name for field in fields if field.index == expression.index)
+    return "key"
+
+
+def has_aggregate(expression: Expression) -> bool:
+    """Say whether the expression is computed from an aggregate or a running aggregate."""
+    return any(isinstance(node, (AggregateValue, RunningValue)) for node in walk(expression))
+
+
+@dataclass(frozen=True, slots=True)
+class Grouping:
+    """What an aggregate operator is made of: keys and aggregates, each once, with their names."""
+
+    keys: tuple[Expression, ...]
+    key_names: tuple[str, ...]
+    aggregates: tuple[AggregateCall, ...]
+    aggregate_names: tuple[str, ...]
+
+    @property
+    def places(self) -> dict[Expression, int]:
+        """Return the place of each key among the keys."""
+        return {key: place for place, key in enumerate(self.keys)}
+
+
+def group(keys: Sequence[Key], collector: AggregateCollector, items: Sequence[Item]) -> Grouping:
+    """Return the grouping by `keys` that computes all aggregates collected.
+
+    An aggregate that is a select item has its name.  A group without any column is counted, so that
+    there is something of it.
+    """
+    by_expression = {key.expression: key.name for key in reversed(keys)}
+    distinct = list(dict.fromkeys(key.expression for key in keys))
+    names = list(collector.names())
+    for item in reversed(items):
+        if isinstance(item.expression, AggregateValue):
+            names[item.expression.index] = item.name
+    aggregates = list(collector.calls)
+    if not keys and not aggregates:
+        aggregates.append(AggregateCall(AggregateFunction.COUNT, None, BIGINT, nullable=False))
+        names.append("count")
+    return Grouping(
+        tuple(distinct),
+        tuple(by_expression[key] for key in distinct),
+        tuple(aggregates),
+        tuple(names),
+    )

@@ -1,0 +1,72 @@
+"""Limits on what a text may lead to, so that none takes the compiler's time or stack.
+
+The parser bounds the text; views and operators that repeat an operand could still make much out of
+little.  What is below these limits may be walked by recursion.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from fsql.compiler.binder.report import refusal
+from fsql.compiler.logical import operators
+from fsql.compiler.node import children, walk
+
+if TYPE_CHECKING:
+    from fsql.compiler.expression import Expression
+    from fsql.compiler.logical import Plan
+    from fsql.compiler.source import Span
+
+EXPRESSION_DEPTH_MAX: Final = 300
+EXPRESSION_SIZE_MAX: Final = 100_000
+"""Counted as a tree: a part that an operator repeats counts each time."""
+PLAN_DEPTH_MAX: Final = 500
+MENTIONS_MAX: Final = 1_000
+"""Tables in the FROM clauses of one INSERT, views and common tables put in."""
+
+
+def check_size(expression: Expression, span: Span) -> None:
+    """Check that the expression is within the limits.
+
+    Raises:
+        Refusal: E315.
+    """
+    measures: dict[object, tuple[int, int]] = {}
+    for node in walk(expression):
+        below = [measures[child] for child in children(node)]
+        depth = 1 + max((each[0] for each in below), default=0)
+        measures[node] = depth, 1 + sum(each[1] for each in below)
+    depth, size = measures[expression]
+    if depth > EXPRESSION_DEPTH_MAX:
+        raise refusal(
+            "E315",
+            f"expression is {depth} operations deep; the limit is {EXPRESSION_DEPTH_MAX}",
+            span,
+            help="put brackets around parts of a long sum: (a + b) + (c + d)",
+        )
+    if size > EXPRESSION_SIZE_MAX:
+        raise refusal(
+            "E315",
+            f"expression has {size:,} operations, repeated operands put in;"
+            f" the limit is {EXPRESSION_SIZE_MAX:,}",
+            span,
+            help="compute the repeated operand in a subquery",
+        )
+
+
+def check_depth(plan: Plan, span: Span) -> None:
+    """Check that the plan is within the limits.
+
+    Raises:
+        Refusal: E315.
+    """
+    depths: dict[Plan, int] = {}
+    for node in operators(plan):
+        depths[node] = 1 + max((depths[below] for below in node.inputs), default=0)
+    if depths[plan] > PLAN_DEPTH_MAX:
+        raise refusal(
+            "E315",
+            f"query is {depths[plan]} operators deep, views put in; the limit is {PLAN_DEPTH_MAX}",
+            span,
+            help="write an intermediate result to a table",
+        )

@@ -1,0 +1,282 @@
+"""Operators: arithmetic, comparison and logic.
+
+Chains of AND, OR and `||`, which text can make long, become balanced trees.  That changes nothing: these
+three are associative, also in what they leave unevaluated and in which failure is reported.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Final
+
+from fsql.compiler import syntax
+from fsql.compiler.binder.literals import bind_number
+from fsql.compiler.binder.report import Refusal, not_implemented, refusal
+from fsql.compiler.coercion import accepts, coerce, common_type
+from fsql.compiler.diagnostics import Label
+from fsql.compiler.expression import Call, Expression, Literal
+from fsql.compiler.functions.casts import castable
+from fsql.compiler.functions.signature import Nullability, match_signature
+from fsql.compiler.functions.table import FUNCTIONS
+from fsql.compiler.sqltypes import BOOLEAN, NULL, STRING, TIMESTAMP, Kind, SqlType
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from fsql.compiler.binder.expression import ExpressionBinder
+    from fsql.compiler.source import Span
+
+_COMPARISONS: Final[Mapping[str, str]] = {
+    "=": "eq",
+    "<>": "ne",
+    "<": "lt",
+    "<=": "le",
+    ">": "gt",
+    ">=": "ge",
+}
+_ARITHMETIC: Final[Mapping[str, str]] = {
+    "+": "add",
+    "-": "subtract",
+    "*": "multiply",
+    "/": "divide",
+    "%": "modulo",
+}
+
+
+def make_call(name: str, *arguments: Expression) -> Expression | None:
+    """Return the call of a function of the table, arguments coerced; None if no signature fits."""
+    function = FUNCTIONS[name]
+    match = match_signature(function, [argument.type for argument in arguments])
+    if match is None:
+        return None
+    coerced = tuple(
+        coerce(argument, target)
+        for argument, target in zip(arguments, match.parameters, strict=True)
+    )
+    return Call(match.result, _nullable(function.nullability, coerced), name, coerced)
+
+
+def _nullable(rule: Nullability, arguments: Sequence[Expression]) -> bool:
+    match rule:
+        case Nullability.ANY_ARGUMENT:
+            return any(argument.nullable for argument in arguments)
+        case Nullability.ALL_ARGUMENTS:
+            return all(argument.nullable for argument in arguments)
+        case Nullability.ALWAYS:
+            return True
+        case Nullability.NEVER:
+            return False
+
+
+def call(name: str, *arguments: Expression) -> Expression:
+    """Return the call of a function whose arguments are known to fit."""
+    made = make_call(name, *arguments)
+    assert made is not None, f"{name} does not take its arguments"
+    return made
+
+
+def balanced(name: str, operands: Sequence[Expression]) -> Expression:
+    """Return the operands connected by the associative function `name`, as a balanced tree."""
+    level = list(operands)
+    while len(level) > 1:
+        pairs = [call(name, *level[i : i + 2]) for i in range(0, len(level) - 1, 2)]
+        level = pairs + level[len(pairs) * 2 :]
+    return level[0]
+
+
+def unify(
+    operands: Sequence[tuple[Expression, Span]], refused_as: str = "cannot compare {} with {}"
+) -> list[Expression]:
+    """Return the operands coerced to the one type that all have in common.
+
+    Raises:
+        Refusal: E206 if there is none, E215 for text that cannot be read as the TIMESTAMP expected.
+    """
+    timely = any(expression.type == TIMESTAMP for expression, _ in operands)
+    common = NULL
+    _, common_span = operands[0]
+    for expression, span in operands:
+        quoted = timely and isinstance(expression, Literal) and expression.type == STRING
+        wider = common_type([common, TIMESTAMP if quoted else expression.type])
+        if wider is None:
+            raise refusal(
+                "E206",
+                refused_as.format(common, expression.type),
+                span,
+                f"this is {expression.type}",
+                secondary=(Label(common_span, f"this is {common}"),),
+                help=_cast_help(common, expression.type),
+            )
+        if wider != common:
+            common, common_span = wider, span
+    for expression, span in operands:
+        if not accepts(expression, common):
+            raise _unreadable(expression, span)
+    return [coerce(expression, common) for expression, _ in operands]
+
+
+def _unreadable(expression: Expression, span: Span) -> Refusal:
+    assert isinstance(expression, Literal)
+    return refusal(
+        "E215",
+        f"cannot read {json.dumps(expression.value, ensure_ascii=False)} as TIMESTAMP",
+        span,
+        help="write it as '2024-01-31 23:59:59', with up to 6 digits of fraction",
+    )
+
+
+def _cast_help(left: SqlType, right: SqlType) -> str | None:
+    """Return what to cast so that the two types go together, if a cast does."""
+    for source, target in ((left, right), (right, left)):
+        if target.kind is Kind.STRING and castable(source, target):
+            return f"cast the {source}: CAST(… AS STRING)"
+    return None
+
+
+def bind_unary(binder: ExpressionBinder, unary: syntax.Unary) -> Expression:
+    """Bind `-a` and `+a`; a sign belongs to the number behind it."""
+    if unary.operator == "-" and isinstance(unary.operand, syntax.NumberLiteral):
+        return bind_number(unary.operand, negative=True)
+    operand = binder.bind(unary.operand)
+    made = make_call("negate", operand)
+    if made is None:
+        raise refusal(
+            "E206",
+            f'operator "{unary.operator}" does not take {operand.type}',
+            unary.operand.span,
+            f"this is {operand.type}",
+        )
+    return made if unary.operator == "-" else operand
+
+
+def bind_chain(binder: ExpressionBinder, chain: syntax.Chain) -> Expression:
+    """Bind `a + b - c` from the left; neighbouring `||` become one balanced tree."""
+    texts = [binder.bind(chain.first)]
+    span = chain.first.span
+    for link in chain.links:
+        right = binder.bind(link.operand)
+        if link.operator == "||":
+            for operand, place in ((texts[-1], span), (right, link.operand.span)):
+                _check_text(operand, place)
+            texts.append(right)
+        else:
+            left = balanced("concat", texts)
+            texts = [_arithmetic(link, left, right, span)]
+        span = span.to(link.operand.span)
+    return balanced("concat", texts)
+
+
+def _check_text(operand: Expression, span: Span) -> None:
+    if operand.type.kind not in {Kind.STRING, Kind.NULL}:
+        raise refusal(
+            "E206",
+            f'operator "||" does not take {operand.type}',
+            span,
+            f"this is {operand.type}",
+            help=f"cast the {operand.type}: CAST(… AS STRING)"
+            if castable(operand.type, STRING)
+            else None,
+        )
+
+
+def _arithmetic(
+    link: syntax.ChainLink, left: Expression, right: Expression, left_span: Span
+) -> Expression:
+    made = make_call(_ARITHMETIC[link.operator], left, right)
+    if made is None and link.operator in {"+", "*"}:
+        # The table has INTERVAL + TIMESTAMP and BIGINT * INTERVAL in the other order only.
+        made = make_call(_ARITHMETIC[link.operator], right, left)
+    if made is None:
+        raise refusal(
+            "E206",
+            f'operator "{link.operator}" does not take {left.type} and {right.type}',
+            link.span,
+            secondary=(
+                Label(left_span, f"this is {left.type}"),
+                Label(link.operand.span, f"this is {right.type}"),
+            ),
+            help="join text with ||"
+            if link.operator == "+" and STRING in {left.type, right.type}
+            else None,
+        )
+    return made
+
+
+def bind_not(binder: ExpressionBinder, negation: syntax.Not) -> Expression:
+    """Bind `NOT p`."""
+    return call("not", binder.bind_condition(negation.operand))
+
+
+def bind_logical(binder: ExpressionBinder, logical: syntax.Logical) -> Expression:
+    """Bind `p AND q AND …` and `p OR q OR …`."""
+    operands = [binder.bind_condition(operand) for operand in logical.operands]
+    return balanced(logical.operator.lower(), operands)
+
+
+def bind_comparison(binder: ExpressionBinder, comparison: syntax.Comparison) -> Expression:
+    """Bind `a = b` and the other comparisons."""
+    left, right = binder.bind(comparison.left), binder.bind(comparison.right)
+    return compare(
+        comparison.operator, (left, comparison.left.span), (right, comparison.right.span)
+    )
+
+
+def compare(
+    operator: str, left: tuple[Expression, Span], right: tuple[Expression, Span]
+) -> Expression:
+    """Return the comparison of two expressions, each with its place.
+
+    Raises:
+        Refusal: E206 where their types do not go together, or have no order.
+    """
+    operands = unify([left, right])
+    made = make_call(_COMPARISONS[operator], *operands)
+    if made is None:
+        raise refusal(
+            "E206",
+            f'operator "{operator}" does not take {operands[0].type}',
+            left[1].to(right[1]),
+            note="arrays have no order: they are equal, or not",
+        )
+    return made
+
+
+def bind_is_distinct(binder: ExpressionBinder, test: syntax.IsDistinct) -> Expression:
+    """Bind `a IS [NOT] DISTINCT FROM b`: comparison that takes NULL for a value, and is never NULL."""
+    left, right = binder.bind(test.left), binder.bind(test.right)
+    same = compare("=", (left, test.left.span), (right, test.right.span))
+    both_null = call("and", call("is_null", left), call("is_null", right))
+    equal = call("coalesce", same, both_null)
+    return equal if test.negated else call("not", equal)
+
+
+def bind_is(binder: ExpressionBinder, test: syntax.Is) -> Expression:
+    """Bind `a IS [NOT] NULL`, and TRUE, FALSE and UNKNOWN: none of them is ever NULL."""
+    if test.value in {"NULL", "UNKNOWN"}:
+        bind = binder.bind if test.value == "NULL" else binder.bind_condition
+        return call("is_not_null" if test.negated else "is_null", bind(test.operand))
+    operand = binder.bind_condition(test.operand)
+    wanted = operand if test.value == "TRUE" else call("not", operand)
+    holds = call("coalesce", wanted, Literal(BOOLEAN, nullable=False, value=False))
+    return call("not", holds) if test.negated else holds
+
+
+def bind_between(binder: ExpressionBinder, between: syntax.Between) -> Expression:
+    """Bind `a [NOT] BETWEEN low AND high`."""
+    if between.symmetric:
+        raise not_implemented(
+            "BETWEEN SYMMETRIC", between.span, help="write both orders of the bounds with OR"
+        )
+    operand = binder.bind(between.operand), between.operand.span
+    low = binder.bind(between.low), between.low.span
+    high = binder.bind(between.high), between.high.span
+    inside = call("and", compare(">=", operand, low), compare("<=", operand, high))
+    return call("not", inside) if between.negated else inside
+
+
+def bind_in_list(binder: ExpressionBinder, in_list: syntax.InList) -> Expression:
+    """Bind `a [NOT] IN (b, c)` as the comparisons that it stands for."""
+    operands = [(binder.bind(item), item.span) for item in (in_list.operand, *in_list.items)]
+    value, *items = unify(operands)
+    found = balanced("or", [call("eq", value, item) for item in items])
+    return call("not", found) if in_list.negated else found

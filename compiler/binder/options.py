@@ -1,0 +1,137 @@
+"""The options of a table: which there are, and whether their values can be."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from fsql.compiler.binder.report import Refusal, not_implemented, refusal
+from fsql.compiler.connectors import CONNECTORS, Connector
+from fsql.compiler.diagnostics import Label
+from fsql.compiler.near_names import near_name
+from fsql.compiler.scope import listing
+
+if TYPE_CHECKING:
+    from fsql.compiler import syntax
+    from fsql.compiler.binder.report import Report
+    from fsql.compiler.source import Span
+
+
+@dataclass(frozen=True, slots=True)
+class TableOptions:
+    """The checked options of a table: as given, keys in lower case, in the order of the text."""
+
+    connector: Connector
+    given: tuple[tuple[str, str], ...]
+    spans: dict[str, Span]
+
+    def value(self, key: str) -> str | None:
+        """Return the option's value, its default where it is not given."""
+        for name, value in self.given:
+            if name == key:
+                return value
+        option = self.connector.option(key)
+        return None if option is None else option.default
+
+
+def bind_options(table: syntax.CreateTable, report: Report) -> TableOptions:
+    """Return the options of the table, checked against those of its connector.
+
+    Raises:
+        Refusal: E212 where no connector is named.
+        Abandoned: where other options were refused.
+    """
+    connector = _connector(table)
+    values: dict[str, syntax.TableOption] = {}
+    with report.whole():
+        for option in table.options:
+            with report.part():
+                key = option.key.value.lower()
+                if key in values:
+                    first = Label(values[key].key.span, "first here")
+                    raise refusal(
+                        "E205",
+                        f"option '{key}' is given twice",
+                        option.key.span,
+                        secondary=(first,),
+                    )
+                values[key] = option
+                _check_option(connector, key, option)
+        with report.part():
+            _check_required(connector, values, table.name.span)
+    given = tuple((key, option.value.value) for key, option in values.items())
+    return TableOptions(connector, given, {key: o.value.span for key, o in values.items()})
+
+
+def _connector(table: syntax.CreateTable) -> Connector:
+    for option in table.options:
+        if option.key.value.lower() == "connector":
+            name = option.value.value
+            if name in CONNECTORS:
+                return CONNECTORS[name]
+            near = near_name(name, CONNECTORS)
+            raise refusal(
+                "E212",
+                f"connector '{name}' does not exist",
+                option.value.span,
+                note=f"there are {listing(list(CONNECTORS))}",
+                help=f"a connector with a similar name exists: '{near}'" if near else None,
+            )
+    raise refusal(
+        "E212",
+        f'table "{table.name.parts[-1].name}" has no connector',
+        table.name.span,
+        note=f"there are {listing(list(CONNECTORS))}",
+        help="write WITH ('connector' = 'file', 'path' = 'rows.jsonl')",
+    )
+
+
+def _check_option(connector: Connector, key: str, written: syntax.TableOption) -> None:
+    if key == "connector":
+        return
+    option = connector.option(key)
+    if option is None:
+        near = near_name(key, connector.keys)
+        raise refusal(
+            "E213",
+            f"connector '{connector.name}' has no option '{key}'",
+            written.key.span,
+            note=f"it has {listing(connector.keys, limit=16)}",
+            help=f"an option with a similar name exists: '{near}'" if near else None,
+        )
+    if not option.takes(written.value.value):
+        raise refusal(
+            "E214",
+            f"option '{key}' cannot be '{written.value.value}'",
+            written.value.span,
+            f"expected {option.expected}",
+        )
+    if key == "time" and written.value.value == "arrival":
+        raise not_implemented("'time' = 'arrival'", written.value.span)
+
+
+def _check_required(
+    connector: Connector, values: dict[str, syntax.TableOption], span: Span
+) -> None:
+    missing = [option.key for option in connector.options if option.required]
+    missing = [key for key in missing if key not in values]
+    if missing:
+        raise _missing(connector, missing[0], span)
+    if "rejects_path" in values and (
+        "on_error" not in values or values["on_error"].value.value != "reject"
+    ):
+        raise refusal(
+            "E214",
+            "option 'rejects_path' has no effect without 'on_error' = 'reject'",
+            values["rejects_path"].key.span,
+            help="add 'on_error' = 'reject'",
+        )
+
+
+def _missing(connector: Connector, key: str, span: Span) -> Refusal:
+    return refusal(
+        "E214",
+        f"connector '{connector.name}' needs the option '{key}'",
+        span,
+        help=f"add '{key}' = '…'",
+    )

@@ -1,0 +1,138 @@
+"""Running aggregates: `COUNT(*) OVER (PARTITION BY k ROWS UNBOUNDED PRECEDING)`.
+
+Rows are taken in the total order, so there is no ORDER BY; a frame begins with the first row of the
+partition and ends with the row itself, or with the one before it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from fsql.compiler import syntax
+from fsql.compiler.binder.aggregate import make_aggregate, numbered
+from fsql.compiler.binder.expression import ExpressionBinder
+from fsql.compiler.binder.pending import RunningValue, replaced
+from fsql.compiler.binder.report import Refusal, not_implemented, refusal
+from fsql.compiler.expression import AggregateCall, ColumnRef, Expression
+from fsql.compiler.logical import FrameEnd, Over, OverCall, Plan
+from fsql.compiler.scope import listing, matches
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from fsql.compiler.source import Span
+
+_FRAMES = "ROWS UNBOUNDED PRECEDING, or ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING"
+
+
+@dataclass
+class RunningCollector:
+    """Collects the running aggregates of a SELECT, each with its partition, each once."""
+
+    windows: tuple[syntax.NamedWindow, ...]
+    calls: dict[tuple[tuple[Expression, ...], OverCall], int] = field(default_factory=dict)
+    spans: dict[Expression, Span] = field(default_factory=dict)
+    first_span: Span | None = None
+
+    def bind(self, binder: ExpressionBinder, written: syntax.FunctionCall) -> Expression:
+        """Return the stand-in for a running aggregate.
+
+        Raises:
+            Refusal: E2xx to E4xx.
+        """
+        window = self._window(written)
+        frame_end = _frame_end(window, written.span)
+        inner = ExpressionBinder(binder.scope, "OVER", binder.aggregates, spans=self.spans)
+        partition = tuple(inner.bind_whole(key) for key in window.partition_by)
+        aggregate = make_aggregate(inner, written, empty=frame_end is FrameEnd.ONE_PRECEDING)
+        self.first_span = self.first_span or written.span
+        key = partition, OverCall(aggregate, frame_end)
+        index = self.calls.setdefault(key, len(self.calls))
+        return RunningValue(aggregate.type, aggregate.nullable, index)
+
+    def _window(self, written: syntax.FunctionCall) -> syntax.WindowSpecification:
+        over = written.over
+        if isinstance(over, syntax.Identifier):
+            for named in self.windows:
+                if matches(over, named.name.name):
+                    over = named.window
+                    break
+            else:
+                raise _unknown_window(over, self.windows)
+        assert isinstance(over, syntax.WindowSpecification)
+        if over.base is not None:
+            raise not_implemented("a window that extends another", over.base.span)
+        return over
+
+
+def _unknown_window(name: syntax.Identifier, windows: tuple[syntax.NamedWindow, ...]) -> Refusal:
+    known = listing([window.name.name for window in windows])
+    return refusal(
+        "E203",
+        f'window "{name.name}" does not exist',
+        name.span,
+        note=f"the WINDOW clause has {known}" if known else None,
+    )
+
+
+def _frame_end(window: syntax.WindowSpecification, span: Span) -> FrameEnd:
+    """Return where the frame ends; the frames of the standard that are not there are refused."""
+    if window.order_by:
+        raise not_implemented(
+            "ORDER BY in OVER",
+            window.order_by[0].span,
+            help="leave it out: rows are taken in the order of the stream",
+        )
+    frame = window.frame
+    if frame is None:
+        raise not_implemented("OVER without a frame", span, help=f"write {_FRAMES}")
+    start_unbounded = frame.start.side == "PRECEDING" and frame.start.offset is None
+    if frame.unit == "ROWS" and start_unbounded:
+        match frame.end:
+            case None | syntax.FrameBound(side="CURRENT ROW"):
+                return FrameEnd.CURRENT_ROW
+            case syntax.FrameBound(side="PRECEDING", offset=syntax.NumberLiteral(text="1")):
+                return FrameEnd.ONE_PRECEDING
+            case _:
+                pass
+    raise not_implemented("this frame", frame.span, help=f"write {_FRAMES}")
+
+
+def run(
+    plan: Plan, collector: RunningCollector, carry: Callable[[Expression], Expression]
+) -> tuple[Plan, Callable[[Expression], Expression]]:
+    """Return `plan` with the running aggregates, and how stand-ins become their columns.
+
+    `carry` takes an expression of the SELECT to the columns of `plan`.  There is an operator for each
+    partition, in the order in which the text names them.
+    """
+    by_partition: dict[tuple[Expression, ...], dict[int, OverCall]] = {}
+    for (partition, call), index in collector.calls.items():
+        carried = tuple(carry(key) for key in partition)
+        by_partition.setdefault(carried, {})[index] = _carried(call, carry)
+    columns: dict[int, int] = {}
+    for partition, calls in by_partition.items():
+        width = len(plan.schema)
+        columns |= {index: width + place for place, index in enumerate(calls)}
+        names = numbered([call.aggregate.function.value.lower() for call in calls.values()])
+        plan = Over(plan, partition, tuple(calls.values()), names)
+
+    def settle(expression: Expression) -> Expression:
+        return replaced(
+            expression,
+            lambda part: (
+                ColumnRef(part.type, part.nullable, columns[part.index])
+                if isinstance(part, RunningValue)
+                else None
+            ),
+        )
+
+    return plan, settle
+
+
+def _carried(call: OverCall, carry: Callable[[Expression], Expression]) -> OverCall:
+    aggregate = call.aggregate
+    argument = None if aggregate.argument is None else carry(aggregate.argument)
+    carried = AggregateCall(aggregate.function, argument, aggregate.type, aggregate.nullable)
+    return OverCall(carried, call.frame_end)

@@ -1,0 +1,54 @@
+"""Values that a later operator computes: what stands for an aggregate until its operator exists.
+
+While the expressions of a SELECT are bound, the operators that compute their aggregates and running
+aggregates are not there yet.  These two expressions keep the place; they never leave the binder.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from fsql.compiler.expression import Expression
+from fsql.compiler.node import children, map_children
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from fsql.compiler.node import Node
+
+
+@dataclass(frozen=True, eq=False)
+class AggregateValue(Expression):
+    """The value of the aggregate at `index` among those of the SELECT."""
+
+    index: int
+
+
+@dataclass(frozen=True, eq=False)
+class RunningValue(Expression):
+    """The value of the running aggregate at `index` among those of the SELECT."""
+
+    index: int
+
+
+def replaced(
+    expression: Expression, replacement: Callable[[Expression], Expression | None]
+) -> Expression:
+    """Return `expression` with the largest parts that have a replacement replaced by it."""
+    results: dict[Node, Node] = {}
+    waiting: list[tuple[Node, bool]] = [(expression, False)]
+    while waiting:
+        node, below_done = waiting.pop()
+        if below_done:
+            results[node] = map_children(node, results.__getitem__)
+        elif node not in results:
+            found = replacement(node) if isinstance(node, Expression) else None
+            if found is not None:
+                results[node] = found
+            else:
+                waiting.append((node, True))
+                waiting.extend((child, False) for child in reversed(list(children(node))))
+    result = results[expression]
+    assert isinstance(result, Expression)
+    return result

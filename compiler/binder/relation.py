@@ -1,0 +1,141 @@
+"""Relations: what FROM gives, a plan and the names of its columns; and small steps on plans."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from fsql.compiler.binder.operators import balanced
+from fsql.compiler.binder.report import refusal
+from fsql.compiler.diagnostics import Label
+from fsql.compiler.expression import Call, ColumnRef, Expression
+from fsql.compiler.logical import Filter, Plan, Project, Scan, operators
+from fsql.compiler.node import map_children
+from fsql.compiler.scope import Layer, Scope, fields_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from fsql.compiler.node import Node
+    from fsql.compiler.syntax import Identifier, TableAlias
+
+
+@dataclass(frozen=True, slots=True)
+class Relation:
+    """A plan, and the names by which its columns are known; hidden columns have no field."""
+
+    plan: Plan
+    fields: Layer
+
+    @property
+    def scope(self) -> Scope:
+        """Return the scope in which the relation's columns are all that is visible."""
+        return Scope((self.fields,))
+
+    @property
+    def width(self) -> int:
+        """Return the number of the plan's columns."""
+        return len(self.plan.schema)
+
+    def replanned(self, plan: Plan) -> Relation:
+        """Return the relation with another plan that has the same columns."""
+        return replace(self, plan=plan)
+
+
+def relation_of(plan: Plan, name: str | None) -> Relation:
+    """Return the relation of a plan whose columns keep their names."""
+    return Relation(plan, fields_of(plan.schema, name))
+
+
+def aliased(relation: Relation, alias: TableAlias | None) -> Relation:
+    """Return the relation under its alias, its columns renamed if the alias names them.
+
+    Raises:
+        Refusal: E209 if the alias names too many or too few, E205 if it names one twice.
+    """
+    if alias is None:
+        return relation
+    names = [field.name for field in relation.fields]
+    if alias.columns:
+        check_column_names(alias.columns, len(names), f'"{alias.name.name}"')
+        names = [column.name for column in alias.columns]
+    return replace(
+        relation,
+        fields=tuple(
+            replace(field, qualifier=alias.name.name, name=name)
+            for field, name in zip(relation.fields, names, strict=True)
+        ),
+    )
+
+
+def check_column_names(columns: Sequence[Identifier], count: int, owner: str) -> None:
+    """Check that a list of column names names `count` columns, each once.
+
+    Raises:
+        Refusal: E209, E205.
+    """
+    if len(columns) != count:
+        raise refusal(
+            "E209",
+            f"{owner} has {count} columns, and {len(columns)} are named",
+            columns[0].span.to(columns[-1].span),
+        )
+    seen: dict[str, Identifier] = {}
+    for column in columns:
+        first = seen.setdefault(column.name.lower(), column)
+        if first is not column:
+            raise refusal(
+                "E205",
+                f'column "{column.name}" is named twice',
+                column.span,
+                secondary=(Label(first.span, "first here"),),
+            )
+
+
+def project(plan: Plan, expressions: Sequence[Expression], names: Sequence[str]) -> Plan:
+    """Return the projection; `plan` itself where it would change nothing."""
+    unchanged = len(expressions) == len(plan.schema) and all(
+        isinstance(expression, ColumnRef) and expression.index == i and column.name == name
+        for i, (expression, name, column) in enumerate(
+            zip(expressions, names, plan.schema, strict=True)
+        )
+    )
+    return plan if unchanged else Project(plan, tuple(expressions), tuple(names))
+
+
+def column_refs(plan: Plan) -> list[Expression]:
+    """Return a reference to each column of `plan`."""
+    return [ColumnRef(column.type, column.nullable, i) for i, column in enumerate(plan.schema)]
+
+
+def filtered(plan: Plan, conditions: Sequence[Expression]) -> Plan:
+    """Return the rows for which all conditions are TRUE; `plan` itself if there are none."""
+    return Filter(plan, balanced("and", conditions)) if conditions else plan
+
+
+def conjuncts(condition: Expression) -> list[Expression]:
+    """Return the conditions that `condition` connects by AND, left to right."""
+    found: list[Expression] = []
+    waiting = [condition]
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, Call) and part.function == "and":
+            waiting.extend(reversed(part.arguments))
+        else:
+            found.append(part)
+    return found
+
+
+def replace_scans(plan: Plan, replacement: Callable[[Scan], Scan]) -> Plan:
+    """Return `plan` with each of its scans replaced."""
+    results: dict[Node, Plan] = {}
+
+    def change(child: Node) -> Node:
+        return results.get(child, child)
+
+    for node in operators(plan):
+        changed = replacement(node) if isinstance(node, Scan) else map_children(node, change)
+        # Schemas are derived here, from those of the inputs, and so never by deep recursion.
+        _ = changed.schema
+        results[node] = changed
+    return results[plan]

@@ -1,0 +1,168 @@
+"""Scripts: a list of statements to one job."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from fsql.compiler import syntax
+from fsql.compiler.binder.context import Context, Mentions
+from fsql.compiler.binder.ddl import create_table, create_view
+from fsql.compiler.binder.insert import bind_insert, bind_select_statement
+from fsql.compiler.binder.report import Abandoned, Report, not_implemented, refusal
+from fsql.compiler.binder.time_kinds import settle_times
+from fsql.compiler.catalog import Catalog, TableEntry
+from fsql.compiler.diagnostics import Diagnostic, FsqlError
+from fsql.compiler.logical import Insert, Job, tables
+from fsql.compiler.source import Span
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+_STACK_DEPTH: Final = 10_000
+"""What the parser lets nest, 200 levels of subqueries, takes some 3,000 calls."""
+
+
+@dataclass(frozen=True, slots=True)
+class BoundScript:
+    """What a script means: the job, and what its author should know."""
+
+    job: Job
+    warnings: tuple[Diagnostic, ...]
+
+
+def bind(script: syntax.Script) -> BoundScript:
+    """Return the job that the script's INSERTs and its last SELECT are.
+
+    Raises:
+        FsqlError: E2xx to E4xx, all that were found, up to 20.
+    """
+    report = Report()
+    job = None
+    with _deep_stack():
+        try:
+            with report.part():
+                job = _ScriptBinder(script, report).bind()
+        except Abandoned:
+            assert report.full
+    if report.errors or job is None:
+        raise FsqlError(report.errors, script.source)
+    return BoundScript(job, tuple(report.warnings))
+
+
+@contextmanager
+def _deep_stack() -> Iterator[None]:
+    """Let calls nest as deep as the text may."""
+    before = sys.getrecursionlimit()
+    sys.setrecursionlimit(max(before, _STACK_DEPTH))
+    try:
+        yield
+    finally:
+        sys.setrecursionlimit(before)
+
+
+class _ScriptBinder:
+    """Binds the statements of one script, in order."""
+
+    def __init__(self, script: syntax.Script, report: Report) -> None:
+        self._script = script
+        self._report = report
+        self._catalog = Catalog()
+        self._tables_count = 0
+        self._inserts: list[Insert] = []
+        self._written: dict[str, Span] = {}
+
+    def bind(self) -> Job:
+        """Return the job.
+
+        Raises:
+            Refusal, Abandoned: where anything was refused.
+        """
+        with self._report.whole():
+            for statement in self._script.statements:
+                with self._report.part():
+                    self._bind_statement(statement)
+            with self._report.part():
+                self._check_runs()
+        entries = {
+            entry.ordinal: entry
+            for entry in self._catalog.entries()
+            if isinstance(entry, TableEntry)
+        }
+        inserts = settle_times(self._inserts, entries)
+        self._check_reads(inserts)
+        return Job(inserts)
+
+    def _bind_statement(self, statement: syntax.Statement) -> None:
+        context = Context(self._report, self._catalog, Mentions())
+        match statement:
+            case syntax.CreateTable():
+                self._tables_count += 1
+                create_table(statement, self._tables_count - 1, context)
+            case syntax.CreateView():
+                create_view(statement, context)
+            case syntax.Insert():
+                self._insert(statement, context)
+            case syntax.SelectStatement():
+                if statement is not self._script.statements[-1]:
+                    raise refusal(
+                        "E314",
+                        "SELECT in the middle of a script",
+                        statement.span,
+                        note="a SELECT at the end prints its result",
+                        help="move it to the end, or write INSERT INTO",
+                    )
+                self._inserts.append(bind_select_statement(statement, context))
+            case syntax.CreateFunction():
+                raise not_implemented("CREATE FUNCTION", statement.span)
+            case syntax.Explain():
+                raise not_implemented(
+                    "EXPLAIN in a script", statement.span, help="run `fsql explain` on the script"
+                )
+
+    def _insert(self, statement: syntax.Insert, context: Context) -> None:
+        insert = bind_insert(statement, context)
+        name = insert.sink.name
+        if name in self._written:
+            raise not_implemented(
+                f'a second INSERT INTO "{name}"',
+                statement.table.span,
+                help="write one INSERT, of a UNION ALL",
+            )
+        self._written[name] = statement.table.span
+        self._inserts.append(insert)
+
+    def _check_runs(self) -> None:
+        """Check that there is something to run.
+
+        Raises:
+            Refusal: E314.
+        """
+        runs = (syntax.Insert, syntax.SelectStatement, syntax.Explain)
+        if any(isinstance(statement, runs) for statement in self._script.statements):
+            return
+        end = len(self._script.source.text)
+        raise refusal(
+            "E314",
+            "script without INSERT and SELECT has nothing to run",
+            self._script.statements[-1].span if self._script.statements else Span(end, end),
+            help="add INSERT INTO … SELECT …, or a SELECT at the end",
+        )
+
+    def _check_reads(self, inserts: Sequence[Insert]) -> None:
+        """Check that the job reads nothing that it writes.
+
+        Raises:
+            Refusal: E314.
+        """
+        for insert in inserts:
+            for table in tables(insert.query):
+                if table.name in self._written:
+                    raise refusal(
+                        "E314",
+                        f'table "{table.name}" is read and written by one job',
+                        self._written[table.name],
+                        help="declare a view for what both queries need",
+                    )

@@ -1,0 +1,200 @@
+"""SELECT: from its clauses to operators.
+
+    FROM, WHERE ─▶ windows of GROUP BY ─▶ groups ─▶ HAVING ─▶ running aggregates ─▶ projection ─▶ DISTINCT
+
+Expressions are bound over what FROM gives and carried over each operator that is put on top.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fsql.compiler import syntax
+from fsql.compiler.binder.aggregate import AggregateCollector, Groups
+from fsql.compiler.binder.expression import ExpressionBinder
+from fsql.compiler.binder.from_clause import FromBinder
+from fsql.compiler.binder.group import make_group, refuse_final
+from fsql.compiler.binder.items import Grouping, Item, Key, bind_items, bind_key, group
+from fsql.compiler.binder.over import RunningCollector, run
+from fsql.compiler.binder.relation import Relation, column_refs, conjuncts, filtered, project
+from fsql.compiler.binder.report import not_implemented, refusal
+from fsql.compiler.binder.window import (
+    assign_windows,
+    is_window_call,
+    read_window_call,
+    window_field,
+)
+from fsql.compiler.expression import ColumnRef, Expression
+from fsql.compiler.logical import append_only
+from fsql.compiler.properties import Bound
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from fsql.compiler.binder.context import Context
+    from fsql.compiler.logical import Plan
+
+    QueryBinder = Callable[[syntax.Query, Context], Plan]
+
+
+def bind_select(select: syntax.Select, context: Context, bind_query: QueryBinder) -> Plan:
+    """Return the plan of one SELECT.
+
+    Raises:
+        Refusal: E2xx to E4xx.
+        Abandoned: where several parts were refused.
+    """
+    if not select.relations:
+        raise refusal("E317", "query that reads no table", select.span, help="add FROM")
+    if select.qualify is not None:
+        raise not_implemented("QUALIFY", select.qualify.span, help="filter a subquery in FROM")
+    with context.report.whole():
+        relation = _source(select, context, bind_query)
+        relation, window = _windowed(select, relation)
+        return _SelectBinder(select, relation, window, context).bind()
+
+
+def _source(select: syntax.Select, context: Context, bind_query: QueryBinder) -> Relation:
+    """Return what FROM gives and WHERE keeps; conditions that are refused are recorded."""
+    where = _and_parts(select.where)
+    source = FromBinder(context, where, bind_query).bind(select.relations)
+    binder = ExpressionBinder(source.relation.scope, "WHERE")
+    kept: list[Expression] = []
+    for condition in where:
+        with context.report.part():
+            parts = conjuncts(binder.bind_whole_condition(condition))
+            kept.extend(part for part in parts if part not in source.taken)
+    return source.relation.replanned(filtered(source.relation.plan, kept))
+
+
+def _and_parts(condition: syntax.Expression | None) -> tuple[syntax.Expression, ...]:
+    if condition is None:
+        return ()
+    if isinstance(condition, syntax.Logical) and condition.operator == "AND":
+        return tuple(part for operand in condition.operands for part in _and_parts(operand))
+    return (condition,)
+
+
+def _windowed(select: syntax.Select, relation: Relation) -> tuple[Relation, list[Key]]:
+    """Return the relation with the windows that GROUP BY assigns, and the keys that they are."""
+    keys: list[Key] = []
+    for element in select.group_by or ():
+        if isinstance(element, syntax.FunctionCall) and is_window_call(element):
+            if keys:
+                raise refusal(
+                    "E307", "a GROUP BY has one window", element.span, help="use a subquery in FROM"
+                )
+            call = read_window_call(element.name, element.arguments, element.span, in_from=False)
+            relation = assign_windows(relation, call)
+            for bound in (Bound.START, Bound.END):
+                field = window_field(relation, bound)
+                reference = ColumnRef(field.column.type, field.column.nullable, field.index)
+                keys.append(Key(reference, field.name, element.span))
+    return relation, keys
+
+
+class _SelectBinder:
+    """Binds what a SELECT computes from the rows that FROM and WHERE give."""
+
+    def __init__(
+        self, select: syntax.Select, relation: Relation, window: list[Key], context: Context
+    ) -> None:
+        self._select = select
+        self._relation = relation
+        self._window = window
+        self._report = context.report
+        self._aggregates = AggregateCollector(append_only=append_only(relation.plan))
+        self._running = RunningCollector(select.windows)
+        self._items_binder = self._binder("SELECT", running=True)
+        self._having_binder = self._binder("HAVING")
+
+    def _binder(self, clause: str, *, running: bool = False) -> ExpressionBinder:
+        return ExpressionBinder(
+            self._relation.scope, clause, self._aggregates, self._running if running else None
+        )
+
+    def bind(self) -> Plan:
+        with self._report.whole():
+            items = bind_items(self._items_binder, self._select, self._report)
+            having = self._having()
+            keys = self._keys(items)
+        if self._select.group_by is not None or self._aggregates.calls or having:
+            plan, groups = self._group(items, keys)
+        else:
+            refuse_final(None if self._select.distinct else self._select.emit)
+            plan, groups = self._relation.plan, None
+        plan = filtered(plan, [self._carry(each, groups, self._having_binder) for each in having])
+        expressions = self._carried_items(items, groups)
+        plan, expressions = self._run(plan, expressions, groups)
+        plan = project(plan, expressions, [item.name for item in items])
+        return self._distinct(plan, grouped=groups is not None)
+
+    def _having(self) -> list[Expression]:
+        if self._select.having is None:
+            return []
+        with self._report.part():
+            return [self._having_binder.bind_whole_condition(self._select.having)]
+        return []
+
+    def _keys(self, items: list[Item]) -> list[Key]:
+        binder = ExpressionBinder(self._relation.scope, "GROUP BY")
+        keys: list[Key] = []
+        for element in self._select.group_by or ():
+            with self._report.part():
+                if isinstance(element, syntax.FunctionCall) and is_window_call(element):
+                    keys.extend(self._window)
+                else:
+                    keys.append(bind_key(binder, element, items))
+        return keys
+
+    def _group(self, items: list[Item], keys: list[Key]) -> tuple[Plan, Groups]:
+        grouping = group(keys, self._aggregates, items)
+        span = keys[0].span.to(keys[-1].span) if keys else items[0].span
+        below = self._relation.plan
+        plan = make_group(below, grouping, self._select.emit, span, self._report)
+        return plan, Groups(grouping.places, 0, [column.name for column in below.schema])
+
+    @staticmethod
+    def _carry(
+        expression: Expression, groups: Groups | None, binder: ExpressionBinder
+    ) -> Expression:
+        return expression if groups is None else groups.carry(expression, binder.spans)
+
+    def _carried_items(self, items: list[Item], groups: Groups | None) -> list[Expression]:
+        expressions: list[Expression] = []
+        with self._report.whole():
+            for item in items:
+                with self._report.part():
+                    expressions.append(self._carry(item.expression, groups, self._items_binder))
+        return expressions
+
+    def _run(
+        self, plan: Plan, expressions: list[Expression], groups: Groups | None
+    ) -> tuple[Plan, list[Expression]]:
+        """Return the plan with the running aggregates, and the items over it."""
+        if not self._running.calls:
+            return plan, expressions
+        if not append_only(plan):
+            assert self._running.first_span is not None
+            raise not_implemented(
+                "OVER on rows that are taken back",
+                self._running.first_span,
+                help="group by a window with EMIT FINAL below",
+            )
+
+        def carry(expression: Expression) -> Expression:
+            if groups is None:
+                return expression
+            return groups.carry(expression, self._running.spans)
+
+        plan, settle = run(plan, self._running, carry)
+        return plan, [settle(expression) for expression in expressions]
+
+    def _distinct(self, plan: Plan, *, grouped: bool) -> Plan:
+        """Return the rows, each once, if the SELECT is DISTINCT."""
+        if not self._select.distinct:
+            return plan
+        names = tuple(column.name for column in plan.schema)
+        grouping = Grouping(tuple(column_refs(plan)), names, (), ())
+        emit = None if grouped else self._select.emit
+        return make_group(plan, grouping, emit, self._select.span, self._report)

@@ -1,0 +1,100 @@
+"""Mentions of tables and views: what a name in FROM stands for."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fsql.compiler.binder.relation import Relation, column_refs, project, relation_of, replace_scans
+from fsql.compiler.binder.report import Abandoned, not_implemented, refusal
+from fsql.compiler.catalog import Entry, TableEntry, ViewEntry
+from fsql.compiler.diagnostics import Label
+from fsql.compiler.logical import Plan, Scan, Table, TimeKind, operators
+from fsql.compiler.near_names import near_name
+from fsql.compiler.scope import listing
+
+if TYPE_CHECKING:
+    from fsql.compiler.binder.context import Context
+    from fsql.compiler.source import Span
+    from fsql.compiler.syntax import Identifier, QualifiedName
+
+
+def simple_name(name: QualifiedName) -> Identifier:
+    """Return the one part of a name.
+
+    Raises:
+        Refusal: E301, if it has a catalog or database in front.
+    """
+    if len(name.parts) > 1:
+        raise not_implemented("catalogs and databases", name.span, help="use the name alone")
+    return name.parts[0]
+
+
+def find_entry(name: QualifiedName, context: Context) -> Entry:
+    """Return the table or view of that name.
+
+    Raises:
+        Refusal: E201.
+    """
+    wanted = simple_name(name)
+    entry = context.catalog.find(wanted)
+    if entry is None:
+        known = tuple(context.catalog.names())
+        near = near_name(wanted.name, known)
+        raise refusal(
+            "E201",
+            f'table "{wanted.name}" does not exist',
+            name.span,
+            note=f"there are {listing(known)}" if known and near is None else None,
+            help=f'a table with a similar name exists: "{near}"' if near else None,
+        )
+    return entry
+
+
+def bind_table(name: QualifiedName, context: Context) -> Relation:
+    """Return the rows of the table or view, under its name.
+
+    Raises:
+        Refusal: E201, E217, E315.
+        Abandoned: if the view was refused.
+    """
+    entry = find_entry(name, context)
+    if isinstance(entry, TableEntry):
+        return relation_of(_scan(entry, context, name.span), entry.name)
+    return relation_of(_put_in(entry, context, name.span), entry.name)
+
+
+def _scan(entry: TableEntry, context: Context, span: Span) -> Plan:
+    """Return the rows of a table, with its computed columns in their places."""
+    if not entry.connector.reads:
+        raise refusal(
+            "E217",
+            f'table "{entry.name}" cannot be read',
+            span,
+            secondary=(Label(entry.span, f"connector '{entry.connector.name}' only writes"),),
+        )
+    table = Table(
+        entry.name,
+        entry.ordinal,
+        entry.columns,
+        entry.options,
+        # Where nothing decides it, the job does, when all its tables are known (`time_kinds`).
+        TimeKind.OFFSET if entry.time is None else entry.time,
+        entry.event_time,
+        entry.delay_us,
+        entry.grain_us,
+    )
+    scan = Scan(table, context.mentions.take(1, span))
+    expressions, names = column_refs(scan), [column.name for column in scan.schema]
+    for column in entry.computed:
+        expressions.insert(column.place, column.expression)
+        names.insert(column.place, column.name)
+    return project(scan, expressions, names)
+
+
+def _put_in(view: ViewEntry, context: Context, span: Span) -> Plan:
+    """Return a copy of the view's plan whose scans are mentions of this query."""
+    if view.plan is None:
+        raise Abandoned
+    count = sum(isinstance(node, Scan) for node in operators(view.plan))
+    first = context.mentions.take(count, span)
+    return replace_scans(view.plan, lambda scan: Scan(scan.table, first + scan.mention))

@@ -1,0 +1,61 @@
+"""The times of a job's tables: which kind orders them all (design 2).
+
+A WATERMARK makes event time, an option whatever it says.  The tables that say nothing are at rest beside
+event time, and numbered by their rows where nothing in the job has event time.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from fsql.compiler.binder.relation import replace_scans
+from fsql.compiler.binder.report import refusal
+from fsql.compiler.diagnostics import Label
+from fsql.compiler.logical import Insert, Job, Scan, Table, TimeKind
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from fsql.compiler.catalog import TableEntry
+
+
+def settle_times(
+    inserts: Sequence[Insert], entries: Mapping[int, TableEntry]
+) -> tuple[Insert, ...]:
+    """Return the INSERTs with the time of every table decided; `entries` are those by ordinal.
+
+    Raises:
+        Refusal: E312, where the times do not go together.
+    """
+    read = [entries[table.ordinal] for table in Job(tuple(inserts)).tables]
+    eventful = [entry for entry in read if entry.time is TimeKind.EVENT]
+    if eventful:
+        _check_mix(read, eventful[0])
+    undecided = TimeKind.START if eventful else TimeKind.OFFSET
+
+    def settled(table: Table) -> Table:
+        if entries[table.ordinal].time is not None:
+            return table
+        return replace(table, time=undecided)
+
+    def settled_scan(scan: Scan) -> Scan:
+        return Scan(settled(scan.table), scan.mention)
+
+    return tuple(
+        Insert(insert.sink, replace_scans(insert.query, settled_scan)) for insert in inserts
+    )
+
+
+def _check_mix(read: Sequence[TableEntry], eventful: TableEntry) -> None:
+    for entry in read:
+        if entry.time is TimeKind.OFFSET:
+            raise refusal(
+                "E312",
+                f'table "{entry.name}" is numbered by its rows,'
+                f' and table "{eventful.name}" has event time',
+                entry.option_spans["time"],
+                secondary=(Label(eventful.span, "has a WATERMARK"),),
+                note="rows of both have no order among each other",
+                help="read it as a table at rest: 'time' = 'start'",
+            )

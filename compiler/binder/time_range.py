@@ -1,0 +1,138 @@
+"""The time range of a join: conditions that bound the time between its two sides.
+
+`a.at BETWEEN b.at - INTERVAL '1' HOUR AND b.at` says the same as `b.at - a.at` in [0, 1 hour].  A
+condition is taken for a bound if each of its sides is a sum of event-time columns and constant
+intervals, in which one column of either input remains when one side is taken from the other.  Columns
+that are equal do not bound each other so: an equality is a key.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from fsql.compiler.expression import Call, ColumnRef, Expression
+from fsql.compiler.functions.evaluate import constant, evaluate
+from fsql.compiler.functions.failure import RowFailure
+from fsql.compiler.logical import TimeRange
+from fsql.compiler.sqltypes import INTERVAL
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from fsql.compiler.schema import Schema
+
+
+@dataclass(frozen=True, slots=True)
+class _Sum:
+    """`offset_us` plus each column so many times as `counts` says."""
+
+    counts: Mapping[int, int]
+    offset_us: int
+
+    def plus(self, other: _Sum, sign: int) -> _Sum:
+        counts = dict(self.counts)
+        for column, count in other.counts.items():
+            counts[column] = counts.get(column, 0) + sign * count
+        kept = {column: count for column, count in counts.items() if count != 0}
+        return _Sum(kept, self.offset_us + sign * other.offset_us)
+
+
+@dataclass(frozen=True, slots=True)
+class TimeBound:
+    """A bound on `right - left` by a condition: at least `low_us`, or at most `high_us`."""
+
+    condition: Expression
+    left: int
+    right: int
+    low_us: int | None = None
+    high_us: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FoundRange:
+    """A time range, or half of one (`time_range` is None), and the conditions that make it."""
+
+    time_range: TimeRange | None
+    conditions: tuple[Expression, ...]
+
+
+# What `left <operator> right` says of left - right: a factor for what is bounded from above by so much.
+_UPPER: Final[Mapping[str, tuple[int, int]]] = {
+    "le": (1, 0),
+    "lt": (1, -1),
+    "ge": (-1, 0),
+    "gt": (-1, -1),
+}
+
+
+def find_time_range(
+    conditions: Iterable[Expression], schema: Schema, left_width: int
+) -> FoundRange | None:
+    """Return the time range that the conditions over both sides make; None if none bounds time.
+
+    Columns below `left_width` are the left side's.  Where several pairs of columns are bounded, the first
+    with both bounds is the range.
+    """
+    bounds = [
+        bound
+        for condition in conditions
+        if (bound := _bound(condition, schema, left_width)) is not None
+    ]
+    for pair in dict.fromkeys((bound.left, bound.right) for bound in bounds):
+        of_pair = [bound for bound in bounds if (bound.left, bound.right) == pair]
+        lows = [bound.low_us for bound in of_pair if bound.low_us is not None]
+        highs = [bound.high_us for bound in of_pair if bound.high_us is not None]
+        if lows and highs:
+            made = TimeRange(pair[0], pair[1] - left_width, max(lows), min(highs))
+            return FoundRange(made, tuple(bound.condition for bound in of_pair))
+    return FoundRange(None, tuple(bound.condition for bound in bounds)) if bounds else None
+
+
+def _bound(condition: Expression, schema: Schema, left_width: int) -> TimeBound | None:
+    """Return the bound that a condition is; None if it is none."""
+    if not isinstance(condition, Call) or condition.function not in _UPPER:
+        return None
+    one, other = (_sum(argument, schema) for argument in condition.arguments)
+    if one is None or other is None:
+        return None
+    sign, slack_us = _UPPER[condition.function]
+    # Now `difference <= slack`.
+    difference = _Sum({}, 0).plus(one, sign).plus(other, -sign)
+    match sorted(difference.counts.items()):
+        case [(left, -1), (right, 1)] if left < left_width <= right:
+            high_us = slack_us - difference.offset_us
+            return TimeBound(condition, left, right, high_us=high_us)
+        case [(left, 1), (right, -1)] if left < left_width <= right:
+            low_us = difference.offset_us - slack_us
+            return TimeBound(condition, left, right, low_us=low_us)
+        case _:
+            return None
+
+
+def _sum(expression: Expression, schema: Schema) -> _Sum | None:
+    """Return the sum that the expression is; None if it is made of anything else."""
+    match expression:
+        case ColumnRef(index=index) if schema[index].time_attribute:
+            return _Sum({index: 1}, 0)
+        case _ if expression.type == INTERVAL and constant(expression):
+            return _constant(expression)
+        case Call(function="add" | "subtract", arguments=arguments):
+            return _combined(expression.function, arguments, schema)
+        case _:
+            return None
+
+
+def _combined(function: str, arguments: Sequence[Expression], schema: Schema) -> _Sum | None:
+    one, other = (_sum(argument, schema) for argument in arguments)
+    if one is None or other is None:
+        return None
+    return one.plus(other, 1 if function == "add" else -1)
+
+
+def _constant(expression: Expression) -> _Sum | None:
+    try:
+        value = evaluate(expression, ())
+    except RowFailure:
+        return None
+    return _Sum({}, value) if isinstance(value, int) else None

@@ -1,0 +1,110 @@
+"""WATERMARK: which column of a table is event time, and how far behind it the watermark is."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from fsql.compiler import syntax
+from fsql.compiler.binder.report import Refusal, refusal
+from fsql.compiler.binder.window import constant_interval_us
+from fsql.compiler.expression import ColumnRef, Expression
+from fsql.compiler.near_names import near_name
+from fsql.compiler.scope import listing, matches
+from fsql.compiler.sqltypes import TIMESTAMP, SqlType
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from fsql.compiler.catalog import ComputedColumn
+    from fsql.compiler.schema import Schema
+
+
+def mark_event_time(watermark: syntax.Watermark, columns: Schema) -> Schema:
+    """Return the physical columns, with event time marked if it is one of them.
+
+    A row without event time is malformed, so the column is never NULL.
+
+    Raises:
+        Refusal: E313, if the column is no TIMESTAMP.
+    """
+    for index, column in enumerate(columns):
+        if matches(watermark.column, column.name):
+            _check_type(watermark, column.type)
+            marked = replace(column, nullable=False, time_attribute=True)
+            return (*columns[:index], marked, *columns[index + 1 :])
+    return columns
+
+
+def event_time(
+    watermark: syntax.Watermark, columns: Schema, computed: Sequence[ComputedColumn]
+) -> Expression:
+    """Return event time as an expression over the physical columns.
+
+    Raises:
+        Refusal: E203 for a column that is not there, E313 if it is no TIMESTAMP.
+    """
+    for index, column in enumerate(columns):
+        if column.time_attribute:
+            return ColumnRef(TIMESTAMP, nullable=False, index=index)
+    for other in computed:
+        if matches(watermark.column, other.name):
+            _check_type(watermark, other.expression.type)
+            return other.expression
+    names = [*(column.name for column in columns), *(other.name for other in computed)]
+    near = near_name(watermark.column.name, names)
+    raise refusal(
+        "E203",
+        f'column "{watermark.column.name}" does not exist',
+        watermark.column.span,
+        note=f"the table has {listing(names)}",
+        help=f'a column with a similar name exists: "{near}"' if near else None,
+    )
+
+
+def delay_us(watermark: syntax.Watermark) -> int:
+    """Return how far the watermark is behind event time.
+
+    Raises:
+        Refusal: E313, for anything but the column, or the column less a constant interval.
+    """
+    match watermark.expression:
+        case None:
+            return 0
+        case syntax.ColumnReference() as column if _same(column, watermark):
+            return 0
+        case syntax.Chain(
+            first=syntax.ColumnReference() as column,
+            links=(syntax.ChainLink(operator="-", operand=operand),),
+        ) if _same(column, watermark):
+            value_us = constant_interval_us(operand)
+            if value_us is not None and value_us >= 0:
+                return value_us
+            raise _form(watermark)
+        case _:
+            raise _form(watermark)
+
+
+def _same(column: syntax.ColumnReference, watermark: syntax.Watermark) -> bool:
+    return len(column.parts) == 1 and matches(column.parts[0], watermark.column.name)
+
+
+def _form(watermark: syntax.Watermark) -> Refusal:
+    assert watermark.expression is not None
+    name = watermark.column.name
+    return refusal(
+        "E313",
+        "a watermark is its column, or its column less a constant interval",
+        watermark.expression.span,
+        help=f"write WATERMARK FOR {name} AS {name} - INTERVAL '5' SECOND",
+    )
+
+
+def _check_type(watermark: syntax.Watermark, type_: SqlType) -> None:
+    if type_ != TIMESTAMP:
+        raise refusal(
+            "E313",
+            f'event time "{watermark.column.name}" is {type_}, not TIMESTAMP',
+            watermark.column.span,
+            help="add a computed column: at AS TIMESTAMP_MILLIS(…)" if type_.numeric else None,
+        )

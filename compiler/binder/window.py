@@ -1,0 +1,240 @@
+"""Windows: TUMBLE and HOP, in FROM in both forms, and in GROUP BY.
+
+All three assign windows to rows: a row comes once for each window it is in, with the window's bounds in
+three more columns.  Only event time can be windowed, since nothing else says when a window is over.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from fsql.compiler import syntax
+from fsql.compiler.binder.expression import ExpressionBinder
+from fsql.compiler.binder.relation import Relation
+from fsql.compiler.binder.report import Refusal, not_implemented, refusal
+from fsql.compiler.functions.evaluate import constant, evaluate
+from fsql.compiler.functions.failure import RowFailure
+from fsql.compiler.functions.refused import WINDOW_FUNCTIONS
+from fsql.compiler.logical import Aggregate, AssignWindows, Join, Plan, WindowAggregate, operators
+from fsql.compiler.near_names import near_name
+from fsql.compiler.properties import Bound
+from fsql.compiler.scope import Field, Scope
+from fsql.compiler.sqltypes import INTERVAL
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from fsql.compiler.source import Span
+
+_FORMS: Final[Mapping[str, str]] = {
+    "TUMBLE": "TUMBLE({data}at, INTERVAL '1' MINUTE)",
+    "HOP": "HOP({data}at, INTERVAL '10' SECOND, INTERVAL '1' MINUTE)",
+}
+"""How the functions are written: HOP takes the slide, then the size."""
+
+_NAMED: Final[Mapping[str, tuple[str, ...]]] = {
+    "TUMBLE": ("DATA", "TIMECOL", "SIZE", "OFFSET"),
+    "HOP": ("DATA", "TIMECOL", "SLIDE", "SIZE", "OFFSET"),
+}
+"""The names of the arguments, in the order in which they stand without names."""
+
+Argument = (
+    syntax.Expression
+    | syntax.TableArgument
+    | syntax.Descriptor
+    | syntax.NamedArgument
+    | syntax.Star
+)
+
+
+@dataclass(frozen=True, slots=True)
+class WindowCall:
+    """A call of TUMBLE or HOP, its arguments sorted out; `data` is None in GROUP BY."""
+
+    data: Argument | None
+    time_column: syntax.ColumnReference
+    size_us: int
+    slide_us: int
+    offset_us: int
+
+
+def read_window_call(
+    name: syntax.QualifiedName, arguments: Sequence[Argument], span: Span, *, in_from: bool
+) -> WindowCall:
+    """Return what a call of a window function says.
+
+    Raises:
+        Refusal: E202, E301, E307.
+    """
+    function = name.parts[-1].name.upper()
+    if function in {"SESSION", "CUMULATE"}:
+        raise not_implemented(f"{function} windows", name.span)
+    if function not in _FORMS:
+        near = near_name(function, WINDOW_FUNCTIONS)
+        raise refusal(
+            "E202",
+            f'table function "{name.parts[-1].name}" does not exist',
+            name.span,
+            help=f"a window function with a similar name exists: {near}" if near else None,
+        )
+    given = _by_name(function, arguments, span, in_from=in_from)
+    size_us = _interval_us(given["SIZE"], "size", positive=True)
+    slide_us = _interval_us(given["SLIDE"], "slide", positive=True) if "SLIDE" in given else size_us
+    offset_us = _interval_us(given["OFFSET"], "offset") if "OFFSET" in given else 0
+    return WindowCall(
+        given.get("DATA"), _time_column(given["TIMECOL"]), size_us, slide_us, offset_us
+    )
+
+
+def _by_name(
+    function: str, arguments: Sequence[Argument], span: Span, *, in_from: bool
+) -> dict[str, Argument]:
+    """Return the arguments by name, whether they were given by name or by place."""
+    names = _NAMED[function] if in_from else _NAMED[function][1:]
+    given: dict[str, Argument] = {}
+    for place, argument in enumerate(arguments):
+        if isinstance(argument, syntax.NamedArgument):
+            name = argument.name.name.upper()
+            value: Argument = argument.value
+        else:
+            name = names[place] if place < len(names) else ""
+            value = argument
+        if name not in names or name in given:
+            raise _wrong_form(function, span, in_from=in_from)
+        given[name] = value
+    if any(name not in given for name in names if name != "OFFSET"):
+        raise _wrong_form(function, span, in_from=in_from)
+    return given
+
+
+def _wrong_form(function: str, span: Span, *, in_from: bool) -> Refusal:
+    names = _NAMED[function] if in_from else _NAMED[function][1:]
+    words = {"DATA": "a table", "TIMECOL": "a column", "SIZE": "the size", "SLIDE": "the slide"}
+    wanted = ", ".join(words[name] for name in names if name in words)
+    form = _FORMS[function].format(data="t, " if in_from else "")
+    return refusal(
+        "E307",
+        f"{function} takes {wanted}, and an offset if need be",
+        span,
+        help=f"write {form}",
+    )
+
+
+def _time_column(argument: Argument) -> syntax.ColumnReference:
+    if isinstance(argument, syntax.ColumnReference):
+        return argument
+    if isinstance(argument, syntax.Descriptor) and len(argument.columns) == 1:
+        return syntax.ColumnReference(argument.columns[0].span, argument.columns)
+    raise refusal(
+        "E307",
+        "a window is on one event-time column",
+        argument.span,
+        help="compute it in the table's declaration, where the WATERMARK is",
+    )
+
+
+def _interval_us(argument: Argument, what: str, *, positive: bool = False) -> int:
+    """Return the constant interval that an argument says."""
+    if isinstance(
+        argument, (syntax.TableArgument, syntax.Descriptor, syntax.NamedArgument, syntax.Star)
+    ):
+        raise refusal("E307", f"the {what} of a window is a constant INTERVAL", argument.span)
+    value = constant_interval_us(argument)
+    if value is None or (positive and value <= 0):
+        raise refusal(
+            "E307",
+            f"the {what} of a window is a constant INTERVAL{' above zero' if positive else ''}",
+            argument.span,
+            help="write INTERVAL '1' MINUTE",
+        )
+    return value
+
+
+def constant_interval_us(expression: syntax.Expression) -> int | None:
+    """Return the value of a constant expression of type INTERVAL; None if it is none.
+
+    Raises:
+        Refusal: E2xx to E4xx, if it means nothing at all.
+    """
+    bound = ExpressionBinder(Scope(((),)), "a constant").bind_whole(expression)
+    if bound.type != INTERVAL or not constant(bound):
+        return None
+    try:
+        value = evaluate(bound, ())
+    except RowFailure:
+        return None
+    return value if isinstance(value, int) else None
+
+
+def assign_windows(relation: Relation, call: WindowCall) -> Relation:
+    """Return the relation's rows with their windows.
+
+    The new columns hide those of the same names, which a window below may have left.
+
+    Raises:
+        Refusal: E203, E204, E304.
+    """
+    time = ExpressionBinder(relation.scope, "a window").column(call.time_column)
+    if not time.column.time_attribute:
+        raise _not_event_time(relation, time, call.time_column)
+    plan = AssignWindows(relation.plan, time.index, call.size_us, call.slide_us, call.offset_us)
+    names = {bound.value for bound in Bound}
+    kept = tuple(field for field in relation.fields if field.name.lower() not in names)
+    qualifier = _only_qualifier(relation)
+    added = tuple(
+        Field(qualifier, column.name, relation.width + i, column)
+        for i, column in enumerate(plan.schema[relation.width :])
+    )
+    return Relation(plan, kept + added)
+
+
+def _only_qualifier(relation: Relation) -> str | None:
+    qualifiers = {field.qualifier for field in relation.fields}
+    return qualifiers.pop() if len(qualifiers) == 1 else None
+
+
+def _not_event_time(relation: Relation, time: Field, written: syntax.ColumnReference) -> Refusal:
+    others = [field.name for field in relation.fields if field.column.time_attribute]
+    if others:
+        help_text = f"use the event-time column: {others[0]}"
+    else:
+        help_text = (
+            "declare it in CREATE TABLE:"
+            f" WATERMARK FOR {time.name} AS {time.name} - INTERVAL '5' SECOND"
+        )
+    return refusal(
+        "E304",
+        f'column "{time.name}" is not event time',
+        written.span,
+        f"this is {time.column.type} without a WATERMARK",
+        note=_why_not_event_time(relation.plan),
+        help=help_text,
+    )
+
+
+def _why_not_event_time(plan: Plan) -> str | None:
+    """Return by what operator event time was lost, where it is one that loses it."""
+    for node in operators(plan):
+        match node:
+            case Aggregate() | WindowAggregate(final=False):
+                return "the rows of an updating aggregate are not in the order of event time"
+            case Join(time_range=None):
+                return "behind a join without a time range, rows are not in the order of event time"
+            case _:
+                pass
+    return None
+
+
+def is_window_call(expression: object) -> bool:
+    """Say whether an element of GROUP BY is a call of a window function."""
+    return (
+        isinstance(expression, syntax.FunctionCall)
+        and len(expression.name.parts) == 1
+        and expression.name.parts[0].name.upper() in WINDOW_FUNCTIONS
+    )
+
+
+def window_field(relation: Relation, bound: Bound) -> Field:
+    """Return the field of a bound of the windows that were assigned last."""
+    return next(field for field in reversed(relation.fields) if field.name == bound.value)

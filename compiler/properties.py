@@ -1,0 +1,205 @@
+"""Analyses of plans: which columns are bounds of windows, and which columns are keys.
+
+A **key** of a plan is a set of columns in which no two of its rows agree, behind every group of changes
+(NULL agrees with NULL).  A plan can have several: where a row's window is told by its start, it is told
+by its end as well.  Both analyses are facts about a plan, computed when asked for.
+"""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass, replace
+from itertools import product
+from typing import TYPE_CHECKING, Final
+
+from fsql.compiler.expression import Cast, ColumnRef, Expression
+from fsql.compiler.logical import (
+    Aggregate,
+    AssignWindows,
+    Filter,
+    Join,
+    LateralAggregate,
+    Over,
+    Plan,
+    Project,
+    Union,
+    Unnest,
+    WindowAggregate,
+    operators,
+)
+from fsql.compiler.sqltypes import Kind
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+KEYS_MAX: Final = 16
+"""A plan may have ever so many keys; the analysis keeps the least of them."""
+
+
+class Bound(enum.Enum):
+    """Which bound of a window a column holds."""
+
+    START = "window_start"
+    END = "window_end"
+    TIME = "window_time"
+
+
+@dataclass(frozen=True, slots=True)
+class WindowColumn:
+    """A column that holds a bound of the windows that `windows` assigned.
+
+    It is `open` as long as the rows are those of the window, and not what became of the window.
+    """
+
+    windows: AssignWindows
+    bound: Bound
+    open: bool
+
+
+WindowColumns = tuple[WindowColumn | None, ...]
+
+
+def window_columns(plan: Plan) -> WindowColumns:
+    """Return, for each column of `plan`, the window's bound that it holds; None for all others."""
+    found: dict[Plan, WindowColumns] = {}
+    for node in operators(plan):
+        found[node] = _window_columns(node, [found[below] for below in node.inputs])
+    return found[plan]
+
+
+def _window_columns(plan: Plan, below: Sequence[WindowColumns]) -> WindowColumns:
+    match plan:
+        case Filter() | Unnest() | LateralAggregate() | Over() | Join():
+            found = tuple(column for columns in below for column in columns)
+        case AssignWindows():
+            found = below[0] + tuple(WindowColumn(plan, bound, open=True) for bound in Bound)
+        case Project(expressions=expressions):
+            found = tuple(_passed_on(expression, below[0]) for expression in expressions)
+        case Aggregate() | WindowAggregate():
+            keys = (_passed_on(key, below[0]) for key in plan.keys)
+            found = tuple(key and replace(key, open=False) for key in keys)
+        case Union():
+            first, *others = below
+            found = tuple(
+                column if all(other[i] == column for other in others) else None
+                for i, column in enumerate(first)
+            )
+        case _:
+            found = ()
+    # What an operator appends, and what it computes, holds no bound.
+    return found + (None,) * (len(plan.schema) - len(found))
+
+
+def _passed_on(expression: Expression, below: WindowColumns) -> WindowColumn | None:
+    return below[expression.index] if isinstance(expression, ColumnRef) else None
+
+
+Key = tuple[int, ...]
+
+
+def derived_keys(plan: Plan) -> tuple[Key, ...]:
+    """Return keys of `plan`, none of which contains another, the least first.
+
+    Less is: fewer columns, then those further left.  The empty key says that there is at most one row.
+    """
+    found: dict[Plan, tuple[Key, ...]] = {}
+    for node in operators(plan):
+        found[node] = _least(_keys(node, [found[below] for below in node.inputs]))
+    return found[plan]
+
+
+def _least(keys: Iterable[frozenset[int]]) -> tuple[Key, ...]:
+    """Return the keys that contain no other one, the least first."""
+    kept: list[frozenset[int]] = []
+    for key in sorted(keys, key=lambda key: (len(key), sorted(key))):
+        if not any(other <= key for other in kept):
+            kept.append(key)
+    return tuple(tuple(sorted(key)) for key in kept[:KEYS_MAX])
+
+
+def _keys(plan: Plan, below: Sequence[Sequence[Key]]) -> list[frozenset[int]]:
+    match plan:
+        case Aggregate() | WindowAggregate():
+            return _keys_of_groups(plan)
+        case Filter() | Over():
+            return [frozenset(key) for key in below[0]]
+        case Project():
+            return _keys_of_projection(plan, below[0])
+        case Unnest() | LateralAggregate() | AssignWindows():
+            return _keys_of_parts(plan, below[0])
+        case Join():
+            return _keys_of_join(plan, *below)
+        case _:
+            # A table may have the same row twice, and so may UNION ALL.
+            return []
+
+
+def _keys_of_groups(plan: Aggregate | WindowAggregate) -> list[frozenset[int]]:
+    """The keys of the groups; of the bounds of one window, one is enough."""
+    by_windows: dict[AssignWindows, list[int]] = {}
+    others: list[int] = []
+    for place, column in enumerate(window_columns(plan)[: len(plan.keys)]):
+        if column is None:
+            others.append(place)
+        else:
+            by_windows.setdefault(column.windows, []).append(place)
+    choices = product(*by_windows.values())
+    return [frozenset((*others, *chosen)) for chosen in choices]
+
+
+def _keys_of_projection(plan: Project, below: Sequence[Key]) -> list[frozenset[int]]:
+    """A key survives where every column of it does, as it is or in a wider type."""
+    places: dict[int, int] = {}
+    for place, expression in enumerate(plan.expressions):
+        source = _injective_source(expression)
+        if source is not None:
+            places.setdefault(source, place)
+    return [
+        frozenset(places[column] for column in key)
+        for key in below
+        if all(column in places for column in key)
+    ]
+
+
+def _injective_source(expression: Expression) -> int | None:
+    """Return the column that the expression's value tells apart as well as the column itself."""
+    widening = isinstance(expression, Cast) and (
+        expression.argument.type.kind is Kind.INT and expression.type.numeric
+    )
+    inner = expression.argument if isinstance(expression, Cast) and widening else expression
+    return inner.index if isinstance(inner, ColumnRef) else None
+
+
+def _keys_of_parts(
+    plan: Unnest | LateralAggregate | AssignWindows, below: Sequence[Key]
+) -> list[frozenset[int]]:
+    """Rows made of one row are told apart by what was appended, if anything tells."""
+    width = len(plan.input.schema)
+    match plan:
+        case Unnest(ordinality_name=None):
+            return []
+        case Unnest():
+            appended: list[Key] = [(width + 1,)]
+        case LateralAggregate():
+            appended = [tuple(range(width, width + len(plan.keys)))]
+        case AssignWindows():
+            appended = [(width,), (width + 1,), (width + 2,)]
+    return [frozenset((*key, *more)) for key in below for more in appended]
+
+
+def _keys_of_join(plan: Join, left: Sequence[Key], right: Sequence[Key]) -> list[frozenset[int]]:
+    """A pair is told apart by both rows; by one alone where that one meets at most one other."""
+    width = len(plan.left.schema)
+    shifted = [tuple(width + column for column in key) for key in right]
+    pairs = [frozenset((*one, *other)) for one in left for other in shifted]
+    if _equated(plan.right_keys, right):
+        pairs.extend(frozenset(key) for key in left)
+    if _equated(plan.left_keys, left):
+        pairs.extend(frozenset(key) for key in shifted)
+    return pairs
+
+
+def _equated(join_keys: Sequence[Expression], keys: Sequence[Key]) -> bool:
+    """Say whether the join's equalities fix a whole key of the side."""
+    fixed = {_injective_source(expression) for expression in join_keys}
+    return any(set(key) <= fixed for key in keys)
