@@ -8,7 +8,7 @@ have the product of the weights.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from fsql.runtime.model.item import Row, State
 from fsql.runtime.model.value_order import row_order
@@ -21,39 +21,51 @@ if TYPE_CHECKING:
 LEFT = 0
 
 
+class Earlier(NamedTuple):
+    """A row that came, and where it stands in the total order."""
+
+    root: Root
+    row: Row
+
+
 @dataclass(frozen=True, slots=True)
 class Sides:
     """The rows of the left side and of the right side, in the order in which they came."""
 
-    rows: tuple[tuple[Row, ...], tuple[Row, ...]] = ((), ())
+    rows: tuple[tuple[Earlier, ...], tuple[Earlier, ...]] = ((), ())
 
-    def add(self, row: Row) -> Sides:
+    def add(self, row: Row, root: Root) -> Sides:
         """Return the sides with `row` added, or with what it takes back taken out."""
         own = list(self.rows[row.side])
         same = row_order(row.values)
-        for index, other in enumerate(own):
+        for index, (_, other) in enumerate(own):
             if other.weight == -row.weight and row_order(other.values) == same:
                 del own[index]
                 break
         else:
-            own.append(row)
+            own.append(Earlier(root, row))
         if row.side == LEFT:
             return Sides((tuple(own), self.rows[1]))
         return Sides((self.rows[0], tuple(own)))
 
 
 def combine_join(function: CombineJoin, sides: Sides | None, row: Row, root: Root) -> State:
-    """Return the state behind `row`, which causes a pair with each earlier row that it joins with."""
+    """Return the state behind `row`, which causes a pair with each earlier row that it joins with.
+
+    Earlier rows that share a position tie, and so do their pairs: they have one index.
+    """
     sides = sides or Sides()
     depth = max(function.left_depth, function.right_depth)
     path = row.path + (-1,) * (depth - len(row.path))
     pairs: list[Row] = []
-    for other in sides.rows[1 - row.side]:
+    positions: dict[tuple[Root, tuple[int, ...]], int] = {}
+    for other_root, other in sides.rows[1 - row.side]:
         left, right = (row, other) if row.side == LEFT else (other, row)
         if _in_time(function, left.values, right.values, later=row.side, root=root):
+            index = positions.setdefault((other_root, other.path), len(positions))
             values = left.values + right.values
-            pairs.append(Row(values, (*path, len(pairs)), left.weight * right.weight))
-    return State(row, tuple(pairs), sides.add(row))
+            pairs.append(Row(values, (*path, index), left.weight * right.weight))
+    return State(row, tuple(pairs), sides.add(row, root))
 
 
 def _in_time(function: CombineJoin, left: Values, right: Values, *, later: int, root: Root) -> bool:

@@ -8,6 +8,7 @@ from fsql.compiler.functions.failure import RowFailure
 from fsql.compiler.logical import FrameEnd
 from fsql.runtime.model.accumulator import Accumulators, arguments
 from fsql.runtime.model.item import Failure, Row, State
+from fsql.runtime.model.value_order import row_order
 
 if TYPE_CHECKING:
     from fsql.compiler.graph import CombineOver
@@ -19,7 +20,9 @@ def combine_over(function: CombineOver, before: Accumulators | None, row: Row, r
     calls = [call.aggregate for call in function.calls]
     if before is None:
         before = Accumulators.of(calls)
-    after = before.add(arguments(calls, row.values), row.weight, (root, row.path))
+    # Frames follow the total order down to the own columns, so a place is shared by equal rows only.
+    place = (root, row.path, row_order(row.values))
+    after = before.add(arguments(calls, row.values), row.weight, place)
     frames = {FrameEnd.ONE_PRECEDING: before, FrameEnd.CURRENT_ROW: after}
     caused: Row | Failure
     try:

@@ -18,6 +18,7 @@ from fsql.runtime.ports import Reject
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from fsql.compiler.expression import Expression
     from fsql.compiler.logical import Table
     from fsql.runtime.model.item import Values
 
@@ -27,38 +28,36 @@ NO_EVENT_TIME: Final = 521
 def arrivals(
     table: Table, split: int, rows: Sequence[Values | Reject]
 ) -> Iterator[tuple[Root, Row | Reject | Failure]]:
-    """Yield the rows of a split with their roots; malformed ones as the table's `on_error` says."""
+    """Yield the rows of a split with their roots; malformed ones as the table's `on_error` says.
+
+    Under event time a malformed row, which has none, stands with the row before it.
+    """
     stop = dict(table.options).get("on_error", "stop") == "stop"
     time = TIME_START
     for number, row in enumerate(rows):
-        read = row if isinstance(row, Reject) else _read(table, row, number)
-        if isinstance(read, int):
-            assert not isinstance(row, Reject)
-            time = max(time, read)
-            payload: Row | Reject | Failure = Row(row)
-        else:
-            payload = Failure(read.code, read.reason) if stop else read
+        payload: Row | Reject | Failure
+        payload = row if isinstance(row, Reject) else Row(row)
+        if table.time is TimeKind.OFFSET:
+            time = number
+        elif table.event_time is not None and isinstance(payload, Row):
+            at = _event_time(table.event_time, payload, number)
+            if isinstance(at, Reject):
+                payload = at
+            else:
+                time = max(time, at)
+        if stop and isinstance(payload, Reject):
+            payload = Failure(payload.code, payload.reason)
         yield Root(time, origin(table.ordinal, split, number)), payload
 
 
-def _read(table: Table, row: Values, number: int) -> int | Reject:
-    """Return the time of a row by itself, or why it has none."""
-    match table.time:
-        case TimeKind.START:
-            return TIME_START
-        case TimeKind.OFFSET:
-            return number
-        case TimeKind.EVENT:
-            assert table.event_time is not None
+def _event_time(expression: Expression, row: Row, number: int) -> int | Reject:
+    """Return the event time of a row; one that has none is malformed."""
     try:
-        time = evaluate(table.event_time, row)
+        time = evaluate(expression, row.values)
+        reason = "the event time is NULL"
     except RowFailure as failure:
-        return _without_time(number, str(failure))
+        time, reason = None, str(failure)
     if time is None:
-        return _without_time(number, "the event time is NULL")
+        return Reject(number, -1, -1, NO_EVENT_TIME, field="", reason=reason, excerpt="")
     assert isinstance(time, int)
     return time
-
-
-def _without_time(number: int, reason: str) -> Reject:
-    return Reject(number, line=-1, byte=-1, code=NO_EVENT_TIME, field="", reason=reason, excerpt="")

@@ -70,6 +70,7 @@ scaled = p.project(
 )
 with_sums = p.join(events, other_sums, [("k", "k")])
 windows_with_sums = p.hop(with_sums, "at", 4 * p.SECOND)
+pairs_of_ties = p.join(window_counts, others, [("n", "v")])
 
 GALLERY: Final[dict[str, logical.Plan | logical.Insert]] = {
     "filter": logical.Filter(events, p.gt(p.col(events, "v"), p.lit(0))),
@@ -112,7 +113,7 @@ GALLERY: Final[dict[str, logical.Plan | logical.Insert]] = {
         count_of_counts,
         q=divided(9, p.call("subtract", BIGINT, p.col(count_of_counts, "m"), p.lit(2))),
     ),
-    "hop": p.window_group(hops, ["k", "window_end"], **every(hops, "v")),
+    "hop": p.window_group(hops, ["k", "window_end"], final=True, **every(hops, "v")),
     "hop with changes": p.window_group(hops, ["k", "window_end"], final=False, **every(hops, "x")),
     "window of windows": p.window_group(
         pick(window_counts, "n", "window_end"),
@@ -156,6 +157,8 @@ GALLERY: Final[dict[str, logical.Plan | logical.Insert]] = {
     ),
     "join with a table at rest": p.join(events, resting, [("k", "k")]),
     "join of a table with itself": p.join(events, events_too, [("v", "v")]),
+    "join with rows that tie": pairs_of_ties,
+    "over pairs that tie": p.over(pairs_of_ties, [], all=of("ARRAY_AGG", pairs_of_ties, "at")),
     "join of three": p.join(pairs, resting, [("k", "k")]),
     "join with an aggregate": with_sums,
     "join of aggregates": p.insert(p.join(counts, other_sums, [("k", "k")]), ["k"]),

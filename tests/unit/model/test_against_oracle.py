@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     Split = list[Values | Reject]
 
 BROKEN = Reject(row=0, line=-1, byte=-1, code=513, field="v", reason="not a number", excerpt="")
-DOUBLES = (0.0, 1.5, math.nan, math.inf, -1e308, 1e308, 2.5e-320, 0.1, -0.1, None)
+DOUBLES = (0.0, -0.0, 1.5, math.nan, math.inf, -1e308, 1e308, 2.5e-320, 0.1, -0.1, None)
 
 
 def random_split(random: Random, row: Callable[[int], Values | Reject]) -> Split:
