@@ -39,11 +39,10 @@ def resolve_changes(table: TableEntry, query: Plan, span: Span) -> SinkTable:
         changes = Changes.APPEND
     else:
         changes = Changes.RETRACT if table.primary_key is None else Changes.UPSERT
-    match changes:
-        case Changes.APPEND if not append_only(query):
-            raise _updating(table, query, span)
-        case Changes.UPSERT:
-            _check_upsert(table, query, keys, span)
+    if changes is Changes.APPEND and not append_only(query):
+        raise _updating(table, query, span)
+    if changes is Changes.UPSERT:
+        _check_upsert(table, query, keys, span)
     operation = _operation_column(table, changes, span)
     key = table.primary_key if changes is Changes.UPSERT else (keys[0] if keys else None)
     return SinkTable(table.name, table.columns, table.options, changes, key, operation)

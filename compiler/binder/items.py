@@ -186,14 +186,14 @@ class Grouping:
 def group(keys: Sequence[Key], collector: AggregateCollector, items: Sequence[Item]) -> Grouping:
     """Return the grouping by `keys` that computes all aggregates collected.
 
-    An aggregate that is a select item has its name.  A group without any column is counted, so that
+    An aggregate that is a select item has the name that the text gives it.  A group without any column is counted, so that
     there is something of it.
     """
     by_expression = {key.expression: key.name for key in reversed(keys)}
     distinct = list(dict.fromkeys(key.expression for key in keys))
     names = list(collector.names())
     for item in reversed(items):
-        if isinstance(item.expression, AggregateValue):
+        if isinstance(item.expression, AggregateValue) and item.alias is not None:
             names[item.expression.index] = item.name
     aggregates = list(collector.calls)
     if not keys and not aggregates:

@@ -99,7 +99,7 @@ def _keys(
     conditions: Sequence[Expression], left: Relation
 ) -> dict[Expression, tuple[Expression, Expression]]:
     """Return the equalities between the sides: each with its two keys, over the side's own columns."""
-    keys = {}
+    keys: dict[Expression, tuple[Expression, Expression]] = {}
     for condition in conditions:
         if isinstance(condition, Call) and condition.function == "eq":
             one, other = condition.arguments

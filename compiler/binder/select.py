@@ -130,11 +130,11 @@ class _SelectBinder:
         return self._distinct(plan, grouped=groups is not None)
 
     def _having(self) -> list[Expression]:
-        if self._select.having is None:
-            return []
-        with self._report.part():
-            return [self._having_binder.bind_whole_condition(self._select.having)]
-        return []
+        having: list[Expression] = []
+        if self._select.having is not None:
+            with self._report.part():
+                having.append(self._having_binder.bind_whole_condition(self._select.having))
+        return having
 
     def _keys(self, items: list[Item]) -> list[Key]:
         binder = ExpressionBinder(self._relation.scope, "GROUP BY")

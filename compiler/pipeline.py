@@ -1,0 +1,47 @@
+"""The stages of compilation, one function each, in order.
+
+    text ─▶ syntax ─▶ logical plan
+
+Each stage is plain data; what a stage refuses is an `FsqlError` with all that it found.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from fsql.compiler.binder.script import bind
+from fsql.compiler.parser import parse_script
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from fsql.compiler.diagnostics import Diagnostic
+    from fsql.compiler.logical import Job
+    from fsql.compiler.source import SourceText
+    from fsql.compiler.syntax import Script
+
+_NO_PARAMETERS: Final[Mapping[str, str]] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class CompiledScript:
+    """A script at every stage, and the warnings about it (diagnostics whose code begins with W)."""
+
+    syntax: Script
+    logical: Job
+    warnings: tuple[Diagnostic, ...]
+
+
+def compile_script(
+    source: SourceText, parameters: Mapping[str, str] = _NO_PARAMETERS
+) -> CompiledScript:
+    """Return what the script means; `parameters` are the values of its `${name}`.
+
+    Raises:
+        FsqlError: E1xx for the form of the text, the first that is wrong; E2xx to E4xx for its meaning,
+            all that were found, up to 20.
+    """
+    script = parse_script(source, parameters)
+    bound = bind(script)
+    return CompiledScript(script, bound.job, bound.warnings)
