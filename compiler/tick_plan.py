@@ -44,6 +44,10 @@ class FoldHead:
 
     `operator` is its stable id, for state and statistics.  `inputs` are the schemas and path depths of
     the rows that come in (one, or two for a join); `depth` is that of the rows that go out.
+
+    With `marks_replacements`, an aggregate does not take a group's old row back where it adds a new one,
+    but says so in a last BOOLEAN column of the new row.  That is all that an upsert sink by the same
+    key needs to know, at half the rows.
     """
 
     operator: str
@@ -52,6 +56,7 @@ class FoldHead:
     inputs: tuple[tuple[Schema, int], ...]
     schema: Schema
     depth: int
+    marks_replacements: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,13 +115,15 @@ class SinkPort:
     """What the barrier must know of one INSERT.
 
     `consolidated` promises that the rows of one root position already are what consolidation would
-    make of them, unless a fold upstream has repaired; then the barrier need not look.
+    make of them, unless a fold upstream has repaired; then the barrier need not look.  `marked` says that
+    the last column is the mark of `FoldHead.marks_replacements`.
     """
 
     table: SinkTable
     append_only: bool
     depth: int
     consolidated: bool
+    marked: bool = False
 
 
 @dataclass(frozen=True, slots=True)

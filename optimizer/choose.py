@@ -11,6 +11,7 @@ from fsql.compiler import graph as graphs
 from fsql.compiler.expression import ColumnRef
 from fsql.compiler.tick_plan import HASH_SPACE, HEAD, FoldHead, Policy, SinkPort, TickPlan, ToSink
 from fsql.optimizer.fuse import fuse
+from fsql.optimizer.replacements import mark_replacements
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -46,6 +47,7 @@ def choose(
         for vertex in graph.vertices
         if isinstance(vertex.operation, graphs.Sink)
     )
+    stages, sinks = mark_replacements(stages, sinks)
     late_windows = tuple(
         vertex.origin for vertex in graph.vertices if isinstance(vertex.operation, graphs.LateSink)
     )

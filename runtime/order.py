@@ -58,20 +58,48 @@ def lexicographic_order(columns: Sequence[Ints]) -> Ints | None:
     """Return the stable order by `columns`, the first most significant; None if already in order."""
     if len(columns[0]) < 2:
         return None
-    in_order = np.ones(len(columns[0]) - 1, np.bool_)
-    equal_so_far = in_order.copy()
-    for column in columns:
-        before, after = column[:-1], column[1:]
-        in_order &= ~equal_so_far | (before <= after)
-        equal_so_far &= before == after
-        if not equal_so_far.any():
-            break
-    if in_order.all():
+    words = _packed(columns)
+    if _in_order(words):
         return None
-    order = stable_order(columns[-1])
-    for column in reversed(columns[:-1]):
-        order = order[stable_order(column[order])]
+    order = stable_order(words[-1])
+    for word in reversed(words[:-1]):
+        order = order[stable_order(word[order])]
     return order
+
+
+def _packed(columns: Sequence[Ints]) -> list[Ints]:
+    """Return fewer columns of the same lexicographic order: neighbours that fit 63 bits share one."""
+    words: list[Ints] = []
+    room = 0
+    for column in columns:
+        least, greatest = int(column.min()), int(column.max())
+        bits = (greatest - least).bit_length()
+        if bits == 0:
+            continue
+        if words and bits <= room:
+            words[-1] = (words[-1] << bits) | (column - least)
+            room -= bits
+        elif bits <= 63:
+            words.append(column - least)
+            room = 63 - bits
+        else:
+            words.append(column)
+            room = 0
+    return words or [columns[0]]
+
+
+def _in_order(words: list[Ints]) -> bool:
+    undecided = None
+    for word in words:
+        before, after = word[:-1], word[1:]
+        wrong = before > after
+        if undecided is not None:
+            wrong &= undecided
+        if wrong.any():
+            return False
+        equal = before == after
+        undecided = equal if undecided is None else undecided & equal
+    return True
 
 
 def position_columns(batch: Batch) -> list[Ints]:
@@ -163,7 +191,7 @@ def integers(array: pa.Array) -> tuple[Ints, Bools | None]:
         filled = array if valid is None else array.fill_null(0.0)
         return sortable_doubles(filled.to_numpy(zero_copy_only=False)), valid
     if pa.types.is_boolean(kind):
-        filled = array if valid is None else array.fill_null(value=False)
+        filled = array if valid is None else pc.fill_null(array, fill_value=False)
         return filled.to_numpy(zero_copy_only=False).astype(np.int64), valid
     if pa.types.is_timestamp(kind) or pa.types.is_duration(kind):
         array = array.view(pa.int64())

@@ -38,8 +38,8 @@ class Accumulator(Protocol):
     def clear(self, slots: Ints) -> None:
         """Make these slots empty again."""
 
-    def add(self, values: pa.Array | None, weights: Ints, steps: Steps) -> Values:
-        """Add the rows; return the value after each step."""
+    def add(self, values: pa.Array | None, weights: Ints | None, steps: Steps) -> Values:
+        """Add the rows; return the value after each step.  Weights are None where all are 1."""
 
     def read(self, slots: Ints) -> Values:
         """Return the values of `slots`."""
@@ -87,11 +87,15 @@ class Column:
         return after
 
 
-def _present(values: pa.Array | None, weights: Ints) -> Ints:
-    """Return the weights of the rows whose argument is not NULL, 0 for the others."""
+def _present(values: pa.Array | None, weights: Ints | None) -> Ints | None:
+    """Return the weights of the rows whose argument is not NULL, 0 for the others; None if all 1."""
     if values is None or not values.null_count:
         return weights
-    return np.where(values.is_valid().to_numpy(zero_copy_only=False), weights, 0)
+    return np.where(values.is_valid().to_numpy(zero_copy_only=False), _or_ones(weights), 0)
+
+
+def _or_ones(weights: Ints | None) -> Ints | int:
+    return 1 if weights is None else weights
 
 
 class Count:
@@ -107,7 +111,7 @@ class Count:
     def clear(self, slots: Ints) -> None:
         self._count.values[slots] = 0
 
-    def add(self, values: pa.Array | None, weights: Ints, steps: Steps) -> Values:
+    def add(self, values: pa.Array | None, weights: Ints | None, steps: Steps) -> Values:
         return Values(pa.array(self._count.add(steps.sums(_present(values, weights)), steps)))
 
     def read(self, slots: Ints) -> Values:
@@ -143,7 +147,7 @@ class IntegerSum:
         for column in self._columns():
             column.values[slots] = 0
 
-    def add(self, values: pa.Array | None, weights: Ints, steps: Steps) -> Values:
+    def add(self, values: pa.Array | None, weights: Ints | None, steps: Steps) -> Values:
         assert values is not None
         present = _present(values, weights)
         if pa.types.is_duration(values.type):
@@ -151,8 +155,8 @@ class IntegerSum:
         filled = values.fill_null(0) if values.null_count else values
         numbers = filled.to_numpy(zero_copy_only=False).astype(np.int64, copy=False)
         count = self._count.add(steps.sums(present), steps)
-        low = self._low.add(steps.sums((numbers & 0xFFFFFFFF) * present), steps)
-        high = self._high.add(steps.sums((numbers >> 32) * present), steps)
+        low = self._low.add(steps.sums((numbers & 0xFFFFFFFF) * _or_ones(present)), steps)
+        high = self._high.add(steps.sums((numbers >> 32) * _or_ones(present)), steps)
         return self._value(count, low, high)
 
     def read(self, slots: Ints) -> Values:
@@ -206,12 +210,13 @@ class DoubleSum:
         self._count.values[slots] = 0
         self._sums.clear(slots)
 
-    def add(self, values: pa.Array | None, weights: Ints, steps: Steps) -> Values:
+    def add(self, values: pa.Array | None, weights: Ints | None, steps: Steps) -> Values:
         assert values is not None
         present = _present(values, weights)
         filled = values.fill_null(0.0) if values.null_count else values
         count = self._count.add(steps.sums(present), steps)
-        sums = self._sums.add(filled.to_numpy(zero_copy_only=False), present, steps)
+        numbers = filled.to_numpy(zero_copy_only=False)
+        sums = self._sums.add(numbers, np.broadcast_to(_or_ones(present), len(numbers)), steps)
         return self._value(count, sums)
 
     def read(self, slots: Ints) -> Values:
@@ -244,11 +249,11 @@ class Arrays:
         for slot in slots.tolist():
             self._lists[slot] = []
 
-    def add(self, values: pa.Array | None, weights: Ints, steps: Steps) -> Values:
+    def add(self, values: pa.Array | None, weights: Ints | None, steps: Steps) -> Values:
         assert values is not None
-        assert (weights >= 0).all()
         elements = plain(values).to_pylist()
-        repeats = weights.tolist()
+        repeats = [1] * len(elements) if weights is None else weights.tolist()
+        assert min(repeats, default=0) >= 0
         ends = [*steps.start[1:].tolist(), steps.rows]
         after = []
         for slot, start, end in zip(steps.slot.tolist(), steps.start.tolist(), ends, strict=True):

@@ -58,7 +58,8 @@ class _Undo(NamedTuple):
 class AggregateKernel:
     """`graph.CombineAggregate` over slots."""
 
-    def __init__(self, combine: CombineAggregate) -> None:
+    def __init__(self, combine: CombineAggregate, *, marks_replacements: bool) -> None:
+        self._marks_replacements = marks_replacements
         self._combine = combine
         self._keys = len(combine.keys)
         arguments = [call.argument for call in combine.aggregates]
@@ -115,7 +116,7 @@ class AggregateKernel:
         if undoable:
             saved = [one.save(steps.slots) for one in self._accumulators]
             undo = _Undo(steps.slots, self._count.values[steps.slots], saved)
-        weights = batch.weights()[order]
+        weights = None if batch.weight is None else batch.weight[order]
         if self._combine.final:
             self._add(batch, order, weights, steps)
             self._count.add(steps.sums(weights), steps)
@@ -132,7 +133,7 @@ class AggregateKernel:
             undo,
         )
 
-    def _add(self, batch: Batch, order: Ints, weights: Ints, steps: Steps) -> list[Values]:
+    def _add(self, batch: Batch, order: Ints, weights: Ints | None, steps: Steps) -> list[Values]:
         indexes = pa.array(order)
         sorted_columns: dict[int, pa.Array] = {}
         results = []
@@ -148,9 +149,8 @@ class AggregateKernel:
             if call.function is AggregateFunction.ARRAY_AGG:
                 tie_order = _order_within_ties(batch, order, values, steps)
                 if tie_order is not None:
-                    results.append(
-                        one.add(values.take(pa.array(tie_order)), weights[tie_order], steps)
-                    )
+                    tied_weights = None if weights is None else weights[tie_order]
+                    results.append(one.add(values.take(pa.array(tie_order)), tied_weights, steps))
                     continue
             results.append(one.add(values, weights, steps))
         return results
@@ -158,16 +158,23 @@ class AggregateKernel:
     def _rows(
         self, batch: Batch, first_rows: Ints, steps: Steps, changes: _Changes
     ) -> Slotted | None:
-        taken = np.concatenate([changes.removed, changes.added])
+        removed, added = changes.removed, changes.added
+        if self._marks_replacements:
+            removed = removed[~changes.shown_after[removed]]
+        taken = np.concatenate([removed, added])
         if len(taken) == 0:
             return None
         rows = first_rows[taken]
         indexes = pa.array(rows)
         keys = [column.take(indexes) for column in batch.columns[: self._keys]]
-        places = pa.array(np.concatenate([changes.before_of[changes.removed], changes.added]))
+        places = pa.array(np.concatenate([changes.before_of[removed], added]))
         values = [column.take(places) for column in changes.columns]
         weight = np.ones(len(taken), np.int64)
-        weight[: len(changes.removed)] = -1
+        weight[: len(removed)] = -1
+        if self._marks_replacements:
+            replaces = changes.shown_before[taken]
+            replaces[: len(removed)] = False
+            values.append(pa.array(replaces))
         path = np.full(len(taken), self._combine.mention, np.int64)
         made = Batch([*keys, *values], batch.time[rows], batch.origin[rows], (path,), weight)
         return Slotted(made, steps.slot[taken])
@@ -228,6 +235,8 @@ class AggregateKernel:
 class _Changes(NamedTuple):
     """Which steps remove their group's row of before and which add a new one; both, where they differ.
 
+    `shown_before` and `shown_after` say at which steps the group has a row.
+
     `columns` hold the values after all steps, then those before each slot's first; `before_of` is the
     place in them of the row before each step.
     """
@@ -236,6 +245,8 @@ class _Changes(NamedTuple):
     added: Ints
     failing: Ints
     before_of: Ints
+    shown_before: Bools
+    shown_after: Bools
     columns: list[pa.Array]
 
 
@@ -264,6 +275,8 @@ def _changes(
         np.flatnonzero(shown_after & (differs | ~shown_before)),
         np.flatnonzero(failing),
         before_of,
+        shown_before,
+        shown_after,
         columns,
     )
 

@@ -62,7 +62,7 @@ class Extreme:
             for slot in slots.tolist():
                 self._values[slot] = None
 
-    def add(self, values: pa.Array | None, weights: Ints, steps: Steps) -> Values:
+    def add(self, values: pa.Array | None, weights: Ints | None, steps: Steps) -> Values:
         del weights
         assert values is not None
         values = plain(values)
@@ -172,10 +172,10 @@ class RetractableExtreme:
             self._weights[slot] = defaultdict(int)
             self._heaps[slot] = []
 
-    def add(self, values: pa.Array | None, weights: Ints, steps: Steps) -> Values:
+    def add(self, values: pa.Array | None, weights: Ints | None, steps: Steps) -> Values:
         assert values is not None
         elements = _comparable(values)
-        row_weights = weights.tolist()
+        row_weights = [1] * len(elements) if weights is None else weights.tolist()
         ends = [*steps.start[1:].tolist(), steps.rows]
         after = []
         for slot, start, end in zip(steps.slot.tolist(), steps.start.tolist(), ends, strict=True):

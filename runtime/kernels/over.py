@@ -85,7 +85,7 @@ class OverKernel:
         back = np.empty(len(order), np.int64)
         back[order] = np.arange(len(order))
         back_indexes = pa.array(back)
-        weights = batch.weights()[order]
+        weights = None if batch.weight is None else batch.weight[order]
         columns: list[pa.Array] = []
         failed = np.zeros(len(order), np.bool_)
         for one, call, column in zip(
@@ -133,7 +133,7 @@ class OverKernel:
 
 
 def _framed(
-    one: Accumulator, end: FrameEnd, values: pa.Array | None, weights: Ints, steps: Steps
+    one: Accumulator, end: FrameEnd, values: pa.Array | None, weights: Ints | None, steps: Steps
 ) -> Values:
     """Return the aggregate of each row's frame."""
     if end is FrameEnd.CURRENT_ROW:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from itertools import repeat
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import pyarrow as pa
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
     Ints = NDArray[np.int64]
 
-NO_SLOT = -1
+NO_SLOT: Final = -1
 
 
 class SlotTable:
@@ -52,23 +53,23 @@ class SlotTable:
         codes, values = _distinct(keys[0])
         if len(keys) > 1:
             codes, values = _distinct_tuples(keys, codes, len(values))
-        known = list(map(self._slot_of.get, values))
-        if None not in known:
-            none = np.empty(0, np.int64)
-            return np.array(known, np.int64)[codes], none, none
+        found = np.array(list(map(self._slot_of.get, values, repeat(NO_SLOT))), np.int64)
+        missing = np.flatnonzero(found == NO_SLOT).tolist()
         fresh: dict[int, int] = {}
-        found: list[int] = []
-        for code, slot in enumerate(known):
+        for code in missing:
             count = len(self._slot_of)
-            found.append(self._slot(values[code]) if slot is None else slot)
+            found[code] = slot = self._slot(values[code])
             if len(self._slot_of) > count:
-                fresh[code] = found[code]
-        return self._with_first_rows(np.array(found, np.int64), codes, fresh)
+                fresh[code] = slot
+        return self._with_first_rows(found, codes, fresh)
 
     @staticmethod
     def _with_first_rows(
         table: Ints, codes: Ints, fresh: dict[int, int]
     ) -> tuple[Ints, Ints, Ints]:
+        if not fresh:
+            none = np.empty(0, np.int64)
+            return table[codes], none, none
         first_row = np.full(len(table), -1, np.int64)
         first_row[codes[::-1]] = np.arange(len(codes) - 1, -1, -1)
         fresh_codes = np.fromiter(fresh, np.int64, len(fresh))

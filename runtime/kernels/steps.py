@@ -48,8 +48,15 @@ class Steps:
         """Return the indexes of the steps that are the last of their slot."""
         return np.append(self.first[1:], len(self.slot)) - 1
 
-    def sums(self, values: Ints) -> Ints:
-        """Return the sum of a column of the rows over each step."""
+    @property
+    def sizes(self) -> Ints:
+        """Return the number of rows of each step."""
+        return np.diff(np.append(self.start, self.rows))
+
+    def sums(self, values: Ints | None) -> Ints:
+        """Return the sum of a column of the rows over each step; None stands for all ones."""
+        if values is None:
+            return self.sizes
         if len(self.start) == self.rows:
             return values
         return np.add.reduceat(values, self.start)

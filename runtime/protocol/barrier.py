@@ -205,6 +205,8 @@ class _Gate:
     def _changes(self, rows: Batch) -> Release:
         if self._repaired or not self._port.consolidated:
             rows = consolidate(rows, by_path=False)
+        if self._port.marked:
+            return self._marked_changes(rows)
         key = self._port.table.key
         order, paired = _canonical_order(rows, key)
         weight = rows.weights()[order]
@@ -219,6 +221,18 @@ class _Gate:
             order, operations = order[kept], operations[kept]
         rows = rows.take(order)
         return Release(rows.columns, operations, rows.time, rows.origin)
+
+    def _marked_changes(self, rows: Batch) -> Release:
+        """Label rows of which at most one is left for each key, and the last column marks updates."""
+        key = self._port.table.key or ()
+        ranks = [canonical_rank(rows.columns[index]) for index in key]
+        order = lexicographic_order([rows.time, rows.origin, *ranks])
+        if order is not None:
+            rows = rows.take(order)
+        replaces = rows.columns[-1].to_numpy(zero_copy_only=False)
+        operations = np.where(replaces, UPDATE_AFTER, INSERT).astype(np.int8)
+        operations[rows.weights() < 0] = DELETE
+        return Release(rows.columns[:-1], operations, rows.time, rows.origin)
 
 
 def _canonical_order(rows: Batch, key: tuple[int, ...] | None) -> tuple[Ints, Ints]:

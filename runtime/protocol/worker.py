@@ -261,7 +261,7 @@ def make_fold(head: FoldHead) -> Fold:
     kernel: Kernel
     match combine:
         case CombineAggregate():
-            kernel = AggregateKernel(combine)
+            kernel = AggregateKernel(combine, marks_replacements=head.marks_replacements)
             return Fold(head, kernel, ties=False, append_only=combine.input_append_only)
         case CombineOver():
             kernel = OverKernel(combine)

@@ -1,0 +1,78 @@
+"""Upserts at half the rows: aggregates that mark a replacement where nobody needs the removed row.
+
+An updating aggregate sends the group's old row with weight -1 and the new one with +1.  An upsert sink by
+the group's own key writes only the new one, labelled `+U` instead of `+I`.  Where a fold feeds such a sink
+and nothing else, through steps that only rearrange columns, the old row need not be made.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from fsql.compiler import graph
+from fsql.compiler.expression import ColumnRef
+from fsql.compiler.logical import Changes
+from fsql.compiler.schema import Column
+from fsql.compiler.sqltypes import BOOLEAN
+from fsql.compiler.tick_plan import HEAD, FoldHead, SinkPort, Stage, ToSink
+
+if TYPE_CHECKING:
+    from fsql.compiler.schema import Schema
+    from fsql.compiler.tick_plan import Step
+
+_MARK: Final = Column("replaces", BOOLEAN, nullable=False)
+
+
+def mark_replacements(
+    stages: tuple[Stage, ...], sinks: tuple[SinkPort, ...]
+) -> tuple[tuple[Stage, ...], tuple[SinkPort, ...]]:
+    """Return the plan with marks in place of removed rows, wherever that is enough."""
+    marked_stages, marked_sinks = list(stages), list(sinks)
+    for index, stage in enumerate(stages):
+        if len(stage.sends) != 1:
+            continue
+        send = stage.sends[0]
+        if isinstance(send.to, ToSink) and _enough(stage, send.step, sinks[send.to.insert]):
+            marked_stages[index] = _marked(stage)
+            marked_sinks[send.to.insert] = replace(sinks[send.to.insert], marked=True)
+    return tuple(marked_stages), tuple(marked_sinks)
+
+
+def _enough(stage: Stage, step: int, sink: SinkPort) -> bool:
+    """Say whether the sink writes, by the group's key and no other, what the fold's rows become."""
+    head = stage.head
+    if not isinstance(head, FoldHead) or not isinstance(head.combine, graph.CombineAggregate):
+        return False
+    if not sink.consolidated or sink.table.changes is not Changes.UPSERT or head.combine.final:
+        return False
+    columns = list(sink.table.key or ())
+    while step != HEAD:
+        function = stage.steps[step].function
+        if not isinstance(function, graph.Compute):
+            return False
+        below = [function.expressions[column] for column in columns]
+        columns = [expression.index for expression in below if isinstance(expression, ColumnRef)]
+        step = stage.steps[step].input
+    return sorted(columns) == list(range(len(head.combine.keys)))
+
+
+def _marked(stage: Stage) -> Stage:
+    """Return the stage with the mark as the last column of its head and of every step."""
+    head = stage.head
+    assert isinstance(head, FoldHead)
+    schemas = {HEAD: (*head.schema, _MARK)}
+    steps = []
+    for index, step in enumerate(stage.steps):
+        steps.append(_carrying_mark(step, schemas[step.input]))
+        schemas[index] = steps[-1].schema
+    new_head = replace(head, schema=schemas[HEAD], marks_replacements=True)
+    return Stage(new_head, tuple(steps), stage.sends)
+
+
+def _carrying_mark(step: Step, below: Schema) -> Step:
+    function = step.function
+    assert isinstance(function, graph.Compute)
+    mark = ColumnRef(BOOLEAN, nullable=False, index=len(below) - 1)
+    carrying = graph.Compute((*function.expressions, mark))
+    return replace(step, function=carrying, schema=(*step.schema, _MARK))
