@@ -1,0 +1,49 @@
+"""The commands of case files: text in, text out.
+
+A command is a function of the case's input, with the tables of its file in front.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fsql.compiler.diagnostics import FsqlError
+from fsql.compiler.explain import logical_text
+from fsql.compiler.pipeline import compile_script
+from fsql.compiler.render import render_error, render_text
+from fsql.compiler.source import SourceText
+from fsql.compiler.verify_logical import verify_logical
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+
+def bind(text: str) -> str:
+    """Return the logical plan of a script, as bound, and the warnings about it."""
+    source = SourceText("case.sql", text)
+    compiled = compile_script(source)
+    verify_logical(compiled.logical)
+    plan = logical_text(compiled.logical, details=False)
+    return plan + "".join(f"{each.code}: {each.message}\n" for each in compiled.warnings)
+
+
+def errors(text: str) -> str:
+    """Return what is said of a script that cannot be compiled."""
+    try:
+        compile_script(SourceText("case.sql", text))
+    except FsqlError as error:
+        return render_error(error)
+    return "no errors\n"
+
+
+def warnings(text: str) -> str:
+    """Return the warnings about a script."""
+    source = SourceText("case.sql", text)
+    return render_text(compile_script(source).warnings, source)
+
+
+COMMANDS: Mapping[str, Callable[[str], str]] = {
+    "bind": bind,
+    "errors": errors,
+    "warnings": warnings,
+}

@@ -1,0 +1,69 @@
+"""Collects `*.test` files; each case is an item named `file:line`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from fsql.tests.case_commands import COMMANDS
+from fsql.tests.case_files import Case, read_cases, write_cases
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--rewrite", action="store_true", help="write what the cases give now as expected"
+    )
+
+
+def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
+    if file_path.suffix == ".test":
+        return CaseFile.from_parent(parent, path=file_path)
+    return None
+
+
+class CaseFile(pytest.File):
+    """A file of cases."""
+
+    def collect(self) -> Iterable[CaseItem]:
+        tables = ""
+        for case in read_cases(self.path.read_text()):
+            if case.command == "tables":
+                tables += case.input
+            else:
+                name = f"{self.path.name}:{case.line}"
+                yield CaseItem.from_parent(self, name=name, case=case, tables=tables)
+
+
+class CaseItem(pytest.Item):
+    """A case; what it gives is compared as a whole."""
+
+    def __init__(self, *, case: Case, tables: str, **kwargs: object) -> None:
+        super().__init__(**kwargs)
+        self.case = case
+        self.tables = tables
+
+    def runtest(self) -> None:
+        actual = COMMANDS[self.case.command](self.tables + self.case.input)
+        if self.config.getoption("--rewrite"):
+            self.rewrite(actual)
+        else:
+            assert actual == self.case.expected
+
+    def rewrite(self, actual: str) -> None:
+        """Write what the case gives now into its file."""
+        cases = read_cases(self.path.read_text())
+        before = [case for case in cases if same_place(case, self.case)]
+        self.path.write_text(write_cases(cases, {case.line: actual for case in before}))
+
+    def reportinfo(self) -> tuple[Path, int, str]:
+        return self.path, self.case.line - 1, self.name
+
+
+def same_place(case: Case, other: Case) -> bool:
+    """Say whether two readings of a case are of one case; its line may have moved."""
+    return (case.command, case.input, case.comments) == (other.command, other.input, other.comments)
