@@ -6,7 +6,7 @@ column (quotes, brackets); where a column has no NULL they join the frame around
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar, cast
 
 import numpy as np
 
@@ -22,44 +22,40 @@ from fsql.runtime.connectors.json_pieces import (
     QUOTE,
     TRUE,
     Part,
+    PiecesOfBatch,
     Ragged,
     joined,
+    joined_digits,
     number_parts,
-    sequence,
 )
 from fsql.runtime.connectors.json_text import double_text, escape, timestamp_text
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import pyarrow as pa
     from numpy.typing import NDArray
+
+    from fsql.runtime.connectors.json_dictionary import DictionaryMemory
+    from fsql.runtime.connectors.json_pieces import Indexes
 
     Bools = NDArray[np.bool_]
 
 _PIECES: Final = {'"': QUOTE, "[": OPEN, "]": CLOSE, "": EMPTY}
+_WHOLE_NUMBERS: Final = {Kind.INT, Kind.BIGINT, Kind.INTERVAL}
 _Number = TypeVar("_Number", np.int32, np.int64, np.float64)
 
 
-class PiecesOfBatch:
-    """The pieces that one batch needs besides those that are always there, numbered from `first`."""
-
-    def __init__(self, first: int) -> None:
-        self.arrays: list[pa.StringArray] = []
-        self._next = first
-
-    def add(self, pieces: pa.StringArray) -> int:
-        """Return the index that the first of `pieces` gets."""
-        first = self._next
-        self.arrays.append(pieces)
-        self._next += len(pieces)
-        return first
-
-
 class Formatted(NamedTuple):
-    """The pieces of a column's values, and what stands before and behind each of them."""
+    """The pieces of a column's values, and what stands before and behind each of them.
+
+    With a `memory`, the only part has indexes into the dictionary that the memory formats.
+    """
 
     opening: str
-    parts: list[Part]
+    parts: Sequence[Part]
     closing: str
+    memory: DictionaryMemory | None = None
 
 
 def format_column(array: pa.Array, sql_type: SqlType, pieces: PiecesOfBatch) -> Formatted:
@@ -72,9 +68,22 @@ def format_column(array: pa.Array, sql_type: SqlType, pieces: PiecesOfBatch) -> 
     return formatted if valid is None else with_nulls(formatted, valid)
 
 
+def format_dictionary(
+    array: pa.DictionaryArray, memory: DictionaryMemory, pieces: PiecesOfBatch
+) -> Formatted:
+    """Return the text of a column of strings, each of which is a piece of the formatted dictionary."""
+    indices = array.indices
+    values = _numbers(indices, np.int32, None)
+    if not indices.null_count:
+        return Formatted('"', [values], '"', memory)
+    first = pieces.add_shared(memory.shared('"', '"'))
+    valid = indices.is_valid().to_numpy(zero_copy_only=False)
+    return Formatted("", [np.where(valid, values + np.int32(first), np.int32(NULL))], "")
+
+
 def with_nulls(formatted: Formatted, valid: Bools) -> Formatted:
     """Return the same text, but `null` and nothing else where a row is not valid."""
-    opening, parts, closing = formatted
+    opening, parts, closing, _ = formatted
     written: list[Part] = []
     for part in (_PIECES[opening], *parts, _PIECES[closing]):
         if isinstance(part, Ragged):
@@ -118,7 +127,7 @@ def _values(  # noqa: PLR0911 - one a kind
 
 def _own_pieces(text: pa.StringArray, pieces: PiecesOfBatch) -> Part:
     """Return the part in which every row has a piece that is its own."""
-    first = pieces.add(text)
+    first = pieces.add_own(text)
     return np.arange(first, first + len(text), dtype=np.int32)
 
 
@@ -130,11 +139,12 @@ def _numbers(array: pa.Array, numpy_type: type[_Number], valid: Bools | None) ->
 
 
 def _arrays(array: pa.ListArray, element: SqlType, pieces: PiecesOfBatch) -> Formatted:
-    # `flatten` leaves out what lies under a NULL, so such a row has length 0.
-    lengths = array.value_lengths().fill_null(0).to_numpy().astype(np.int64)
     elements = array.flatten()
-    opening, parts, closing = format_column(elements, element, pieces)
-    enclosed = [
-        piece for piece in (_PIECES[opening], *parts, _PIECES[closing]) if piece is not EMPTY
-    ]
-    return Formatted("[", [joined(sequence(enclosed, len(elements)), lengths)], "]")
+    lengths = np.diff(array.offsets.to_numpy()).astype(np.int64)
+    if array.null_count:  # `flatten` leaves out what lies under a NULL
+        lengths *= array.is_valid().to_numpy(zero_copy_only=False)
+    opening, parts, closing, _ = format_column(elements, element, pieces)
+    if element.kind in _WHOLE_NUMBERS and len(parts) == 1:  # no sign, no NULL, a group of digits
+        return Formatted("[", [joined_digits(cast("Indexes", parts[0]), lengths)], "]")
+    enclosed = [part for part in (_PIECES[opening], *parts, _PIECES[closing]) if part is not EMPTY]
+    return Formatted("[", [joined(enclosed, len(elements), lengths)], "]")

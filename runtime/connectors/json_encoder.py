@@ -2,33 +2,51 @@
 
 Nothing runs for a single row: every column says which pieces of text stand where (`json_columns`), and
 one `take` writes them all (`json_pieces`).  Between the columns stands the *frame*: keys, colons and
-commas, with the quotes and brackets that the columns leave to it.
+commas, with the quotes and brackets that the columns leave to it.  The end of a row and the beginning
+of the next are one piece of the frame; what it writes before the first row is cut off.
 """
 
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final, cast
 
 import numpy as np
 import pyarrow as pa
 
-from fsql.runtime.connectors.json_columns import PiecesOfBatch, format_column
-from fsql.runtime.connectors.json_pieces import OPERATIONS, STANDARD, Part, sequence, written
+from fsql.compiler.sqltypes import STRING, Kind, SqlType
+from fsql.runtime.connectors.json_columns import Formatted, format_column, format_dictionary
+from fsql.runtime.connectors.json_dictionary import DictionaryMemory
+from fsql.runtime.connectors.json_pieces import (
+    OPERATIONS,
+    OUTPUT_BYTES_MAX,
+    STANDARD,
+    STANDARD_LENGTH_MAX,
+    Part,
+    PiecesOfBatch,
+    sequence,
+    written,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
-    from fsql.compiler.sqltypes import SqlType
+    from fsql.runtime.connectors.json_pieces import Indexes
+
+    Operations = NDArray[np.int8]
+
+
+_ROWS_MAX: Final = 1 << 15
+"""How many rows are written at a time: what is computed about them then stays in the cache."""
 
 
 def encode(
     columns: Sequence[pa.Array],
     names: Sequence[str],
     types: Sequence[SqlType],
-    operations: NDArray[np.int8] | None = None,
+    operations: Operations | None = None,
     operation_name: str = "op",
 ) -> bytes:
     """Return the rows as JSON lines; who encodes more than one batch keeps a `JsonEncoder`."""
@@ -42,69 +60,143 @@ class JsonEncoder:
     def __init__(
         self, names: Sequence[str], types: Sequence[SqlType], operation_name: str | None = None
     ) -> None:
+        self._labelled = operation_name is not None
+        names = names if operation_name is None else (operation_name, *names)
+        self._keys = [f"{json.dumps(name, ensure_ascii=False)}:" for name in names]
         self._types = tuple(types)
-        self._keys = [_key(name) for name in names]
-        self._operation_key = None if operation_name is None else _key(operation_name)
-        self._standard: dict[tuple[str, ...], pa.StringArray] = {}
+        self._memories = [DictionaryMemory() for _ in types]
+        self._framed: dict[tuple[str, ...], pa.StringArray] = {}
+        self._last = STANDARD
+        self._last_source: object = None
 
     def encode(
-        self, columns: Sequence[pa.Array], operations: NDArray[np.int8] | None = None
+        self, columns: Sequence[pa.Array], operations: Operations | None = None
     ) -> list[pa.Buffer]:
         """Return whole lines in order, in buffers of less than 1 GiB.
 
         `operations` are indexes into `fsql.runtime.ports.OPERATIONS`, one a row; they are given
         exactly if the encoder has a name for them.
         """
-        assert (operations is None) == (self._operation_key is None)
+        assert (operations is not None) == self._labelled
         rows = len(columns[0])
-        if rows == 0:
-            return []
+        if rows <= _ROWS_MAX:
+            return self._encode_within(columns, operations) if rows else []
+        return self._encode_parts(columns, operations, _ROWS_MAX)
+
+    def _encode_parts(
+        self, columns: Sequence[pa.Array], operations: Operations | None, part_rows: int
+    ) -> list[pa.Buffer]:
+        buffers = []
+        for low in range(0, len(columns[0]), part_rows):
+            part = [column.slice(low, part_rows) for column in columns]
+            labels = None if operations is None else operations[low : low + part_rows]
+            buffers += self._encode_within(part, labels)
+        return buffers
+
+    def _encode_within(
+        self, columns: Sequence[pa.Array], operations: Operations | None
+    ) -> list[pa.Buffer]:
+        """Return the lines of a part of a batch, cut further where they would be too long."""
         buffer = self._encode(columns, operations)
         if buffer is not None:
             return [buffer]
+        rows = len(columns[0])
         assert rows > 1, "a row of more than 1 GiB"
-        buffers = []
-        for low, high in ((0, rows // 2), (rows // 2, rows)):
-            half = [column.slice(low, high - low) for column in columns]
-            buffers += self.encode(half, None if operations is None else operations[low:high])
-        return buffers
+        return self._encode_parts(columns, operations, -(-rows // 2))
 
     def _encode(
-        self, columns: Sequence[pa.Array], operations: NDArray[np.int8] | None
+        self, columns: Sequence[pa.Array], operations: Operations | None
     ) -> pa.Buffer | None:
         """Return the lines in one buffer, None if it would be too long."""
         rows = len(columns[0])
-        frame: list[str] = []
-        parts: list[Part] = []
+        pieces = PiecesOfBatch(len(STANDARD) + len(self._keys) + 1, rows)
+        formatted = [] if operations is None else [_labels(operations)]
+        alone = not any(map(_needs_own_pieces, columns, self._types))
+        for column, sql_type, memory in zip(columns, self._types, self._memories, strict=True):
+            if (
+                sql_type == STRING
+                and isinstance(column, pa.DictionaryArray)
+                and memory.pays(column.dictionary, rows, alone=alone)
+            ):
+                formatted.append(format_dictionary(column, memory, pieces))
+            else:
+                formatted.append(format_column(column, sql_type, pieces))
+        frame = self._frame(formatted)
+        indexes = sequence(_row_parts(formatted, frame, pieces), rows, spare=1).indexes
+        indexes[-1] = len(STANDARD) + len(formatted)
+        text = self._written(frame, pieces, indexes)
+        # The first row begins with the end of a row that is not there.
+        return None if text is None else text.slice(len(frame[-1]))
 
-        def in_frame(text: str) -> None:
-            parts.append(len(STANDARD) + len(frame))
-            frame.append(text)
+    def _frame(self, formatted: Sequence[Formatted]) -> tuple[str, ...]:
+        """Return the text before each column, and the end of a row, with which the first begins."""
+        row_end = f"{formatted[-1].closing}}}\n"
+        between = f"{row_end}{{"
+        frame = []
+        for key, column in zip(self._keys, formatted, strict=True):
+            frame.append(f"{between}{key}{column.opening}")
+            between = f"{column.closing},"
+        return (*frame, row_end)
 
-        between = "{"
-        if operations is not None:
-            in_frame(f'{{{self._operation_key}"')
-            parts.append(operations.astype(np.int32) + OPERATIONS)
-            between = '",'
-        pieces = PiecesOfBatch(len(STANDARD) + len(frame) + len(columns) + 1)
-        for column, sql_type, key in zip(columns, self._types, self._keys, strict=True):
-            opening, values, closing = format_column(column, sql_type, pieces)
-            in_frame(f"{between}{key}{opening}")
-            parts += values
-            between = f"{closing},"
-        in_frame(f"{between[:-1]}}}\n")
+    def _written(
+        self, frame: tuple[str, ...], pieces: PiecesOfBatch, indexes: Indexes
+    ) -> pa.Buffer | None:
+        """Return the text of the pieces at `indexes`, None if it would be too long."""
+        piece_max = max(STANDARD_LENGTH_MAX, *(len(text.encode()) for text in frame))
+        own_bytes = sum(text.nbytes for text in pieces.arrays)
+        if own_bytes > OUTPUT_BYTES_MAX:
+            return None
         return written(
-            pa.concat_arrays([self._with_frame(tuple(frame)), *pieces.arrays]),
-            sequence(parts, rows).indexes,
+            self._text_of_pieces(frame, pieces),
+            indexes,
+            len(indexes) * piece_max + pieces.bytes_max,
         )
 
-    def _with_frame(self, frame: tuple[str, ...]) -> pa.StringArray:
-        """Return the standard pieces and behind them those of the frame."""
-        if frame not in self._standard:
-            framed = pa.concat_arrays([STANDARD, pa.array(frame, pa.string())])
-            self._standard[frame] = framed
-        return self._standard[frame]
+    def _text_of_pieces(self, frame: tuple[str, ...], pieces: PiecesOfBatch) -> pa.StringArray:
+        """Return all pieces: those that stand by, the frame, and those of the batch."""
+        if frame not in self._framed:
+            self._framed[frame] = pa.concat_arrays([STANDARD, pa.array(frame, pa.string())])
+        if not pieces.arrays:
+            return self._framed[frame]
+        source = None if pieces.sources is None else (frame, *pieces.sources)
+        if source is None or source != self._last_source:
+            self._last = pa.concat_arrays([self._framed[frame], *pieces.arrays])
+            self._last_source = source
+        return self._last
 
 
-def _key(name: str) -> str:
-    return f"{json.dumps(name, ensure_ascii=False)}:"
+def _labels(operations: Operations) -> Formatted:
+    return Formatted('"', [operations.astype(np.int32) + OPERATIONS], '"')
+
+
+def _row_parts(
+    formatted: Sequence[Formatted], frame: Sequence[str], pieces: PiecesOfBatch
+) -> list[Part]:
+    """Return the parts of a row, the frame among them.
+
+    A column that shares its dictionary takes over the text of the frame on both of its sides.
+    """
+    parts: list[Part] = []
+    taken_over = False
+    for place, column in enumerate(formatted):
+        if column.memory is None:
+            if not taken_over:
+                parts.append(len(STANDARD) + place)
+            parts += column.parts
+            taken_over = False
+            continue
+        before = "" if taken_over else frame[place]
+        behind = frame[place + 1] if place + 1 < len(formatted) else ""
+        first = pieces.add_shared(column.memory.shared(before, behind))
+        parts += [cast("Indexes", part) + np.int32(first) for part in column.parts]
+        taken_over = True
+    return parts
+
+
+def _needs_own_pieces(column: pa.Array, sql_type: SqlType) -> bool:
+    """Say whether the values of a column are pieces that no other batch has."""
+    if sql_type.element is not None:
+        return _needs_own_pieces(column, sql_type.element)
+    if sql_type.kind is Kind.STRING:
+        return not isinstance(column, pa.DictionaryArray)
+    return sql_type.kind in (Kind.DOUBLE, Kind.TIMESTAMP)

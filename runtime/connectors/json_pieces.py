@@ -11,24 +11,26 @@ one index a row), or any number of pieces (`Ragged`).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, TypeAlias, cast
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias, cast
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from fsql.compiler.sqltypes import BIGINT_MAX, INT_MAX
 from fsql.runtime.connectors.json_text import string_buffers
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Hashable, Sequence
 
     from numpy.typing import NDArray
+
+    from fsql.runtime.connectors.json_dictionary import Shared
 
 Indexes: TypeAlias = "NDArray[np.int32]"
 Counts: TypeAlias = "NDArray[np.int64]"
 
-_BYTES_MAX: Final = 1 << 30
+OUTPUT_BYTES_MAX: Final = 1 << 30
 """How long one output may be: offsets have 31 bits, and this leaves a wide margin."""
 GROUP: Final = 10_000
 """Numbers are written in groups of four digits."""
@@ -39,7 +41,9 @@ DIGITS: Final = 1
 """Piece `DIGITS + i` is the number i below `GROUP`, without leading zeros."""
 PADDED: Final = DIGITS + GROUP
 """Piece `PADDED + i` is the number i below `GROUP`, in four digits."""
-_WORDS: Final = PADDED + GROUP
+BEHIND_COMMA: Final = PADDED + GROUP
+"""Piece `BEHIND_COMMA + i` is a comma and the number i below `GROUP`, without leading zeros."""
+_WORDS: Final = BEHIND_COMMA + GROUP
 MINUS, NULL, TRUE, FALSE, COMMA, OPEN, CLOSE, QUOTE, POINT_ZERO = range(_WORDS, _WORDS + 9)
 OPERATIONS: Final = POINT_ZERO + 1
 """Piece `OPERATIONS + i` is the i-th of `fsql.runtime.ports.OPERATIONS`."""
@@ -49,16 +53,17 @@ STANDARD: Final = pa.array(
         "",
         *map(str, range(GROUP)),
         *(f"{number:04d}" for number in range(GROUP)),
+        *(f",{number}" for number in range(GROUP)),
         *("-", "null", "true", "false", ",", "[", "]", '"', ".0"),
         *("+I", "-U", "+U", "-D"),
     ],
     pa.string(),
 )
 """The pieces that every output may use; others stand behind them."""
+STANDARD_LENGTH_MAX: Final = 5
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Ragged:
+class Ragged(NamedTuple):
     """Any number of pieces for each row: row i has the next `counts[i]` of `indexes`."""
 
     indexes: Indexes
@@ -68,25 +73,60 @@ class Ragged:
 Part: TypeAlias = "int | Indexes | Ragged"
 
 
-def sequence(parts: Sequence[Part], rows: int) -> Ragged:
-    """Return the pieces of each row: those of the first part, then those of the second, and so on."""
-    widths = sum(not isinstance(part, Ragged) for part in parts)
+class PiecesOfBatch:
+    """The pieces of one batch besides those that stand by, in `arrays`, numbered from `first`.
+
+    `sources` says which dictionaries they are; it is None if the batch has pieces of its own.
+    """
+
+    def __init__(self, first: int, rows: int) -> None:
+        self.arrays: list[pa.StringArray] = []
+        self.sources: list[Hashable] | None = []
+        self.bytes_max = 0
+        self._next = first
+        self._rows = rows
+
+    def add_own(self, text: pa.StringArray) -> int:
+        """Return the index that the first of the pieces gets; each is used at most once."""
+        self.sources = None
+        self.bytes_max += text.nbytes
+        return self._add(text)
+
+    def add_shared(self, shared: Shared) -> int:
+        """Return the index that the dictionary's first piece gets; each row uses at most one."""
+        if self.sources is not None:
+            self.sources.append(shared.source)
+        self.bytes_max += self._rows * shared.length_max
+        return self._add(shared.pieces)
+
+    def _add(self, text: pa.StringArray) -> int:
+        self.arrays.append(text)
+        first, self._next = self._next, self._next + len(text)
+        return first
+
+
+def sequence(parts: Sequence[Part], rows: int, spare: int = 0) -> Ragged:
+    """Return the pieces of each row: those of the first part, then those of the second, and so on.
+
+    The indexes are followed by `spare` entries that belong to no row.
+    """
     ragged = [part for part in parts if isinstance(part, Ragged)]
+    width = len(parts) - len(ragged)
+    counts = np.full(rows, width, np.int64)
     if not ragged:
-        table = np.empty((rows, widths), np.int32)
+        indexes = np.empty(rows * width + spare, np.int32)
+        table = indexes[: rows * width].reshape(rows, width)
         for place, part in enumerate(parts):
             table[:, place] = cast("Indexes", part)  # or an int, which goes to every row
-        return Ragged(table.reshape(-1), np.full(rows, widths, np.int64))
-    counts = sum((part.counts for part in ragged), np.full(rows, widths, np.int64))
+        return Ragged(indexes, counts)
+    for part in ragged:
+        counts += part.counts
     ends = np.cumsum(counts)
-    indexes = np.empty(ends[-1] if rows else 0, np.int32)
+    indexes = np.empty((int(ends[-1]) if rows else 0) + spare, np.int32)
     at = ends - counts
     for part in parts:
         if isinstance(part, Ragged):
-            starts = np.cumsum(part.counts) - part.counts
-            indexes[np.repeat(at - starts, part.counts) + np.arange(len(part.indexes))] = (
-                part.indexes
-            )
+            indexes[_places(at, part.counts)] = part.indexes
             at += part.counts
         else:
             indexes[at] = part
@@ -94,50 +134,81 @@ def sequence(parts: Sequence[Part], rows: int) -> Ragged:
     return Ragged(indexes, counts)
 
 
-def joined(elements: Ragged, lengths: Counts) -> Ragged:
+def _places(at: Counts, counts: Counts) -> Counts:
+    """Return the places `at[i], at[i] + 1, …` of the `counts[i]` pieces of every row i.
+
+    They are the running sum of steps: 1 within a row, and what it takes to the next row's first.
+    """
+    if not counts.all():
+        filled = counts > 0
+        at, counts = at[filled], counts[filled]
+    if not len(at):
+        return at
+    ends = np.cumsum(counts)
+    steps = np.ones(ends[-1], np.int64)
+    steps[0] = at[0]
+    steps[ends[:-1]] = np.diff(at) - counts[:-1] + 1
+    return np.cumsum(steps, out=steps)
+
+
+def joined(parts: Sequence[Part], elements: int, lengths: Counts) -> Ragged:
     """Return the elements of each array one behind the other, with commas between them.
 
-    Array i has the next `lengths[i]` elements; row j of `elements` has the pieces of element j.
+    `parts` are those of the elements; array i has the next `lengths[i]` of them.
     """
-    separators = np.full(len(elements.counts), COMMA, np.int32)
+    separated = sequence((_separators(EMPTY, COMMA, elements, lengths), *parts), elements)
+    if not any(isinstance(part, Ragged) for part in parts):
+        return Ragged(separated.indexes, lengths * (1 + len(parts)))
     ends = np.cumsum(lengths)
-    separators[(ends - lengths)[lengths > 0]] = EMPTY
-    separated = sequence((separators, elements), len(separators))
     piece_ends = np.append(0, np.cumsum(separated.counts))
     return Ragged(separated.indexes, piece_ends[ends] - piece_ends[ends - lengths])
 
 
+def joined_digits(digits: Indexes, lengths: Counts) -> Ragged:
+    """Return the same as `joined` for numbers of one group of digits, with a piece for each."""
+    return Ragged(digits + _separators(0, BEHIND_COMMA - DIGITS, len(digits), lengths), lengths)
+
+
+def _separators(first: int, other: int, elements: int, lengths: Counts) -> Indexes:
+    """Return `first` for the first element of each array and `other` for the others."""
+    separators = np.full(elements + 1, other, np.int32)
+    # An empty array would begin with the next one's first element, or behind the last of all.
+    separators[np.cumsum(lengths) - lengths] = first
+    return separators[:-1]
+
+
 def number_parts(values: NDArray[np.int64]) -> list[Part]:
-    """Return the parts that write integers in decimal."""
-    parts: list[Part] = []
-    rest = values
-    if len(values) and values.min() < 0:
-        parts.append(np.where(values < 0, np.int32(MINUS), np.int32(EMPTY)))
+    """Return the parts that write integers in decimal, in groups of four digits."""
+    rest: NDArray[np.signedinteger] | NDArray[np.unsignedinteger] = values
+    sign: list[Part] = []
+    greatest = int(values.view(np.uint64).max(initial=0))
+    if greatest > BIGINT_MAX:  # which is how a negative number looks without its sign
+        sign.append(np.where(values < 0, np.int32(MINUS), np.int32(EMPTY)))
         rest = np.abs(values).view(np.uint64)  # the least BIGINT has no positive counterpart
+        greatest = int(rest.max())
+    if greatest <= INT_MAX:
+        rest = rest.astype(np.int32)
     groups: list[Part] = []
-    greatest = int(rest.max()) if len(rest) else 0
-    while greatest >= GROUP:
-        above = rest // GROUP
-        # DIGITS + rest where nothing stands above it, else PADDED + rest % GROUP
-        piece = np.minimum(rest, rest - above * GROUP + GROUP) + DIGITS
-        groups.append(_indexes(piece, nothing_above=bool(groups), rest=rest))
+    while True:
+        above = rest // GROUP if greatest >= GROUP else None
+        # The digits without leading zeros if nothing stands above them, else all four.
+        piece = rest if above is None else np.minimum(rest, rest - above * GROUP + GROUP)
+        index = (piece + DIGITS).astype(np.int32, copy=False)
+        groups.append(index * (rest != 0) if groups else index)  # EMPTY is piece 0
+        if above is None:
+            return sign + groups[::-1]
         rest, greatest = above, greatest // GROUP
-    groups.append(_indexes(rest + DIGITS, nothing_above=bool(groups), rest=rest))
-    return parts + groups[::-1]
 
 
-def _indexes(piece: NDArray[np.int64], *, nothing_above: bool, rest: NDArray[np.int64]) -> Indexes:
-    """Return pieces of one group of digits; above the last group, 0 is not written."""
-    if nothing_above:
-        piece = np.where(rest == 0, EMPTY, piece)
-    return piece.astype(np.int32)
+def written(text: pa.StringArray, indexes: Indexes, bytes_max: int) -> pa.Buffer | None:
+    """Return the text of the pieces at `indexes`, None if it is longer than `OUTPUT_BYTES_MAX`.
 
-
-def written(pieces: pa.StringArray, indexes: NDArray[np.int32]) -> pa.Buffer | None:
-    """Return the text of the pieces at `indexes`, None if it would be too long."""
-    lengths = np.diff(string_buffers(pieces)[0])
-    if len(indexes) * int(lengths.max()) > _BYTES_MAX and lengths[indexes].sum() > _BYTES_MAX:
-        return None
-    text = pc.take(pieces, pa.array(indexes), boundscheck=False)
-    offsets, _ = string_buffers(text)
-    return text.buffers()[2].slice(0, int(offsets[-1]))
+    `bytes_max` is a bound of its length that is known without looking at the pieces.
+    """
+    if bytes_max > OUTPUT_BYTES_MAX:
+        lengths = np.diff(string_buffers(text)[0])
+        if lengths[indexes].sum() > OUTPUT_BYTES_MAX:
+            return None
+    taken = pc.take(text, pa.array(indexes), boundscheck=False)
+    offsets, _ = string_buffers(taken)
+    return taken.buffers()[2].slice(0, int(offsets[-1]))

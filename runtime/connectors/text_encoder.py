@@ -31,7 +31,7 @@ class TextEncoder:
         pieces = pa.concat_arrays([decoded(column).fill_null(""), pa.array(["\n"])])
         indexes = np.full(2 * rows, rows, np.int32)
         indexes[0::2] = np.arange(rows)
-        buffer = written(pieces, indexes)
+        buffer = written(pieces, indexes, pieces.nbytes + rows)
         if buffer is not None:
             return [buffer]
         assert rows > 1, "a row of more than 1 GiB"

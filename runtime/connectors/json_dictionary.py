@@ -1,0 +1,83 @@
+"""Dictionaries of strings as pieces: formatted once, used as long as they come again.
+
+A column that comes as a dictionary has few values in many rows.  Each value becomes one piece, with the
+text of the frame on both sides of it, so a row costs one piece where it would cost three.  That pays
+where the dictionary is small beside the batch, or has come before; otherwise the rows' own values are
+looked up and written like any others.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+
+from fsql.runtime.connectors.json_text import escape, string_buffers
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable
+
+Identity: TypeAlias = "Hashable"
+
+_NONE: Final = pa.array([], pa.string())
+
+
+class Shared(NamedTuple):
+    """A formatted dictionary: its pieces, the length of the longest, and what they were made from."""
+
+    pieces: pa.StringArray
+    length_max: int
+    source: tuple[Identity, str, str]
+
+
+class DictionaryMemory:
+    """What one column remembers of the dictionary that it came with last.
+
+    The dictionary itself is kept, so that its memory is not given to another one: two arrays with the
+    same buffers at the same place are the same array, and nobody changes one.
+    """
+
+    def __init__(self) -> None:
+        self._dictionary = _NONE
+        self._identity = _identity(_NONE)
+        self._shared: Shared | None = None
+
+    def pays(self, dictionary: pa.StringArray, rows: int, *, alone: bool) -> bool:
+        """Say whether to format the whole dictionary for a batch of `rows` rows.
+
+        `alone` says that no column of the batch needs pieces of its own; then the pieces of all columns
+        stay as they are from batch to batch.
+        """
+        identity = _identity(dictionary)
+        known = identity == self._identity
+        self._dictionary, self._identity = dictionary, identity
+        return 4 * len(dictionary) <= rows or (known and (alone or len(dictionary) <= rows))
+
+    def shared(self, before: str, behind: str) -> Shared:
+        """Return the dictionary that `pays` was asked about last, with the texts around its values."""
+        source = (self._identity, before, behind)
+        if self._shared is None or self._shared.source != source:
+            pieces = _enclosed(escape(self._dictionary), before, behind)
+            lengths = np.diff(string_buffers(pieces)[0])
+            self._shared = Shared(pieces, int(lengths.max(initial=0)), source)
+        return self._shared
+
+
+def _identity(array: pa.StringArray) -> Identity:
+    buffers = [(buffer.address, buffer.size) if buffer else None for buffer in array.buffers()]
+    return (array.offset, len(array), *buffers)
+
+
+def _enclosed(text: pa.StringArray, before: str, behind: str) -> pa.StringArray:
+    """Return every string with `before` in front of it and `behind` behind it."""
+    indexes = np.empty((len(text), 3), np.int32)
+    indexes[:, 0] = len(text)
+    indexes[:, 1] = np.arange(len(text))
+    indexes[:, 2] = len(text) + 1
+    pieces = pa.concat_arrays([text, pa.array([before, behind], pa.string())])
+    written = pieces.take(pa.array(indexes.reshape(-1)))
+    offsets, _ = string_buffers(written)
+    return pa.StringArray.from_buffers(
+        len(text), pa.py_buffer(offsets[::3].copy()), written.buffers()[2]
+    )

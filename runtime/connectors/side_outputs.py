@@ -1,0 +1,183 @@
+"""Side outputs: malformed and late rows as JSON lines, for whoever asks what a result leaves out.
+
+Both are written when the barrier passes them, so they agree with the results that stand beside them.
+
+A line of rejects says where the row came from and what is wrong with it:
+
+    {"source":"t","split":"a.jsonl","row":3,"line":4,"byte":61,"code":"FSQL-E513",…}
+
+`row` counts from 0 and `line` from 1; what is not known is null.  A line of late rows has the columns that
+the window operator was given, followed by the row's origin (`source`, `split`, `row`) and the `reason`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from fsql.compiler.schema import Column
+from fsql.compiler.sqltypes import BIGINT, STRING
+from fsql.runtime.arrow_types import to_arrow
+from fsql.runtime.batch import PUNCTUATION, origin_parts
+from fsql.runtime.connectors.json_encoder import JsonEncoder
+from fsql.runtime.connectors.sinks import FileSink
+from fsql.runtime.ports import Release
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    import pyarrow as pa
+    from numpy.typing import NDArray
+
+    from fsql.compiler.expression import Value
+    from fsql.compiler.schema import Schema
+    from fsql.runtime.batch import Batch, Root
+    from fsql.runtime.ports import Reject, Split
+
+_ORIGIN: Final[Schema] = (Column("source", STRING), Column("split", STRING), Column("row", BIGINT))
+_REASON: Final = Column("reason", STRING)
+_REJECT: Final[Schema] = (
+    *_ORIGIN,
+    Column("line", BIGINT),
+    Column("byte", BIGINT),
+    Column("code", STRING),
+    Column("field", STRING),
+    _REASON,
+    Column("excerpt", STRING),
+)
+_LATE: Final[Schema] = (*_ORIGIN, _REASON)
+_LATE_REASON: Final = "its window had closed"
+
+
+class Origins:
+    """Whose row an origin is, by the names that people know."""
+
+    def __init__(self, names: Mapping[int, str], splits: Mapping[int, Sequence[Split]]) -> None:
+        """Know the tables and their splits by the tables' ordinals."""
+        self._names = names
+        self._splits = splits
+
+    def place(self, packed: int) -> tuple[str | None, str | None, int | None]:
+        """Return the table, the split and the row's number; None for a punctuation, which is no row."""
+        if packed == PUNCTUATION:
+            return None, None, None
+        table, split, row = origin_parts(packed)
+        return self._names[table], self._splits[table][split].name, row
+
+
+class RejectsOutput:
+    """The malformed rows of one table."""
+
+    def __init__(self, path: Path, origins: Origins) -> None:
+        """Create the file, or empty it.
+
+        Raises:
+            FsqlError: E532, if that is not possible.
+        """
+        self._origins = origins
+        self._file = FileSink(path, _encoder(_REJECT))
+
+    def write(self, rejects: Sequence[tuple[Root, Reject]]) -> None:
+        """Write the rows, which are all of this table.
+
+        Raises:
+            FsqlError: E535, if the operating system refuses them.
+        """
+        rows = [
+            (
+                *self._origins.place(root.origin),
+                reject.line if reject.line > 0 else None,
+                reject.byte if reject.byte >= 0 else None,
+                f"FSQL-E{reject.code}",
+                reject.field,
+                reject.reason,
+                reject.excerpt,
+            )
+            for root, reject in rejects
+        ]
+        time = np.array([root.time for root, _ in rejects], np.int64)
+        origin = np.array([root.origin for root, _ in rejects], np.int64)
+        self._file.write(Release(_arrays(rows, _REJECT), None, time, origin))
+
+    def close(self) -> None:
+        """Finish the file.
+
+        Raises:
+            FsqlError: E535, if the operating system could not keep what was written.
+        """
+        self._file.close()
+
+
+class LateOutput:
+    """The rows that came too late for the windows of one INSERT."""
+
+    def __init__(self, path: Path, windows: Mapping[int, Schema], origins: Origins) -> None:
+        """Create the file, or empty it; `windows` has the columns of each window operator's input.
+
+        Raises:
+            FsqlError: E532, if that is not possible.
+        """
+        self._origins = origins
+        self._encoder = _LateEncoder(windows)
+        self._file = FileSink(path, self._encoder)
+
+    def write(self, window: int, rows: Batch) -> None:
+        """Write rows that came too late for window operator number `window`.
+
+        Raises:
+            FsqlError: E535, if the operating system refuses them.
+        """
+        places = [self._origins.place(packed) for packed in rows.origin.tolist()]
+        added = _arrays([(*place, _LATE_REASON) for place in places], _LATE)
+        self._encoder.window = window
+        self._file.write(Release([*rows.columns, *added], None, rows.time, rows.origin))
+
+    def close(self) -> None:
+        """Finish the file.
+
+        Raises:
+            FsqlError: E535, if the operating system could not keep what was written.
+        """
+        self._file.close()
+
+
+class _LateEncoder:
+    """Makes lines of late rows: several operators write to one file, each with columns of its own."""
+
+    def __init__(self, windows: Mapping[int, Schema]) -> None:
+        self.window = -1
+        self._encoders = {
+            number: _encoder((*columns, *_renamed(_LATE, columns)))
+            for number, columns in windows.items()
+        }
+
+    def encode(
+        self, columns: Sequence[pa.Array], operations: NDArray[np.int8] | None
+    ) -> Sequence[pa.Buffer]:
+        """Return the lines of rows that came too late for `window`."""
+        return self._encoders[self.window].encode(columns, operations)
+
+
+def _encoder(columns: Schema) -> JsonEncoder:
+    return JsonEncoder([column.name for column in columns], [column.type for column in columns])
+
+
+def _arrays(rows: Sequence[tuple[Value, ...]], columns: Schema) -> list[pa.Array]:
+    """Return the rows, at least one, as columns."""
+    values = zip(*rows, strict=True)
+    return [to_arrow(each, column.type) for each, column in zip(values, columns, strict=True)]
+
+
+def _renamed(added: Schema, columns: Schema) -> Schema:
+    """Return `added` with underscores in front of names that `columns` have already."""
+    taken = {column.name for column in columns}
+    renamed = []
+    for column in added:
+        name = column.name
+        while name in taken:
+            name = f"_{name}"
+        renamed.append(replace(column, name=name))
+    return tuple(renamed)
