@@ -65,7 +65,8 @@ class TableEntry:
 class ViewEntry:
     """A view or common table: its plan, whose scans are numbered as mentions from 0.
 
-    `plan` is None where its query was refused; that has been reported.
+    `plan` is None where its declaration was refused, be it of a view or of a table: that has been
+    reported, and nothing more is to be said of its mentions.
     """
 
     name: str

@@ -9,9 +9,9 @@ from fsql.compiler.binder.changes import resolve_changes
 from fsql.compiler.binder.limits import check_depth
 from fsql.compiler.binder.query import bind_query, output_expressions
 from fsql.compiler.binder.relation import check_column_names, project
-from fsql.compiler.binder.report import Refusal, refusal
+from fsql.compiler.binder.report import Abandoned, Refusal, refusal
 from fsql.compiler.binder.tables import find_entry
-from fsql.compiler.catalog import TableEntry
+from fsql.compiler.catalog import TableEntry, ViewEntry
 from fsql.compiler.coercion import accepts, coerce
 from fsql.compiler.connectors import CONNECTORS
 from fsql.compiler.diagnostics import Label
@@ -37,8 +37,11 @@ def bind_insert(insert: syntax.Insert, context: Context) -> Insert:
         Refusal: E2xx to E4xx.
         Abandoned: where several parts were refused.
     """
-    table = _written_table(insert.table, context)
-    query = bind_query(insert.query, context)
+    with context.report.whole():
+        with context.report.part():
+            table = _written_table(insert.table, context)
+        with context.report.part():
+            query = bind_query(insert.query, context)
     below, given = output_expressions(query)
     spans = _output_spans(insert.query, len(given))
     placed = _placed(insert, table, given)
@@ -102,7 +105,9 @@ def _written_table(name: syntax.QualifiedName, context: Context) -> TableEntry:
         Refusal: E201, E217.
     """
     entry = find_entry(name, context)
-    if not isinstance(entry, TableEntry):
+    if isinstance(entry, ViewEntry):
+        if entry.plan is None:
+            raise Abandoned
         raise refusal(
             "E217",
             f'view "{entry.name}" cannot be written',

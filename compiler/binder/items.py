@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from fsql.compiler import syntax
 from fsql.compiler.binder.pending import AggregateValue, RunningValue
 from fsql.compiler.binder.report import not_implemented, refusal
-from fsql.compiler.expression import AggregateCall, AggregateFunction, ColumnRef, Expression
+from fsql.compiler.expression import (
+    AggregateCall,
+    AggregateFunction,
+    ColumnRef,
+    Expression,
+    Literal,
+)
 from fsql.compiler.node import walk
 from fsql.compiler.scope import listing, matches
-from fsql.compiler.sqltypes import BIGINT
+from fsql.compiler.sqltypes import BIGINT, NULL
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -20,6 +26,9 @@ if TYPE_CHECKING:
     from fsql.compiler.binder.expression import ExpressionBinder
     from fsql.compiler.binder.report import Report
     from fsql.compiler.source import Span
+
+
+_REFUSED: Final = Literal(NULL, nullable=True, value=None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,15 +42,19 @@ class Item:
 
 
 def bind_items(binder: ExpressionBinder, select: syntax.Select, report: Report) -> list[Item]:
-    """Return the columns of a SELECT, `*` written out; what is refused is recorded."""
+    """Return the columns of a SELECT, `*` written out.
+
+    What is refused is recorded, and NULL stands in its place: for the positions in GROUP BY.
+    """
     items: list[Item] = []
-    with report.whole():
-        for written in select.items:
-            with report.part():
-                if isinstance(written, syntax.Star):
-                    items.extend(_star(binder, written))
-                else:
-                    items.append(_item(binder, written, place=len(items) + 1))
+    for written in select.items:
+        bound: list[Item] = []
+        with report.part():
+            if isinstance(written, syntax.Star):
+                bound = list(_star(binder, written))
+            else:
+                bound = [_item(binder, written, place=len(items) + 1)]
+        items += bound or [Item(_REFUSED, "", written.span, None)]
     return items
 
 
@@ -186,8 +199,8 @@ class Grouping:
 def group(keys: Sequence[Key], collector: AggregateCollector, items: Sequence[Item]) -> Grouping:
     """Return the grouping by `keys` that computes all aggregates collected.
 
-    An aggregate that is a select item has the name that the text gives it.  A group without any column is counted, so that
-    there is something of it.
+    An aggregate that is a select item has the name that the text gives it.  A group without any column
+    is counted, so that there is something of it.
     """
     by_expression = {key.expression: key.name for key in reversed(keys)}
     distinct = list(dict.fromkeys(key.expression for key in keys))

@@ -107,7 +107,8 @@ def bind_lateral(outer: Relation, derived: syntax.Derived, report: Report) -> Re
     where = _conditions(ExpressionBinder(scope, "WHERE"), select.where)
     collector = AggregateCollector(append_only=True, may_be_empty=not select.group_by)
     binder = ExpressionBinder(scope, "SELECT", collector)
-    items = bind_items(binder, select, report)
+    with report.whole():
+        items = bind_items(binder, select, report)
     having = _conditions(replace(binder, clause="HAVING"), select.having)
     keys = _keys(select, scope, items)
     if keys or having or collector.calls or select.group_by is not None:

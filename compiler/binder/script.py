@@ -13,7 +13,7 @@ from fsql.compiler.binder.ddl import create_table, create_view
 from fsql.compiler.binder.insert import bind_insert, bind_select_statement
 from fsql.compiler.binder.report import Abandoned, Report, not_implemented, refusal
 from fsql.compiler.binder.time_kinds import settle_times
-from fsql.compiler.catalog import Catalog, TableEntry
+from fsql.compiler.catalog import Catalog, TableEntry, ViewEntry
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
 from fsql.compiler.logical import Insert, Job, tables
 from fsql.compiler.source import Span
@@ -100,7 +100,9 @@ class _ScriptBinder:
         match statement:
             case syntax.CreateTable():
                 self._tables_count += 1
-                create_table(statement, self._tables_count - 1, context)
+                with self._report.part():
+                    create_table(statement, self._tables_count - 1, context)
+                self._know(statement.name)
             case syntax.CreateView():
                 create_view(statement, context)
             case syntax.Insert():
@@ -121,6 +123,11 @@ class _ScriptBinder:
                 raise not_implemented(
                     "EXPLAIN in a script", statement.span, help="run `fsql explain` on the script"
                 )
+
+    def _know(self, name: syntax.QualifiedName) -> None:
+        """Make a table that was refused known as such, so that nothing is said of its mentions."""
+        if self._catalog.here(name.parts[-1]) is None:
+            self._catalog.add(ViewEntry(name.parts[-1].name, name.span, None))
 
     def _insert(self, statement: syntax.Insert, context: Context) -> None:
         insert = bind_insert(statement, context)

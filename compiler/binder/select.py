@@ -114,20 +114,72 @@ class _SelectBinder:
         )
 
     def bind(self) -> Plan:
+        """Return the plan of the SELECT.
+
+        Raises:
+            Refusal, Abandoned: where anything was refused.
+        """
         with self._report.whole():
             items = bind_items(self._items_binder, self._select, self._report)
             having = self._having()
             keys = self._keys(items)
         if self._select.group_by is not None or self._aggregates.calls or having:
-            plan, groups = self._group(items, keys)
-        else:
-            refuse_final(None if self._select.distinct else self._select.emit)
-            plan, groups = self._relation.plan, None
-        plan = filtered(plan, [self._carry(each, groups, self._having_binder) for each in having])
-        expressions = self._carried_items(items, groups)
-        plan, expressions = self._run(plan, expressions, groups)
+            return self._bind_groups(items, having, group(keys, self._aggregates, items), keys)
+        refuse_final(None if self._select.distinct else self._select.emit)
+        expressions = [item.expression for item in items]
+        return self._finish(self._relation.plan, items, expressions, lambda each: each)
+
+    def _bind_groups(
+        self, items: list[Item], having: list[Expression], grouping: Grouping, keys: list[Key]
+    ) -> Plan:
+        below = self._relation.plan
+        groups = Groups(grouping.places, 0, [column.name for column in below.schema])
+        span = keys[0].span.to(keys[-1].span) if keys else items[0].span
+        expressions: list[Expression] = []
+        kept: list[Expression] = []
+        with self._report.whole():
+            for item in items:
+                with self._report.part():
+                    expressions.append(groups.carry(item.expression, self._items_binder.spans))
+            for condition in having:
+                with self._report.part():
+                    kept.append(groups.carry(condition, self._having_binder.spans))
+            with self._report.part():
+                plan = make_group(below, grouping, self._select.emit, span, self._report)
+        return self._finish(
+            filtered(plan, kept),
+            items,
+            expressions,
+            lambda each: groups.carry(each, self._running.spans),
+        )
+
+    def _finish(
+        self,
+        plan: Plan,
+        items: list[Item],
+        expressions: list[Expression],
+        carry: Callable[[Expression], Expression],
+    ) -> Plan:
+        """Return `plan` with running aggregates, projected to the items, each row once if DISTINCT.
+
+        `carry` takes the parts of running aggregates to the columns of `plan`.
+        """
+        if self._running.calls:
+            self._check_running(plan)
+            plan, settle = run(plan, self._running, carry)
+            expressions = [settle(expression) for expression in expressions]
         plan = project(plan, expressions, [item.name for item in items])
-        return self._distinct(plan, grouped=groups is not None)
+        return self._distinct(plan) if self._select.distinct else plan
+
+    def _check_running(self, plan: Plan) -> None:
+        if append_only(plan):
+            return
+        assert self._running.first_span is not None
+        raise not_implemented(
+            "OVER on rows that are taken back",
+            self._running.first_span,
+            help="group by a window with EMIT FINAL below",
+        )
 
     def _having(self) -> list[Expression]:
         having: list[Expression] = []
@@ -147,54 +199,10 @@ class _SelectBinder:
                     keys.append(bind_key(binder, element, items))
         return keys
 
-    def _group(self, items: list[Item], keys: list[Key]) -> tuple[Plan, Groups]:
-        grouping = group(keys, self._aggregates, items)
-        span = keys[0].span.to(keys[-1].span) if keys else items[0].span
-        below = self._relation.plan
-        plan = make_group(below, grouping, self._select.emit, span, self._report)
-        return plan, Groups(grouping.places, 0, [column.name for column in below.schema])
-
-    @staticmethod
-    def _carry(
-        expression: Expression, groups: Groups | None, binder: ExpressionBinder
-    ) -> Expression:
-        return expression if groups is None else groups.carry(expression, binder.spans)
-
-    def _carried_items(self, items: list[Item], groups: Groups | None) -> list[Expression]:
-        expressions: list[Expression] = []
-        with self._report.whole():
-            for item in items:
-                with self._report.part():
-                    expressions.append(self._carry(item.expression, groups, self._items_binder))
-        return expressions
-
-    def _run(
-        self, plan: Plan, expressions: list[Expression], groups: Groups | None
-    ) -> tuple[Plan, list[Expression]]:
-        """Return the plan with the running aggregates, and the items over it."""
-        if not self._running.calls:
-            return plan, expressions
-        if not append_only(plan):
-            assert self._running.first_span is not None
-            raise not_implemented(
-                "OVER on rows that are taken back",
-                self._running.first_span,
-                help="group by a window with EMIT FINAL below",
-            )
-
-        def carry(expression: Expression) -> Expression:
-            if groups is None:
-                return expression
-            return groups.carry(expression, self._running.spans)
-
-        plan, settle = run(plan, self._running, carry)
-        return plan, [settle(expression) for expression in expressions]
-
-    def _distinct(self, plan: Plan, *, grouped: bool) -> Plan:
-        """Return the rows, each once, if the SELECT is DISTINCT."""
-        if not self._select.distinct:
-            return plan
+    def _distinct(self, plan: Plan) -> Plan:
+        """Return the rows, each once."""
         names = tuple(column.name for column in plan.schema)
         grouping = Grouping(tuple(column_refs(plan)), names, (), ())
+        grouped = self._select.group_by is not None or self._aggregates.calls
         emit = None if grouped else self._select.emit
         return make_group(plan, grouping, emit, self._select.span, self._report)
