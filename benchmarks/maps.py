@@ -4,7 +4,7 @@
     word count       split(line, ' '), then unnested, then the words alone
 
 Lines have 300 words of a Zipf distribution.  Each chain is measured on a batch of 1,000 lines and on one of
-a single line, on one core, with the allocator of a worker.  Run as `python -m fsql.benchmarks.maps`; it prints medians.
+a single line, on one core, with the allocator of a worker.  `python -m fsql.benchmarks.maps` prints medians.
 """
 
 from __future__ import annotations

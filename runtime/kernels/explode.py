@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from fsql.runtime.kernels.expressions import Program
 from fsql.runtime.kernels.map_result import MapResult, errors_at, succeeded
-from fsql.runtime.kernels.repeats import repeat_batch
+from fsql.runtime.kernels.repeats import repeat_batch, repeats_of
 from fsql.runtime.kernels.vectors import offsets, to_array, validity
 
 if TYPE_CHECKING:
@@ -49,12 +49,7 @@ def unnest(lists: pa.ListArray) -> Elements:
         values = lists.flatten()
     if isinstance(values, pa.StringArray):
         values = values.dictionary_encode()
-    if len(lengths) == 1:
-        return Elements(values, lengths, np.zeros(lengths[0], np.int32), np.arange(lengths[0]))
-    row = np.arange(len(lengths), dtype=np.int32).repeat(lengths)
-    place = np.arange(len(row))
-    place -= (lengths.cumsum() - lengths).repeat(lengths)
-    return Elements(values, lengths, row, place)
+    return Elements(values, *repeats_of(lengths))
 
 
 class Unnested(NamedTuple):
@@ -93,6 +88,6 @@ def compile_explode(function: Explode) -> Callable[[Batch], MapResult]:
         added = [elements.values]
         if function.ordinality:
             added.append(pa.array(elements.place + 1))
-        return MapResult(repeat_batch(batch, elements.row, elements.place, added), errors)
+        return MapResult(repeat_batch(batch, elements, added), errors)
 
     return apply

@@ -84,6 +84,11 @@ class Program:
         """Return the indexes of the input columns that are read, ascending."""
         return tuple(sorted(reference.index for _, reference in self._columns))
 
+    @property
+    def instruction_count(self) -> int:
+        """Return how many kernels a run applies."""
+        return len(self._instructions)
+
     def run(
         self, columns: Mapping[int, pa.Array | Vector] | Sequence[pa.Array | Vector]
     ) -> list[Vector]:

@@ -31,7 +31,7 @@ class Groups(NamedTuple):
 
     `order` are the elements group by group, within a group in their order (None: as they are); `sizes`
     how many each group has; `first` the first element of each; `row` and `place` the row of each group
-    and its number within the row.
+    and its number within the row; `lengths` how many groups each row has.
     """
 
     order: Ints | None
@@ -39,10 +39,11 @@ class Groups(NamedTuple):
     first: Ints
     row: Rows
     place: Ints
+    lengths: Ints
 
 
-def group(keys: KeyCodes, row: Rows) -> Groups:
-    """Group elements by (row, key); rows ascend."""
+def group(keys: KeyCodes, row: Rows, rows: int) -> Groups:
+    """Group elements by (row, key); rows ascend, and are less than `rows`."""
     codes = keys.codes
     if keys.card <= _RADIX_CARD:
         order = codes.astype(np.uint16).argsort(kind="stable")
@@ -52,16 +53,16 @@ def group(keys: KeyCodes, row: Rows) -> Groups:
     begins = np.empty(len(codes) + 1, np.bool_)
     begins[0] = begins[-1] = True
     np.not_equal(sorted_codes[1:], sorted_codes[:-1], out=begins[1:-1])
-    one_row = len(row) == 0 or row[-1] == row[0]
-    if not one_row:
+    if rows > 1:
         sorted_row = row[order]
         begins[1:-1] |= sorted_row[1:] != sorted_row[:-1]
     bounds = begins.nonzero()[0]
     start, sizes = bounds[:-1], bounds[1:] - bounds[:-1]
     order, sizes, first = _by_first_element(order, start, sizes)
-    group_row = row[first]
-    place = np.arange(len(first)) if one_row else _numbered(group_row)
-    return Groups(order, sizes, first, group_row, place)
+    if rows == 1:
+        place = np.arange(len(first))
+        return Groups(order, sizes, first, row[: len(first)], place, np.array([len(first)]))
+    return Groups(order, sizes, first, *_numbered(row[first], rows))
 
 
 def _by_first_element(order: Ints, start: Ints, sizes: Ints) -> tuple[Ints, Ints, Ints]:
@@ -74,23 +75,28 @@ def _by_first_element(order: Ints, start: Ints, sizes: Ints) -> tuple[Ints, Ints
         return order, sizes, first
     run_at = np.zeros(len(order), np.int32)
     run_at[first] = np.arange(1, len(start) + 1, dtype=np.int32)
-    first = run_at.nonzero()[0]
+    first = (run_at != 0).nonzero()[0]
     by_first = run_at[first] - 1
     start, sizes = start[by_first], sizes[by_first]
     # Where a run begins, the step to the next place of `order` is a jump; everywhere else it is 1.
     step = np.ones(len(order), np.int64)
     step[0] = start[0]
-    step[sizes.cumsum()[:-1]] += start[1:] - start[:-1] - sizes[:-1]
+    step[sizes.cumsum()[:-1]] = start[1:] - start[:-1] - sizes[:-1] + 1
     return order[step.cumsum(out=step)], sizes, first
 
 
-def _numbered(row: Rows) -> Ints:
-    """Return the number of each group within its row, from 0; rows ascend."""
+def _numbered(row: Rows, rows: int) -> tuple[Rows, Ints, Ints]:
+    """Return `row`, the number of each group within its row, and how many each of `rows` rows has."""
     begins = np.empty(len(row) + 1, np.bool_)
     begins[0] = begins[-1] = True
     np.not_equal(row[1:], row[:-1], out=begins[1:-1])
     bounds = begins.nonzero()[0]
-    return np.arange(len(row)) - bounds[:-1].repeat(bounds[1:] - bounds[:-1])
+    start, count = bounds[:-1], bounds[1:] - bounds[:-1]
+    place = np.arange(len(row))
+    place -= start.repeat(count)
+    lengths = np.zeros(rows, np.int64)
+    lengths[row[start]] = count
+    return row, place, lengths
 
 
 def one_group_a_row(elements: Elements) -> Groups:
@@ -98,4 +104,4 @@ def one_group_a_row(elements: Elements) -> Groups:
     rows = len(elements.lengths)
     first = elements.lengths.cumsum() - elements.lengths
     row, place = np.arange(rows, dtype=np.int32), np.zeros(rows, np.int64)
-    return Groups(None, elements.lengths, first, row, place)
+    return Groups(None, elements.lengths, first, row, place, np.ones(rows, np.int64))

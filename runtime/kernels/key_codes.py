@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from fsql.compiler.sqltypes import Kind, SqlType
+from fsql.runtime.arrow_types import decoded
 from fsql.runtime.kernels.vectors import Vector, fixed_values, indices, to_array
 from fsql.runtime.order import canonical_rank, sortable_doubles
 
@@ -102,13 +104,21 @@ def keys_at(key: Vector, sql_type: SqlType, rows: Ints) -> pa.Array:
     values, valid, _ = key
     if isinstance(values, np.ndarray):
         found = values[rows] if len(values) > 1 else values
-        if sql_type.kind is Kind.DOUBLE:
-            found = found + 0.0
         present = None if valid is None else valid[rows] if len(valid) > 1 else valid
-        return to_array(Vector(found, present), sql_type, len(rows))
+        return _with_positive_zeros(to_array(Vector(found, present), sql_type, len(rows)))
     if len(values) == 1:
-        return to_array(key, sql_type, len(rows))
+        return _with_positive_zeros(decoded(to_array(key, sql_type, len(rows))))
     if isinstance(values, pa.DictionaryArray) and valid is None:
         taken = pa.array(indices(values, None)[rows])
         return pa.DictionaryArray.from_arrays(taken, values.dictionary, safe=False)
-    return values.take(pa.array(rows))
+    return _with_positive_zeros(values.take(pa.array(rows)))
+
+
+def _with_positive_zeros(array: pa.Array) -> pa.Array:
+    """Return the column with -0.0 replaced by 0.0, in arrays too."""
+    if pa.types.is_floating(array.type):
+        return pc.add(array, 0.0)
+    if pa.types.is_list(array.type) and not pa.types.is_string(array.type.value_type):
+        inner = _with_positive_zeros(array.values)
+        return pa.ListArray.from_arrays(array.offsets, inner, mask=array.is_null())
+    return array

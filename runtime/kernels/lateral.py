@@ -65,8 +65,8 @@ def _compile_aggregate(
 ) -> Callable[[Batch, Elements], tuple[Batch, Codes | None]]:
     """Return the function from elements to the rows of their groups, and the input rows that failed.
 
-    A row fails with its first failing element, or else with the overflow of an aggregate.  The rows
-    returned are good only if none failed.
+    A row fails with the least code of its failing elements, or else with the overflow of an aggregate.
+    The rows returned are good only if none failed.
     """
     keep = _compile_filter(function.predicate, width)
     expressions, calls = function.keys, function.aggregates
@@ -93,7 +93,7 @@ def _compile_aggregate(
                 failed = np.zeros(len(batch), np.int16)
                 failed[groups.row[overflowed]] = SUM_OUT_OF_RANGE
                 return batch, failed
-        return repeat_batch(batch, groups.row, groups.place, added), None
+        return repeat_batch(batch, groups, added), None
 
     return apply
 
@@ -109,8 +109,8 @@ def _grouped(
     if not keys:
         return one_group_a_row(elements)
     if not varying:
-        return group(KeyCodes(np.zeros(len(elements.row), np.int32), 1), elements.row)
-    return group(combined_codes(varying), elements.row)
+        varying = [KeyCodes(np.zeros(len(elements.row), np.int32), 1)]
+    return group(combined_codes(varying), elements.row, len(elements.lengths))
 
 
 def _compile_filter(predicate: Expression | None, width: int) -> Callable[[Batch, Elements], Kept]:
@@ -163,7 +163,7 @@ def _element_column(values: pa.Array) -> pa.Array | Vector:
 
 
 def _failed_rows(kept: Kept, codes: Codes | None, elements: Elements) -> Codes | None:
-    """Return, for each input row, the failure of its first failing element; None if there is none.
+    """Return, for each input row, the least code that one of its elements failed with; None if none did.
 
     `codes` are the failures behind the predicate, of the elements that it kept.
     """
@@ -175,10 +175,11 @@ def _failed_rows(kept: Kept, codes: Codes | None, elements: Elements) -> Codes |
     failed = first_failure(kept.failed, codes)
     if failed is None:
         return None
-    at = np.flatnonzero(np.broadcast_to(failed, count))[::-1]
+    failed = np.broadcast_to(failed, count)
+    at = failed.nonzero()[0]
     if len(at) == 0:
         return None
-    # Of several codes for one row the last that is assigned stays: that of its first element.
-    rows = np.zeros(len(elements.lengths), np.int16)
-    rows[elements.row[at]] = failed[at]
-    return rows
+    none = np.iinfo(np.int16).max
+    least = np.full(len(elements.lengths), none, np.int16)
+    np.minimum.at(least, elements.row[at], failed[at])
+    return np.where(least == none, np.int16(0), least)

@@ -6,7 +6,7 @@ values are the input's column and whose indices are the rows (`fsql.runtime.arro
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -23,14 +23,49 @@ if TYPE_CHECKING:
     Rows = NDArray[np.signedinteger[Any]]
 
 
-def repeat_batch(batch: Batch, rows: Rows, index: Ints, added: Sequence[pa.Array]) -> Batch:
-    """Return row `rows[i]` of `batch` for each i, with `index[i]` behind its path, and more columns."""
+class Repetition(Protocol):
+    """How often each row comes: `lengths` by row; `row` and, from 0, `place` by the rows that come out."""
+
+    @property
+    def lengths(self) -> Ints:
+        """Return how often each row comes."""
+
+    @property
+    def row(self) -> Rows:
+        """Return, for each row that comes out, which row it is; they ascend."""
+
+    @property
+    def place(self) -> Ints:
+        """Return, for each row that comes out, its number among those of the same row."""
+
+
+class Repeats(NamedTuple):
+    """A repetition by itself."""
+
+    lengths: Ints
+    row: Rows
+    place: Ints
+
+
+def repeats_of(lengths: Ints) -> Repeats:
+    """Return the repetition of row i `lengths[i]` times."""
+    if len(lengths) == 1:
+        return Repeats(lengths, np.zeros(lengths[0], np.int32), np.arange(lengths[0]))
+    row = np.arange(len(lengths), dtype=np.int32).repeat(lengths)
+    place = np.arange(len(row))
+    place -= (lengths.cumsum() - lengths).repeat(lengths)
+    return Repeats(lengths, row, place)
+
+
+def repeat_batch(batch: Batch, repetition: Repetition, added: Sequence[pa.Array]) -> Batch:
+    """Return the rows as often as they come, their place behind the path, and columns added."""
+    lengths = repetition.lengths
     return Batch(
-        [*repeat_columns(batch.columns, rows), *added],
-        batch.time[rows],
-        batch.origin[rows],
-        (*(level[rows] for level in batch.path), index),
-        None if batch.weight is None else batch.weight[rows],
+        [*repeat_columns(batch.columns, repetition.row), *added],
+        batch.time.repeat(lengths),
+        batch.origin.repeat(lengths),
+        (*(level.repeat(lengths) for level in batch.path), repetition.place),
+        None if batch.weight is None else batch.weight.repeat(lengths),
     )
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from fsql.compiler.sqltypes import TIMESTAMP, TIMESTAMP_MAX, TIMESTAMP_MIN
 from fsql.runtime.batch import PUNCTUATION
 from fsql.runtime.kernels.map_result import MapResult, errors_at, succeeded
-from fsql.runtime.kernels.repeats import repeat_batch
+from fsql.runtime.kernels.repeats import repeat_batch, repeats_of
 from fsql.runtime.kernels.vectors import (
     DTYPES,
     TIMESTAMP_RANGE,
@@ -54,12 +54,11 @@ def compile_to_windows(function: ToWindows) -> Callable[[Batch], MapResult]:
             kept = succeeded(failed, len(batch))
             return MapResult(apply(batch.take(kept)).rows, errors_at(batch, failed))
         count = last - first + 1
-        row = np.repeat(np.arange(len(batch), dtype=np.int32), count)
-        index = np.arange(len(row)) - np.repeat(np.cumsum(count) - count, count)
-        start = least[row] + index * slide
+        repeats = repeats_of(count)
+        start = least[repeats.row] + repeats.place * slide
         bounds = (start, start + size, start + (size - 1))
-        added = [to_array(Vector(bound), TIMESTAMP, len(row)) for bound in bounds]
-        return MapResult(repeat_batch(batch, row, index, added), None)
+        added = [to_array(Vector(bound), TIMESTAMP, len(start)) for bound in bounds]
+        return MapResult(repeat_batch(batch, repeats, added), None)
 
     return apply
 
