@@ -12,6 +12,7 @@ import numpy as np
 
 from fsql.compiler.sqltypes import Kind, SqlType
 from fsql.runtime.arrow_types import decoded
+from fsql.runtime.connectors.json_dictionary import Use
 from fsql.runtime.connectors.json_pieces import (
     CLOSE,
     EMPTY,
@@ -69,16 +70,24 @@ def format_column(array: pa.Array, sql_type: SqlType, pieces: PiecesOfBatch) -> 
 
 
 def format_dictionary(
-    array: pa.DictionaryArray, memory: DictionaryMemory, pieces: PiecesOfBatch
+    array: pa.DictionaryArray, memory: DictionaryMemory, use: Use, pieces: PiecesOfBatch
 ) -> Formatted:
-    """Return the text of a column of strings, each of which is a piece of the formatted dictionary."""
+    """Return the text of a column of strings as pieces of its dictionary, which `memory` remembers."""
     indices = array.indices
     values = _numbers(indices, np.int32, None)
-    if not indices.null_count:
+    valid = None
+    if indices.null_count:
+        valid = indices.is_valid().to_numpy(zero_copy_only=False)
+    if use is Use.FRAMED and valid is None:
         return Formatted('"', [values], '"', memory)
-    first = pieces.add_shared(memory.shared('"', '"'))
-    valid = indices.is_valid().to_numpy(zero_copy_only=False)
-    return Formatted("", [np.where(valid, values + np.int32(first), np.int32(NULL))], "")
+    quote = '"' if use is Use.FRAMED else ""
+    first = pieces.add_shared(memory.shared(quote, quote))
+    part = values + np.int32(first)
+    if valid is None:
+        return Formatted('"', [part], '"')
+    if use is Use.FRAMED:
+        return Formatted("", [np.where(valid, part, np.int32(NULL))], "")
+    return with_nulls(Formatted('"', [part], '"'), valid)
 
 
 def with_nulls(formatted: Formatted, valid: Bools) -> Formatted:

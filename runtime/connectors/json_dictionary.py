@@ -1,13 +1,13 @@
 """Dictionaries of strings as pieces: formatted once, used as long as they come again.
 
 A column that comes as a dictionary has few values in many rows.  Each value becomes one piece, with the
-text of the frame on both sides of it, so a row costs one piece where it would cost three.  That pays
-where the dictionary is small beside the batch, or has come before; otherwise the rows' own values are
-looked up and written like any others.
+text of the frame on both sides of it, so a row costs one piece where it would cost three.  `Use` says
+when that pays.
 """
 
 from __future__ import annotations
 
+import enum
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 import numpy as np
@@ -21,6 +21,16 @@ if TYPE_CHECKING:
 Identity: TypeAlias = "Hashable"
 
 _NONE: Final = pa.array([], pa.string())
+
+
+class Use(enum.Enum):
+    """What to do with a dictionary, in the order of what it costs for each of its values."""
+
+    LOOK_UP = "write the values of the rows; the dictionary is far larger than the batch"
+    PLAIN = (
+        "make its values pieces as they are; it is new, and most of its values occur once or twice"
+    )
+    FRAMED = "make pieces of its values and the frame around them"
 
 
 class Shared(NamedTuple):
@@ -43,22 +53,26 @@ class DictionaryMemory:
         self._identity = _identity(_NONE)
         self._shared: Shared | None = None
 
-    def pays(self, dictionary: pa.StringArray, rows: int, *, alone: bool) -> bool:
-        """Say whether to format the whole dictionary for a batch of `rows` rows.
+    def use(self, dictionary: pa.StringArray, rows: int, *, alone: bool) -> Use:
+        """Say what to do with the dictionary of a batch of `rows` rows, and remember it.
 
         `alone` says that no column of the batch needs pieces of its own; then the pieces of all columns
-        stay as they are from batch to batch.
+        stay as they are from batch to batch, and a large dictionary that comes again costs nothing.
         """
         identity = _identity(dictionary)
         known = identity == self._identity
         self._dictionary, self._identity = dictionary, identity
-        return 4 * len(dictionary) <= rows or (known and (alone or len(dictionary) <= rows))
+        if len(dictionary) > 4 * rows and not (known and alone):
+            return Use.LOOK_UP
+        return Use.FRAMED if known or 2 * len(dictionary) <= rows else Use.PLAIN
 
     def shared(self, before: str, behind: str) -> Shared:
-        """Return the dictionary that `pays` was asked about last, with the texts around its values."""
+        """Return the dictionary that `use` was asked about last, with the texts around its values."""
         source = (self._identity, before, behind)
         if self._shared is None or self._shared.source != source:
-            pieces = _enclosed(escape(self._dictionary), before, behind)
+            pieces = escape(self._dictionary)
+            if before or behind:
+                pieces = _enclosed(pieces, before, behind)
             lengths = np.diff(string_buffers(pieces)[0])
             self._shared = Shared(pieces, int(lengths.max(initial=0)), source)
         return self._shared

@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from fsql.compiler.sqltypes import STRING, Kind, SqlType
 from fsql.runtime.connectors.json_columns import Formatted, format_column, format_dictionary
-from fsql.runtime.connectors.json_dictionary import DictionaryMemory
+from fsql.runtime.connectors.json_dictionary import DictionaryMemory, Use
 from fsql.runtime.connectors.json_pieces import (
     OPERATIONS,
     OUTPUT_BYTES_MAX,
@@ -113,14 +113,13 @@ class JsonEncoder:
         formatted = [] if operations is None else [_labels(operations)]
         alone = not any(map(_needs_own_pieces, columns, self._types))
         for column, sql_type, memory in zip(columns, self._types, self._memories, strict=True):
-            if (
-                sql_type == STRING
-                and isinstance(column, pa.DictionaryArray)
-                and memory.pays(column.dictionary, rows, alone=alone)
-            ):
-                formatted.append(format_dictionary(column, memory, pieces))
-            else:
+            use = Use.LOOK_UP
+            if sql_type == STRING and isinstance(column, pa.DictionaryArray):
+                use = memory.use(column.dictionary, rows, alone=alone)
+            if use is Use.LOOK_UP:
                 formatted.append(format_column(column, sql_type, pieces))
+            else:
+                formatted.append(format_dictionary(column, memory, use, pieces))
         frame = self._frame(formatted)
         indexes = sequence(_row_parts(formatted, frame, pieces), rows, spare=1).indexes
         indexes[-1] = len(STANDARD) + len(formatted)
