@@ -33,9 +33,13 @@ from fsql.runtime.model.partition import balancing_hash, covering, owner
 from fsql.runtime.ports import Reject
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Hashable, Iterator, Sequence
 
     from fsql.runtime.model.barrier import Group
+    from fsql.runtime.model.front import Front
+
+LEAD: Final = 4
+"""How many payloads a front may be ahead of min time, unless said; see `front`."""
 
 FAILURES: Final = -1
 """The barrier's port for failures."""
@@ -46,13 +50,6 @@ ACKER: Final = -1
 BARRIER: Final = -2
 FIRST_FRONT: Final = -3
 """Addresses: front i is `FIRST_FRONT - i`, the station of a vertex `vertex * workers + worker`."""
-
-
-class Front(NamedTuple):
-    """What one split hands in: payloads with ascending roots, to the vertex that is its source."""
-
-    vertex: int
-    arrivals: Iterable[tuple[Root, object]]
 
 
 class Delivery(NamedTuple):
@@ -91,7 +88,7 @@ class MinTime(NamedTuple):
 
 
 class ReadOn(NamedTuple):
-    """A front's message to itself."""
+    """A front's message to itself: hand in the next payload."""
 
 
 @dataclass(frozen=True)
@@ -115,6 +112,7 @@ class Execution:
         *,
         seed: int,
         workers: int,
+        lead: int = LEAD,
     ) -> None:
         self._vertices = graph.vertices
         self._readers = [graph.readers(index) for index in range(len(graph.vertices))]
@@ -125,7 +123,9 @@ class Execution:
         self._groupings: dict[int, Grouping] = {}
         for index, vertex in enumerate(graph.vertices):
             self._set_up(index, vertex)
-        self._fronts = [(front.vertex, iter(front.arrivals)) for front in fronts]
+        self._fronts = fronts
+        self._lead = lead
+        self._waiting: set[int] = set()
         self._network = Network(seed)
         self._acker = Acker(range(len(fronts)))
         self._barrier = Barrier(release)
@@ -162,10 +162,10 @@ class Execution:
             case Arrival():
                 self._barrier.accept(message.port, message.item)
                 self._acknowledge(BARRIER, message, [])
-            case MinTime():
+            case MinTime() if receiver == BARRIER:
                 self._barrier.advance(message.bound)
-            case ReadOn():
-                self._read(FIRST_FRONT - receiver)
+            case ReadOn() | MinTime():
+                self._tell_front(FIRST_FRONT - receiver, message)
             case _:
                 assert isinstance(message, Acknowledgement | Promise)
                 self._track(message)
@@ -254,19 +254,30 @@ class Execution:
         self._network.send(station, ACKER, Acknowledgement(entries))
         self._acknowledgement_count += 1
 
-    def _read(self, front: int) -> None:
+    def _tell_front(self, number: int, message: ReadOn | MinTime) -> None:
+        """Let a front read on, if it may; if not, it waits for a min time that lets it."""
+        front = self._fronts[number]
+        if isinstance(message, ReadOn):
+            self._waiting.add(number)
+        else:
+            front.heed(message.bound)
+        if number in self._waiting and front.ahead() < self._lead:
+            self._waiting.remove(number)
+            self._read(number, front)
+
+    def _read(self, number: int, front: Front) -> None:
         """Let a front hand in its next payload, and promise."""
-        vertex, arrivals = self._fronts[front]
-        address = FIRST_FRONT - front
-        arrival = next(arrivals, None)
+        address = FIRST_FRONT - number
+        arrival = front.read()
         if arrival is None:
-            self._network.send(address, ACKER, Promise(front, END))
+            self._network.send(address, ACKER, Promise(number, END))
             return
         root, payload = arrival
+        item = Item(Meta(root), payload)
         sent: list[tuple[Root, int]] = []
-        self._send(address, front % self._workers, vertex, Item(Meta(root), payload), sent)
+        self._send(address, number % self._workers, front.vertex, item, sent)
         self._network.send(address, ACKER, Acknowledgement(sent))
-        self._network.send(address, ACKER, Promise(front, Root(root.time, root.origin + 1)))
+        self._network.send(address, ACKER, Promise(number, Root(root.time, root.origin + 1)))
         self._network.send(address, address, ReadOn())
 
     def _track(self, message: Acknowledgement | Promise) -> None:
@@ -277,4 +288,7 @@ class Execution:
         else:
             self._acker.acknowledge(message.entries)
         if self._acker.min_time > before:
-            self._network.send(ACKER, BARRIER, MinTime(self._acker.min_time))
+            news = MinTime(self._acker.min_time)
+            self._network.send(ACKER, BARRIER, news)
+            for front in range(len(self._fronts)):
+                self._network.send(ACKER, FIRST_FRONT - front, news)

@@ -1,63 +1,42 @@
-"""Fronts: the root positions of a table's rows, and what is made of malformed ones.
+"""Fronts: where payloads enter, and the only place where anything is held up.
 
-A position depends on the split's rows up to it and on nothing else: not on other splits, not on when the
-row was read.  Within a split positions ascend, so a front can promise.
+A front that has handed in `lead` payloads above min time waits until min time has passed one of them.  So
+the work that a late item can undo is bounded, and so is what is in flight; inside the graph nothing that a
+front was allowed to send ever waits.  The front with the least promise can always go on: when all else has
+come to rest, min time is that promise, and all that it handed in lies below it.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
-
-from fsql.compiler.functions.evaluate import evaluate
-from fsql.compiler.functions.failure import RowFailure
-from fsql.compiler.logical import TimeKind
-from fsql.runtime.batch import TIME_START, Root, origin
-from fsql.runtime.model.item import Failure, Row
-from fsql.runtime.ports import Reject
+from collections import deque
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable
 
-    from fsql.compiler.expression import Expression
-    from fsql.compiler.logical import Table
-    from fsql.runtime.model.item import Values
-
-NO_EVENT_TIME: Final = 521
+    from fsql.runtime.batch import Root
 
 
-def arrivals(
-    table: Table, split: int, rows: Sequence[Values | Reject]
-) -> Iterator[tuple[Root, Row | Reject | Failure]]:
-    """Yield the rows of a split with their roots; malformed ones as the table's `on_error` says.
+class Front:
+    """One split: `arrivals` have ascending roots, and enter the graph at vertex `vertex`."""
 
-    Under event time a malformed row, which has none, stands with the row before it.
-    """
-    stop = dict(table.options).get("on_error", "stop") == "stop"
-    time = TIME_START
-    for number, row in enumerate(rows):
-        payload: Row | Reject | Failure
-        payload = row if isinstance(row, Reject) else Row(row)
-        if table.time is TimeKind.OFFSET:
-            time = number
-        elif table.event_time is not None and isinstance(payload, Row):
-            at = _event_time(table.event_time, payload, number)
-            if isinstance(at, Reject):
-                payload = at
-            else:
-                time = max(time, at)
-        if stop and isinstance(payload, Reject):
-            payload = Failure(payload.code, payload.reason)
-        yield Root(time, origin(table.ordinal, split, number)), payload
+    def __init__(self, vertex: int, arrivals: Iterable[tuple[Root, object]]) -> None:
+        self.vertex = vertex
+        self._arrivals = iter(arrivals)
+        self._ahead: deque[Root] = deque()
 
+    def read(self) -> tuple[Root, object] | None:
+        """Return the next payload and its root; None at the end."""
+        arrival = next(self._arrivals, None)
+        if arrival is not None:
+            self._ahead.append(arrival[0])
+        return arrival
 
-def _event_time(expression: Expression, row: Row, number: int) -> int | Reject:
-    """Return the event time of a row; one that has none is malformed."""
-    try:
-        time = evaluate(expression, row.values)
-        reason = "the event time is NULL"
-    except RowFailure as failure:
-        time, reason = None, str(failure)
-    if time is None:
-        return Reject(number, -1, -1, NO_EVENT_TIME, field="", reason=reason, excerpt="")
-    assert isinstance(time, int)
-    return time
+    def heed(self, min_time: Root) -> None:
+        """Note that nothing below `min_time` is in flight."""
+        while self._ahead and self._ahead[0] < min_time:
+            self._ahead.popleft()
+
+    def ahead(self) -> int:
+        """Return how many payloads that were handed in may still be in flight."""
+        return len(self._ahead)

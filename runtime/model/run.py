@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from fsql.compiler.graph import Graph, LateSink, Sink, Source
+from fsql.runtime.model.arrivals import arrivals
 from fsql.runtime.model.changes import appended, changed, consolidate
-from fsql.runtime.model.execution import FAILURES, REJECTS, Counters, Execution, Front
-from fsql.runtime.model.front import arrivals
+from fsql.runtime.model.execution import FAILURES, LEAD, REJECTS, Counters, Execution
+from fsql.runtime.model.front import Front
 from fsql.runtime.model.item import Failure, Row
 from fsql.runtime.ports import Reject
 
@@ -71,11 +72,13 @@ def run(
     *,
     seed: int,
     workers: int = 2,
+    lead: int = LEAD,
 ) -> ModelResult:
     """Execute `graph` and return what it released; only the counters depend on seed and workers.
 
     `inputs` are the splits of each table, by its ordinal, in the order of the splits' names; the seed
-    decides in which order messages arrive, and the workers own equal hash ranges.
+    decides in which order messages arrive, the workers own equal hash ranges, and a front hands in no more
+    than `lead` rows above min time.
     """
     fronts = [
         Front(index, arrivals(vertex.operation.table, number, rows))
@@ -84,7 +87,7 @@ def run(
         for number, rows in enumerate(inputs.get(vertex.operation.table.ordinal, ()))
     ]
     outlet = Outlet(graph)
-    execution = Execution(graph, fronts, outlet.release, seed=seed, workers=workers)
+    execution = Execution(graph, fronts, outlet.release, seed=seed, workers=workers, lead=lead)
     execution.run()
     return outlet.result(execution.counters)
 

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 
 from fsql.compiler.graph import Graph, Operation, Vertex
 from fsql.runtime.batch import Root
-from fsql.runtime.model.execution import Execution, Front
+from fsql.runtime.model.execution import LEAD, Execution
+from fsql.runtime.model.front import Front
 from fsql.runtime.model.papers import Input
 
 if TYPE_CHECKING:
@@ -43,6 +44,7 @@ class Trial:
         *,
         seed: int,
         workers: int = 2,
+        lead: int = LEAD,
     ) -> None:
         (source,) = (
             index
@@ -60,6 +62,7 @@ class Trial:
             self._release,
             seed=seed,
             workers=workers,
+            lead=lead,
         )
 
     def run(self, steps: int | None = None) -> Trial:

@@ -1,0 +1,63 @@
+"""Arrivals: the root positions of a table's rows, and what is made of malformed ones.
+
+A position depends on the split's rows up to it and on nothing else: not on other splits, not on when the
+row was read.  Within a split positions ascend, so a front can promise.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from fsql.compiler.functions.evaluate import evaluate
+from fsql.compiler.functions.failure import RowFailure
+from fsql.compiler.logical import TimeKind
+from fsql.runtime.batch import TIME_START, Root, origin
+from fsql.runtime.model.item import Failure, Row
+from fsql.runtime.ports import Reject
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from fsql.compiler.expression import Expression
+    from fsql.compiler.logical import Table
+    from fsql.runtime.model.item import Values
+
+NO_EVENT_TIME: Final = 521
+
+
+def arrivals(
+    table: Table, split: int, rows: Sequence[Values | Reject]
+) -> Iterator[tuple[Root, Row | Reject | Failure]]:
+    """Yield the rows of a split with their roots; malformed ones as the table's `on_error` says.
+
+    Under event time a malformed row, which has none, stands with the row before it.
+    """
+    stop = dict(table.options).get("on_error", "stop") == "stop"
+    time = TIME_START
+    for number, row in enumerate(rows):
+        payload: Row | Reject | Failure
+        payload = row if isinstance(row, Reject) else Row(row)
+        if table.time is TimeKind.OFFSET:
+            time = number
+        elif table.event_time is not None and isinstance(payload, Row):
+            at = _event_time(table.event_time, payload, number)
+            if isinstance(at, Reject):
+                payload = at
+            else:
+                time = max(time, at)
+        if stop and isinstance(payload, Reject):
+            payload = Failure(payload.code, payload.reason)
+        yield Root(time, origin(table.ordinal, split, number)), payload
+
+
+def _event_time(expression: Expression, row: Row, number: int) -> int | Reject:
+    """Return the event time of a row; one that has none is malformed."""
+    try:
+        time = evaluate(expression, row.values)
+        reason = "the event time is NULL"
+    except RowFailure as failure:
+        time, reason = None, str(failure)
+    if time is None:
+        return Reject(number, -1, -1, NO_EVENT_TIME, field="", reason=reason, excerpt="")
+    assert isinstance(time, int)
+    return time
