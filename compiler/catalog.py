@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from fsql.compiler.connectors import Connector
+    from fsql.compiler.diagnostics import Diagnostic
     from fsql.compiler.expression import Expression
     from fsql.compiler.logical import Plan, TimeKind
     from fsql.compiler.schema import Schema
@@ -66,12 +67,13 @@ class ViewEntry:
     """A view or common table: its plan, whose scans are numbered as mentions from 0.
 
     `plan` is None where its declaration was refused, be it of a view or of a table: that has been
-    reported, and nothing more is to be said of its mentions.
+    reported, and nothing more is to be said of its mentions.  `warnings` are for those who read it.
     """
 
     name: str
     span: Span
     plan: Plan | None
+    warnings: tuple[Diagnostic, ...] = ()
 
 
 Entry = TableEntry | ViewEntry

@@ -33,6 +33,7 @@ class Option:
     choices: tuple[str, ...] = ()
     default: str | None = None
     required: bool = False
+    greatest: int = 10**18
 
     def takes(self, value: str) -> bool:
         """Say whether the option may have `value`."""
@@ -40,7 +41,7 @@ class Option:
             case OptionKind.CHOICE:
                 return value in self.choices
             case OptionKind.POSITIVE:
-                return _whole(value) and int(value) >= 1
+                return _whole(value) and 1 <= int(value) <= self.greatest
             case OptionKind.COUNT:
                 return _whole(value)
             case OptionKind.TEXT | OptionKind.NAME:
@@ -51,6 +52,8 @@ class Option:
         """Return what the option takes, to be read."""
         if self.kind is OptionKind.CHOICE:
             return " or ".join(f"'{choice}'" for choice in self.choices)
+        if self.kind is OptionKind.POSITIVE and self.greatest < 10**18:
+            return f"{self.kind.value} to {self.greatest}"
         return self.kind.value
 
 
@@ -82,7 +85,7 @@ _FORMAT: Final = Option("format", OptionKind.CHOICE, ("json", "text"), default="
 
 _TIME: Final = (
     Option("time", OptionKind.CHOICE, ("event", "offset", "start", "arrival")),
-    Option("grain_ms", OptionKind.POSITIVE, default="1"),
+    Option("grain_ms", OptionKind.POSITIVE, default="1", greatest=86_400_000),
 )
 _RECORDS: Final = (
     Option("on_error", OptionKind.CHOICE, ("stop", "reject"), default="stop"),

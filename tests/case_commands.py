@@ -27,6 +27,11 @@ def bind(text: str) -> str:
     return plan + "".join(f"{each.code}: {each.message}\n" for each in compiled.warnings)
 
 
+def explain(text: str) -> str:
+    """Return the logical plan of a script, as bound, with all that is known of its operators."""
+    return logical_text(compile_script(SourceText("case.sql", text)).logical)
+
+
 def errors(text: str) -> str:
     """Return what is said of a script that cannot be compiled."""
     try:
@@ -44,6 +49,7 @@ def warnings(text: str) -> str:
 
 COMMANDS: Mapping[str, Callable[[str], str]] = {
     "bind": bind,
+    "explain": explain,
     "errors": errors,
     "warnings": warnings,
 }

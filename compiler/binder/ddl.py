@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 from fsql.compiler import syntax
 from fsql.compiler.binder.expression import ExpressionBinder
 from fsql.compiler.binder.options import TableOptions, bind_options
-from fsql.compiler.binder.query import bind_named_query
+from fsql.compiler.binder.query import bind_view
 from fsql.compiler.binder.report import not_implemented, refusal
 from fsql.compiler.binder.tables import simple_name
 from fsql.compiler.binder.type_names import bind_type
 from fsql.compiler.binder.watermark import delay_us, event_time, mark_event_time
-from fsql.compiler.catalog import ComputedColumn, TableEntry, ViewEntry
+from fsql.compiler.catalog import ComputedColumn, TableEntry
 from fsql.compiler.diagnostics import Label
 from fsql.compiler.logical import TimeKind
 from fsql.compiler.near_names import near_name
@@ -45,7 +45,7 @@ def create_table(table: syntax.CreateTable, ordinal: int, context: Context) -> N
             options = bind_options(table, report)
         with report.part():
             columns = _physical_columns(table, context)
-    _check_format(table, options, columns)
+    _check_columns(table, options, columns)
     watermark = _watermark(table)
     time = _time_kind(options, watermark, table.name.span)
     if watermark is not None and time is TimeKind.EVENT:
@@ -82,10 +82,7 @@ def create_view(view: syntax.CreateView, context: Context) -> None:
     name = simple_name(view.name)
     if _exists(name, context, if_not_exists=view.if_not_exists):
         return
-    plan = None
-    with context.report.part():
-        plan = bind_named_query(name.name, view.columns, view.query, context)
-    context.catalog.add(ViewEntry(name.name, view.name.span, plan))
+    context.catalog.add(bind_view(name, view.columns, view.query, context))
 
 
 def _exists(name: syntax.Identifier, context: Context, *, if_not_exists: bool) -> bool:
@@ -146,16 +143,28 @@ def _check_names(table: syntax.CreateTable) -> None:
             )
 
 
-def _check_format(table: syntax.CreateTable, options: TableOptions, columns: Schema) -> None:
-    if options.value("format") != "text":
-        return
-    if len(columns) != 1 or columns[0].type != STRING:
+def _check_columns(table: syntax.CreateTable, options: TableOptions, columns: Schema) -> None:
+    """Check that the columns are some that the connector can have.
+
+    Raises:
+        Refusal: E318.
+    """
+    if options.value("format") == "text" and [column.type for column in columns] != [STRING]:
         raise refusal(
             "E318",
             "a table of format 'text' has one STRING column: the line",
             table.name.span,
             secondary=(Label(options.spans["format"], "text has no fields"),),
             help="declare (line STRING), and split it in a query",
+        )
+    name = options.connector.name
+    kinds = sorted(column.type.kind.value for column in columns)
+    if name in {"documents", "words"} and kinds not in (["STRING"], ["BIGINT", "STRING"]):
+        raise refusal(
+            "E318",
+            f"connector '{name}' does not fill these columns",
+            table.name.span,
+            help="declare (line STRING) or (id BIGINT, line STRING)",
         )
 
 

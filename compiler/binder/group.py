@@ -18,15 +18,17 @@ if TYPE_CHECKING:
 
 
 def make_group(
-    plan: Plan, grouping: Grouping, emit: Emit | None, span: Span, report: Report
+    plan: Plan, grouping: Grouping, emit: Emit | None, written: tuple[str, Span], report: Report
 ) -> Plan:
     """Return the aggregate of `plan` by `grouping`, released as `emit` says.
 
     Grouping by a window's end makes it a window aggregate, which is final unless EMIT CHANGES.
+    `written` is the clause that groups, and where it stands.
 
     Raises:
         Refusal: E305, E306.
     """
+    clause, span = written
     columns = window_columns(plan)
     keyed = {
         key.index: column
@@ -51,7 +53,7 @@ def make_group(
         report.warn(
             Diagnostic(
                 "W301",
-                "GROUP BY without a window keeps every group",
+                f"{clause} without a window keeps every group",
                 Label(span),
                 notes=("any group may change later",),
             )

@@ -44,12 +44,11 @@ def bind_insert(insert: syntax.Insert, context: Context) -> Insert:
             query = bind_query(insert.query, context)
     below, given = output_expressions(query)
     spans = _output_spans(insert.query, len(given))
-    placed = _placed(insert, table, given)
+    placed = _placed(insert, table, list(zip(given, spans, strict=True)))
     columns: list[Expression] = []
     with context.report.whole():
-        for column, expression in zip(table.columns, placed, strict=True):
+        for column, (expression, span) in zip(table.columns, placed, strict=True):
             with context.report.part():
-                span = spans[given.index(expression)] if expression in given else insert.table.span
                 columns.append(_assigned(expression, column, table, span))
     plan = project(below, columns, [column.name for column in table.columns])
     check_depth(plan, insert.query.span)
@@ -65,8 +64,9 @@ def bind_select_statement(select: syntax.SelectStatement, context: Context) -> I
     """
     query = bind_query(select.query, context)
     names = [column.name for column in query.schema]
+    places: dict[str, int] = {}
     for place, name in enumerate(names):
-        if name in names[:place]:
+        if places.setdefault(name, place) != place:
             raise refusal(
                 "E205",
                 f'two columns of the result have the name "{name}"',
@@ -133,9 +133,11 @@ def _output_spans(query: syntax.Query, count: int) -> list[Span]:
 
 
 def _placed(
-    insert: syntax.Insert, table: TableEntry, given: Sequence[Expression]
-) -> list[Expression]:
-    """Return an expression for each column of the table, in its order.
+    insert: syntax.Insert, table: TableEntry, given: Sequence[tuple[Expression, Span]]
+) -> list[tuple[Expression, Span]]:
+    """Return an expression and its place for each column of the table, in its order.
+
+    Columns that the INSERT does not name are NULL.
 
     Raises:
         Refusal: E203, E205, E209.
@@ -149,9 +151,9 @@ def _placed(
     if len(given) != len(insert.columns):
         raise _wrong_count(insert, table, len(given), len(insert.columns))
     null: Expression = Literal(NULL, nullable=True, value=None)
-    placed = [null] * len(names)
-    for written, expression in zip(insert.columns, given, strict=True):
-        placed[_place(written, table)] = expression
+    placed = [(null, insert.table.span)] * len(names)
+    for written, output in zip(insert.columns, given, strict=True):
+        placed[_place(written, table)] = output
     return placed
 
 

@@ -40,20 +40,24 @@ def bind_query(query: syntax.Query, context: Context) -> Plan:
     return _bind_body(query.body, context)
 
 
-def bind_named_query(
-    name: str, columns: Sequence[syntax.Identifier], query: syntax.Query, context: Context
-) -> Plan:
-    """Return the plan of a view or common table; its mentions count from 0.
+def bind_view(
+    name: syntax.Identifier,
+    columns: Sequence[syntax.Identifier],
+    query: syntax.Query,
+    context: Context,
+) -> ViewEntry:
+    """Return a view or common table; its mentions count from 0.
 
-    Raises:
-        Refusal, Abandoned: as `bind_query`, and E209, E205 for the names of its columns.
+    What is refused of its query is recorded, and it has no plan then.
     """
-    plan = bind_query(query, context.with_own_mentions())
-    check_depth(plan, query.span)
-    if not columns:
-        return plan
-    check_column_names(columns, len(plan.schema), f'"{name}"')
-    return project(plan, column_refs(plan), [column.name for column in columns])
+    plan = None
+    with context.report.warnings_apart() as warnings, context.report.part():
+        plan = bind_query(query, context.with_own_mentions())
+        check_depth(plan, query.span)
+        if columns:
+            check_column_names(columns, len(plan.schema), f'"{name.name}"')
+            plan = project(plan, column_refs(plan), [column.name for column in columns])
+    return ViewEntry(name.name, name.span, plan, tuple(warnings))
 
 
 def _with_common_tables(tables: Sequence[syntax.CommonTable], context: Context) -> Context:
@@ -63,10 +67,7 @@ def _with_common_tables(tables: Sequence[syntax.CommonTable], context: Context) 
     for table in tables:
         if catalog.here(table.name) is not None:
             raise refusal("E205", f'"{table.name.name}" is declared twice in WITH', table.name.span)
-        plan = None
-        with context.report.part():
-            plan = bind_named_query(table.name.name, table.columns, table.query, context)
-        catalog.add(ViewEntry(table.name.name, table.name.span, plan))
+        catalog.add(bind_view(table.name, table.columns, table.query, context))
     return context
 
 

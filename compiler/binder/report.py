@@ -53,6 +53,15 @@ class Report:
             self.warnings.append(diagnostic)
 
     @contextmanager
+    def warnings_apart(self) -> Iterator[list[Diagnostic]]:
+        """Collect the warnings of the block in a list of their own, which is there behind it."""
+        outside, self.warnings = self.warnings, []
+        try:
+            yield self.warnings
+        finally:
+            self.warnings = outside
+
+    @contextmanager
     def part(self) -> Iterator[None]:
         """Record what the block refuses, and go on behind it."""
         try:

@@ -145,7 +145,8 @@ class _SelectBinder:
                 with self._report.part():
                     kept.append(groups.carry(condition, self._having_binder.spans))
             with self._report.part():
-                plan = make_group(below, grouping, self._select.emit, span, self._report)
+                written = "GROUP BY", span
+                plan = make_group(below, grouping, self._select.emit, written, self._report)
         return self._finish(
             filtered(plan, kept),
             items,
@@ -205,4 +206,4 @@ class _SelectBinder:
         grouping = Grouping(tuple(column_refs(plan)), names, (), ())
         grouped = self._select.group_by is not None or self._aggregates.calls
         emit = None if grouped else self._select.emit
-        return make_group(plan, grouping, emit, self._select.span, self._report)
+        return make_group(plan, grouping, emit, ("DISTINCT", self._select.span), self._report)

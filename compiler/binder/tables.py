@@ -11,6 +11,7 @@ from fsql.compiler.diagnostics import Label
 from fsql.compiler.logical import Plan, Scan, Table, TimeKind, operators
 from fsql.compiler.near_names import near_name
 from fsql.compiler.scope import listing
+from fsql.compiler.sqltypes import INTERVAL, SqlType
 
 if TYPE_CHECKING:
     from fsql.compiler.binder.context import Context
@@ -72,6 +73,8 @@ def _scan(entry: TableEntry, context: Context, span: Span) -> Plan:
             span,
             secondary=(Label(entry.span, f"connector '{entry.connector.name}' only writes"),),
         )
+    if any(_has_interval(column.type) for column in entry.columns):
+        raise not_implemented("reading columns of type INTERVAL", span)
     table = Table(
         entry.name,
         entry.ordinal,
@@ -91,10 +94,16 @@ def _scan(entry: TableEntry, context: Context, span: Span) -> Plan:
     return project(scan, expressions, names)
 
 
+def _has_interval(type_: SqlType) -> bool:
+    return type_ == INTERVAL or (type_.element is not None and _has_interval(type_.element))
+
+
 def _put_in(view: ViewEntry, context: Context, span: Span) -> Plan:
     """Return a copy of the view's plan whose scans are mentions of this query."""
     if view.plan is None:
         raise Abandoned
+    for warning in view.warnings:
+        context.report.warn(warning)
     count = sum(isinstance(node, Scan) for node in operators(view.plan))
     first = context.mentions.take(count, span)
     return replace_scans(view.plan, lambda scan: Scan(scan.table, first + scan.mention))

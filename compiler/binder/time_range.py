@@ -57,6 +57,9 @@ class FoundRange:
     conditions: tuple[Expression, ...]
 
 
+_APART_US_MAX: Final = 400_000_000_000_000_000
+"""More than any two timestamps are apart."""
+
 # What `left <operator> right` says of left - right: a factor for what is bounded from above by so much.
 _UPPER: Final[Mapping[str, tuple[int, int]]] = {
     "le": (1, 0),
@@ -84,9 +87,15 @@ def find_time_range(
         lows = [bound.low_us for bound in of_pair if bound.low_us is not None]
         highs = [bound.high_us for bound in of_pair if bound.high_us is not None]
         if lows and highs:
-            made = TimeRange(pair[0], pair[1] - left_width, max(lows), min(highs))
+            low_us, high_us = _clamped(max(lows)), _clamped(min(highs))
+            made = TimeRange(pair[0], pair[1] - left_width, low_us, high_us)
             return FoundRange(made, tuple(bound.condition for bound in of_pair))
     return FoundRange(None, tuple(bound.condition for bound in bounds)) if bounds else None
+
+
+def _clamped(difference_us: int) -> int:
+    """Return a bound that says the same of timestamps and leaves room for sums with them."""
+    return max(-_APART_US_MAX, min(difference_us, _APART_US_MAX))
 
 
 def _bound(condition: Expression, schema: Schema, left_width: int) -> TimeBound | None:

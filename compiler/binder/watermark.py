@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from fsql.compiler import syntax
 from fsql.compiler.binder.report import Refusal, refusal
-from fsql.compiler.binder.window import constant_interval_us
+from fsql.compiler.binder.window import WINDOW_US_MAX, constant_interval_us
 from fsql.compiler.expression import ColumnRef, Expression
 from fsql.compiler.near_names import near_name
 from fsql.compiler.scope import listing, matches
@@ -45,8 +45,8 @@ def event_time(
         Refusal: E203 for a column that is not there, E313 if it is no TIMESTAMP.
     """
     for index, column in enumerate(columns):
-        if column.time_attribute:
-            return ColumnRef(TIMESTAMP, nullable=False, index=index)
+        if matches(watermark.column, column.name):
+            return ColumnRef(TIMESTAMP, column.nullable, index)
     for other in computed:
         if matches(watermark.column, other.name):
             _check_type(watermark, other.expression.type)
@@ -78,7 +78,7 @@ def delay_us(watermark: syntax.Watermark) -> int:
             links=(syntax.ChainLink(operator="-", operand=operand),),
         ) if _same(column, watermark):
             value_us = constant_interval_us(operand)
-            if value_us is not None and value_us >= 0:
+            if value_us is not None and 0 <= value_us <= WINDOW_US_MAX:
                 return value_us
             raise _form(watermark)
         case _:

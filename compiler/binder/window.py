@@ -33,6 +33,10 @@ _FORMS: Final[Mapping[str, str]] = {
 }
 """How the functions are written: HOP takes the slide, then the size."""
 
+WINDOWS_OF_ROW_MAX: Final = 10_000
+WINDOW_US_MAX: Final = 36_525 * 86_400_000_000
+"""A century."""
+
 _NAMED: Final[Mapping[str, tuple[str, ...]]] = {
     "TUMBLE": ("DATA", "TIMECOL", "SIZE", "OFFSET"),
     "HOP": ("DATA", "TIMECOL", "SLIDE", "SIZE", "OFFSET"),
@@ -82,9 +86,28 @@ def read_window_call(
     size_us = _interval_us(given["SIZE"], "size", positive=True)
     slide_us = _interval_us(given["SLIDE"], "slide", positive=True) if "SLIDE" in given else size_us
     offset_us = _interval_us(given["OFFSET"], "offset") if "OFFSET" in given else 0
-    return WindowCall(
-        given.get("DATA"), _time_column(given["TIMECOL"]), size_us, slide_us, offset_us
-    )
+    _check_sizes(size_us, slide_us, span)
+    time_column = _time_column(given["TIMECOL"])
+    # Windows start at every `offset + k * slide`, so only the remainder of the offset matters.
+    return WindowCall(given.get("DATA"), time_column, size_us, slide_us, offset_us % slide_us)
+
+
+def _check_sizes(size_us: int, slide_us: int, span: Span) -> None:
+    """Check that a row is not in too many windows, and that their bounds are times.
+
+    Raises:
+        Refusal: E307.
+    """
+    windows = -(-size_us // slide_us)
+    if windows > WINDOWS_OF_ROW_MAX:
+        raise refusal(
+            "E307",
+            f"a row is in {windows:,} windows; the limit is {WINDOWS_OF_ROW_MAX:,}",
+            span,
+            help="slide further, or take a smaller window",
+        )
+    if max(size_us, slide_us) > WINDOW_US_MAX:
+        raise refusal("E307", "a window is longer than a century", span)
 
 
 def _by_name(
