@@ -23,16 +23,17 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from fsql.compiler.diagnostics import FsqlError
+    from fsql.compiler.lookahead import Lookahead
     from fsql.compiler.parameters import ExpandedText
-    from fsql.compiler.parse_table import ParseTable
 
 RESERVED: Final = frozenset({
-    "ALL", "AND", "AS", "BETWEEN", "CASE", "CAST", "CREATE", "CROSS", "CURRENT_DATE", "CURRENT_TIME",
-    "CURRENT_TIMESTAMP", "DISTINCT", "ELSE", "EXCEPT", "EXISTS", "FALSE", "FOR", "FROM", "FULL", "GROUP",
-    "HAVING", "IN", "INNER", "INSERT", "INTERSECT", "INTERVAL", "INTO", "IS", "JOIN", "LATERAL", "LEFT",
-    "LIKE", "LIMIT", "LOCALTIME", "LOCALTIMESTAMP", "NATURAL", "NOT", "NULL", "ON", "OR", "ORDER", "OVER",
-    "QUALIFY", "RIGHT", "SELECT", "TABLE", "THEN", "TRUE", "TRY_CAST", "UNION", "UNNEST", "USING",
-    "VALUES", "WHEN", "WHERE", "WITH",
+    "ALL", "AND", "AS", "BETWEEN", "CASE", "CAST", "CREATE", "CROSS", "CURRENT_DATE",
+    "CURRENT_TIME", "CURRENT_TIMESTAMP", "DISTINCT", "ELSE", "EMIT", "EXCEPT", "EXISTS",
+    "FALSE", "FOR", "FROM", "FULL", "GROUP", "HAVING", "IN", "INNER", "INSERT", "INTERSECT",
+    "INTERVAL", "INTO", "IS", "JOIN", "LATERAL", "LEFT", "LIKE", "LIMIT", "LOCALTIME",
+    "LOCALTIMESTAMP", "NATURAL", "NOT", "NULL", "ON", "OR", "ORDER", "OVER", "QUALIFY", "RIGHT",
+    "SELECT", "TABLE", "THEN", "TRUE", "TRY_CAST", "UNION", "UNNEST", "USING", "VALUES", "WHEN",
+    "WHERE", "WITH",
 })  # fmt: skip
 """Keywords that are names only in quotes."""
 
@@ -102,8 +103,8 @@ def words(text: ExpandedText) -> list[Word]:
     return found
 
 
-def kind_at(word: Word, following: Word | None, stack: list[int], table: ParseTable) -> str:
-    """Return the kind of `word` where `stack` holds the states before it: a keyword or NAME for a WORD.
+def kind_at(word: Word, following: Word | None, place: Lookahead) -> str:
+    """Return the kind of `word` at `place`: of a WORD, whether it is a keyword or NAME.
 
     A keyword that is not reserved is a name where the grammar takes it as a name only, and where it takes
     both but the word after it, `following`, goes on from the name alone: `SELECT a at FROM t`.
@@ -111,26 +112,23 @@ def kind_at(word: Word, following: Word | None, stack: list[int], table: ParseTa
     if word.kind != "WORD":
         return word.kind
     keyword = word.text.upper()
-    if keyword not in table.words or not word.text.isascii():
+    if keyword not in parse_table().words or not word.text.isascii():
         return "NAME"
     if keyword in RESERVED:
         return keyword
-    actions = table.states[stack[-1]]
-    if keyword not in actions:
+    if keyword not in place.actions:
         return "NAME"
-    if "NAME" not in actions or _goes_on(keyword, following, stack, table):
+    if "NAME" not in place.actions or _goes_on(keyword, following, place):
         return keyword
-    return "NAME" if _goes_on("NAME", following, stack, table) else keyword
+    return "NAME" if _goes_on("NAME", following, place) else keyword
 
 
-def _goes_on(kind: str, following: Word | None, stack: list[int], table: ParseTable) -> bool:
+def _goes_on(kind: str, following: Word | None, place: Lookahead) -> bool:
     """Return whether a word of `kind` may come next, and `following` after it."""
-    ahead = stack.copy()
-    if not table.advance(ahead, kind):
+    ahead = place.copy()
+    if not ahead.take(kind):
         return False
-    if following is None:
-        return True
-    return any(table.advance(ahead.copy(), each) for each in _possible_kinds(following))
+    return following is None or any(map(ahead.takes, _possible_kinds(following)))
 
 
 def _possible_kinds(word: Word) -> tuple[str, ...]:
@@ -230,7 +228,7 @@ def _unknown_character(text: ExpandedText, offset: int) -> FsqlError:
     helps = []
     if meant := _LOOKALIKES.get(character):
         name = unicodedata.name(character).lower().replace("-", " ")
-        helps.append(f"{character} is a {name}; SQL has {meant}")
+        helps.append(f"it is a {name}; write {meant if meant != ' ' else 'a plain space'} instead")
     elif character == "$":
         helps.append("a parameter is written ${name}, with letters, digits and underscores")
     label = Label(text.span(offset, offset + 1), "no sign of the language")

@@ -20,7 +20,7 @@ DEPTH_MAX: Final = 200
 LIST_ITEMS_MAX: Final = 10_000
 
 _NESTING: Final = frozenset(
-    get_args(syntax.Expression | syntax.Relation | syntax.QueryBody),
+    get_args(syntax.Expression | syntax.Relation | syntax.QueryBody | syntax.TypeName),
 )
 """The records that count for the depth; the others only hold these together."""
 
@@ -47,7 +47,9 @@ def check_syntax(script: syntax.Script) -> None:
             depth += type(value) in _NESTING
             if depth > DEPTH_MAX:
                 raise FsqlError([_too_deep(value)], script.source)
-            stack += [(getattr(value, name), value, depth) for name in _field_names(type(value).__name__)]
+            stack += [
+                (getattr(value, name), value, depth) for name in _field_names(type(value).__name__)
+            ]
 
 
 @cache

@@ -80,33 +80,6 @@ class ParseTable:
     words: frozenset[str]
     signs: dict[str, str]
 
-    def advance(self, stack: list[int], kind: str) -> bool:
-        """Move the states in `stack` over a word of `kind`; return whether the grammar allows that.
-
-        Nothing is built.  Where it is not allowed the stack is left half-way: ask with a copy.
-        """
-        while True:
-            action = self.states[stack[-1]].get(kind)
-            if action is None:
-                return False
-            if action >= 0:
-                stack.append(action)
-                return True
-            rule = self.rules[~action]
-            if rule.size:
-                del stack[-rule.size :]
-            stack.append(self.states[stack[-1]][rule.origin])
-            if kind == END and stack[-1] == self.end:
-                return True
-
-    def accepts(self, stack: list[int]) -> frozenset[str]:
-        """Return the kinds of words that can come next.
-
-        The entries of the state on top are too many: LALR merges the look-ahead of like states.
-        """
-        kinds = (kind for kind in self.states[stack[-1]] if kind.isupper())
-        return frozenset(kind for kind in kinds if self.advance(stack.copy(), kind))
-
 
 @cache
 def parse_table() -> ParseTable:

@@ -13,6 +13,7 @@ from fsql.compiler import syntax
 from fsql.compiler.diagnostics import FsqlError
 from fsql.compiler.lexer import Word, kind_at, words
 from fsql.compiler.limits import check_syntax
+from fsql.compiler.lookahead import Lookahead
 from fsql.compiler.parameters import expand
 from fsql.compiler.parse_table import END, Rule, parse_table
 from fsql.compiler.syntax_builder import BUILDERS
@@ -70,7 +71,7 @@ class _Run:
             FsqlError: from a builder, for what the grammar cannot say.
         """
         states = self._states
-        kind = kind_at(word, following, states, self._table)
+        kind = kind_at(word, following, Lookahead(self._table, states))
         while True:
             action = self._table.states[states[-1]].get(kind)
             if action is None:

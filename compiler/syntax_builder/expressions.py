@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 from typing import cast as typed
 
 from fsql.compiler import syntax
+from fsql.compiler.diagnostics import Diagnostic, FsqlError, Label
+from fsql.compiler.limits import DEPTH_MAX
 
 if TYPE_CHECKING:
     from fsql.compiler.lexer import Word
@@ -188,8 +190,16 @@ def subscript(span: Span, operand: syntax.Expression, index: syntax.Expression) 
 def field(
     span: Span, operand: syntax.Expression, name: syntax.Identifier
 ) -> syntax.ColumnReference | syntax.FieldAccess:
-    """Return `a.b`: a reference with one part more, unless brackets or a call say that `a` is a value."""
+    """Return `a.b`: a reference with one part more, unless brackets say that `a` is a value.
+
+    Raises:
+        FsqlError: E108 if the parts are too many.
+    """
     if isinstance(operand, syntax.ColumnReference) and operand.span.start == span.start:
+        if len(operand.parts) == DEPTH_MAX:
+            label = Label(name.span, f"part {DEPTH_MAX + 1} of a name")
+            message = f"the script nests more than {DEPTH_MAX} deep"
+            raise FsqlError([Diagnostic("E108", message, label)])
         return syntax.ColumnReference(span, (*operand.parts, name))
     return syntax.FieldAccess(span, operand, name)
 
