@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import duckdb
 
 from fsql.compiler.sqltypes import Kind
-from fsql.tests.property.duckdb_expressions import sql_type
+from fsql.tests.property.duckdb_expressions import ExcludedError, sql_type
 from fsql.tests.property.duckdb_sql import Translation
-from fsql.tests.property.inexact import inexact_columns
+from fsql.tests.property.flow import computes_with_inexact, depending, inexact
 from fsql.tests.reference.oracle import Oracle
 from fsql.tests.reference.relations import END
 
@@ -33,7 +33,9 @@ def final_results(job: logical.Job, inputs: Inputs, insert: int) -> tuple[Bag, B
         ExcludedError: DuckDB means the query otherwise.
     """
     query = job.inserts[insert].query
-    inexact = inexact_columns(query)
+    if computes_with_inexact(query):
+        raise ExcludedError("something is computed from an inexact number")
+    digits = depending(query, inexact)
     text = Translation().query(query)
     oracle = Oracle(job, inputs, literal=False)
     ours = [row.values for row in oracle.relations.relation(query, END)]
@@ -41,7 +43,7 @@ def final_results(job: logical.Job, inputs: Inputs, insert: int) -> tuple[Bag, B
         for table in job.tables:
             load(connection, table, oracle.rows[table.ordinal])
         theirs = connection.execute(text).fetchall()
-    return comparable(query, ours, inexact), comparable(query, theirs, inexact)
+    return comparable(query, ours, digits), comparable(query, theirs, digits)
 
 
 def load(connection: duckdb.DuckDBPyConnection, table: logical.Table, rows: Sequence[Row]) -> None:
@@ -61,7 +63,7 @@ def plain(value: Value) -> object:
 
 
 def comparable(
-    query: logical.Plan, rows: Sequence[Sequence[object]], inexact: frozenset[int]
+    query: logical.Plan, rows: Sequence[Sequence[object]], approximate: frozenset[int]
 ) -> Bag:
     """Return rows as a bag: zeros without sign, numbers that are inexact to 9 digits."""
     doubles = {
@@ -71,7 +73,7 @@ def comparable(
     }
     return Counter(
         tuple(
-            rounded(value, 9 if index in inexact else 17) if index in doubles else listed(value)
+            rounded(value, 9 if index in approximate else 17) if index in doubles else listed(value)
             for index, value in enumerate(row)
         )
         for row in rows

@@ -1,42 +1,62 @@
-"""A case: what a seed stands for.  A script, its input, and how to print both."""
+"""Cases: a job with its input, made from a seed, as a script or as a plan.
+
+`script 17` and `plan 17` name cases; `python -m fsql.tests.property.replay script 17` shows one.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from random import Random
 from typing import TYPE_CHECKING
 
+from fsql.compiler.binder.script import bind
+from fsql.compiler.explain import logical_text
+from fsql.compiler.parser import parse_script
+from fsql.compiler.source import SourceText
+from fsql.compiler.verify_logical import verify_logical
 from fsql.runtime.ports import Reject
 from fsql.tests.property.inputs import random_splits
+from fsql.tests.property.plans import random_plan_case
 from fsql.tests.property.scripts import random_script
 
 if TYPE_CHECKING:
+    from fsql.compiler.logical import Job
     from fsql.tests.property.inputs import Splits
 
 
 @dataclass(frozen=True)
 class Case:
-    """A script, and the splits of each of its source tables by the table's name."""
+    """A job, and the splits of each of its tables by the table's ordinal; `text` is its query."""
 
-    script: str
-    tables: dict[str, Splits]
+    name: str
+    text: str
+    job: Job
+    inputs: dict[int, Splits]
 
     def __str__(self) -> str:
-        """Return the case to be read."""
-        lines = [self.script, ""]
-        for name, splits in self.tables.items():
-            for number, split in enumerate(splits):
-                lines.append(f"-- {name}, split {number}")
+        """Return the case to be read: the query, then the rows of each split."""
+        lines = [self.text, ""]
+        for table in self.job.tables:
+            for number, split in enumerate(self.inputs[table.ordinal]):
+                lines.append(f"-- {table.name}, split {number}")
                 lines += [f"--     {_row(row)}" for row in split]
         return "\n".join(lines)
+
+    def with_inputs(self, inputs: dict[int, Splits]) -> Case:
+        """Return the case with other input."""
+        return replace(self, inputs=inputs)
 
 
 def _row(row: object) -> str:
     return f"malformed: {row.code}" if isinstance(row, Reject) else repr(row)
 
 
-def random_case(random: Random) -> Case:
-    """Return a script with input."""
+def script_case(random: Random, name: str) -> Case:
+    """Return a case that is written in SQL.
+
+    Raises:
+        FsqlError: the binder refuses the script, which happens to a few in a hundred.
+    """
     writer = random_script(random)
     awkward, malformed = random.choice((0.0, 0.05, 0.2)), random.choice((0.0, 0.0, 0.04))
     tables = {
@@ -45,9 +65,22 @@ def random_case(random: Random) -> Case:
         )
         for table in writer.tables
     }
-    return Case("\n".join(writer.statements), tables)
+    text = "\n".join(writer.statements)
+    job = bind(parse_script(SourceText(name, text))).job
+    verify_logical(job)
+    return Case(name, text, job, {table.ordinal: tables[table.name] for table in job.tables})
 
 
-def case_of_seed(seed: int) -> Case:
-    """Return the case of a seed."""
-    return random_case(Random(seed))
+def plan_case(random: Random, name: str) -> Case:
+    """Return a case that is a plan without text."""
+    made = random_plan_case(random)
+    verify_logical(made.job)
+    return Case(name, logical_text(made.job, details=False), made.job, made.inputs)
+
+
+MAKERS = {"script": script_case, "plan": plan_case}
+
+
+def case_of(kind: str, seed: int) -> Case:
+    """Return the case of a seed; `kind` is `script` or `plan`."""
+    return MAKERS[kind](Random(f"{kind} {seed}"), f"{kind} {seed}")

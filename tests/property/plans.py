@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler import logical
-from fsql.compiler.expression import AggregateCall, AggregateFunction, ColumnRef
+from fsql.compiler.expression import AggregateCall, AggregateFunction, Call, ColumnRef
 from fsql.compiler.functions.aggregates import aggregate_result
-from fsql.compiler.keys import derived_key
 from fsql.compiler.logical import Changes, FrameEnd, Plan, Table, TimeKind
+from fsql.compiler.properties import derived_keys
 from fsql.compiler.schema import Column
 from fsql.compiler.sqltypes import (
     BIGINT,
@@ -162,9 +162,14 @@ class PlanMaker:
     # Operators.
 
     def filter(self, depth: int) -> Plan:
-        """Filter by any condition."""
+        """Filter by any condition, or by one that most rows fulfil."""
         below = self.plan(depth - 1)
-        return logical.Filter(below, random_expression(self.random, below.schema, BOOLEAN, 2))
+        if self.random.random() < 0.4:
+            return logical.Filter(below, self.expression(below.schema, BOOLEAN))
+        type_ = self.random.choice((BIGINT, STRING))
+        sides = self.expression(below.schema, type_), self.expression(below.schema, type_)
+        differ = Call(BOOLEAN, nullable=True, function="ne", arguments=sides)
+        return logical.Filter(below, differ)
 
     def project(self, depth: int) -> Plan:
         """Compute one to three columns; event times stay."""
@@ -290,7 +295,8 @@ def random_job(random: Random, tables: list[Table], *, risk: float) -> logical.J
     inserts = []
     for number in range(random.choice((1, 1, 2))):
         query = PlanMaker(random, tables, risk).plan(random.choice((1, 2, 3, 3, 4)))
-        key = derived_key(query)
+        keys = derived_keys(query)
+        key = keys[0] if keys else None
         changes = [Changes.RETRACT]
         if logical.append_only(query):
             changes += [Changes.APPEND, Changes.APPEND]

@@ -29,7 +29,7 @@ AGGREGATES: Final = (
         ("MAX({T})", "T"),
     ),
 )
-ORDERED_AGGREGATES: Final = (("ARRAY_AGG({B})", "A"), ("ARRAY_AGG({S})", "Z"))
+ORDERED_AGGREGATES: Final = (("ARRAY_AGG(CAST({B} AS BIGINT))", "A"), ("ARRAY_AGG({S})", "Z"))
 
 
 @dataclass(frozen=True)
@@ -93,16 +93,33 @@ class ScriptWriter:
         return f"\nWHERE {self.expressions(columns, prefix).text('Q', 2)}"
 
     def aggregates(
-        self, columns: Sequence[ColumnText], *, ordered: bool, prefix: str = ""
+        self,
+        columns: Sequence[ColumnText],
+        *,
+        ordered: bool,
+        prefix: str = "",
+        beside: Sequence[ColumnText] = (),
     ) -> list[tuple[str, ColumnText]]:
-        """Return one to three aggregates over `columns`, each with the column that it makes."""
+        """Return one to three aggregates over `columns`, each with the column that it makes.
+
+        The new columns have other names than those that they will stand beside.
+        """
         source = self.expressions(columns, prefix)
+        stem = self.stem("a", [*columns, *beside])
         choices = AGGREGATES + (ORDERED_AGGREGATES if ordered else ())
         chosen = [self.random.choice(choices) for _ in range(self.random.choice((1, 2, 2, 3)))]
         return [
-            (source.filled(text, 1), ColumnText(f"a{index}", letter))
+            (source.filled(text, 1), ColumnText(f"{stem}{index}", letter))
             for index, (text, letter) in enumerate(chosen)
         ]
+
+    @staticmethod
+    def stem(letter: str, columns: Sequence[ColumnText]) -> str:
+        """Return how new columns are called, so that they are not called like one of `columns`."""
+        taken = {column.name for column in columns}
+        while any(name.startswith(letter) and name[len(letter) :].isdigit() for name in taken):
+            letter += letter[0]
+        return letter
 
     def keys(self, relation: RelationText, *counts: int) -> list[ColumnText]:
         """Return columns to group by: integers, strings, truth values and times."""
@@ -160,11 +177,8 @@ class ScriptWriter:
         kept = [column for column in below.columns if column.time or self.chance(0.6)]
         names = {column.name for column in kept}
         letters = self.random.sample("BBBDSTAZQI", k=self.random.choice((1, 2)))
-        made = [
-            ColumnText(name, letter)
-            for index, letter in enumerate(letters)
-            if (name := f"e{index}") not in names
-        ]
+        stem = self.stem("e", below.columns)
+        made = [ColumnText(f"{stem}{index}", letter) for index, letter in enumerate(letters)]
         items = [c.name for c in kept] + [f"{source.text(c.letter, 2)} AS {c.name}" for c in made]
         key = below.key if below.key is not None and names.issuperset(below.key) else None
         query = f"SELECT {', '.join(items)}\nFROM {below.name}{self.where(below.columns, 0.5)}"
@@ -174,9 +188,8 @@ class ScriptWriter:
 
     def union(self) -> bool:
         """UNION ALL of two relations; often of one with itself."""
-        left, right = self.pick(lambda _: True), self.pick(lambda _: True)
+        left, right = self.pick(lambda _: True), self.random.choice(self.relations)
         assert left is not None
-        assert right is not None
         columns: list[ColumnText] = []
         sides: tuple[list[str], list[str]] = [], []
         for column in left.columns:
@@ -228,14 +241,13 @@ class ScriptWriter:
         element = ColumnText("x", {"A": "B", "Z": "S"}[array.letter])
         grouped = self.chance(0.6)
         made = [ColumnText("x", element.letter)] if grouped else []
-        aggregates = self.aggregates([element], ordered=True, prefix="e.")
+        aggregates = self.aggregates([element], ordered=True, prefix="e.", beside=below.columns)
         items = ["e.x"] if grouped else []
         items += [f"{text} AS {column.name}" for text, column in aggregates]
         inner = f"SELECT {', '.join(items)} FROM UNNEST(r.{array.name}) AS e(x)"
         inner += self.where([element], 0.4, "e.").replace("\n", " ")
         made += [column for _, column in aggregates]
-        names = {column.name for column in made}
-        kept = [column for column in below.columns if column.name not in names]
+        kept = [column for column in below.columns if column.name != "x"]
         outer = [f"r.{column.name}" for column in kept] + [f"l.{column.name}" for column in made]
         query = (
             f"SELECT {', '.join(outer)}\nFROM {below.name} AS r CROSS JOIN LATERAL (\n"
@@ -286,9 +298,8 @@ class ScriptWriter:
             slide = self.random.choice((0.7, 1, 2, 3))
             call, windows = f"HOP{call[6:]}, INTERVAL '{slide:g}' SECOND", max(1.0, size / slide)
         bounds = ["window_start", "window_end"]
-        if any(column.name in {*bounds, "window_time"} for column in below.columns):
-            return False
-        keys = [*(column.name for column in self.keys(below, 0, 1, 1)), *bounds]
+        keys = [column.name for column in self.keys(below, 0, 1, 1)]
+        keys = [key for key in keys if not key.startswith("window_")] + bounds
         bounds += ["window_time"] if self.chance(0.5) else []
         self.random.shuffle(keys)
         keys += bounds[2:]
@@ -315,8 +326,8 @@ class ScriptWriter:
         if left is None:
             return False
         letters = {column.letter for column in left.having("BS")}
-        right = self.pick(lambda relation: relation.having("".join(letters)))
-        assert right is not None
+        fitting = [relation for relation in self.relations if relation.having("".join(letters))]
+        right = self.random.choice(fitting)
         letter = self.random.choice([c.letter for c in right.columns if c.letter in letters])
         on = [f"l.{self.key(left, letter)} = r.{self.key(right, letter)}"]
         rows = left.rows * right.rows / 4
@@ -350,7 +361,7 @@ class ScriptWriter:
 
     def range(self, left: str, right: str) -> str:
         """Return a condition that bounds the time between two rows."""
-        low, high = self.interval(0, 0.5, 1, 3), self.interval(0, 1, 4, 10)
+        low, high = self.interval(0, 0.5, 1, 3), self.interval(0.5, 1, 4, 10)
         return self.random.choice(
             (
                 f"{right} BETWEEN {left} - {low} AND {left} + {high}",
@@ -366,17 +377,15 @@ class ScriptWriter:
             return False
         partition = [column.name for column in self.keys(below, 0, 1, 1)]
         clause = f"PARTITION BY {', '.join(partition)} " if partition else ""
-        calls = []
+        calls, stem = [], self.stem("w", below.columns)
         for index, (text, column) in enumerate(self.aggregates(below.columns, ordered=True)):
             end = self.random.choice(("CURRENT ROW", "1 PRECEDING"))
             frame = f"ROWS BETWEEN UNBOUNDED PRECEDING AND {end}"
-            calls.append((f"{text} OVER ({clause}{frame}) AS w{index}", column.letter))
-        names = {f"w{index}" for index in range(len(calls))}
-        kept = [column for column in below.columns if column.name not in names]
-        items = [column.name for column in kept] + [text for text, _ in calls]
-        made = [ColumnText(f"w{index}", letter) for index, (_, letter) in enumerate(calls)]
+            calls.append((f"{text} OVER ({clause}{frame}) AS {stem}{index}", column.letter))
+        items = [column.name for column in below.columns] + [text for text, _ in calls]
+        made = [ColumnText(f"{stem}{index}", letter) for index, (_, letter) in enumerate(calls)]
         query = f"SELECT {', '.join(items)}\nFROM {below.name}"
-        return self.view(query, [*kept, *made], below.rows, updating=False)
+        return self.view(query, [*below.columns, *made], below.rows, updating=False)
 
     # Sinks.
 
@@ -399,14 +408,14 @@ def random_script(random: Random) -> ScriptWriter:
     writer = ScriptWriter(
         random, risk=random.choice((0.0, 0.0, 0.02, 0.1)), event_time=random.random() < 0.7
     )
-    for _ in range(random.choice((1, 1, 2, 2, 3))):
-        writer.table(random.choice((5, 12, 20, 30)))
+    for _ in range(random.choice((1, 2, 2, 3))):
+        writer.table(random.choice((6, 14, 25, 40)))
     steps = (
-        *(writer.project, writer.project, writer.union, writer.unnest, writer.lateral),
-        *(writer.group, writer.group, writer.window, writer.window, writer.window),
-        *(writer.join, writer.join, writer.over),
+        *(writer.project, writer.union, writer.unnest, writer.lateral, writer.over),
+        *(writer.group, writer.group, writer.group, writer.join, writer.join, writer.join),
+        *(writer.window, writer.window, writer.window, writer.window),
     )
-    wanted = len(writer.relations) + random.choice((1, 2, 2, 3, 3, 4))
+    wanted = len(writer.relations) + random.choice((1, 2, 3, 3, 4, 5))
     for _ in range(40):
         if len(writer.relations) < wanted:
             random.choice(steps)()

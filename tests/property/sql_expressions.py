@@ -34,7 +34,7 @@ LITERALS: Final = {
     "S": ("'a'", "'b'", "''", "'a,b'", "'é'", "'12'"),
     "Q": ("TRUE", "FALSE"),
     "T": ("TIMESTAMP '2024-03-01 12:00:05'", "TIMESTAMP '2024-03-01 11:59:58.500'"),
-    "A": ("ARRAY[1, 2, 1]", "ARRAY[3]"),
+    "A": ("ARRAY[CAST(1 AS BIGINT), 2, 1]", "ARRAY[CAST(3 AS BIGINT)]"),
     "Z": ("ARRAY['a', 'b', 'a']", "ARRAY['']"),
 }
 TEMPLATES: Final = {
@@ -45,7 +45,7 @@ TEMPLATES: Final = {
             "({B} - {B})",
             "({B} * 2)",
             "ABS({B})",
-            "(-{B})",
+            "(- {B})",
             "({B} % 3)",
             "({B} / 2)",
         ),
@@ -56,7 +56,7 @@ TEMPLATES: Final = {
     ),
     "D": (
         *("({D} + {D})", "({D} - {D})", "({D} * {D})", "({D} / {D})", "CAST({B} AS DOUBLE)"),
-        *("ROUND({D})", "FLOOR({D})", "SQRT({D})", "(-{D})", "ABS({D})", "COALESCE({D}, {D})"),
+        *("ROUND({D})", "FLOOR({D})", "SQRT({D})", "(- {D})", "ABS({D})", "COALESCE({D}, {D})"),
         "CASE WHEN {Q} THEN {D} ELSE {D} END",
     ),
     "S": (
@@ -72,7 +72,10 @@ TEMPLATES: Final = {
         *("{B} IN (1, 2, 5)", "{S} IN ('a', 'b')", "{A} = {A}", "({B} <> 0 AND 12 / {B} > 2)"),
     ),
     "T": ("{T} + INTERVAL '1' SECOND", "{T} - INTERVAL '2' MINUTE", "COALESCE({T}, {T})"),
-    "A": ("ARRAY[{B}, {B}]", "ARRAY[{B}, NULL, {B}, {B}]", "COALESCE({A}, {A})"),
+    "A": (
+        *("ARRAY[{B}, CAST({B} AS BIGINT)]", "ARRAY[CAST({B} AS BIGINT), NULL, {B}]"),
+        "COALESCE({A}, {A})",
+    ),
     "Z": ("SPLIT({S}, ',')", "ARRAY[{S}, {S}]", "COALESCE({Z}, {Z})"),
 }
 """Expressions by the letter of their type; none fails a row unless numbers are large."""

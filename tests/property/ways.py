@@ -9,10 +9,13 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from fsql.compiler import logical
 from fsql.compiler.lowering.job import lower
+from fsql.optimizer.choose import choose
+from fsql.runtime.drivers.in_memory import run_in_memory
 from fsql.runtime.model.run import run
 from fsql.tests.reference.lines import json_text, line
 from fsql.tests.reference.oracle import evaluate_job
@@ -22,6 +25,7 @@ if TYPE_CHECKING:
 
     from fsql.compiler.expression import Value
     from fsql.compiler.schema import Schema
+    from fsql.compiler.tick_plan import Policy
     from fsql.tests.reference.oracle import Inputs
     from fsql.tests.reference.relations import Root
 
@@ -33,7 +37,7 @@ class Outcome:
     """What a job released.
 
     `released` has for each INSERT its lines with their roots, in order; `late` for each window operator
-    the late rows (root, weight, text), sorted; `rejects` the (root, code) of each malformed row; `error`
+    the late rows (root, how many, text), sorted; `rejects` the (root, code) of each malformed row; `error`
     the code and root that ended the job.
     """
 
@@ -99,12 +103,63 @@ def by_model(job: logical.Job, inputs: Inputs, *, seed: int, workers: int) -> Ou
     )
 
 
+@dataclass(frozen=True)
+class Schedule:
+    """How the engine runs: nothing of this may be seen in what it releases."""
+
+    seed: int
+    workers: int
+    batch_rows: int
+    policy: Policy | None
+    lead: int = 1_000_000
+
+
+@dataclass(frozen=True)
+class Effort:
+    """What the engine did on the way."""
+
+    rows_redone: int
+    rows_held: int
+    messages: int
+
+
+def by_engine(job: logical.Job, inputs: Inputs, schedule: Schedule) -> tuple[Outcome, Effort]:
+    """Run the tick plan of a job over in-memory channels, in an order that the seed decides."""
+    fronts = {ordinal: len(splits) for ordinal, splits in inputs.items()}
+    plan = choose(lower(job), workers=schedule.workers, fronts=fronts, policy=schedule.policy)
+    result = run_in_memory(
+        plan,
+        inputs,
+        seed=schedule.seed,
+        batch_rows=schedule.batch_rows,
+        lead=schedule.lead,
+    )
+    stopped = result.stopped
+    outcome = Outcome(
+        tuple(
+            tuple(
+                (root, line(insert.sink, operation or "+I", row)) for root, operation, row in rows
+            )
+            for insert, rows in zip(job.inserts, result.released, strict=True)
+        ),
+        tuple(
+            late_bag((root, 1, row_text(schema, row)) for root, row in rows)
+            for schema, rows in zip(window_schemas(job), result.late, strict=True)
+        ),
+        tuple((root, reject.code) for root, reject in result.rejects),
+        None if stopped is None else (stopped.code, stopped.root),
+    )
+    return outcome, Effort(result.rows_redone, result.rows_held, result.messages)
+
+
 def late_bag(rows: Iterable[tuple[Root, int, str]]) -> tuple[tuple[Root, int, str], ...]:
-    """Return late rows sorted, the weights of equal ones summed."""
+    """Return late rows sorted, equal ones counted; a row taken back counts like any other."""
     weights: Counter[tuple[Root, str]] = Counter()
     for root, weight, text in rows:
         weights[root, text] += weight
-    return tuple(sorted((root, weight, text) for (root, text), weight in weights.items() if weight))
+    return tuple(
+        sorted((root, abs(weight), text) for (root, text), weight in weights.items() if weight)
+    )
 
 
 def window_schemas(job: logical.Job) -> list[Schema]:
@@ -120,4 +175,18 @@ def window_schemas(job: logical.Job) -> list[Schema]:
 
 def row_text(schema: Schema, row: Values) -> str:
     """Return a row as text."""
-    return ", ".join(json_text(value, c.type) for c, value in zip(schema, row, strict=True))
+    return ", ".join(json_text(plain(v), c.type) for c, v in zip(schema, row, strict=True))
+
+
+def plain(value: object) -> Value:
+    """Return a value of Arrow's Python form in ours."""
+    match value:
+        case datetime():
+            return (value - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)
+        case timedelta():
+            return value // timedelta(microseconds=1)
+        case list() | tuple():
+            return tuple(plain(item) for item in value)
+        case _:
+            assert value is None or isinstance(value, bool | int | float | str)
+            return value
