@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from fsql.runtime.connectors.lines import LineDecoder, Lines
 
-BLOCK_BYTES: Final = 1 << 20
+BLOCK_BYTES: Final = 1 << 22
 _WAIT_SECONDS_MIN: Final = 0.001
 _WAIT_SECONDS_MAX: Final = 0.016
 

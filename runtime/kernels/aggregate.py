@@ -92,15 +92,16 @@ class AggregateKernel:
 
     def slots(self, side: int, batch: Batch) -> Ints:
         del side
-        slots, new, rows = self._table.find(batch.columns[: self._keys], len(batch))
-        if len(new):
+        found = self._table.find(batch.columns[: self._keys], len(batch))
+        if found.any_new:
             size = len(self._table)
             self._count.grow(size)
             for one in self._accumulators:
                 one.grow(size)
             if self._closings is not None:
+                new, rows = found.new()
                 self._closings.open(batch.columns[-1].take(pa.array(rows)), new)
-        return slots
+        return found.slots
 
     def apply(self, sides: Sequence[Slotted | None], *, undoable: bool) -> Applied:
         assert sides[0] is not None
@@ -164,11 +165,14 @@ class AggregateKernel:
         taken = np.concatenate([removed, added])
         if len(taken) == 0:
             return None
-        rows = first_rows[taken]
+        if len(removed) == 0 and len(added) == len(first_rows):
+            rows, values = first_rows, [column.slice(0, len(added)) for column in changes.columns]
+        else:
+            rows = first_rows[taken]
+            places = pa.array(np.concatenate([changes.before_of[removed], added]))
+            values = [column.take(places) for column in changes.columns]
         indexes = pa.array(rows)
         keys = [column.take(indexes) for column in batch.columns[: self._keys]]
-        places = pa.array(np.concatenate([changes.before_of[removed], added]))
-        values = [column.take(places) for column in changes.columns]
         weight = np.ones(len(taken), np.int64)
         weight[: len(removed)] = -1
         if self._marks_replacements:

@@ -74,7 +74,7 @@ class JoinKernel:
 
     def slots(self, side: int, batch: Batch) -> Ints:
         del side
-        return self._table.find(batch.columns[: self._keys], len(batch))[0]
+        return self._table.find(batch.columns[: self._keys], len(batch)).slots
 
     def apply(self, sides: Sequence[Slotted | None], *, undoable: bool) -> Applied:
         new_left, new_right = (None if side is None else self._sorted_run(side) for side in sides)

@@ -67,11 +67,11 @@ class OverKernel:
 
     def slots(self, side: int, batch: Batch) -> Ints:
         del side
-        slots, new, _ = self._table.find(batch.columns[: self._keys], len(batch))
-        if len(new):
+        found = self._table.find(batch.columns[: self._keys], len(batch))
+        if found.any_new:
             for one in self._accumulators:
                 one.grow(len(self._table))
-        return slots
+        return found.slots
 
     def apply(self, sides: Sequence[Slotted | None], *, undoable: bool) -> Applied:
         assert sides[0] is not None

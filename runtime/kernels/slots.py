@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from itertools import repeat
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from fsql.runtime.order import doubles_of_sortable, plain, sortable_doubles
 
@@ -18,6 +20,32 @@ if TYPE_CHECKING:
     Ints = NDArray[np.int64]
 
 NO_SLOT: Final = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The slot of each row.  Which of them are new, and a row for each of these, is told on request."""
+
+    slots: Ints
+    _fresh: list[int]
+    _slot_of_code: Ints
+    _codes: Ints | None
+
+    @property
+    def any_new(self) -> bool:
+        """Say whether a key got its slot only now."""
+        return bool(self._fresh)
+
+    def new(self) -> tuple[Ints, Ints]:
+        """Return the new slots, and for each of them a row that has its key."""
+        fresh = np.array(self._fresh, np.int64)
+        if self._codes is None:
+            return self._slot_of_code[fresh], fresh
+        row_of_code = np.full(len(self._slot_of_code), NO_SLOT)
+        row_of_code[self._codes] = np.arange(len(self._codes))
+        rows = row_of_code[fresh]
+        used = rows != NO_SLOT
+        return self._slot_of_code[fresh][used], rows[used]
 
 
 class SlotTable:
@@ -33,6 +61,7 @@ class SlotTable:
         self._key_of: list[object] = []
         self._free: list[int] = []
         self._retired: list[int] = []
+        self._popular = _PopularKeys()
 
     def __len__(self) -> int:
         """Return how many slots there are, free ones included: the length that state columns need."""
@@ -43,39 +72,32 @@ class SlotTable:
         """Return how many keys have a slot."""
         return len(self._slot_of)
 
-    def find(self, keys: Sequence[pa.Array], count: int) -> tuple[Ints, Ints, Ints]:
-        """Return the slot of each row, the new slots, and for each of these a row that has its key."""
+    def find(self, keys: Sequence[pa.Array], count: int) -> Found:
+        """Return the slots of rows by their key columns; keys not known get one."""
         if not keys:
             new = not self._slot_of
             slot = self._slot(()) if new else self._slot_of[()]
-            firsts = np.zeros(int(new and count > 0), np.int64)
-            return np.full(count, slot, np.int64), firsts + slot, firsts
-        codes, values = _distinct(keys[0])
-        if len(keys) > 1:
-            codes, values = _distinct_tuples(keys, codes, len(values))
-        found = np.array(list(map(self._slot_of.get, values, repeat(NO_SLOT))), np.int64)
-        missing = np.flatnonzero(found == NO_SLOT).tolist()
-        fresh: dict[int, int] = {}
-        for code in missing:
-            count = len(self._slot_of)
-            found[code] = slot = self._slot(values[code])
-            if len(self._slot_of) > count:
-                fresh[code] = slot
-        return self._with_first_rows(found, codes, fresh)
-
-    @staticmethod
-    def _with_first_rows(
-        table: Ints, codes: Ints, fresh: dict[int, int]
-    ) -> tuple[Ints, Ints, Ints]:
-        if not fresh:
-            none = np.empty(0, np.int64)
-            return table[codes], none, none
-        first_row = np.full(len(table), -1, np.int64)
-        first_row[codes[::-1]] = np.arange(len(codes) - 1, -1, -1)
-        fresh_codes = np.fromiter(fresh, np.int64, len(fresh))
-        rows = first_row[fresh_codes]
-        used = rows >= 0
-        return table[codes], table[fresh_codes][used], rows[used]
+            return Found(np.full(count, slot), [0] if new else [], np.array([slot]), None)
+        if len(keys) == 1 and pa.types.is_dictionary(keys[0].type):
+            codes, distinct = _codes_of(keys[0])
+            found = self._popular.find(distinct)
+        else:
+            codes, distinct = _distinct(keys[0])
+            if len(keys) > 1:
+                codes, distinct = _distinct_tuples(keys, codes, len(distinct))
+            found = np.full(len(distinct), NO_SLOT)
+        missing = np.flatnonzero(found == NO_SLOT)
+        values = _values_at(distinct, missing)
+        found[missing] = list(map(self._slot_of.get, values, repeat(NO_SLOT)))
+        fresh: list[int] = []
+        for place, code in enumerate(missing.tolist()):
+            if found[code] == NO_SLOT:
+                count = len(self._slot_of)
+                found[code] = self._slot(values[place])
+                if len(self._slot_of) > count:
+                    fresh.append(code)
+        self._popular.learn(self._key_of)
+        return Found(np.take(found, codes), fresh, found, codes)
 
     def _slot(self, key: object) -> int:
         slot = self._slot_of.get(key)
@@ -103,6 +125,7 @@ class SlotTable:
             del self._slot_of[self._key_of[slot]]
             self._key_of[slot] = None
             self._retired.append(slot)
+        self._popular.forget()
 
     def take_retired(self) -> list[int]:
         """Return the slots retired since the last call."""
@@ -119,13 +142,65 @@ class SlotTable:
         self.free(live[~used[live]])
 
 
+class _PopularKeys:
+    """The slots of the first keys, which are the frequent ones where keys are skewed, in columns.
+
+    Arrow looks many strings up in a few thousand faster than a dictionary of Python does, although it
+    hashes all of these for each batch; so this is for large batches, and for so many keys only.
+    """
+
+    KEYS_MAX: Final = 1 << 17
+    KEYS_PER_LOOK_UP: Final = 16
+
+    def __init__(self) -> None:
+        self._keys: pa.Array = pa.array([], pa.string())
+        self._usable = True
+
+    def find(self, distinct: pa.Array) -> Ints:
+        """Return the slots of the keys that are known here, NO_SLOT for the others."""
+        if len(self._keys) == 0 or len(self._keys) > self.KEYS_PER_LOOK_UP * len(distinct):
+            return np.full(len(distinct), NO_SLOT)
+        found = pc.index_in(distinct, value_set=self._keys).fill_null(NO_SLOT)
+        return found.to_numpy(zero_copy_only=False).astype(np.int64)
+
+    def learn(self, keys: list[object]) -> None:
+        """Learn the first keys by slot, when they have become twice as many as those known."""
+        enough = len(keys) >= 2 * max(len(self._keys), 2048) and len(self._keys) < self.KEYS_MAX
+        if self._usable and enough:
+            self._usable = all(isinstance(key, str) for key in keys[: self.KEYS_MAX])
+            if self._usable:
+                self._keys = pa.array(keys[: self.KEYS_MAX], pa.string())
+
+    def forget(self) -> None:
+        """Know nothing from now on: slots have begun to change hands."""
+        self._usable = False
+        self._keys = self._keys.slice(0, 0)
+
+
+def _values_at(distinct: pa.Array | list[object], codes: Ints) -> list[object]:
+    if isinstance(distinct, list):
+        return distinct
+    if len(codes) == len(distinct):
+        return distinct.to_pylist()
+    return distinct.take(pa.array(codes)).to_pylist()
+
+
+def _codes_of(array: pa.DictionaryArray) -> tuple[Ints, pa.Array]:
+    """Return the codes of a dictionary column and its values, NULL among them if it occurs."""
+    distinct, indices = array.dictionary, array.indices
+    if indices.null_count:
+        indices = indices.fill_null(len(distinct))
+        distinct = pa.concat_arrays([distinct, pa.nulls(1, distinct.type)])
+    return indices.to_numpy(zero_copy_only=False), distinct
+
+
 def _distinct(array: pa.Array) -> tuple[Ints, list[object]]:
     """Return a code for each row and the key value of each code; equal values may have two codes."""
     if pa.types.is_list(array.type) or pa.types.is_null(array.type):
-        codes: dict[object, int] = {}
+        numbers: dict[object, int] = {}
         values = [tuple(v) if isinstance(v, list) else v for v in array.to_pylist()]
-        rows = [codes.setdefault(value, len(codes)) for value in values]
-        return np.array(rows, np.int64), list(codes)
+        rows = [numbers.setdefault(value, len(numbers)) for value in values]
+        return np.array(rows, np.int64), list(numbers)
     if pa.types.is_timestamp(array.type) or pa.types.is_duration(array.type):
         array = array.view(pa.int64())
     elif pa.types.is_floating(array.type):
@@ -133,12 +208,8 @@ def _distinct(array: pa.Array) -> tuple[Ints, list[object]]:
         array = pa.array(sortable_doubles(values_of_rows), mask=_nulls(array))
     if not pa.types.is_dictionary(array.type):
         array = array.dictionary_encode()
-    distinct = array.dictionary.to_pylist()
-    indices = array.indices
-    if indices.null_count:
-        indices = indices.fill_null(len(distinct))
-        distinct.append(None)
-    return indices.to_numpy(zero_copy_only=False), distinct
+    codes, distinct = _codes_of(array)
+    return codes, distinct.to_pylist()
 
 
 def _nulls(array: pa.Array) -> NDArray[np.bool_] | None:

@@ -227,11 +227,13 @@ class _Gate:
         key = self._port.table.key or ()
         ranks = [canonical_rank(rows.columns[index]) for index in key]
         order = lexicographic_order([rows.time, rows.origin, *ranks])
+        removed = rows.weights() < 0
+        rows = Batch(rows.columns, rows.time, rows.origin, ())
         if order is not None:
-            rows = rows.take(order)
+            rows, removed = rows.take(order), removed[order]
         replaces = rows.columns[-1].to_numpy(zero_copy_only=False)
         operations = np.where(replaces, UPDATE_AFTER, INSERT).astype(np.int8)
-        operations[rows.weights() < 0] = DELETE
+        operations[removed] = DELETE
         return Release(rows.columns[:-1], operations, rows.time, rows.origin)
 
 
