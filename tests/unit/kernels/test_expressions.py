@@ -96,6 +96,18 @@ def test_three_valued_logic() -> None:
     assert outcomes(call("not", BOOLEAN, P), booleans(*values)) == [False, True, None]
 
 
+def test_null_tests_are_never_null() -> None:
+    words = to_arrow(["a", None, "a", "a"], STRING)
+    for column_given in (words, words.dictionary_encode()):
+        assert outcomes(call("is_null", BOOLEAN, column(STRING, 0)), column_given) == [
+            *(False, True, False, False),
+        ]
+    lists = to_arrow([(), None], array_of(BIGINT))
+    array = column(array_of(BIGINT), 0)
+    assert outcomes(call("is_not_null", BOOLEAN, array), lists) == [True, False]
+    assert outcomes(call("is_null", BOOLEAN, A), bigints(1, 2)) == [False, False]
+
+
 def test_case_looks_at_a_branch_only_where_it_is_taken() -> None:
     zero = call("eq", BOOLEAN, A, literal(BIGINT, 0))
     guarded = Case(BIGINT, nullable=True, branches=((zero, B),), otherwise=QUOTIENT)

@@ -1,0 +1,230 @@
+from __future__ import annotations
+
+from random import Random
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from fsql.compiler.expression import Cast
+from fsql.compiler.functions.failure import RowFailure
+from fsql.compiler.functions.timestamps import format_timestamp, parse_timestamp
+from fsql.compiler.sqltypes import (
+    BIGINT,
+    BIGINT_MAX,
+    BIGINT_MIN,
+    BOOLEAN,
+    DOUBLE,
+    INT,
+    INT_MAX,
+    INT_MIN,
+    INTERVAL,
+    NULL,
+    STRING,
+    TIMESTAMP,
+    TIMESTAMP_MAX,
+    TIMESTAMP_MIN,
+    array_of,
+)
+from fsql.runtime.arrow_types import to_arrow
+from fsql.runtime.kernels.timestamp_text import format_timestamps, parse_timestamps
+from fsql.tests.unit.kernels.tables import NAN, call, check_table, fails
+
+if TYPE_CHECKING:
+    from fsql.compiler.expression import Value
+    from fsql.compiler.sqltypes import SqlType
+
+INF = float("inf")
+E502, E503, E504 = fails(502), fails(503), fails(504)
+
+CASTS: list[tuple[SqlType, SqlType, list[tuple[Value, Value]]]] = [
+    (INT, BIGINT, [(INT_MIN, INT_MIN), (5, 5)]),
+    (INT, DOUBLE, [(INT_MAX, 2147483647.0)]),
+    (BIGINT, INT, [(INT_MAX, INT_MAX), (INT_MAX + 1, E502), (INT_MIN - 1, E502)]),
+    (BIGINT, DOUBLE, [(2**53 + 1, 2.0**53), (BIGINT_MAX, 2.0**63), (-1, -1.0)]),
+    (
+        *(DOUBLE, INT),
+        [
+            *((2.9, 2), (-2.9, -2), (2147483647.9, INT_MAX), (2147483648.0, E502)),
+            *((-2147483648.9, INT_MIN), (-2147483649.0, E502), (NAN, E502), (INF, E502)),
+        ],
+    ),
+    (
+        *(DOUBLE, BIGINT),
+        [
+            *((-0.5, 0), (1e18, 10**18), (-(2.0**63), BIGINT_MIN), (2.0**63, E502)),
+            *((9.223372036854774e18, 9223372036854773760), (-1e19, E502), (-INF, E502)),
+        ],
+    ),
+    (BOOLEAN, STRING, [(True, "true"), (False, "false")]),
+    (INT, STRING, [(INT_MIN, "-2147483648")]),
+    (BIGINT, STRING, [(BIGINT_MIN, str(BIGINT_MIN)), (0, "0")]),
+    (INTERVAL, STRING, [(-1_000_000, "-1000000")]),
+    (
+        *(DOUBLE, STRING),
+        [
+            *((1.0, "1.0"), (-0.0, "-0.0"), (1e16, "1e+16"), (0.1, "0.1"), (1e-7, "1e-07")),
+            *((NAN, "NaN"), (INF, "Infinity"), (-INF, "-Infinity"), (5e-324, "5e-324")),
+            *((123456789012345680.0, "1.2345678901234568e+17"), (0.0, "0.0")),
+        ],
+    ),
+    (
+        *(TIMESTAMP, STRING),
+        [
+            *((0, "1970-01-01T00:00:00Z"), (500_000, "1970-01-01T00:00:00.500Z")),
+            *((-1, "1969-12-31T23:59:59.999999Z"), (TIMESTAMP_MIN, "0001-01-01T00:00:00Z")),
+            (TIMESTAMP_MAX, "9999-12-31T23:59:59.999999Z"),
+            (1_709_251_199_001_000, "2024-02-29T23:59:59.001Z"),
+        ],
+    ),
+    (
+        *(STRING, BOOLEAN),
+        [("true", True), (" FALSE ", False), ("tRuE", True), ("t", E503), ("", E503), ("1", E503)],
+    ),
+    (
+        *(STRING, INT),
+        [
+            *(
+                ("12", 12),
+                (" -12 ", -12),
+                ("+7", 7),
+                ("007", 7),
+                ("-0", 0),
+                ("-2147483648", INT_MIN),
+            ),
+            *(("2147483648", E502), ("-2147483649", E502), ("1.0", E503), ("", E503), ("-", E503)),
+            *(
+                ("+-1", E503),
+                ("--1", E503),
+                ("1 2", E503),
+                ("٣", E503),
+                ("1e3", E503),
+                ("\t1", E503),
+            ),
+            *(("0" * 40 + "5", 5), ("1" * 40, E502), ("1" * 40 + "x", E503), ("é", E503)),
+        ],
+    ),
+    (
+        *(STRING, BIGINT),
+        [
+            *((str(BIGINT_MAX), BIGINT_MAX), (str(BIGINT_MIN), BIGINT_MIN)),
+            *((str(BIGINT_MAX + 1), E502), (str(BIGINT_MIN - 1), E502)),
+            *(("9999999999999999999", E502), ("18446744073709551616", E502), ("abc", E503)),
+        ],
+    ),
+    (
+        *(STRING, DOUBLE),
+        [
+            *(("1", 1.0), (" 1.5 ", 1.5), ("-0", -0.0), ("1e3", 1000.0), ("1E-2", 0.01)),
+            *(("NaN", NAN), ("Infinity", INF), ("-Infinity", -INF), ("1e400", INF)),
+            *(("+1", E503), (".5", E503), ("5.", E503), ("01", E503), ("nan", E503), ("", E503)),
+            *(("0x1", E503), ("1_0", E503), ("-NaN", E503), ("1\n", E503), ("0.1", 0.1)),
+        ],
+    ),
+    (NULL, BIGINT, [(None, None)]),
+    (NULL, STRING, [(None, None)]),
+    (NULL, array_of(STRING), [(None, None)]),
+]
+
+
+@pytest.mark.parametrize(("source", "target", "table"), CASTS)
+def test_casts(source: SqlType, target: SqlType, table: list[tuple[Value, Value]]) -> None:
+    rows = [((value,), outcome) for value, outcome in table]
+    check_table(
+        lambda arguments: Cast(target, nullable=True, argument=arguments[0]), [source], rows
+    )
+
+
+def test_many_doubles_become_text_once_each() -> None:
+    doubles = [0.0, -0.0, NAN, 0.1] * 30
+    texts = ["0.0", "-0.0", "NaN", "0.1"] * 30
+    rows = [((value,), text) for value, text in zip(doubles, texts, strict=True)]
+    check_table(
+        lambda arguments: Cast(STRING, nullable=True, argument=arguments[0]), [DOUBLE], rows
+    )
+
+
+TIMESTAMPS: list[tuple[str, Value]] = [
+    ("1970-01-01T00:00:00Z", 0),
+    ("1970-01-01 00:00", 0),
+    ("1970-01-01T00:00Z", 0),
+    ("1970-01-01T00:00+00:30", -1_800_000_000),
+    ("1970-01-01T01:00:00.5+01:00", 500_000),
+    ("1969-12-31T23:00:00.000001-01:00", 1),
+    ("2024-02-29T23:59:59.123456Z", 1_709_251_199_123_456),
+    ("0001-01-01T00:00:00Z", TIMESTAMP_MIN),
+    ("9999-12-31T23:59:59.999999", TIMESTAMP_MAX),
+    ("0001-01-01T00:00:00+00:01", E504),
+    ("9999-12-31T23:59:59-00:01", E504),
+    *(
+        (text, E503)
+        for text in (
+            *("", "2024", "2024-01-01", "2024-01-01T", "2024-01-01T00", "2024-1-01T00:00"),
+            *("2023-02-29T00:00", "2024-13-01T00:00", "2024-00-01T00:00", "2024-01-00T00:00"),
+            *("2024-04-31T00:00", "0000-01-01T00:00", "2024-01-01T24:00", "2024-01-01T00:60"),
+            *("2024-01-01T00:00:60Z", "2024-01-01T00:00:00.Z", "2024-01-01T00:00:00.1234567Z"),
+            *("2024-01-01T00:00:00z", "2024-01-01t00:00:00Z", "2024-01-01T00:00:00+0100"),
+            *("2024-01-01T00:00:00+24:00", "2024-01-01T00:00:00+01:60", "2024-01-01T00:00:00+01"),
+            *(
+                "2024-01-01T00:00:00ZZ",
+                "2024-01-01T00:00.5Z",
+                "2024-01-01T00:00:0Z",
+                "\uff12024-01-01T00:00",
+            ),
+            *(
+                "2024-01-01T00:00:00 Z",
+                "-024-01-01T00:00",
+                "2024-01-01T00:00:00,5Z",
+                "2024/01/01T00:00",
+            ),
+            *(
+                "2024-01-01T00:00:00.123456+01:000",
+                "2024-01-01T00:00:00*01:00",
+                "9999-12-31T23:59:59x",
+            ),
+        )
+    ),
+]
+
+
+def test_timestamps_are_read_from_text() -> None:
+    rows = [((text,), outcome) for text, outcome in TIMESTAMPS]
+    check_table(call("to_timestamp", TIMESTAMP), [STRING], rows)
+    spaced = [((f"  {text} ",), outcome) for text, outcome in TIMESTAMPS]
+    check_table(
+        lambda arguments: Cast(TIMESTAMP, nullable=True, argument=arguments[0]), [STRING], spaced
+    )
+    check_table(call("to_timestamp", TIMESTAMP), [STRING], [((" 1970-01-01T00:00:00Z",), E503)])
+
+
+def by_row(text: str) -> object:
+    try:
+        return parse_timestamp(text)
+    except RowFailure as failure:
+        return fails(failure.code)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_timestamps_survive_text_and_damaged_text_is_read_as_row_by_row(seed: int) -> None:
+    random = Random(seed)
+    values = [
+        random.randrange(TIMESTAMP_MIN, TIMESTAMP_MAX + 1) // unit * unit
+        for _ in range(200)
+        for unit in (1, 1_000, 1_000_000, 86_400_000_000)
+    ]
+    texts = format_timestamps(np.array(values)).to_pylist()
+    assert texts == [format_timestamp(value) for value in values]
+    assert parse_timestamps(to_arrow(texts, STRING))[0].tolist() == values
+    damaged = []
+    for text in texts:
+        at = random.randrange(len(text))
+        damaged.append(
+            text[:at] + random.choice(("", "0", "9", "-", ":", "T+", "é")) + text[at + 1 :]
+        )
+    read, codes = parse_timestamps(to_arrow(damaged, STRING))
+    assert codes is not None
+    found = [
+        fails(code) if code else value
+        for value, code in zip(read.tolist(), codes.tolist(), strict=True)
+    ]
+    assert found == [by_row(text) for text in damaged]
