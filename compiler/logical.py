@@ -122,7 +122,7 @@ class Project(Plan):
         table declares for it.
         """
         below = self.input.schema
-        declared = _declared_event_time(self.input)
+        declared = declared_event_time(self.input)
         columns = []
         for name, expression in zip(self.names, self.expressions, strict=True):
             time = expression is declared or (
@@ -466,7 +466,7 @@ class Job(Node):
         return tuple(found[ordinal] for ordinal in sorted(found))
 
 
-def _declared_event_time(plan: Plan) -> Expression | None:
+def declared_event_time(plan: Plan) -> Expression | None:
     """Return event time as the table declares it, over the columns of a scan or of its filter."""
     while isinstance(plan, Filter):
         plan = plan.input

@@ -6,6 +6,9 @@ bottom-up: when a node is offered to the rules, everything below it is at rest; 
 brought to rest in turn.  It does not recurse, and remembers by identity what each node became, so a
 subplan that several share is rewritten once and stays shared.
 
+Expressions that tables declare are rewritten as well: a projection that computes event time is known by
+being the very expression that its table declares, and has to stay so.
+
 The contract of a rule: the job releases the same bytes with and without it.  That includes order,
 errors (which row fails first, and with what code), and what comes late.  It is not promised that
 positions' paths are the same numbers, only that they order the rows alike, nor that rows inside of the
@@ -19,7 +22,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, TypeVar
 
-from fsql.compiler.logical import Plan, SinkTable, Table
+from fsql.compiler.logical import Plan
 from fsql.compiler.node import Node, children, map_children, walk
 
 if TYPE_CHECKING:
@@ -164,7 +167,7 @@ class _Rewriting:
         """Return the children of `node` that are not yet at rest, the first one last."""
         if node in self._replaced:
             return []
-        return [child for child in _children(node) if child not in self._became][::-1]
+        return [child for child in children(node) if child not in self._became][::-1]
 
     def _replacement(self, node: Node) -> Node | None:
         """Return what takes the place of `node`, whose children are at rest; None if it stays.
@@ -176,7 +179,7 @@ class _Rewriting:
             if replacement not in self._became:
                 raise RestlessRulesError("rewrite rules go in a circle", self.firings)
             return replacement
-        rebuilt = map_children(node, lambda child: self._became.get(child, child))
+        rebuilt = map_children(node, self._became.__getitem__)
         if rebuilt is node:
             found = self._fire(node)
             if found is None:
@@ -202,11 +205,6 @@ class _Rewriting:
         self._became[node] = result
         if node in self._shared:
             self._shared.add(result)
-
-
-def _children(node: Node) -> Iterator[Node]:
-    """Yield what is rewritten below `node`; tables and sinks are declarations, and stay."""
-    return (child for child in children(node) if not isinstance(child, (Table, SinkTable)))
 
 
 def _inputs(node: Node) -> Iterator[Node]:

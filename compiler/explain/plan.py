@@ -15,11 +15,10 @@ from fsql.compiler.explain.operators import operator_parts
 from fsql.compiler.explain.parts import headline
 from fsql.compiler.explain.traits import changes, columns_text, key_names, state_bound
 from fsql.compiler.explain.tree import Tree, draw
-from fsql.compiler.keys import derived_keys
 from fsql.compiler.logical import Changes, Insert, Job, Plan, Scan, operators
+from fsql.compiler.properties import derived_keys
 
 if TYPE_CHECKING:
-    from fsql.compiler.keys import Key
     from fsql.compiler.logical import SinkTable, Table
 
 
@@ -52,9 +51,6 @@ class _Drawing:
         shared = [node for node in found if readers[node] > 1]
         self._names = {node: f"r{number}" for number, node in enumerate(shared)}
         self._details = details
-        self._keys: dict[Plan, Key | None] = {}
-        for plan in plans:
-            self._keys |= derived_keys(plan)
 
     def shared_lines(self) -> list[str]:
         """Return the definitions of what is shared, each before its readers."""
@@ -71,11 +67,12 @@ class _Drawing:
 
     def _expanded(self, plan: Plan) -> Tree:
         head = headline(type(plan).__name__, operator_parts(plan))
-        details = _plan_details(plan, self._keys[plan]) if self._details else ()
+        details = _plan_details(plan) if self._details else ()
         return Tree(head, details, tuple(self.tree(below) for below in plan.inputs))
 
 
-def _plan_details(plan: Plan, key: Key | None) -> tuple[str, ...]:
+def _plan_details(plan: Plan) -> tuple[str, ...]:
+    key = next(iter(derived_keys(plan)), None)
     kind = f"changes: {changes(plan, key).value}"
     unique = "" if key is None else f"; key: ({', '.join(key_names(plan.schema, key))})"
     facts = f"{kind}{unique}; state: {state_bound(plan)}"

@@ -16,7 +16,7 @@ from fsql.compiler.expression import AggregateFunction
 from fsql.compiler.logical import Changes, append_only
 
 if TYPE_CHECKING:
-    from fsql.compiler.keys import Key
+    from fsql.compiler.properties import Key
     from fsql.compiler.schema import Column, Schema
 
 

@@ -9,7 +9,7 @@ from fsql.compiler.expression import ColumnRef, Expression, Literal
 from fsql.compiler.node import Node, children, map_children, walk
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
 
 
 def columns_of(*expressions: Node | None) -> frozenset[int]:
@@ -40,31 +40,27 @@ def uses(expressions: Iterable[Expression]) -> Counter[int]:
 
 
 def substitute(expression: Expression, take: Callable[[int], Expression]) -> Expression:
-    """Return `expression` with `take(index)` in the place of each column reference.
-
-    What is put in has the reference's type, and is NULL at most where that allows it.
-    """
-    became: dict[Node, Node] = {}
-    for node in walk(expression):
-        if isinstance(node, ColumnRef):
-            taken = take(node.index)
-            assert taken.type == node.type
-            assert node.nullable or not taken.nullable
-            became[node] = taken
-        else:
-            became[node] = map_children(node, became.__getitem__)
-    result = became[expression]
-    assert isinstance(result, Expression)
-    return result
+    """Return `expression` with `take(index)`, of the same type, in the place of each column."""
+    references = [node for node in walk(expression) if isinstance(node, ColumnRef)]
+    taken: dict[Node, Expression] = {each: take(each.index) for each in references}
+    assert all(taken[each].type == each.type for each in references)
+    return replaced(expression, taken)
 
 
 def renumbered(expression: Expression, index_of: Callable[[int], int]) -> Expression:
     """Return `expression` over rows in which column `index` has become column `index_of(index)`."""
-    became: dict[Node, Node] = {}
+    references = [node for node in walk(expression) if isinstance(node, ColumnRef)]
+    return replaced(
+        expression,
+        {each: ColumnRef(each.type, each.nullable, index_of(each.index)) for each in references},
+    )
+
+
+def replaced(expression: Expression, by: Mapping[Node, Expression]) -> Expression:
+    """Return `expression` with the parts that are keys of `by` replaced by its values."""
+    became: dict[Node, Node] = {**by}
     for node in walk(expression):
-        if isinstance(node, ColumnRef):
-            became[node] = ColumnRef(node.type, node.nullable, index_of(node.index))
-        else:
+        if node not in became:
             became[node] = map_children(node, became.__getitem__)
     result = became[expression]
     assert isinstance(result, Expression)

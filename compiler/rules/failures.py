@@ -7,15 +7,39 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fsql.compiler.expression import AggregateCall, AggregateFunction, Expression
+from fsql.compiler.expression import AggregateCall, AggregateFunction, Expression, Literal
 from fsql.compiler.functions.evaluate import fallible
-from fsql.compiler.logical import AssignWindows, OverCall
+from fsql.compiler.logical import (
+    AssignWindows,
+    Filter,
+    OverCall,
+    Plan,
+    Project,
+    declared_event_time,
+)
 from fsql.compiler.node import children
-from fsql.compiler.sqltypes import DOUBLE
+from fsql.compiler.rules.columns import replaced
+from fsql.compiler.sqltypes import DOUBLE, TIMESTAMP
 
 if TYPE_CHECKING:
-    from fsql.compiler.logical import Plan
     from fsql.compiler.node import Node
+
+
+def fallible_over(below: Plan, expression: Expression) -> bool:
+    """Say whether `expression` over the rows of `below` can fail; False is a proof.
+
+    Event time as the table declares it cannot: rows on which it fails are malformed, and never come.
+    """
+    declared = declared_event_time(below)
+    if declared is not None:
+        known = Literal(TIMESTAMP, nullable=False, value=0)
+        expression = replaced(expression, {declared: known})
+    return fallible(expression)
+
+
+def failing_expressions(plan: Project) -> list[int]:
+    """Return the indexes of the expressions of `plan` that can fail."""
+    return [i for i, each in enumerate(plan.expressions) if fallible_over(plan.input, each)]
 
 
 def operator_fallible(plan: Plan) -> bool:
@@ -23,7 +47,15 @@ def operator_fallible(plan: Plan) -> bool:
 
     AssignWindows fails rows whose windows reach out of the years 1 to 9999.
     """
-    return isinstance(plan, AssignWindows) or any(map(_part_fallible, children(plan)))
+    match plan:
+        case AssignWindows():
+            return True
+        case Project():
+            return bool(failing_expressions(plan))
+        case Filter(input=below, predicate=predicate):
+            return fallible_over(below, predicate)
+        case _:
+            return any(map(_part_fallible, children(plan)))
 
 
 def aggregate_fallible(call: AggregateCall) -> bool:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from fsql.compiler.expression import Literal
-from fsql.compiler.functions.evaluate import fallible
 from fsql.compiler.logical import Filter, Plan
 from fsql.compiler.rules.conjuncts import conjunction
+from fsql.compiler.rules.failures import fallible_over
 
 
 def merge_filters(node: Filter) -> Plan | None:
@@ -16,7 +16,7 @@ def merge_filters(node: Filter) -> Plan | None:
     below = node.input
     if not isinstance(below, Filter):
         return None
-    if below.predicate.nullable and fallible(node.predicate):
+    if below.predicate.nullable and fallible_over(below, node.predicate):
         return None
     return Filter(below.input, conjunction((below.predicate, node.predicate)))
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from fsql.compiler.expression import ColumnRef, Expression, Literal
-from fsql.compiler.functions.evaluate import fallible
+from fsql.compiler.expression import ColumnRef, Literal
 from fsql.compiler.logical import Plan, Project
 from fsql.compiler.rules.columns import substitute, substitution_repeats_work
+from fsql.compiler.rules.failures import failing_expressions
 
 
 def merge_projects(node: Project) -> Plan | None:
@@ -16,7 +16,7 @@ def merge_projects(node: Project) -> Plan | None:
     where an expression would be computed more than once.
     """
     below = node.input
-    if not isinstance(below, Project) or not _keeps_failures(below.expressions, node.expressions):
+    if not isinstance(below, Project) or not _keeps_failures(below, node):
         return None
     if substitution_repeats_work(node.expressions, below.expressions):
         return None
@@ -36,11 +36,11 @@ def drop_identity_project(node: Project) -> Plan | None:
     return node.input if picked == [*range(len(below))] else None
 
 
-def _keeps_failures(inner: tuple[Expression, ...], outer: tuple[Expression, ...]) -> bool:
-    failing = [index for index, expression in enumerate(inner) if fallible(expression)]
+def _keeps_failures(inner: Project, outer: Project) -> bool:
+    failing = failing_expressions(inner)
     if not failing:
         return True
-    if not all(isinstance(expression, ColumnRef | Literal) for expression in outer):
+    if not all(isinstance(expression, ColumnRef | Literal) for expression in outer.expressions):
         return False
-    picked = [expression.index for expression in outer if isinstance(expression, ColumnRef)]
+    picked = [each.index for each in outer.expressions if isinstance(each, ColumnRef)]
     return [index for index in picked if index in failing] == failing

@@ -5,13 +5,13 @@
 
 * what can fail: its failures are part of the result;
 * the physical columns of a table: a Project above the Scan picks what is wanted;
-* the columns that decide an order: where rows can share a position, an Over, and a join's pairs, go by
-  all columns of their input;
-* the input of a WindowAggregate: a late row is released with all its columns, and if rows are taken back
-  below it, a change of any column is one more late row;
+* the columns that decide an order: where rows can share a position, an Over goes by all columns of its
+  input;
+* the input of a window, where late rows are written with all their columns; and where rows are taken
+  back, since a change of any column is one more late row;
 * one column, where none is wanted (COUNT(*)): rows without columns are more trouble than a column.
 """
 
-from fsql.compiler.rules.prune_columns.narrow import prune_columns
+from fsql.compiler.rules.prune_columns.narrow import prune_columns, prune_late_columns
 
-__all__ = ["prune_columns"]
+__all__ = ["prune_columns", "prune_late_columns"]

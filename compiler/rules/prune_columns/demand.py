@@ -2,25 +2,43 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from fsql.compiler import logical
 from fsql.compiler.expression import Expression
-from fsql.compiler.functions.evaluate import fallible
 from fsql.compiler.logical import append_only, may_tie, operators
 from fsql.compiler.node import children
 from fsql.compiler.rules.columns import columns_of
-from fsql.compiler.rules.failures import aggregate_fallible
+from fsql.compiler.rules.failures import aggregate_fallible, failing_expressions
 from fsql.compiler.sqltypes import Kind
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from fsql.compiler.expression import AggregateCall
 
 Columns = frozenset[int]
+Aggregating = logical.LateralAggregate | logical.Aggregate | logical.WindowAggregate | logical.Over
 
 
-def demanded_columns(job: logical.Job) -> dict[logical.Plan, Columns]:
-    """Return, for each operator of `job`, the output columns that its readers make use of."""
+@dataclass(frozen=True, slots=True)
+class Demand:
+    """Which columns are made use of: `of` each operator by its readers.
+
+    With `late_rows`, what a window drops is written somewhere, with all its columns.
+    """
+
+    of: Mapping[logical.Plan, Columns]
+    late_rows: bool
+
+    def from_inputs(self, plan: logical.Plan) -> tuple[Columns, ...]:
+        """Return what `plan` makes use of in each of its inputs."""
+        return demands(plan, self.of[plan], late_rows=self.late_rows)
+
+
+def demanded_columns(job: logical.Job, *, late_rows: bool) -> Demand:
+    """Return which columns of the operators of `job` are made use of."""
     found: dict[logical.Plan, Columns] = {}
     order: dict[logical.Plan, None] = {}
     for insert in job.inserts:
@@ -28,9 +46,11 @@ def demanded_columns(job: logical.Job) -> dict[logical.Plan, Columns]:
         order.update(dict.fromkeys(operators(insert.query)))
     # Inputs come before their readers, so backwards every reader has spoken before its inputs' turn.
     for plan in reversed(order):
-        for below, columns in zip(plan.inputs, demands(plan, found[plan]), strict=True):
+        for below, columns in zip(
+            plan.inputs, demands(plan, found[plan], late_rows=late_rows), strict=True
+        ):
             found[below] = found.get(below, frozenset()) | columns
-    return found
+    return Demand(found, late_rows)
 
 
 def everything(plan: logical.Plan) -> Columns:
@@ -38,7 +58,7 @@ def everything(plan: logical.Plan) -> Columns:
     return frozenset(range(len(plan.schema)))
 
 
-def demands(plan: logical.Plan, wanted: Columns) -> tuple[Columns, ...]:
+def demands(plan: logical.Plan, wanted: Columns, *, late_rows: bool) -> tuple[Columns, ...]:
     """Return what `plan` makes use of in each of its inputs, where `wanted` is made use of in it."""
     match plan:
         case logical.Scan():
@@ -49,32 +69,44 @@ def demands(plan: logical.Plan, wanted: Columns) -> tuple[Columns, ...]:
             return _join_demands(plan, wanted)
         case _:
             (below,) = plan.inputs
+            if _goes_by_all_columns(plan, late_rows=late_rows):
+                return (everything(below),)
             columns = _row_demands(plan, wanted) & everything(below)
             return (columns or frozenset((_narrowest(below),)),)
 
 
 def kept_expressions(plan: logical.Project, wanted: Columns) -> list[int]:
     """Return which expressions stay: those that are wanted, and those that can fail."""
-    return [i for i, each in enumerate(plan.expressions) if i in wanted or fallible(each)]
+    return sorted(wanted.union(failing_expressions(plan)))
 
 
-def kept_aggregates(
-    plan: logical.LateralAggregate | logical.Aggregate | logical.WindowAggregate | logical.Over,
-    wanted: Columns,
-) -> list[int]:
+def kept_aggregates(plan: Aggregating, wanted: Columns) -> list[int]:
     """Return which aggregates stay: those that are wanted, and those that can fail."""
     calls = aggregates(plan)
     first = len(plan.schema) - len(calls)
     return [i for i, call in enumerate(calls) if first + i in wanted or aggregate_fallible(call)]
 
 
-def aggregates(
-    plan: logical.LateralAggregate | logical.Aggregate | logical.WindowAggregate | logical.Over,
-) -> tuple[AggregateCall, ...]:
+def aggregates(plan: Aggregating) -> tuple[AggregateCall, ...]:
     """Return the aggregate calls of `plan`, whose results are the last of its columns."""
     if isinstance(plan, logical.Over):
         return tuple(call.aggregate for call in plan.calls)
     return plan.aggregates
+
+
+def _goes_by_all_columns(plan: logical.Plan, *, late_rows: bool) -> bool:
+    """Say whether columns of the input show in what `plan` does without being referred to.
+
+    Rows that share a position are ordered by all their columns.  Late rows are written with them; and
+    where rows are taken back, a change of any column makes more of them, which are counted.
+    """
+    match plan:
+        case logical.Over(input=below):
+            return may_tie(below)
+        case logical.WindowAggregate(input=below):
+            return late_rows or not append_only(below)
+        case _:
+            return False
 
 
 def _row_demands(plan: logical.Plan, wanted: Columns) -> Columns:
@@ -83,24 +115,24 @@ def _row_demands(plan: logical.Plan, wanted: Columns) -> Columns:
     Columns behind those of the input are its own.
     """
     match plan:
-        case logical.WindowAggregate(input=below):
-            return everything(below)
-        case logical.Over(input=below) if may_tie(below):
-            return everything(below)
         case logical.Project(expressions=expressions):
             return columns_of(*(expressions[i] for i in kept_expressions(plan, wanted)))
         case logical.AssignWindows(time_column=time):
             return wanted | {time}
-        case _:
+        case logical.Aggregate():
             return _expression_demands(plan, wanted)
+        case logical.WindowAggregate(window_end=end):
+            return _expression_demands(plan, wanted) | {end}
+        case _:
+            return _expression_demands(plan, wanted) | wanted
 
 
 def _expression_demands(plan: logical.Plan, wanted: Columns) -> Columns:
     used = columns_of(*(part for part in children(plan) if isinstance(part, Expression)))
-    if isinstance(plan, logical.LateralAggregate | logical.Aggregate | logical.Over):
+    if isinstance(plan, Aggregating):
         calls = aggregates(plan)
         used |= columns_of(*(calls[i].argument for i in kept_aggregates(plan, wanted)))
-    return used if isinstance(plan, logical.Aggregate) else used | wanted
+    return used
 
 
 def _join_demands(plan: logical.Join, wanted: Columns) -> tuple[Columns, Columns]:
@@ -111,14 +143,10 @@ def _join_demands(plan: logical.Join, wanted: Columns) -> tuple[Columns, Columns
     if bound is not None:
         left |= {bound.left_time}
         right |= {bound.right_time}
-    return _side_demand(plan, plan.left, left), _side_demand(plan, plan.right, right)
-
-
-def _side_demand(plan: logical.Join, side: logical.Plan, columns: set[int]) -> Columns:
-    """Return what a join makes use of in a side: rows that share a position pair in their own order."""
-    if append_only(plan) and may_tie(side):
-        return everything(side)
-    return frozenset(columns or {_narrowest(side)})
+    return (
+        frozenset(left or {_narrowest(plan.left)}),
+        frozenset(right or {_narrowest(plan.right)}),
+    )
 
 
 def _narrowest(plan: logical.Plan) -> int:

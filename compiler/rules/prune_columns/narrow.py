@@ -6,14 +6,16 @@ import dataclasses
 from typing import TYPE_CHECKING
 
 from fsql.compiler import logical
-from fsql.compiler.rules.prune_columns.demand import demanded_columns, demands, everything
+from fsql.compiler.expression import ColumnRef, Expression
+from fsql.compiler.node import children, walk
+from fsql.compiler.rules.prune_columns.demand import demanded_columns, everything
 from fsql.compiler.rules.prune_columns.narrowed import Narrowed, places
 from fsql.compiler.rules.prune_columns.operators import narrow_join, narrow_operator, narrow_union
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from fsql.compiler.rules.prune_columns.demand import Columns
+    from fsql.compiler.rules.prune_columns.demand import Demand
 
 
 def prune_columns(node: logical.Job) -> logical.Job | None:
@@ -22,35 +24,50 @@ def prune_columns(node: logical.Job) -> logical.Job | None:
     It is a rule about the whole job because an operator that several read keeps what any of them
     wants, and so stays one operator.
     """
-    narrow = _Narrowing(demanded_columns(node))
+    return _pruned(node, demanded_columns(node, late_rows=True))
+
+
+def prune_late_columns(node: logical.Job) -> logical.Job | None:
+    """`Job` → as `prune_columns` does, and of late rows only what their window aggregates.
+
+    This is for jobs whose late rows are counted and not written.
+    """
+    return _pruned(node, demanded_columns(node, late_rows=False))
+
+
+def _pruned(job: logical.Job, demand: Demand) -> logical.Job | None:
+    narrowing = _Narrowing(demand, _computed_event_times(job))
     inserts = []
-    for insert in node.inserts:
+    for insert in job.inserts:
         for plan in logical.operators(insert.query):
-            if plan not in narrow.done:
-                narrow.done[plan] = narrow.operator(plan)
-        query = narrow.done[insert.query].picked(everything(insert.query)).plan
+            if plan not in narrowing.done:
+                narrowing.done[plan] = narrowing.operator(plan)
+        query = narrowing.done[insert.query].picked(everything(insert.query)).plan
         inserts.append(dataclasses.replace(insert, query=query))
     pruned = logical.Job(tuple(inserts))
-    return None if pruned is node else pruned
+    return None if pruned is job else pruned
 
 
 class _Narrowing:
     """What each operator became; inputs come first."""
 
-    def __init__(self, demanded: Mapping[logical.Plan, Columns]) -> None:
+    def __init__(
+        self, demand: Demand, event_times: Mapping[logical.Plan, tuple[Expression, ...]]
+    ) -> None:
         self.done: dict[logical.Plan, Narrowed] = {}
-        self._demanded = demanded
+        self._demand = demand
+        self._event_times = event_times
 
     def operator(self, plan: logical.Plan) -> Narrowed:
         """Return `plan` narrowed, over its narrowed inputs."""
-        wanted = self._demanded[plan]
+        wanted = self._demand.of[plan]
         match plan:
             case logical.Scan():
                 return Narrowed(plan, places(everything(plan)))
             case logical.Union(branches=branches):
                 return narrow_union([self.done[each].picked(wanted) for each in branches], wanted)
             case logical.Join(left=left, right=right):
-                of_left, of_right = demands(plan, wanted)
+                of_left, of_right = self._demand.from_inputs(plan)
                 sides = self.done[left].picked(of_left), self.done[right].picked(of_right)
                 return narrow_join(plan, *sides)
             case _:
@@ -61,7 +78,30 @@ class _Narrowing:
         """Return what `reader` reads: of a table, and before it remembers rows, only what it uses."""
         narrowed = self.done[below]
         if isinstance(reader, logical.Aggregate | logical.WindowAggregate | logical.Over):
-            return narrowed.picked(*demands(reader, self._demanded[reader]))
+            (used,) = self._demand.from_inputs(reader)
+            return narrowed.picked(used)
         if isinstance(below, logical.Scan) and not isinstance(reader, logical.Project):
-            return narrowed.picked(self._demanded[below])
+            return narrowed.picked(self._demand.of[below], self._event_times.get(below, ()))
         return narrowed
+
+
+def _computed_event_times(job: logical.Job) -> dict[logical.Plan, tuple[Expression, ...]]:
+    """Return, for each scan, event time where it is computed, and behind a filter.
+
+    A projection is known to compute event time by being above the scan, or its filters, and by the very
+    expression that the table declares.  Where the columns of the scan are picked below a filter, that
+    picking has to compute it.
+    """
+    found: dict[logical.Plan, tuple[Expression, ...]] = {}
+    for insert in job.inserts:
+        for plan in logical.operators(insert.query):
+            if not isinstance(plan, logical.Filter | logical.Project):
+                continue
+            declared = logical.declared_event_time(plan.input)
+            if declared is None or isinstance(declared, ColumnRef):
+                continue
+            expressions = [part for part in children(plan) if isinstance(part, Expression)]
+            if any(part is declared for each in expressions for part in walk(each)):
+                (scan,) = (p for p in logical.operators(plan) if isinstance(p, logical.Scan))
+                found[scan] = (declared,)
+    return found

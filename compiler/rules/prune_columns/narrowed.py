@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
 
 from fsql.compiler import logical
 from fsql.compiler.expression import ColumnRef, Expression
-from fsql.compiler.rules.columns import renumbered
+from fsql.compiler.node import Node, walk
+from fsql.compiler.rules.columns import replaced
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from fsql.compiler.rules.prune_columns.demand import Columns
+
+
+COMPUTED_NAME: Final = "event_time"
+"""The name of a column for what a table declares as event time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,24 +25,38 @@ class Narrowed:
     """A plan with fewer columns: `place` has the new index of each old column that is left.
 
     New indexes are in the order of the old, so that rows still compare by their columns as they did.
+    `computed` has the new index of each expression, over the old columns, that has become a column.
     """
 
     plan: logical.Plan
     place: Mapping[int, int]
+    computed: Mapping[Expression, int] = field(default_factory=dict)
 
-    def picked(self, columns: Columns) -> Narrowed:
-        """Return the plan with `columns` (old indexes) only."""
-        if columns == self.place.keys():
+    def picked(self, columns: Columns, computed: Sequence[Expression] = ()) -> Narrowed:
+        """Return the plan with `columns` (old indexes) only, and what is to be computed of them."""
+        if columns == self.place.keys() and not computed:
             return self
-        indexes = [self.place[column] for column in sorted(columns)]
         schema = self.plan.schema
+        indexes = [self.place[column] for column in sorted(columns)]
         references = tuple(ColumnRef(schema[i].type, schema[i].nullable, i) for i in indexes)
-        names = tuple(schema[i].name for i in indexes)
-        return Narrowed(logical.Project(self.plan, references, names), places(columns))
+        names = (*(schema[i].name for i in indexes), *(COMPUTED_NAME for _ in computed))
+        added = tuple(self.over(expression) for expression in computed)
+        return Narrowed(
+            logical.Project(self.plan, (*references, *added), names),
+            places(columns),
+            {expression: len(indexes) + i for i, expression in enumerate(computed)},
+        )
 
     def over(self, expression: Expression) -> Expression:
         """Return an expression over the old columns as one over the new."""
-        return renumbered(expression, self.place.__getitem__)
+        by: dict[Node, Expression] = {}
+        for node in walk(expression):
+            if isinstance(node, ColumnRef):
+                by[node] = ColumnRef(node.type, node.nullable, self.place[node.index])
+        schema = self.plan.schema
+        for computed, index in self.computed.items():
+            by[computed] = ColumnRef(computed.type, schema[index].nullable, index)
+        return replaced(expression, by)
 
 
 def places(columns: Columns) -> dict[int, int]:

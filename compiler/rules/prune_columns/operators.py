@@ -66,7 +66,8 @@ def _row_operator(plan: logical.Plan, wanted: Columns, below: Narrowed) -> Narro
             moved = dataclasses.replace(plan, input=below.plan, time_column=below.place[time])
             return _widening(plan, moved, below, range(3))
         case logical.Filter(predicate=predicate):
-            return Narrowed(logical.Filter(below.plan, below.over(predicate)), below.place)
+            moved_filter = logical.Filter(below.plan, below.over(predicate))
+            return dataclasses.replace(below, plan=moved_filter)
         case _:
             raise AssertionError(plan)
 
