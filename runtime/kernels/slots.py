@@ -88,16 +88,22 @@ class SlotTable:
             found = np.full(len(distinct), NO_SLOT)
         missing = np.flatnonzero(found == NO_SLOT)
         values = _values_at(distinct, missing)
-        found[missing] = list(map(self._slot_of.get, values, repeat(NO_SLOT)))
-        fresh: list[int] = []
-        for place, code in enumerate(missing.tolist()):
-            if found[code] == NO_SLOT:
-                count = len(self._slot_of)
-                found[code] = self._slot(values[place])
-                if len(self._slot_of) > count:
-                    fresh.append(code)
+        known = list(map(self._slot_of.get, values, repeat(NO_SLOT)))
+        fresh = self._give_slots(known, values, missing) if NO_SLOT in known else []
+        found[missing] = known
         self._popular.learn(self._key_of)
         return Found(np.take(found, codes), fresh, found, codes)
+
+    def _give_slots(self, known: list[int], values: list[object], codes: Ints) -> list[int]:
+        """Fill in slots for the values that have none; return the codes of those that had none."""
+        fresh = []
+        for place, slot in enumerate(known):
+            if slot == NO_SLOT:
+                count = len(self._slot_of)
+                known[place] = self._slot(values[place])
+                if len(self._slot_of) > count:
+                    fresh.append(int(codes[place]))
+        return fresh
 
     def _slot(self, key: object) -> int:
         slot = self._slot_of.get(key)
