@@ -15,14 +15,20 @@ from fsql.compiler import syntax
 from fsql.compiler.diagnostics import Diagnostic, FsqlError, Label
 
 TEXT_BYTES_MAX: Final = 1 << 20
-WORDS_MAX: Final = 200_000
+WORDS_MAX: Final = 100_000
 DEPTH_MAX: Final = 200
 LIST_ITEMS_MAX: Final = 10_000
 
-_NESTING: Final = frozenset(
-    get_args(syntax.Expression | syntax.Relation | syntax.QueryBody | syntax.TypeName),
+_LEAVES: Final = frozenset(
+    get_args(syntax.Literal | syntax.ColumnReference | syntax.TableReference)
 )
-"""The records that count for the depth; the others only hold these together."""
+_NESTING: Final = (
+    frozenset(get_args(syntax.Expression | syntax.Relation | syntax.TypeName)) - _LEAVES
+)
+"""The records that count for the depth.
+
+The others are leaves, or stand between two that count, or nest by brackets, which are counted already.
+"""
 
 
 def utf8_bytes(text: str) -> int:
