@@ -83,6 +83,11 @@ def fields_of(schema: Schema, qualifier: str | None) -> Layer:
     return tuple(Field(qualifier, column.name, i, column) for i, column in enumerate(schema))
 
 
+def counted(count: int, noun: str) -> str:
+    """Return `1 column`, `2 columns`."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
 def listing(names: Sequence[str], *, limit: int = 8) -> str:
     """Return the names as a list to read, cut where it is long."""
     if len(names) <= limit:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -42,7 +42,7 @@ class CaseFile(pytest.File):
 class CaseItem(pytest.Item):
     """A case; what it gives is compared as a whole."""
 
-    def __init__(self, *, case: Case, tables: str, **kwargs: object) -> None:
+    def __init__(self, *, case: Case, tables: str, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.case = case
         self.tables = tables

@@ -84,6 +84,7 @@ def bind_cast(binder: ExpressionBinder, cast: syntax.Cast) -> Expression:
             cast.operand.span,
             f"this is {operand.type}",
             help=_instead(operand.type, target),
+            quote=cast.operand.span,
         )
     return make_cast(operand, target)
 

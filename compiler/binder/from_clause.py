@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from fsql.compiler import syntax
 from fsql.compiler.binder.expression import ExpressionBinder
-from fsql.compiler.binder.join import join, shifted, side_by_side
+from fsql.compiler.binder.join import fallible_key, join, shifted, side_by_side
 from fsql.compiler.binder.lateral import bind_lateral, unnest
 from fsql.compiler.binder.relation import Relation, aliased, conjuncts, relation_of
 from fsql.compiler.binder.report import Refusal, not_implemented, refusal
@@ -76,7 +76,7 @@ class FromBinder:
                     del waiting[place]
                     break
             else:
-                raise _no_equality(source, waiting[0][0], waiting[0][1], "WHERE")
+                raise self._no_equality(source, waiting[0][0], waiting[0][1], "WHERE")
         return source
 
     def relation(self, written: syntax.Relation) -> Source:
@@ -160,7 +160,7 @@ class FromBinder:
             joined = self._join(source, right, on, clause.span)
             if joined is None:
                 where = "WHERE" if clause.condition is None else "ON"
-                raise _no_equality(source, right, clause.span, where)
+                raise self._no_equality(source, right, clause.span, where)
             source = joined
         return source
 
@@ -206,6 +206,18 @@ class FromBinder:
                 continue
         return found
 
+    def _no_equality(self, left: Source, right: Source, span: Span, where: str) -> Refusal:
+        """Return the refusal of a join without a key, with an equality that could be one."""
+        fields = side_by_side(left.relation, right.relation, span)
+        late = fallible_key(left.relation, self._where_over(fields))
+        return refusal(
+            "E308",
+            "join without an equality between its sides",
+            span,
+            note="an equality that can fail is no key in WHERE; in ON it is" if late else None,
+            help=f"write {where} {_example(left.relation, right.relation)}",
+        )
+
 
 def _lateral(written: syntax.Relation) -> bool:
     """Say whether a relation is computed from the row before it."""
@@ -227,17 +239,6 @@ def _refuse_kind(clause: syntax.JoinClause) -> None:
     if clause.using:
         name = clause.using[0].name
         raise not_implemented("USING", clause.using[0].span, help=f"write ON a.{name} = b.{name}")
-
-
-def _no_equality(left: Source, right: Source, span: Span, where: str) -> Refusal:
-    example = _example(left.relation, right.relation)
-    return refusal(
-        "E308",
-        "join without an equality between its sides",
-        span,
-        note="rows meet by their keys; an equality that can fail does not count in WHERE",
-        help=f"write {where} {example}",
-    )
 
 
 def _example(left: Relation, right: Relation) -> str:

@@ -36,8 +36,9 @@ def make_group(
         if isinstance(key, ColumnRef) and (column := columns[key.index]) is not None
     }
     end = _window_end(plan, keyed)
-    _check_complete(plan, keyed, has_end=end is not None, span=span)
-    if end is not None:
+    if end is None:
+        _check_complete(plan, keyed, span, grouped=bool(grouping.keys))
+    else:
         final = emit is None or emit.mode == "FINAL"
         return WindowAggregate(
             plan,
@@ -93,11 +94,13 @@ def _window_end(plan: Plan, keyed: dict[int, WindowColumn]) -> int | None:
 
 
 def _check_complete(
-    plan: Plan, keyed: dict[int, WindowColumn], *, has_end: bool, span: Span
+    plan: Plan, keyed: dict[int, WindowColumn], span: Span, *, grouped: bool
 ) -> None:
-    """Refuse groups of windowed rows that would not close with the window."""
-    if has_end:
-        return
+    """Refuse groups of windowed rows that would not close with the window.
+
+    Raises:
+        Refusal: E305.
+    """
     for index, column in enumerate(window_columns(plan)):
         if (
             column is not None
@@ -110,5 +113,13 @@ def _check_complete(
                 "rows of a window are grouped without its end",
                 span,
                 note="a row comes once for each window, and its groups would never close",
-                help="group by the window as well: window_start, window_end",
+                help=_complete_keys(keyed, grouped=grouped),
+                quote=span,
             )
+
+
+def _complete_keys(keyed: dict[int, WindowColumn], *, grouped: bool) -> str:
+    """Return how to group by the window as well."""
+    there = {column.bound for column in keyed.values()}
+    missing = [bound.value for bound in (Bound.START, Bound.END) if bound not in there]
+    return f"write GROUP BY {'…, ' if grouped else ''}{', '.join(missing)}"

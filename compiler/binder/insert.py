@@ -20,7 +20,7 @@ from fsql.compiler.functions.casts import castable
 from fsql.compiler.logical import Insert
 from fsql.compiler.near_names import near_name
 from fsql.compiler.schema import Column
-from fsql.compiler.scope import listing, matches
+from fsql.compiler.scope import counted, listing, matches
 from fsql.compiler.sqltypes import NULL, STRING
 
 if TYPE_CHECKING:
@@ -176,9 +176,9 @@ def _place(written: syntax.Identifier, table: TableEntry) -> int:
 def _wrong_count(insert: syntax.Insert, table: TableEntry, given: int, wanted: int) -> Refusal:
     return refusal(
         "E209",
-        f"INSERT of {given} columns where {wanted} are named"
+        f"INSERT of {counted(given, 'column')} where the list names {wanted}"
         if insert.columns
-        else f'INSERT of {given} columns into table "{table.name}", which has {wanted}',
+        else f'INSERT of {counted(given, "column")} into table "{table.name}", which has {wanted}',
         insert.query.span,
         secondary=(Label(table.span, listing([column.name for column in table.columns])),),
     )
@@ -202,6 +202,7 @@ def _assigned(expression: Expression, column: Column, table: TableEntry, span: S
             help=f"cast it: CAST(… AS {column.type})"
             if castable(expression.type, column.type)
             else None,
+            quote=span,
         )
     if expression.nullable and not column.nullable:
         raise refusal(
@@ -209,6 +210,7 @@ def _assigned(expression: Expression, column: Column, table: TableEntry, span: S
             f'NULL may reach column "{column.name}" of table "{table.name}", which is NOT NULL',
             span,
             "this may be NULL",
-            help=f"write COALESCE(…), or declare {column.name} without NOT NULL",
+            help=f"write COALESCE(…, a value), or declare {column.name} without NOT NULL",
+            quote=span,
         )
     return coerce(expression, column.type)

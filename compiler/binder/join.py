@@ -95,6 +95,11 @@ def join(
     return Joined(relation, taken, time_range, bounds is not None and time_range is None)
 
 
+def fallible_key(left: Relation, where: Sequence[Expression]) -> bool:
+    """Say whether `where` has an equality between the sides that it would not do to compute early."""
+    return bool(_keys([each for each in where if fallible(each)], left))
+
+
 def _keys(
     conditions: Sequence[Expression], left: Relation
 ) -> dict[Expression, tuple[Expression, Expression]]:

@@ -7,7 +7,7 @@ three are associative, also in what they leave unevaluated and in which failure 
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypedDict
 
 from fsql.compiler import syntax
 from fsql.compiler.binder.literals import bind_number
@@ -105,7 +105,7 @@ def unify(
                 span,
                 f"this is {expression.type}",
                 secondary=(Label(common_span, f"this is {common}"),),
-                help=_cast_help(common, expression.type),
+                **_cast_help((common, common_span), (expression.type, span)),
             )
         if wider != common:
             common, common_span = wider, span
@@ -125,12 +125,17 @@ def _unreadable(expression: Expression, span: Span) -> Refusal:
     )
 
 
-def _cast_help(left: SqlType, right: SqlType) -> str | None:
+class _Help(TypedDict, total=False):
+    help: str
+    quote: Span
+
+
+def _cast_help(left: tuple[SqlType, Span], right: tuple[SqlType, Span]) -> _Help:
     """Return what to cast so that the two types go together, if a cast does."""
-    for source, target in ((left, right), (right, left)):
+    for (source, span), (target, _) in ((left, right), (right, left)):
         if target.kind is Kind.STRING and castable(source, target):
-            return f"cast the {source}: CAST(… AS STRING)"
-    return None
+            return {"help": f"cast the {source}: CAST(… AS STRING)", "quote": span}
+    return {}
 
 
 def bind_unary(binder: ExpressionBinder, unary: syntax.Unary) -> Expression:
@@ -176,6 +181,7 @@ def _check_text(operand: Expression, span: Span) -> None:
             help=f"cast the {operand.type}: CAST(… AS STRING)"
             if castable(operand.type, STRING)
             else None,
+            quote=span,
         )
 
 

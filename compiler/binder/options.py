@@ -74,14 +74,14 @@ def _connector(table: syntax.CreateTable) -> Connector:
                 "E212",
                 f"connector '{name}' does not exist",
                 option.value.span,
-                note=f"there are {listing(list(CONNECTORS))}",
+                note=f"connectors: {listing(list(CONNECTORS))}",
                 help=f"a connector with a similar name exists: '{near}'" if near else None,
             )
     raise refusal(
         "E212",
         f'table "{table.name.parts[-1].name}" has no connector',
         table.name.span,
-        note=f"there are {listing(list(CONNECTORS))}",
+        note=f"connectors: {listing(list(CONNECTORS))}",
         help="write WITH ('connector' = 'file', 'path' = 'rows.jsonl')",
     )
 

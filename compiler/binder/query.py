@@ -52,11 +52,13 @@ def bind_view(
     """
     plan = None
     with context.report.warnings_apart() as warnings, context.report.part():
-        plan = bind_query(query, context.with_own_mentions())
-        check_depth(plan, query.span)
+        bound = bind_query(query, context.with_own_mentions())
+        check_depth(bound, query.span)
+        names = [column.name for column in bound.schema]
         if columns:
-            check_column_names(columns, len(plan.schema), f'"{name.name}"')
-            plan = project(plan, column_refs(plan), [column.name for column in columns])
+            check_column_names(columns, len(names), f'"{name.name}"')
+            names = [column.name for column in columns]
+        plan = project(bound, column_refs(bound), names)
     return ViewEntry(name.name, name.span, plan, tuple(warnings))
 
 
@@ -113,7 +115,7 @@ def _union(branches: Sequence[tuple[Plan, Span]]) -> Plan:
         if len(plan.schema) != len(first.schema):
             raise refusal(
                 "E209",
-                f"UNION of {len(first.schema)} and {len(plan.schema)} columns",
+                f"UNION of {len(first.schema)} columns and {len(plan.schema)}",
                 span,
                 f"this has {len(plan.schema)}",
                 secondary=(Label(first_span, f"this has {len(first.schema)}"),),

@@ -11,7 +11,7 @@ from fsql.compiler.diagnostics import Label
 from fsql.compiler.expression import Call, ColumnRef, Expression
 from fsql.compiler.logical import Filter, Plan, Project, Scan, operators
 from fsql.compiler.node import map_children
-from fsql.compiler.scope import Layer, Scope, fields_of
+from fsql.compiler.scope import Layer, Scope, counted, fields_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -77,7 +77,7 @@ def check_column_names(columns: Sequence[Identifier], count: int, owner: str) ->
     if len(columns) != count:
         raise refusal(
             "E209",
-            f"{owner} has {count} columns, and {len(columns)} are named",
+            f"{owner} has {counted(count, 'column')}, and the list names {len(columns)}",
             columns[0].span.to(columns[-1].span),
         )
     seen: dict[str, Identifier] = {}

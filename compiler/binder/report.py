@@ -9,6 +9,7 @@ is said twice.
 from __future__ import annotations
 
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.diagnostics import Diagnostic, Label
@@ -16,17 +17,22 @@ from fsql.compiler.diagnostics import Diagnostic, Label
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from fsql.compiler.source import Span
+    from fsql.compiler.source import SourceText, Span
 
 DIAGNOSTICS_MAX: Final = 20
 """Binding stops when it has found so many errors."""
+_QUOTE_CHARACTERS_MAX: Final = 40
 
 
 class Refusal(Exception):  # noqa: N818 - it carries an error, and ends as one
-    """What is being bound cannot mean anything, and this is why."""
+    """What is being bound cannot mean anything, and this is why.
 
-    def __init__(self, diagnostic: Diagnostic) -> None:
+    The text at `quoted` stands for `…` in what the diagnostic says may help.
+    """
+
+    def __init__(self, diagnostic: Diagnostic, quoted: Span | None = None) -> None:
         self.diagnostic = diagnostic
+        self.quoted = quoted
         super().__init__(diagnostic.message)
 
 
@@ -37,7 +43,8 @@ class Abandoned(Exception):  # noqa: N818 - not an error by itself
 class Report:
     """The diagnostics of one script, in the order in which they were found."""
 
-    def __init__(self) -> None:
+    def __init__(self, source: SourceText) -> None:
+        self._source = source
         self.errors: list[Diagnostic] = []
         self.warnings: list[Diagnostic] = []
         self._refusals_count = 0
@@ -68,14 +75,23 @@ class Report:
             yield
         except Refusal as refusal:
             self._refusals_count += 1
-            if refusal.diagnostic not in self.errors:
-                self.errors.append(refusal.diagnostic)
+            diagnostic = self._with_quote(refusal)
+            if diagnostic not in self.errors:
+                self.errors.append(diagnostic)
             if self.full:
                 raise Abandoned from None
         except Abandoned:
             self._refusals_count += 1
             if self.full:
                 raise
+
+    def _with_quote(self, refusal: Refusal) -> Diagnostic:
+        """Return the diagnostic with the text that it quotes, unless that is too long to type."""
+        diagnostic = refusal.diagnostic
+        text = "" if refusal.quoted is None else self._source.slice(refusal.quoted)
+        if not text or len(text) > _QUOTE_CHARACTERS_MAX or "\n" in text:
+            return diagnostic
+        return replace(diagnostic, helps=tuple(h.replace("…", text, 1) for h in diagnostic.helps))
 
     @contextmanager
     def whole(self) -> Iterator[None]:
@@ -95,8 +111,9 @@ def refusal(  # noqa: PLR0913 - the parts of a diagnostic, each by its name
     secondary: tuple[Label, ...] = (),
     note: str | None = None,
     help: str | None = None,
+    quote: Span | None = None,
 ) -> Refusal:
-    """Return the refusal of what stands at `span`."""
+    """Return the refusal of what stands at `span`; the text at `quote` stands for `…` in `help`."""
     return Refusal(
         Diagnostic(
             code,
@@ -105,7 +122,8 @@ def refusal(  # noqa: PLR0913 - the parts of a diagnostic, each by its name
             secondary,
             () if note is None else (note,),
             () if help is None else (help,),
-        )
+        ),
+        quote,
     )
 
 

@@ -39,7 +39,7 @@ def bind(script: syntax.Script) -> BoundScript:
     Raises:
         FsqlError: E2xx to E4xx, all that were found, up to 20.
     """
-    report = Report()
+    report = Report(script.source)
     job = None
     with _deep_stack():
         try:
@@ -84,7 +84,7 @@ class _ScriptBinder:
             for statement in self._script.statements:
                 with self._report.part():
                     self._bind_statement(statement)
-            with self._report.part():
+            if not self._report.errors:
                 self._check_runs()
         entries = {
             entry.ordinal: entry

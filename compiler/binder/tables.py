@@ -45,7 +45,7 @@ def find_entry(name: QualifiedName, context: Context) -> Entry:
             "E201",
             f'table "{wanted.name}" does not exist',
             name.span,
-            note=f"there are {listing(known)}" if known and near is None else None,
+            note=f"tables: {listing(known)}" if known and near is None else None,
             help=f'a table with a similar name exists: "{near}"' if near else None,
         )
     return entry

@@ -20,7 +20,7 @@ from fsql.compiler.logical import Aggregate, AssignWindows, Join, Plan, WindowAg
 from fsql.compiler.near_names import near_name
 from fsql.compiler.properties import Bound
 from fsql.compiler.scope import Field, Scope
-from fsql.compiler.sqltypes import INTERVAL
+from fsql.compiler.sqltypes import INTERVAL, TIMESTAMP
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -219,8 +219,11 @@ def _only_qualifier(relation: Relation) -> str | None:
 
 def _not_event_time(relation: Relation, time: Field, written: syntax.ColumnReference) -> Refusal:
     others = [field.name for field in relation.fields if field.column.time_attribute]
+    lost = _why_not_event_time(relation.plan)
     if others:
         help_text = f"use the event-time column: {others[0]}"
+    elif time.column.type != TIMESTAMP:
+        help_text = "compute a TIMESTAMP in CREATE TABLE, and declare a WATERMARK for it"
     else:
         help_text = (
             "declare it in CREATE TABLE:"
@@ -230,9 +233,9 @@ def _not_event_time(relation: Relation, time: Field, written: syntax.ColumnRefer
         "E304",
         f'column "{time.name}" is not event time',
         written.span,
-        f"this is {time.column.type} without a WATERMARK",
-        note=_why_not_event_time(relation.plan),
-        help=help_text,
+        f"this is {time.column.type} without a WATERMARK" if lost is None else "",
+        note=lost,
+        help=help_text if lost is None else None,
     )
 
 
