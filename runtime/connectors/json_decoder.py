@@ -17,6 +17,7 @@ keys counted.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from operator import attrgetter
 from types import GenericAlias
@@ -35,7 +36,7 @@ from fsql.runtime.connectors.malformed import MalformedError, check_length, reje
 from fsql.runtime.connectors.timestamps import timestamps
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
 
@@ -58,6 +59,8 @@ _TYPES: Final[dict[Kind, Any]] = {
 _REFUSED: Final = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 _NOT_CONVERTED: Final = (pa.ArrowInvalid, pa.ArrowTypeError, TypeError)
 """What making a column raises where a field is missing: UNSET is not a value of any type."""
+_ODD_NAME: Final = re.compile(r'["\\\x00-\x1f]')
+"""What msgspec does not allow in the name of a field."""
 _COLON, _QUOTE, _SPACE = ord(":"), ord('"'), ord(" ")
 
 
@@ -81,9 +84,11 @@ class JsonDecoder:
         self._columns = columns
         self.record_bytes_max = record_bytes_max
         self._row_type = _row_type(columns)
-        self._decode_row = msgspec.json.Decoder(self._row_type).decode
+        self._decode_row: Callable[[bytes], msgspec.Struct] = _decline
+        if not any(_ODD_NAME.search(column.name) for column in columns):
+            self._decode_row = msgspec.json.Decoder(self._row_type).decode
         self._decode_any = msgspec.json.Decoder().decode
-        self._getters = [attrgetter(name) for name in self._row_type.__struct_fields__]
+        self._getters = [attrgetter(name) for name in _fields(columns)]
         self.unknown_fields = 0
 
     def decode(self, lines: Lines, first_row: int) -> DecodedRows:
@@ -138,7 +143,7 @@ class JsonDecoder:
         except MalformedError as error:
             rows.rejects.append(reject(rows.lines, line, rows.first_row + line, error))
             return None
-        return self._row_type(*values)
+        return self._row_type(**dict(zip(_fields(self._columns), values, strict=True)))
 
     def _arrays(
         self, rows: Sequence[msgspec.Struct]
@@ -190,14 +195,28 @@ class JsonDecoder:
 def _row_type(columns: Schema) -> type[msgspec.Struct]:
     """Return a struct type that JSON objects of the columns decode to; fields are `c0`, `c1`, …."""
     fields: list[Any] = []
-    for index, column in enumerate(columns):
+    for name, column in zip(_fields(columns), columns, strict=True):
         field_type = _field_type(column.type)
         if column.nullable:
-            fields.append((f"c{index}", field_type | None | UnsetType, UNSET))
+            fields.append((name, field_type | None | UnsetType, UNSET))
         else:
-            fields.append((f"c{index}", field_type))
-    names = {f"c{index}": column.name for index, column in enumerate(columns)}
-    return msgspec.defstruct("Row", fields, rename=names, gc=False)
+            fields.append((name, field_type))
+    names = [column.name for column in columns]
+    rename = (
+        None
+        if any(map(_ODD_NAME.search, names))
+        else dict(zip(_fields(columns), names, strict=True))
+    )
+    return msgspec.defstruct("Row", fields, rename=rename, gc=False, kw_only=True)
+
+
+def _fields(columns: Schema) -> list[str]:
+    return [f"c{index}" for index in range(len(columns))]
+
+
+def _decline(_record: bytes) -> msgspec.Struct:
+    """Decode nothing: every record is left to the exact half."""
+    raise msgspec.DecodeError
 
 
 def _field_type(sql_type: SqlType) -> Any:  # noqa: ANN401 - a type expression

@@ -1,0 +1,25 @@
+"""Tests over drawn examples: the same examples in every run, and no time limit for one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from hypothesis import given, settings
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from hypothesis.strategies import SearchStrategy
+
+
+def drawn(
+    count: int, *strategies: SearchStrategy
+) -> Callable[[Callable[..., None]], Callable[[], None]]:
+    """Return a decorator that runs a test with `count` examples, an argument from each strategy."""
+    examples = settings(max_examples=count, deadline=None, derandomize=True, database=None)
+
+    def decorate(test: Callable[..., None]) -> Callable[[], None]:
+        wrapped: Callable[[], None] = examples(given(*strategies)(test))
+        return wrapped
+
+    return decorate

@@ -1,0 +1,108 @@
+"""JSON lines written value by value: what the columnar encoder has to give, and values to try it on."""
+
+from __future__ import annotations
+
+import json
+import math
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
+from hypothesis import strategies as st
+
+from fsql.compiler.sqltypes import (
+    BIGINT,
+    BIGINT_MAX,
+    BIGINT_MIN,
+    BOOLEAN,
+    DOUBLE,
+    INT,
+    INT_MAX,
+    INT_MIN,
+    INTERVAL,
+    NULL,
+    STRING,
+    TIMESTAMP,
+    TIMESTAMP_MAX,
+    TIMESTAMP_MIN,
+    Kind,
+    SqlType,
+    array_of,
+)
+from fsql.runtime.ports import OPERATIONS
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from hypothesis.strategies import SearchStrategy
+
+    from fsql.compiler.expression import Value
+
+    Row = tuple[Value, ...]
+
+TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
+_BIGINTS = st.one_of(
+    st.integers(BIGINT_MIN, BIGINT_MAX),
+    st.integers(-100_001, 100_001),
+    st.sampled_from(
+        [sign * 10**power + step for sign in (1, -1) for power in range(19) for step in (-1, 0, 1)]
+    ),
+)
+_DOUBLES = (
+    st.floats().map(lambda value: math.nan if math.isnan(value) else value)
+    | st.floats(-1e17, 1e17)
+    | st.integers(-(10**17), 10**17).map(float)
+)
+_VALUES = {
+    Kind.BOOLEAN: st.booleans(),
+    Kind.INT: st.integers(INT_MIN, INT_MAX),
+    Kind.BIGINT: _BIGINTS,
+    Kind.DOUBLE: _DOUBLES,
+    Kind.STRING: TEXT | st.text('"\\\b\f\n\r\t\x00\x1f\x7f a√©', max_size=8),
+    Kind.TIMESTAMP: st.one_of(
+        st.integers(TIMESTAMP_MIN // unit_us, TIMESTAMP_MAX // unit_us).map(unit_us.__mul__)
+        for unit_us in (1, 1_000, 1_000_000)
+    ),
+    Kind.INTERVAL: _BIGINTS,
+    Kind.NULL: st.none(),
+}
+_SCALARS = st.sampled_from([BOOLEAN, INT, BIGINT, DOUBLE, STRING, TIMESTAMP, INTERVAL, NULL])
+TYPES = st.recursive(_SCALARS, lambda inner: inner.map(array_of), max_leaves=3)
+
+
+def values(sql_type: SqlType) -> SearchStrategy:
+    """Return a strategy of the type's values, NULL among them."""
+    if sql_type.element is not None:
+        return st.none() | st.lists(values(sql_type.element), max_size=4).map(tuple)
+    return st.none() | _VALUES[sql_type.kind]
+
+
+def naive_lines(
+    rows: Sequence[Row],
+    names: Sequence[str],
+    types: Sequence[SqlType],
+    operations: Sequence[int] | None = None,
+) -> bytes:
+    lines = []
+    for number, row in enumerate(rows):
+        fields = [
+            f"{json.dumps(name, ensure_ascii=False)}:{_naive_value(value, sql_type)}"
+            for name, value, sql_type in zip(names, row, types, strict=True)
+        ]
+        if operations is not None:
+            fields.insert(0, f'"op":"{OPERATIONS[operations[number]]}"')
+        lines.append("{" + ",".join(fields) + "}\n")
+    return "".join(lines).encode()
+
+
+def _naive_value(value: Value, sql_type: SqlType) -> str:
+    if isinstance(value, tuple) and sql_type.element is not None:
+        return "[" + ",".join(_naive_value(each, sql_type.element) for each in value) + "]"
+    if isinstance(value, float):
+        if math.isfinite(value):
+            return repr(value)
+        return {"nan": '"NaN"', "inf": '"Infinity"', "-inf": '"-Infinity"'}[repr(value)]
+    if isinstance(value, int) and sql_type.kind is Kind.TIMESTAMP:
+        moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=value)
+        text = moment.replace(tzinfo=None).isoformat(timespec="microseconds")
+        return f'"{text.removesuffix("000").removesuffix(".000")}Z"'
+    return json.dumps(value, ensure_ascii=False)
