@@ -1,1 +1,238 @@
-def main() -> None: ...
+"""The `fsql` command: reads the flags, calls, prints, and returns the exit code.
+
+What takes time to import is imported where it is called, so that `fsql --help` is there at once.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+from typing import TYPE_CHECKING, TypedDict, Unpack
+
+import click
+
+from fsql import __version__
+from fsql.console import exit_codes
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from fsql.console.script import Script
+    from fsql.console.talk import Talk
+
+    Command = Callable[..., None]
+
+_ENGINES = ("columnar", "model")
+_POLICIES = ("speculative", "ordered")
+_BENCHMARKS = ("inverted-index", "word-count")
+_WORKERS = click.IntRange(1, 64)
+
+
+class _Commands(click.Group):
+    """The commands; what one of them raises becomes words and an exit code here."""
+
+    def invoke(self, ctx: click.Context) -> object:
+        """Carry out the command."""
+        from fsql.compiler.diagnostics import FsqlError
+        from fsql.console.reader_gone import forget_standard_output
+        from fsql.console.script import ScriptError
+
+        try:
+            return super().invoke(ctx)
+        except (click.ClickException, click.exceptions.Exit, click.Abort):
+            raise
+        except ScriptError as error:
+            raise click.UsageError(str(error)) from None
+        except FsqlError as error:
+            _talk(ctx).error(error)
+            ctx.exit(exit_codes.USER_ERROR)
+        except BrokenPipeError:
+            forget_standard_output()
+            ctx.exit(exit_codes.OK)
+        except KeyboardInterrupt:
+            ctx.exit(exit_codes.INTERRUPTED)
+        except Exception as error:  # noqa: BLE001 - a bug must not look like the user's mistake
+            from fsql.console.internal_error import say_internal_error
+
+            say_internal_error(error, _talk(ctx), debug=bool(ctx.meta.get("fsql.debug")))
+            ctx.exit(exit_codes.INTERNAL)
+
+
+def _talk(ctx: click.Context) -> Talk:
+    """Return how the command speaks, also where it fails before its flags are read."""
+    from fsql.console.talk import Talk
+
+    talk = ctx.meta.get("fsql.talk")
+    return talk if isinstance(talk, Talk) else Talk()
+
+
+class _NameAndValue(click.ParamType[tuple[str, str]]):
+    """`name=value`, for `${name}` in a script."""
+
+    name = "name=value"
+
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[str, str]:
+        """Return name and value."""
+        name, equals, text = str(value).partition("=")
+        if not equals or not name:
+            self.fail(f'"{value}" is not of the form name=value', param, ctx)
+        return name, text
+
+
+def _talking(command: Command) -> Command:
+    """Add the flags that say how to speak, and give the command the `Talk` they make."""
+
+    @click.option("--quiet", "-q", is_flag=True, help="Say nothing but errors.")
+    @click.option("--json", "as_json", is_flag=True, help="Speak JSON, one object a line.")
+    @click.option("--no-color", is_flag=True, help="No colours; the same as NO_COLOR=1.")
+    @click.option("--debug", is_flag=True, help="Show the stack trace of an internal error.")
+    @click.pass_context
+    @functools.wraps(command)
+    def with_talk(
+        ctx: click.Context,
+        /,
+        *,
+        quiet: bool,
+        as_json: bool,
+        no_color: bool,
+        debug: bool,
+        **rest: object,
+    ) -> None:
+        from fsql.console.talk import Talk, colours_wanted
+
+        coloured = colours_wanted(sys.stderr, refused=no_color or as_json)
+        talk = Talk(quiet=quiet, json=as_json, coloured=coloured)
+        ctx.meta.update({"fsql.talk": talk, "fsql.debug": debug})
+        command(talk=talk, **rest)
+
+    return with_talk
+
+
+_define = click.option(
+    "--define", "-D", "parameters", multiple=True, type=_NameAndValue(), help="A value for ${name}."
+)
+
+
+def _the_script(name: str | None, text: str | None, parameters: Mapping[str, str]) -> Script:
+    from fsql.console.script import read_script, script_of_text
+
+    if (name is None) == (text is None):
+        raise click.UsageError("give either a script or -e with its text")
+    if text is not None:
+        return script_of_text(text, parameters)
+    assert name is not None
+    return read_script(name, parameters)
+
+
+@click.group(
+    cls=_Commands,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 96},
+    epilog=exit_codes.HELP,
+)
+@click.version_option(__version__, message="fsql %(version)s")
+def main() -> None:
+    """Streaming SQL with deterministic, exactly-once results.
+
+    Data goes to standard output, everything else to standard error.
+    """
+
+
+class _RunFlags(TypedDict):
+    parameters: tuple[tuple[str, str], ...]
+    workers: int
+    policy: str | None
+    engine: str
+    lead: int | None
+
+
+@main.command(short_help="Run a script.")
+@click.argument("script", required=False)
+@click.option(
+    "--execute", "-e", "text", metavar="SQL", help="The script itself, in place of a file."
+)
+@_define
+@click.option(
+    "--workers", "-w", type=_WORKERS, default=1, show_default=True, help="Parallel workers."
+)
+@click.option(
+    "--policy",
+    type=click.Choice(_POLICIES),
+    help="How stateful operators meet disorder; chosen for each by itself unless given.",
+)
+@click.option(
+    "--engine",
+    type=click.Choice(_ENGINES),
+    default="columnar",
+    show_default=True,
+    help="The model executes the graph row by row: slow, and obviously right.",
+)
+@click.option(
+    "--lead",
+    type=click.IntRange(min=1),
+    metavar="ROWS",
+    help="How many rows a split may be ahead of what is final.",
+)
+@_talking
+def run(talk: Talk, script: str | None, text: str | None, **flags: Unpack[_RunFlags]) -> None:
+    """Run SCRIPT until its input ends.
+
+    SCRIPT is a file, or - for standard input.  Relative paths in it, of sources and of sinks, start from
+    the directory that it is in; those of a script from standard input or -e start from the working directory.
+    A SELECT at the end of the script prints JSON lines to standard output.
+
+    Neither workers nor policy, engine or lead show in the results: they are the same bytes.
+    """
+    from fsql.compiler.tick_plan import Policy
+    from fsql.console.job import RunOptions
+    from fsql.console.run import run_script
+    from fsql.runtime.drivers.local import LEAD_ROWS
+
+    options = RunOptions(
+        workers=flags["workers"],
+        policy=None if flags["policy"] is None else Policy(flags["policy"]),
+        model=flags["engine"] == "model",
+        lead_rows=flags["lead"] or LEAD_ROWS,
+    )
+    code = run_script(_the_script(script, text, dict(flags["parameters"])), options, talk)
+    click.get_current_context().exit(code)
+
+
+@main.command(short_help="Say what is wrong with scripts, and what they would do.")
+@click.argument("files", nargs=-1, required=True)
+@_define
+@_talking
+def check(talk: Talk, files: tuple[str, ...], parameters: tuple[tuple[str, str], ...]) -> None:
+    """Say what is wrong with the scripts FILES, and what they would do.
+
+    For each INSERT: which changes its table is given (append, upsert, retract), and what the query
+    remembers, and what keeps that from growing for ever.  Nothing is read or written.
+    """
+    from fsql.console.check import checked, checked_json, checked_text
+    from fsql.console.script import read_script
+
+    checks = [checked(read_script(name, dict(parameters))) for name in files]
+    if talk.json:
+        click.echo(checked_json(checks), nl=False)
+    for each in () if talk.json else checks:
+        if each.diagnostics and not (talk.quiet and each.in_order):
+            talk.diagnostics(each.diagnostics, each.source)
+        if not talk.quiet:
+            click.echo(checked_text(each), nl=False)
+    if not all(each.in_order for each in checks):
+        click.get_current_context().exit(exit_codes.USER_ERROR)
+
+
+@main.command("explain-error", short_help="Say what an error code means.")
+@click.argument("code")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def explain_error(code: str, *, as_json: bool) -> None:
+    """Say what an error CODE such as E203 means and what to do about it."""
+    from fsql.console.explained_code import UnknownCodeError, code_json, code_text, find_code
+
+    try:
+        found = find_code(code)
+    except UnknownCodeError as error:
+        raise click.UsageError(str(error)) from None
+    click.echo(code_json(found) if as_json else code_text(found), nl=False)

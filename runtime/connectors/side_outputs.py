@@ -120,6 +120,7 @@ class LateOutput:
         Raises:
             FsqlError: E532, if that is not possible.
         """
+        self.windows = frozenset(windows)
         self._origins = origins
         self._encoder = _LateEncoder(windows)
         self._file = FileSink(path, self._encoder)

@@ -1,0 +1,19 @@
+"""What stands behind the `fsql` command, in the order in which a run goes through it.
+
+| module          | what it is about                                                          |
+|-----------------|---------------------------------------------------------------------------|
+| `script`        | the text that a command is given, and the directory of its paths          |
+| `compiled`      | the script brought through all stages                                     |
+| `job`           | a compiled job with its sources and sinks opened, planned, and run        |
+| `file_uses`     | that no file is written by one table and used by another                  |
+| `interrupt`     | Ctrl-C                                                                    |
+| `reader_gone`   | standard output whose reader has had enough                               |
+| `panel`, `rates`| what a person sees while a job runs                                       |
+| `summary`       | what a run comes to                                                       |
+| `stop`          | why a job stopped, down to the row                                        |
+| `talk`          | what is said on standard error: colours, errors, `--json`                 |
+| `check`, `explained`, `explained_code`, `measured` | the other commands                     |
+| `exit_codes`    | what a command returns to the shell                                       |
+
+`cli` reads the flags and calls; the modules here know nothing of click.
+"""

@@ -1,0 +1,109 @@
+"""`fsql check`: what is wrong with scripts, and what they would do, without running them."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from fsql.compiler.diagnostics import FsqlError
+from fsql.compiler.explain.traits import key_names, state_bound
+from fsql.compiler.logical import operators
+from fsql.compiler.render import render_json
+from fsql.console.compiled import compiled
+from fsql.console.numbers import count_text
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from fsql.compiler.diagnostics import Diagnostic
+    from fsql.compiler.logical import Insert
+    from fsql.compiler.source import SourceText
+    from fsql.console.script import Script
+
+
+@dataclass(frozen=True, slots=True)
+class InsertFacts:
+    """What an INSERT gives to its table, and what it remembers for that.
+
+    `state` has the operators that remember something, each with what bounds it.
+    """
+
+    table: str
+    changes: str
+    key: tuple[str, ...] | None
+    state: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """What is to be said of one script."""
+
+    source: SourceText
+    diagnostics: tuple[Diagnostic, ...]
+    inserts: tuple[InsertFacts, ...]
+
+    @property
+    def in_order(self) -> bool:
+        """Say whether the script can be run."""
+        return all(each.severity == "warning" for each in self.diagnostics)
+
+
+def checked(script: Script) -> Checked:
+    """Return what is to be said of a script."""
+    try:
+        result = compiled(script)
+    except FsqlError as error:
+        return Checked(error.source or script.source, error.diagnostics, ())
+    facts = tuple(_facts(insert) for insert in result.job.inserts)
+    return Checked(script.source, result.warnings, facts)
+
+
+def _facts(insert: Insert) -> InsertFacts:
+    sink = insert.sink
+    bounds = [(type(each).__name__, state_bound(each)) for each in operators(insert.query)]
+    return InsertFacts(
+        sink.name,
+        sink.changes.value,
+        None if sink.key is None else key_names(sink.columns, sink.key),
+        tuple((operator, bound) for operator, bound in bounds if bound != "none"),
+    )
+
+
+def checked_text(check: Checked) -> str:
+    """Return what a script does, a few lines for each INSERT; nothing for one with errors."""
+    if not check.in_order:
+        return ""
+    count = len(check.inserts)
+    lines = [f"{check.source.name}: {count_text(count)} INSERT{'s' if count > 1 else ''}"]
+    for insert in check.inserts:
+        key = "" if insert.key is None else f" by ({', '.join(insert.key)})"
+        lines.append(f"  into {insert.table}: {insert.changes}{key}")
+        lines += [f"    {operator} remembers {bound}" for operator, bound in insert.state]
+        if not insert.state:
+            lines.append("    remembers nothing")
+    return "\n".join(lines) + "\n"
+
+
+def checked_json(checks: Sequence[Checked]) -> str:
+    """Return everything about all scripts as one object."""
+    files = [
+        {
+            "file": check.source.name,
+            "ok": check.in_order,
+            "diagnostics": json.loads(render_json(check.diagnostics, check.source)),
+            "inserts": [
+                {
+                    "table": insert.table,
+                    "changes": insert.changes,
+                    "key": insert.key,
+                    "state": [
+                        {"operator": operator, "bound": bound} for operator, bound in insert.state
+                    ],
+                }
+                for insert in check.inserts
+            ],
+        }
+        for check in checks
+    ]
+    return json.dumps({"files": files}, ensure_ascii=False) + "\n"

@@ -1,0 +1,49 @@
+"""A script brought through all stages of compilation, up to the graph."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from fsql.compiler.lowering import lower
+from fsql.compiler.pipeline import compile_script
+from fsql.compiler.rewrite import run_passes
+from fsql.compiler.rules import PASSES
+
+if TYPE_CHECKING:
+    from fsql.compiler.diagnostics import Diagnostic
+    from fsql.compiler.graph import Graph
+    from fsql.compiler.logical import Job
+    from fsql.compiler.rewrite import Firing
+    from fsql.compiler.syntax import Script as ScriptSyntax
+    from fsql.console.script import Script
+
+
+@dataclass(frozen=True, slots=True)
+class Compiled:
+    """A script at every stage.
+
+    `bound` is the job as its author wrote it, `job` what the rules made of it, `firings` how.
+    """
+
+    script: Script
+    syntax: ScriptSyntax
+    bound: Job
+    job: Job
+    graph: Graph
+    firings: tuple[Firing, ...]
+    warnings: tuple[Diagnostic, ...]
+
+
+def compiled(script: Script) -> Compiled:
+    """Return the script at every stage.
+
+    Raises:
+        FsqlError: what its text gets wrong.
+    """
+    result = compile_script(script.source, script.parameters)
+    firings: list[Firing] = []
+    job = run_passes(result.logical, PASSES, trace=firings)
+    return Compiled(
+        script, result.syntax, result.logical, job, lower(job), tuple(firings), result.warnings
+    )

@@ -1,0 +1,59 @@
+"""`fsql explain-error`: what a code means, why it comes and what to do, without a network."""
+
+from __future__ import annotations
+
+import json
+import textwrap
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+from fsql.compiler.codes import CODES
+from fsql.compiler.near_names import near_name
+
+if TYPE_CHECKING:
+    from fsql.compiler.codes import Code
+
+_WIDTH = 88
+
+
+class UnknownCodeError(Exception):
+    """A code that fsql does not report; the message says what is near it."""
+
+
+def find_code(text: str) -> Code:
+    """Return the code that is meant by `FSQL-E203`, `e203` or `203`.
+
+    Raises:
+        UnknownCodeError: if there is none.
+    """
+    wanted = text.strip().upper().removeprefix("FSQL-").removeprefix("FSQL")
+    if wanted.isdigit():
+        wanted = f"E{wanted}"
+    if wanted in CODES:
+        return CODES[wanted]
+    near = near_name(wanted, CODES)
+    same = [code for code in CODES if code[:2] == wanted[:2]]
+    if near is not None:
+        hint = f'; a similar code is "{near}": {CODES[near].title}'
+    elif same:
+        hint = f"; there are {', '.join(same)}"
+    else:
+        hint = "; codes are of the form FSQL-E203"
+    raise UnknownCodeError(f'code "{text}" is not reported by fsql{hint}')
+
+
+def code_text(code: Code) -> str:
+    """Return the code's row of the table, to be read."""
+    example = textwrap.indent(code.example, "    ")
+    paragraphs = (
+        f"FSQL-{code.code}: {code.title}",
+        textwrap.fill(code.cause, _WIDTH),
+        textwrap.fill(f"What to do: {code.fix}", _WIDTH),
+        f"The least that is reported so:\n\n{example}",
+    )
+    return "\n\n".join(paragraphs) + "\n"
+
+
+def code_json(code: Code) -> str:
+    """Return the code's row of the table as JSON."""
+    return json.dumps({**asdict(code), "code": f"FSQL-{code.code}"}, ensure_ascii=False) + "\n"

@@ -1,0 +1,33 @@
+"""A bug of fsql: said plainly, with what to do about it, and without a stack trace unless asked for."""
+
+from __future__ import annotations
+
+import platform
+import traceback
+from typing import TYPE_CHECKING
+
+from fsql import __version__
+from fsql.compiler.diagnostics import Diagnostic, FsqlError
+from fsql.console.talk import say
+
+if TYPE_CHECKING:
+    from fsql.console.talk import Talk
+
+
+def say_internal_error(error: BaseException, talk: Talk, *, debug: bool) -> None:
+    """Say that fsql has a bug, and ask for a report."""
+    if debug:
+        say("".join(traceback.format_exception(error)))
+    last = traceback.extract_tb(error.__traceback__)[-1]
+    version = f"fsql {__version__}, Python {platform.python_version()}, {platform.platform()}"
+    notes = (f"at line {last.lineno} of {last.name}", version)
+    helps = ["report it, with the script and, if that is possible, the input"]
+    if not debug:
+        helps.append("run it again with --debug, and add the stack trace to the report")
+    message = f"internal error: {type(error).__name__}{_reason(error)}"
+    talk.error(FsqlError([Diagnostic("I901", message, notes=notes, helps=tuple(helps))]))
+
+
+def _reason(error: BaseException) -> str:
+    lines = str(error).splitlines()
+    return f": {lines[0]}" if lines else ""

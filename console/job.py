@@ -1,0 +1,88 @@
+"""A compiled job runs: its sources are opened, it is planned, its outputs are opened, rows flow.
+
+Sources come first, since a plan depends on how many splits there are; outputs last, since opening one
+empties its file.
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+from fsql.console.outputs import opened_outputs
+from fsql.console.places import pointing_at
+from fsql.optimizer.choose import choose
+from fsql.runtime.connectors import open_source
+from fsql.runtime.drivers.local import LEAD_ROWS, Edges, LocalRun
+from fsql.runtime.drivers.model_run import ModelRun
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from fsql.compiler.tick_plan import Policy, TickPlan
+    from fsql.console.compiled import Compiled
+    from fsql.runtime.drivers.local import Counters
+    from fsql.runtime.ports import Split
+    from fsql.runtime.protocol.barrier import Stopped
+
+    Splits = Mapping[int, Sequence[Split]]
+
+
+@dataclass(frozen=True, slots=True)
+class RunOptions:
+    """How a job is run; nothing here shows in what it releases."""
+
+    workers: int = 1
+    policy: Policy | None = None
+    model: bool = False
+    lead_rows: int = LEAD_ROWS
+
+
+class Run(Protocol):
+    """One run of a job, whichever engine executes it."""
+
+    @property
+    def counters(self) -> Counters:
+        """Return what the run has done so far."""
+
+    @property
+    def stopped(self) -> Stopped | None:
+        """Return where and why the job stopped, None if it did not."""
+
+    def run(self, on_progress: Callable[[Counters], None]) -> Counters:
+        """Run until all input is used up or the job has stopped."""
+
+
+def open_splits(compiled: Compiled) -> Splits:
+    """Return the splits of each table that the job reads, by its ordinal.
+
+    Raises:
+        FsqlError: E318, E531 to E534, if a source cannot be opened.
+    """
+    splits = {}
+    for table in compiled.job.tables:
+        with pointing_at(compiled.syntax, table.name, "path"):
+            splits[table.ordinal] = open_source(table, compiled.script.base_directory)
+    return splits
+
+
+def planned(compiled: Compiled, splits: Splits, options: RunOptions) -> TickPlan:
+    """Return the tick plan of the job for the splits that there are."""
+    fronts = {ordinal: len(of_table) for ordinal, of_table in splits.items()}
+    return choose(compiled.graph, workers=options.workers, fronts=fronts, policy=options.policy)
+
+
+@contextmanager
+def opened_run(compiled: Compiled, splits: Splits, options: RunOptions) -> Iterator[Run]:
+    """Open what the job writes and return a run of it; close everything at the end.
+
+    Raises:
+        FsqlError: E532 to E535, if an output cannot be opened, or closed.
+    """
+    with opened_outputs(compiled, splits) as outputs:
+        edges = Edges(splits, outputs.sinks, outputs.write_late, outputs.write_rejects)
+        if options.model:
+            yield ModelRun(compiled.graph, edges, options.workers)
+        else:
+            yield LocalRun(planned(compiled, splits, options), edges, options.lead_rows)

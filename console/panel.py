@@ -1,0 +1,125 @@
+"""The live panel: a few numbers that change, drawn by rich on the terminal of standard error."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Final, Self
+
+from rich.console import Console
+from rich.live import Live
+from rich.panel import Panel as Box
+from rich.table import Table
+from rich.text import Text
+
+from fsql.console.numbers import bytes_text, count_text, seconds_text
+from fsql.console.progress import Rates
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    from rich.console import RenderableType
+
+    from fsql.runtime.drivers.local import Counters
+
+_FRAMES_PER_SECOND: Final = 8
+_SAMPLE_SECONDS: Final = 0.1
+_BARS: Final = "▁▂▃▄▅▆▇█"
+_HISTORY: Final = 30
+_WIDTH_MAX: Final = 80
+
+
+class Panel:
+    """Shown while it is entered, gone afterwards: the summary takes its place."""
+
+    def __init__(self, title: str, *, coloured: bool, console: Console | None = None) -> None:
+        """Be ready; `title` says what runs."""
+        self._title = title
+        self._rates = Rates()
+        self._history: list[float] = []
+        self._counters: Counters | None = None
+        self._sampled = (0.0, 0)
+        self._console = console or Console(file=sys.stderr, no_color=not coloured, highlight=False)
+        self._live = Live(
+            console=self._console,
+            get_renderable=self.render,
+            refresh_per_second=_FRAMES_PER_SECOND,
+            transient=True,
+            redirect_stdout=False,
+            redirect_stderr=False,
+        )
+
+    def __enter__(self) -> Self:
+        """Draw it; from now on a thread draws it again and again."""
+        self._live.start(refresh=True)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Wipe it off."""
+        self._live.stop()
+
+    def update(self, counters: Counters) -> None:
+        """Take note of the counters."""
+        self._counters = counters
+        seconds, rows = self._sampled
+        if counters.seconds - seconds >= _SAMPLE_SECONDS:
+            self._rates.add(counters)
+            self._history.append((counters.rows_in - rows) / (counters.seconds - seconds))
+            del self._history[:-_HISTORY]
+            self._sampled = counters.seconds, counters.rows_in
+
+    def render(self) -> RenderableType:
+        """Return the panel as it stands."""
+        counters = self._counters
+        width = min(_WIDTH_MAX, self._console.width)
+        if counters is None:
+            return Box(Text("reading …"), title=Text(self._title), title_align="left", width=width)
+        table = Table.grid(padding=(0, 2), expand=True)
+        for _ in range(2):
+            table.add_column(style="dim", no_wrap=True)
+            table.add_column(justify="right", no_wrap=True)
+            table.add_column(justify="right", no_wrap=True, style="cyan")
+        table.add_row(
+            *("rows in", count_text(counters.rows_in), self._rates.rows_in),
+            *("rows out", count_text(counters.rows_out), self._rates.rows_out),
+        )
+        table.add_row(
+            *("bytes in", bytes_text(counters.bytes_in), ""),
+            *("freshness", seconds_text(counters.seconds_behind), ""),
+        )
+        table.add_row(
+            *("state rows", count_text(counters.rows_state), ""),
+            *("late", _alarming(counters.rows_late), ""),
+        )
+        table.add_row(
+            *("repairs", count_text(counters.rows_redone), ""),
+            *("rejected", _alarming(counters.rows_rejected), ""),
+        )
+        return Box(
+            table,
+            title=Text(self._title),
+            title_align="left",
+            subtitle=f"{sparkline(self._history)}  {seconds_text(counters.seconds)}",
+            subtitle_align="right",
+            width=width,
+        )
+
+
+def sparkline(values: list[float]) -> str:
+    """Return a bar for each value, the greatest one full.
+
+    >>> sparkline([0, 1, 2, 4])
+    '▁▃▅█'
+    """
+    greatest = max(values, default=0.0)
+    if greatest <= 0:
+        return _BARS[0] * len(values)
+    return "".join(_BARS[round(value / greatest * (len(_BARS) - 1))] for value in values)
+
+
+def _alarming(count: int) -> Text:
+    return Text(count_text(count), style="yellow" if count else "")

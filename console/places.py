@@ -1,0 +1,40 @@
+"""Where in a script an option stands, so that a file that cannot be opened is shown by its name there."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from fsql.compiler.diagnostics import FsqlError, Label
+from fsql.compiler.syntax import CreateTable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from fsql.compiler.source import Span
+    from fsql.compiler.syntax import Script
+
+
+@contextmanager
+def pointing_at(script: Script, table: str, option: str) -> Iterator[None]:
+    """Let errors that have no place in the text point at an option of a table."""
+    try:
+        yield
+    except FsqlError as error:
+        span = option_span(script, table, option)
+        if span is None or error.source is not None:
+            raise
+        placed = [replace(each, primary=Label(span)) for each in error.diagnostics]
+        raise FsqlError(placed, script.source) from error
+
+
+def option_span(script: Script, table: str, option: str) -> Span | None:
+    """Return the place of the option's value, of the table's name if it is not given; None for neither."""
+    for statement in script.statements:
+        if isinstance(statement, CreateTable) and statement.name.parts[-1].name == table:
+            for given in statement.options:
+                if given.key.value.lower() == option:
+                    return given.value.span
+            return statement.name.span
+    return None

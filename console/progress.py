@@ -1,0 +1,122 @@
+"""What is seen while a job runs: a panel on a terminal, elsewhere a line every ten seconds."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Final, Protocol, Self
+
+from fsql.console.numbers import count_text, rate_text, seconds_text
+from fsql.console.talk import say
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import TracebackType
+
+    from fsql.console.talk import Talk
+    from fsql.runtime.drivers.local import Counters
+
+LINE_SECONDS: Final = 10.0
+_RATE_SECONDS: Final = 2.0
+"""Rates are those of the last two seconds: steady enough to read, fresh enough to believe."""
+
+
+class Progress(Protocol):
+    """Shows how far a run has come while it is entered."""
+
+    def __enter__(self) -> Self:
+        """Begin to show."""
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Take away what does not stay."""
+
+    def update(self, counters: Counters) -> None:
+        """Take note of how far the run is; called often, so it returns fast."""
+
+
+class Rates:
+    """Rows a second of late, from counters that are looked at now and then."""
+
+    def __init__(self) -> None:
+        self._samples: deque[tuple[float, int, int]] = deque([(0.0, 0, 0)])
+
+    def add(self, counters: Counters) -> None:
+        """Look at the counters."""
+        self._samples.append((counters.seconds, counters.rows_in, counters.rows_out))
+        while len(self._samples) > 2 and counters.seconds - self._samples[1][0] > _RATE_SECONDS:
+            self._samples.popleft()
+
+    @property
+    def seconds(self) -> float:
+        """Return the time that the rates are measured over."""
+        return self._samples[-1][0] - self._samples[0][0]
+
+    @property
+    def rows_in(self) -> str:
+        """Return rows in a second."""
+        return rate_text(self._samples[-1][1] - self._samples[0][1], self.seconds)
+
+    @property
+    def rows_out(self) -> str:
+        """Return rows out a second."""
+        return rate_text(self._samples[-1][2] - self._samples[0][2], self.seconds)
+
+
+class Silence:
+    """Shows nothing."""
+
+    def __enter__(self) -> Self:
+        """Do nothing."""
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Do nothing."""
+
+    def update(self, counters: Counters) -> None:
+        """Do nothing."""
+
+
+class Lines(Silence):
+    """Writes a line now and then, where there is no terminal."""
+
+    def __init__(self, talk: Talk, clock: Callable[[], float] = time.monotonic) -> None:
+        self._talk = talk
+        self._clock = clock
+        self._next = clock() + LINE_SECONDS
+        self._rates = Rates()
+
+    def update(self, counters: Counters) -> None:
+        """Write a line if it is time."""
+        if self._clock() < self._next:
+            return
+        self._next += LINE_SECONDS
+        self._rates.add(counters)
+        if self._talk.json:
+            self._talk.event("progress", asdict(counters))
+        else:
+            say(progress_line(counters, self._rates))
+
+
+def progress_line(counters: Counters, rates: Rates) -> str:
+    """Return how far a run is, in one line."""
+    parts = [
+        seconds_text(counters.seconds),
+        f"in {count_text(counters.rows_in)} ({rates.rows_in})",
+        f"out {count_text(counters.rows_out)} ({rates.rows_out})",
+        f"freshness {seconds_text(counters.seconds_behind)}",
+        f"state {count_text(counters.rows_state)}",
+        f"late {count_text(counters.rows_late)}",
+        f"rejected {count_text(counters.rows_rejected)}",
+    ]
+    return "  ".join(parts) + "\n"

@@ -1,0 +1,69 @@
+"""The script that a command is given: a file, standard input, or text on the command line."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from fsql.compiler.near_names import near_name
+from fsql.compiler.source import SourceText
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+STANDARD_INPUT = "-"
+
+
+class ScriptError(Exception):
+    """A script that cannot be read; the message is for whoever typed its name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Script:
+    """A script's text, the values of its `${name}`, and the directory that relative paths start from."""
+
+    source: SourceText
+    parameters: Mapping[str, str]
+    base_directory: Path
+
+
+def script_of_text(text: str, parameters: Mapping[str, str]) -> Script:
+    """Return a script that was written on the command line; its paths start from the working directory."""
+    return Script(SourceText("<command line>", text), parameters, Path.cwd())
+
+
+def read_script(name: str, parameters: Mapping[str, str]) -> Script:
+    """Return the script of that file name, or standard input for `-`.
+
+    Raises:
+        ScriptError: if the file cannot be read.
+    """
+    if name == STANDARD_INPUT:
+        text = _decoded(sys.stdin.buffer.read())
+        return Script(SourceText("<stdin>", text), parameters, Path.cwd())
+    path = Path(name)
+    try:
+        text = _decoded(path.read_bytes())
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise ScriptError(f'script "{name}" cannot be read: {reason}{_near(path)}') from None
+    return Script(SourceText(name, text), parameters, path.resolve().parent)
+
+
+def _decoded(content: bytes) -> str:
+    """Return the text; bytes that are not UTF-8 become surrogates, which the parser refuses in place."""
+    text = content.decode("utf-8", "surrogateescape")
+    # Some editors put a mark in front; it says nothing about UTF-8, and is no part of the script.
+    return text.removeprefix("\ufeff")
+
+
+def _near(path: Path) -> str:
+    """Return the hint at a script beside the missing one, or nothing."""
+    try:
+        names = sorted(entry.name for entry in path.parent.iterdir())
+    except OSError:
+        return ""
+    near = near_name(path.name, [name for name in names if name != path.name])
+    return "" if near is None else f'; a file with a similar name exists: "{path.with_name(near)}"'

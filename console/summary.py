@@ -1,0 +1,50 @@
+"""What a run comes to: one text for people, one object for programs."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Final
+
+from fsql.console.numbers import bytes_text, count_text, rate_text, seconds_text
+
+if TYPE_CHECKING:
+    from fsql.runtime.drivers.local import Counters
+
+FINISHED: Final = "finished"
+STOPPED: Final = "stopped"
+INTERRUPTED: Final = "interrupted"
+
+
+def summary_text(status: str, counters: Counters) -> str:
+    """Return the summary as aligned lines, the first with how it ended."""
+    seconds = counters.seconds
+    rows = [
+        ("rows in", count_text(counters.rows_in), rate_text(counters.rows_in, seconds)),
+        ("rows out", count_text(counters.rows_out), rate_text(counters.rows_out, seconds)),
+        ("bytes in", bytes_text(counters.bytes_in), _bytes_rate(counters.bytes_in, seconds)),
+        ("late", count_text(counters.rows_late), "dropped from windows that had closed"),
+        ("rejected", count_text(counters.rows_rejected), "malformed rows"),
+        ("state", count_text(counters.rows_state), "rows and groups at the end"),
+        ("held", count_text(counters.rows_held), "rows that waited for their turn"),
+        ("repairs", count_text(counters.rows_redone), "rows done again in order"),
+        ("messages", count_text(counters.messages), ""),
+        ("acknowledged", count_text(counters.acknowledgements), ""),
+        ("releases", count_text(counters.releases), ""),
+    ]
+    width = max(len(value) for _, value, _ in rows)
+    lines = [f"{status} after {seconds_text(seconds)}"]
+    lines += [f"  {name:<12}  {value:>{width}}  {note}".rstrip() for name, value, note in rows]
+    return "\n".join(lines) + "\n"
+
+
+def summary_fields(status: str, counters: Counters) -> dict[str, object]:
+    """Return the summary as fields: how it ended, every counter, and the rates."""
+    fields: dict[str, object] = {"status": status, **asdict(counters)}
+    if counters.seconds > 0:
+        fields["rows_in_per_second"] = counters.rows_in / counters.seconds
+        fields["rows_out_per_second"] = counters.rows_out / counters.seconds
+    return fields
+
+
+def _bytes_rate(count: int, seconds: float) -> str:
+    return f"{bytes_text(count / seconds)}/s" if seconds > 0 else ""

@@ -1,0 +1,60 @@
+"""What a command says on standard error; standard output is for data.
+
+With `--json` every line is an object whose `event` says what it is: `diagnostics`, `progress` or
+`summary`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from fsql.compiler.render import render_json, render_text
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from typing import TextIO
+
+    from fsql.compiler.diagnostics import Diagnostic, FsqlError
+    from fsql.compiler.source import SourceText
+
+
+@dataclass(frozen=True, slots=True)
+class Talk:
+    """How to speak: not at all but for errors, as JSON, in colour."""
+
+    quiet: bool = False
+    json: bool = False
+    coloured: bool = False
+
+    def error(self, error: FsqlError) -> None:
+        """Say what is wrong."""
+        self.diagnostics(error.diagnostics, error.source)
+
+    def diagnostics(self, diagnostics: Sequence[Diagnostic], source: SourceText | None) -> None:
+        """Say it whatever the flags are."""
+        if self.json:
+            self.event("diagnostics", {"diagnostics": json.loads(render_json(diagnostics, source))})
+        else:
+            say(render_text(diagnostics, source, coloured=self.coloured))
+
+    def event(self, event: str, fields: Mapping[str, object]) -> None:
+        """Write one line of JSON."""
+        say(json.dumps({"event": event, **fields}, ensure_ascii=False) + "\n")
+
+
+def say(text: str) -> None:
+    """Write to standard error, if there is one."""
+    if sys.stderr is not None:
+        sys.stderr.write(text)
+        sys.stderr.flush()
+
+
+def colours_wanted(stream: TextIO | None, *, refused: bool) -> bool:
+    """Say whether to write colours: to a terminal that has them, unless the user refuses (NO_COLOR)."""
+    if refused or os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
+        return False
+    return stream is not None and stream.isatty()

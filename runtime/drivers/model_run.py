@@ -1,0 +1,159 @@
+"""Runs a job on the model: reads all splits, executes the graph item by item, writes what came of it.
+
+The model says what a query means; it is slow, and has all of the input in memory.  So it is for small
+input, for checking the engine, and for learning.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from fsql.compiler.graph import LateSink, Sink, Source
+from fsql.runtime.arrow_types import from_arrow, to_arrow
+from fsql.runtime.batch import Batch, origin_parts
+from fsql.runtime.drivers.local import CHUNK_ROWS, Counters
+from fsql.runtime.model.run import run
+from fsql.runtime.ports import OPERATIONS, Chunk, Reject, Release, Wait
+from fsql.runtime.protocol.barrier import Stopped
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    import pyarrow as pa
+
+    from fsql.compiler.expression import Value
+    from fsql.compiler.graph import Graph
+    from fsql.compiler.schema import Schema
+    from fsql.runtime.batch import Root
+    from fsql.runtime.drivers.local import Edges
+    from fsql.runtime.model.run import ModelResult
+    from fsql.runtime.ports import Split
+
+    Values = tuple[Value, ...]
+    Inputs = dict[int, list[list[Values | Reject]]]
+
+_SEED = 1
+"""Messages arrive in some order; which one does not show in what is released."""
+
+
+@dataclass(slots=True)
+class ModelRun:
+    """One run of a job on the model.  `run` returns when the job has come to its end or stopped."""
+
+    graph: Graph
+    edges: Edges
+    workers: int = 1
+    counters: Counters = field(default_factory=Counters)
+    stopped: Stopped | None = None
+
+    def run(self, on_progress: Callable[[Counters], None] = lambda _: None) -> Counters:
+        """Run to the end; call `on_progress` after every chunk that was read, and at the end.
+
+        Raises:
+            FsqlError: if a source or a sink fails.
+        """
+        started = time.monotonic()
+
+        def progress() -> None:
+            self.counters.seconds = time.monotonic() - started
+            on_progress(self.counters)
+
+        inputs: Inputs = {}
+        for vertex in self.graph.vertices:
+            if isinstance(vertex.operation, Source):
+                table = vertex.operation.table
+                splits = self.edges.splits[table.ordinal]
+                inputs[table.ordinal] = [
+                    self._rows(split, table.columns, progress) for split in splits
+                ]
+        result = run(self.graph, inputs, seed=_SEED, workers=self.workers)
+        self._write(result)
+        self._count(result, inputs)
+        progress()
+        return self.counters
+
+    def _rows(
+        self, split: Split, columns: Schema, progress: Callable[[], None]
+    ) -> list[Values | Reject]:
+        """Return all rows of a split, the malformed ones in their places."""
+        rows: list[Values | Reject] = []
+        reader = split.open()
+        try:
+            while (chunk := reader.read(CHUNK_ROWS)) is not None:
+                if isinstance(chunk, Wait):
+                    time.sleep(max(0.0, chunk.seconds))
+                else:
+                    rows += rows_of_chunk(chunk, columns)
+                    self.counters.rows_in += len(chunk.rows) + len(chunk.rejects)
+                    self.counters.bytes_in += chunk.bytes_read
+                progress()
+        finally:
+            reader.close()
+        return rows
+
+    def _write(self, result: ModelResult) -> None:
+        for vertex in self.graph.vertices:
+            match vertex.operation:
+                case Sink(insert=insert) if result.sinks[insert]:
+                    roots, labels, rows = zip(*result.sinks[insert], strict=True)
+                    operations = None
+                    if labels[0] is not None:
+                        operations = np.array(list(map(OPERATIONS.index, labels)), np.int8)
+                    columns = _columns(rows, vertex.schema)
+                    self.edges.sinks[insert].write(Release(columns, operations, *_roots(roots)))
+                    self.counters.rows_out += len(rows)
+                case LateSink(window=window) if result.late[window]:
+                    roots, rows, _ = zip(*result.late[window], strict=True)
+                    columns = _columns(rows, vertex.schema)
+                    self.edges.on_late(window, Batch(columns, *_roots(roots), ()))
+                    self.counters.rows_late += len(rows)
+        if result.rejects:
+            self.edges.on_rejects([(root, reject) for root, reject in result.rejects])
+            self.counters.rows_rejected = len(result.rejects)
+
+    def _count(self, result: ModelResult, inputs: Inputs) -> None:
+        counted = result.counters
+        self.counters.messages = counted.messages
+        self.counters.acknowledgements = counted.acknowledgements
+        self.counters.rows_redone = counted.repairs
+        self.counters.releases = counted.releases
+        if result.error is not None:
+            root = result.error.root
+            self.stopped = Stopped(root, result.error.code, _malformed_at(root, inputs))
+
+
+def rows_of_chunk(chunk: Chunk, columns: Schema) -> list[Values | Reject]:
+    """Return the rows of a chunk as tuples, the malformed ones in their places."""
+    values = [
+        from_arrow(array, column.type) for array, column in zip(chunk.columns, columns, strict=True)
+    ]
+    placed: dict[int, Values | Reject] = dict(
+        zip(chunk.rows.tolist(), zip(*values, strict=True), strict=True)
+    )
+    placed |= {reject.row: reject for reject in chunk.rejects}
+    return [placed[number] for number in sorted(placed)]
+
+
+def _malformed_at(root: Root, inputs: Inputs) -> Reject | None:
+    """Return the malformed row at a position, None if the row there is well-formed."""
+    if root.origin < 0:
+        return None
+    table, split, row = origin_parts(root.origin)
+    found = inputs[table][split][row]
+    return found if isinstance(found, Reject) else None
+
+
+def _columns(rows: Sequence[Values], columns: Schema) -> list[pa.Array]:
+    values = zip(*rows, strict=True)
+    return [to_arrow(each, column.type) for each, column in zip(values, columns, strict=True)]
+
+
+def _roots(roots: Sequence[Root]) -> tuple[np.ndarray, np.ndarray]:
+    return (
+        np.array([root.time for root in roots], np.int64),
+        np.array([root.origin for root in roots], np.int64),
+    )
