@@ -8,6 +8,7 @@ order allows, and memory is bounded by the lead and the query's own state.
 from __future__ import annotations
 
 import time
+from collections import deque
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -29,6 +30,9 @@ CHUNK_ROWS = 65_536
 LEAD_ROWS = 1_000_000
 """How many rows a front may be ahead of min time."""
 
+WAIT_SECONDS_MAX = 0.1
+"""How long to sleep where nothing can be read, so that whoever watches hears from the run."""
+
 
 @dataclass(slots=True)
 class Counters:
@@ -47,6 +51,27 @@ class Counters:
     releases: int = 0
     seconds: float = 0.0
     seconds_behind: float = 0.0
+
+
+class Freshness:
+    """How old the oldest chunk is that min time has not passed: what was read and may not be out yet."""
+
+    def __init__(self) -> None:
+        self._chunks: dict[int, deque[tuple[Root, float]]] = {}
+
+    def chunk_read(self, front: Front, now: float) -> None:
+        """Note that a front has read a chunk: all of it lies below the front's promise."""
+        self._chunks.setdefault(front.number, deque()).append((front.promised, now))
+
+    def seconds_behind(self, min_time: Root, now: float) -> float:
+        """Return the age of the oldest chunk that min time has not passed, 0 if there is none."""
+        oldest = now
+        for chunks in self._chunks.values():
+            while chunks and chunks[0][0] <= min_time:
+                chunks.popleft()
+            if chunks:
+                oldest = min(oldest, chunks[0][1])
+        return now - oldest
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +93,7 @@ class LocalRun:
     lead_rows: int = LEAD_ROWS
     counters: Counters = field(default_factory=Counters)
     stopped: Stopped | None = None
+    freshness: Freshness = field(default_factory=Freshness)
 
     def run(self, on_progress: Callable[[Counters], None] = lambda _: None) -> Counters:
         """Run to the end; call `on_progress` after every chunk.
@@ -115,11 +141,12 @@ class LocalRun:
                 cluster.end(at)
             else:
                 cluster.read(at, chunk)
+                self.freshness.chunk_read(at.front, time.monotonic())
             read = True
             for let_go in cluster.settle():
                 self._write(let_go)
         if not read and waits:
-            time.sleep(max(0.0, min(waits)))
+            time.sleep(max(0.0, min(WAIT_SECONDS_MAX, *waits)))
         return (read or bool(waits)) and self.stopped is None
 
     def _write(self, let_go: LetGo) -> None:
@@ -147,4 +174,6 @@ class LocalRun:
         counters.messages = cluster.messages
         counters.acknowledgements = cluster.acker.acknowledgements
         counters.releases = cluster.barrier.releases
-        counters.seconds = time.monotonic() - started
+        now = time.monotonic()
+        counters.seconds = now - started
+        counters.seconds_behind = self.freshness.seconds_behind(cluster.barrier.min_time, now)
