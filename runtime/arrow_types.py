@@ -60,7 +60,9 @@ def to_arrow(values: Sequence[Value], sql_type: SqlType) -> pa.Array:
 
 def from_arrow(array: pa.Array, sql_type: SqlType) -> list[Value]:
     """Return the values of a column as Python values of `sql_type`."""
-    array = decoded(array)
+    if isinstance(array, pa.DictionaryArray):
+        words = from_arrow(array.dictionary, sql_type)
+        return [None if index is None else words[index] for index in array.indices.to_pylist()]
     if sql_type.element is not None:
         elements = from_arrow(array.flatten(), sql_type.element)
         lengths = array.value_lengths().to_pylist()

@@ -53,9 +53,10 @@ def compile_explode_aggregate(
         rows, failed = aggregate(batch, elements)
         if failed is None:
             return MapResult(rows, errors)
-        more = errors_at(batch, failed)
-        rows = apply(batch.take(succeeded(failed, len(batch)))).rows
-        return MapResult(rows, concat([part for part in (errors, more) if part is not None]))
+        # What is left can fail once more: an overflow shows only where all elements are good.
+        rest = apply(batch.take(succeeded(failed, len(batch))))
+        parts = (errors, errors_at(batch, failed), rest.errors)
+        return MapResult(rest.rows, concat([part for part in parts if part is not None]))
 
     return apply
 
