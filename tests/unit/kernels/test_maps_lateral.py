@@ -15,6 +15,8 @@ from fsql.compiler.schema import Column
 from fsql.compiler.sqltypes import BIGINT, BOOLEAN, DOUBLE, STRING, SqlType, array_of
 from fsql.runtime.arrow_types import to_arrow
 from fsql.runtime.batch import Batch, Root
+from fsql.runtime.kernels.grouping import group
+from fsql.runtime.kernels.key_codes import KeyCodes
 from fsql.runtime.kernels.maps import compile_map
 from fsql.tests.unit.kernels.rows import Failed, Row, batch_of, failures_of, rows_of
 from fsql.tests.unit.kernels.tables import NAN
@@ -170,11 +172,21 @@ def test_many_elements(rows: int, length: int, distinct: int, type_: SqlType) ->
     assert made(grouped(type_), lists, [type_, array_of(BIGINT)]) == naive(lists)
 
 
-def test_more_distinct_keys_than_sixteen_bits() -> None:
-    random = np.random.default_rng(5)
-    elements = random.integers(0, 100_000, 150_000)
-    lists = [tuple(part.tolist()) for part in np.split(elements, [50_000, 50_001, 120_000])]
-    assert made(grouped(BIGINT), lists, [BIGINT, array_of(BIGINT)]) == naive(lists)
+@pytest.mark.parametrize("card", [1, 2, 65_536, 65_537, 2**31 - 1])
+def test_codes_beyond_sixteen_bits(card: int) -> None:
+    random = np.random.default_rng(card)
+    codes = random.choice(random.integers(0, card, 60), 400).astype(np.int32)
+    row = np.sort(random.integers(0, 9, 400)).astype(np.int32)
+    groups = group(KeyCodes(codes, card), row, 9)
+    assert groups.order is not None
+    members = np.split(groups.order, groups.sizes.cumsum()[:-1])
+    expected: dict[tuple[int, int], list[int]] = {}
+    for element, key in enumerate(zip(row.tolist(), codes.tolist(), strict=True)):
+        expected.setdefault(key, []).append(element)
+    assert [part.tolist() for part in members] == list(expected.values())
+    assert groups.first.tolist() == [part[0] for part in expected.values()]
+    assert groups.row.tolist() == [key[0] for key in expected]
+    assert groups.lengths.tolist() == [sum(key[0] == r for key in expected) for r in range(9)]
 
 
 def test_two_keys() -> None:
