@@ -71,6 +71,11 @@ scaled = p.project(
 with_sums = p.join(events, other_sums, [("k", "k")])
 windows_with_sums = p.hop(with_sums, "at", 4 * p.SECOND)
 pairs_of_ties = p.join(window_counts, others, [("n", "v")])
+window_sums = p.window_group(hops, ["k", "window_end"], n=p.count(), s=of("SUM", hops, "v"))
+pairs_of_tied_sums = p.join(window_sums, others, [("n", "v")])
+resting_and_unnested = logical.Union(
+    (pick(resting, "k", "v"), p.project(unnested, k=p.col(unnested, "k"), v=p.col(unnested, "e")))
+)
 
 GALLERY: Final[dict[str, logical.Plan | logical.Insert]] = {
     "filter": logical.Filter(events, p.gt(p.col(events, "v"), p.lit(0))),
@@ -130,6 +135,9 @@ GALLERY: Final[dict[str, logical.Plan | logical.Insert]] = {
         window_end=3,
         final=True,
     ),
+    "array of rows that tie": p.window_group(
+        window_counts, ["window_end"], all=of("ARRAY_AGG", window_counts, "n")
+    ),
     "over rows that tie": p.over(
         pick(window_counts, "n", "window_end"),
         [],
@@ -159,8 +167,17 @@ GALLERY: Final[dict[str, logical.Plan | logical.Insert]] = {
     "join of a table with itself": p.join(events, events_too, [("v", "v")]),
     "join with rows that tie": pairs_of_ties,
     "over pairs that tie": p.over(pairs_of_ties, [], all=of("ARRAY_AGG", pairs_of_ties, "at")),
+    "pairs that tie in another order than their rows": pick(pairs_of_tied_sums, "s"),
+    "join in time of two sides at one position": p.join(
+        pick(events, "v", "k", "at"),
+        pick(events, "k", "at"),
+        [("k", "k")],
+        logical.TimeRange(2, 1, -3 * p.SECOND, 0),
+    ),
+    "join of two depths at one position": p.join(resting_and_unnested, resting, [("k", "k")]),
     "join of three": p.join(pairs, resting, [("k", "k")]),
     "join with an aggregate": with_sums,
+    "several changes of one key": p.insert(with_sums, ["k"]),
     "join of aggregates": p.insert(p.join(counts, other_sums, [("k", "k")]), ["k"]),
     "join of aggregates by value": p.join(counts, other_sums, [("n", "s")]),
     "window of changes": p.window_group(

@@ -109,6 +109,47 @@ def test_an_aggregate_moves_from_one_state_to_the_next() -> None:
     assert [row[0] for row in rows(counts, [("a", 1), ("a", 2)])] == ["+I", "-D", "+I"]
 
 
+def test_several_changes_of_one_key_are_no_updates() -> None:
+    words, again = p.scan(WORDS, 0), p.scan(WORDS, 1)
+    counts = p.group(again, ["word"], count=p.count())
+    joined = p.join(words, counts, [("word", "word")])
+    by_word = p.project(
+        joined, word=p.col(words, "word"), n=p.col(words, "n"), count=p.column(BIGINT, 3)
+    )
+    assert rows(p.insert(by_word, ["word"]), [("a", 1), ("b", 5), ("a", 2), ("a", 3)]) == [
+        ("+I", "a", 1, 1),
+        ("+I", "b", 5, 1),
+        ("-D", "a", 1, 1),
+        ("+I", "a", 1, 2),
+        ("+I", "a", 2, 2),
+        ("-D", "a", 1, 2),
+        ("-D", "a", 2, 2),
+        ("+I", "a", 1, 3),
+        ("+I", "a", 2, 3),
+        ("+I", "a", 3, 3),
+    ]
+    by_number = p.insert(by_word, ["word", "n"])
+    assert [row[0] for row in rows(by_number, [("a", 1), ("a", 2)])] == ["+I", "-U", "+U", "+I"]
+
+
+def test_two_rows_of_one_key_that_change_together_are_no_updates() -> None:
+    other = p.table("others", {"word": STRING}, 1)
+    sums = p.group(p.scan(other, 1), ["word"], count=p.count())
+    joined = p.join(p.scan(WORDS, 0), sums, [("word", "word")])
+    plan = p.insert(joined, ["word"])
+    result = results(
+        p.job(plan), {0: [[("a", 1), ("a", 2)]], 1: [[("x",), ("x",), ("a",), ("a",)]]}
+    )
+    assert [(operation, row[1], row[3]) for _, operation, row in result.sinks[0]] == [
+        ("+I", 1, 1),
+        ("+I", 2, 1),
+        ("-D", 1, 1),
+        ("-D", 2, 1),
+        ("+I", 1, 2),
+        ("+I", 2, 2),
+    ]
+
+
 def test_a_group_whose_rows_are_all_taken_back_is_gone() -> None:
     counts = p.group(p.scan(WORDS), ["word"], n=p.count())
     how_many = p.insert(p.group(counts, ["n"], words=p.count()), ["n"])
