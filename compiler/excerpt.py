@@ -11,6 +11,8 @@ import unicodedata
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from fsql.compiler.source import can_be_seen
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
@@ -27,10 +29,10 @@ _TAB: Final = "    "
 
 
 def visible(text: str) -> str:
-    """Return `text` with a code in place of each character that cannot be seen, and tabs as spaces.
+    r"""Return `text` with a code in place of each character that cannot be seen, and tabs as spaces.
 
-    >>> visible("a\\tb\\u202e")
-    'a    b\\\\u202e'
+    >>> visible("a\tb\u202e")
+    'a    b\\u202e'
     """
     return "".join(map(_visible_character, text))
 
@@ -38,7 +40,7 @@ def visible(text: str) -> str:
 def _visible_character(character: str) -> str:
     if character == "\t":
         return _TAB
-    if character.isprintable():
+    if can_be_seen(character):
         return character
     code = ord(character)
     return f"\\u{code:04x}" if code <= 0xFFFF else f"\\U{code:08x}"

@@ -28,7 +28,20 @@ _UNITS: Final = frozenset({
     )
     for plural in ("", "S")
 })  # fmt: skip
-_FIRST: Final = ("RPAR", "RSQB", "COMMA", "FROM", "ON", "USING", "AS", "WHERE", "GROUP")
+_FIRST: Final = (
+    "RPAR",
+    "RSQB",
+    "COMMA",
+    "FROM",
+    "ON",
+    "USING",
+    "AS",
+    "WHERE",
+    "GROUP",
+    "SELECT",
+    "INSERT",
+    "CREATE",
+)
 """What is named before other words, if an expression or a name is not expected."""
 _LAST: Final = ("WITH", "WITHOUT", "SEMICOLON", END)
 _STATES_MAX: Final = 1 << 20

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from fsql.compiler.diagnostics import Diagnostic, Label
 from fsql.compiler.limits import DEPTH_MAX, WORDS_MAX
 from fsql.compiler.parse_table import END, parse_table
+from fsql.compiler.source import can_be_seen
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -66,8 +67,6 @@ _AFTER_NUMBER: Final = re.compile(rf"[{_NAME_CHARACTER}.]+")
 _NEVER: Final = re.compile(
     "[\x00-\x08\x0b\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
 )
-_UNSEEN_LETTERS: Final = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u3164\uffa0")
-"""Characters that Unicode counts as letters or marks and that show nothing."""
 
 _LOOKALIKES: Final = {
     "\u2018": "'", "\u2019": "'", "\u201c": '"', "\u201d": '"', "\u00a0": " ", "\u2013": "-",
@@ -140,7 +139,7 @@ def _possible_kinds(word: Word) -> tuple[str, ...]:
 
 def _cut(text: ExpandedText) -> Iterator[Word]:
     string = text.text
-    offset = int(string.startswith("\ufeff"))  # a byte order mark
+    offset = end = int(string.startswith("\ufeff"))  # a byte order mark
     while offset < len(string):
         match = _TEXT.match(string, offset)
         if match is None:
@@ -151,8 +150,8 @@ def _cut(text: ExpandedText) -> Iterator[Word]:
         else:
             word = _word(text, match)
         yield word
-        offset = word.end
-    yield Word(END, "", offset, offset)
+        offset = end = word.end
+    yield Word(END, "", end, end)  # behind the last word, where people look, not the last line
 
 
 def _sign(text: ExpandedText, offset: int) -> Word:
@@ -182,7 +181,7 @@ def _check_name(text: ExpandedText, name: str, start: int, *, quoted: bool) -> N
     for index, character in enumerate(name, start + quoted):
         if character in _LOOKALIKES and not quoted:
             raise _unknown_character(text, index)
-        if not character.isprintable() or character in _UNSEEN_LETTERS:
+        if not can_be_seen(character):
             raise _hidden(text, index)
         if not quoted and not f"a{unicodedata.normalize('NFC', character)}".isidentifier():
             raise _unknown_character(text, index)

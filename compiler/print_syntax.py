@@ -101,12 +101,17 @@ def _lines(statement: syntax.Statement, inline: _Inline) -> Iterator[str]:
 
 
 def _inline_value(value: object, inline: _Inline) -> str | None:
-    if isinstance(value, syntax.Syntax):
-        return inline[id(value)]
-    if isinstance(value, tuple):
-        items = [_inline_value(item, inline) for item in value]
-        return None if None in items else _short(f"[{', '.join(filter(None, items))}]")
-    return str(value)
+    match value:
+        case syntax.Syntax():
+            return inline[id(value)]
+        case tuple():
+            items = [_inline_value(item, inline) for item in value]
+            return None if None in items else _short(f"[{', '.join(filter(None, items))}]")
+        case bool():
+            return "TRUE" if value else "FALSE"
+        case _:  # a keyword or a unit as it is, an operator in quotes, a number
+            text = str(value)
+            return text if text.replace(" ", "").isalnum() else f"'{text}'"
 
 
 def _short(text: str | None) -> str | None:
@@ -132,14 +137,14 @@ def _inline_record(record: syntax.Syntax, inline: _Inline) -> str | None:
 
 
 def _said(record: syntax.Syntax) -> list[tuple[str, object]]:
-    """Return the fields of `record` that say something: not None, empty or FALSE.
+    """Return the fields of `record` that say something: not None, empty or FALSE, with two exceptions.
 
-    An empty `group_by` says something: it is that of GROUP BY ().
+    GROUP BY () and NULLS LAST are more than nothing; what is not written there is None.
     """
     return [
         (name, value)
         for name, value in _fields(record)
-        if value or (name == "group_by" and value is not None)
+        if value or (name in {"group_by", "nulls_first"} and value is not None)
     ]
 
 

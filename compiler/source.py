@@ -17,6 +17,9 @@ from typing import Final
 _LINE_END: Final = re.compile(r"\r\n|\n|\r")
 """What ends a line: not the form feeds and separators at which `str.splitlines` splits as well."""
 
+_BLANK_LETTERS: Final = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u3164\uffa0")
+"""Characters that Unicode counts as letters or marks and that show nothing."""
+
 
 @dataclass(frozen=True, slots=True, order=True)
 class Span:
@@ -62,3 +65,8 @@ class SourceText:
     def slice(self, span: Span) -> str:
         """Return the text of `span`."""
         return self.text[span.start : span.end]
+
+
+def can_be_seen(character: str) -> bool:
+    """Say whether `character` shows as something, if only as a space between words."""
+    return character.isprintable() and character not in _BLANK_LETTERS

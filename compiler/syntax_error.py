@@ -155,7 +155,9 @@ def _misspelt(place: _Place, word: Word, keyword: str) -> Diagnostic:
 def _trailing_comma(place: _Place) -> Diagnostic | None:
     """Explain `SELECT a, FROM t`: without the comma the text goes on."""
     last = place.last
-    if last is None or place.last_kind != "COMMA" or not _leads(place.before_last, [], [place.bad]):
+    if last is None or place.last_kind != "COMMA" or place.bad.kind == END:
+        return None
+    if not _leads(place.before_last, [], [place.bad]):
         return None
     label = Label(place.span(last), "no item follows")
     next_ = Label(place.span(place.bad), "the list has ended here")
@@ -221,6 +223,8 @@ def _reserved_name(place: _Place) -> Diagnostic | None:
 
 def _missing_keyword(place: _Place) -> Diagnostic | None:
     """Explain `CREATE VIEW v SELECT 1`: with one keyword put in, and no other, the text goes on."""
+    if place.last is None or place.last_kind == "SEMICOLON":
+        return None
     ahead = [place.bad, *place.following[:1]]
     keywords = sorted(place.accepts & parse_table().words)
     leading = [keyword for keyword in keywords if _leads(place.here, [keyword], ahead)]
@@ -276,8 +280,8 @@ _EXPLANATIONS: Final = (
     _wrong_quotes,
     _reserved_name,
     _missing_unit,
+    _missing_comma,
     _missing_keyword,
     _missing_semicolon,
-    _missing_comma,
     _unexpected,
 )

@@ -1,21 +1,31 @@
 """The commands of case files: text in, text out.
 
-A command is a function of the case's input, with the tables of its file in front.
+A command is a function of the case's input, with the tables of its file in front, and of the command's
+arguments by name.
 """
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from fsql.compiler.diagnostics import FsqlError
 from fsql.compiler.explain import logical_text
+from fsql.compiler.parser import parse_script
 from fsql.compiler.pipeline import compile_script
+from fsql.compiler.print_syntax import syntax_json, syntax_text
 from fsql.compiler.render import render_error, render_text
 from fsql.compiler.source import SourceText
 from fsql.compiler.verify_logical import verify_logical
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+
+
+def parse(text: str, *, format: str = "text", **parameters: str) -> str:
+    """Return the syntax of a script; other arguments are the values of its `${name}`."""
+    script = parse_script(SourceText("case.sql", text), parameters)
+    return {"text": syntax_text, "json": syntax_json}[format](script)
 
 
 def bind(text: str) -> str:
@@ -32,10 +42,17 @@ def explain(text: str) -> str:
     return logical_text(compile_script(SourceText("case.sql", text)).logical)
 
 
-def errors(text: str) -> str:
-    """Return what is said of a script that cannot be compiled."""
+def errors(text: str, *, repeat: str = "1", escapes: str = "no", **parameters: str) -> str:
+    r"""Return what is said of a script that cannot be compiled.
+
+    With `repeat=n`, what stands in double braces is repeated n times; with `escapes=yes`, `\u202e` is that
+    character.  Other arguments are the values of the script's `${name}`.
+    """
+    text = re.sub(r"\{\{(.*?)\}\}", lambda match: match[1] * int(repeat), text)
+    if escapes == "yes":
+        text = text.encode("latin-1", "backslashreplace").decode("unicode-escape")
     try:
-        compile_script(SourceText("case.sql", text))
+        compile_script(SourceText("case.sql", text), parameters)
     except FsqlError as error:
         return render_error(error)
     return "no errors\n"
@@ -47,7 +64,8 @@ def warnings(text: str) -> str:
     return render_text(compile_script(source).warnings, source)
 
 
-COMMANDS: Mapping[str, Callable[[str], str]] = {
+COMMANDS: Mapping[str, Callable[..., str]] = {
+    "parse": parse,
     "bind": bind,
     "explain": explain,
     "errors": errors,

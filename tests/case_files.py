@@ -9,6 +9,7 @@ dashes, and what it has to give:
     ----
     error[FSQL-E201]: table "nowhere" does not exist
 
+Behind the command's name may stand arguments, `name=value`, that say how it is to be carried out.
 Expected text that has blank lines stands between two pairs of dashes.  A case `tables` has no output:
 its input goes before that of every case behind it in the file.  `pytest --rewrite` writes what the
 commands give now; the difference is then there to be read.
@@ -16,6 +17,7 @@ commands give now; the difference is then there to be read.
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass, replace
 
 _DASHES = "----"
@@ -54,6 +56,12 @@ def write_cases(cases: list[Case], expected: dict[int, str]) -> str:
     """Return the file of the cases, with new expected output for those that begin at some lines."""
     changed = [replace(case, expected=expected.get(case.line, case.expected)) for case in cases]
     return "\n".join(case.text() for case in changed)
+
+
+def command_line(command: str) -> tuple[str, dict[str, str]]:
+    """Return the name of a command and its arguments."""
+    name, *arguments = shlex.split(command)
+    return name, dict(argument.split("=", 1) for argument in arguments)
 
 
 class _Lines:

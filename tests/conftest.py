@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from fsql.tests.case_commands import COMMANDS
-from fsql.tests.case_files import Case, read_cases, write_cases
+from fsql.tests.case_files import Case, command_line, read_cases, write_cases
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -48,7 +48,8 @@ class CaseItem(pytest.Item):
         self.tables = tables
 
     def runtest(self) -> None:
-        actual = COMMANDS[self.case.command](self.tables + self.case.input)
+        name, arguments = command_line(self.case.command)
+        actual = COMMANDS[name](self.tables + self.case.input, **arguments)
         if self.config.getoption("--rewrite"):
             self.rewrite(actual)
         else:
