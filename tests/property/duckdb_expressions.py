@@ -143,9 +143,10 @@ def call_sql(call: Call, arguments: Sequence[str]) -> str:
         left, right = arguments
         result = f"({left} // nullif({right}, 0))" if whole else f"({left} / {right})"
     elif name == "substring":
-        start = call.arguments[1]
-        if not isinstance(start, Literal) or not isinstance(start.value, int) or start.value < 1:
-            raise ExcludedError("SUBSTRING from a computed position")
+        for place in call.arguments[1:]:
+            position = place.value if isinstance(place, Literal) else None
+            if not isinstance(position, int) or not 1 <= position < 2**31:
+                raise ExcludedError("SUBSTRING from a computed position")
         result = f"substring({', '.join(arguments)})"
     elif name == "modulo":
         result = f"({arguments[0]} % nullif({arguments[1]}, 0))"

@@ -26,9 +26,15 @@ MALFORMED: Final = (511, 512, 513, 519)
 
 
 def random_splits(
-    random: Random, columns: Sequence[ColumnText], rows: int, *, awkward: float, malformed: float
+    random: Random,
+    columns: Sequence[ColumnText],
+    rows: int,
+    *,
+    awkward: float = 0.0,
+    malformed: float = 0.0,
+    late: float = 0.15,
 ) -> Splits:
-    """Return `rows` rows in one to four splits; `awkward` and `malformed` are probabilities."""
+    """Return `rows` rows in one to four splits; `awkward`, `malformed`, `late` are probabilities."""
     splits: Splits = [[] for _ in range(random.choice((1, 1, 2, 3, 4)))]
     clocks = [random.choice((0, 0, 4, -20)) for _ in splits]
     pace = random.choice(((0, 1), (0, 0, 1, 3), (0, 1, 2, 9)))
@@ -36,12 +42,12 @@ def random_splits(
         number = random.randrange(len(splits))
         split = splits[number]
         clocks[number] += random.choice(pace)
-        late = random.choice((2, 5, 9, 30)) if random.random() < 0.15 else 0
+        behind = random.choice((2, 5, 9, 30)) if random.random() < late else 0
         if random.random() < malformed:
             code = random.choice(MALFORMED)
             split.append(Reject(len(split), len(split) + 1, 0, code, "", "malformed", ""))
             continue
-        at = NOON + (clocks[number] - late) * SECOND // 2
+        at = NOON + (clocks[number] - behind) * SECOND // 2
         split.append(
             tuple(at if c.time else random_field(random, c, awkward=awkward) for c in columns)
         )

@@ -59,15 +59,18 @@ class RelationText:
 class ScriptWriter:
     """Writes one script; `relations` are the tables and views so far.
 
-    The methods below "Views" each add one view, or return False where nothing fits.
+    With `plain`, expressions and aggregates mean the same in other SQL.  The methods below "Views" each
+    add one view, or return False where nothing fits.
     """
 
     random: Random
     risk: float
     event_time: bool
+    plain: bool = False
     statements: list[str] = field(default_factory=list)
     tables: list[RelationText] = field(default_factory=list)
     relations: list[RelationText] = field(default_factory=list)
+    queries: dict[str, str] = field(default_factory=dict)
 
     def chance(self, probability: float) -> bool:
         """Return True with a probability."""
@@ -84,7 +87,7 @@ class ScriptWriter:
 
     def expressions(self, columns: Sequence[ColumnText], prefix: str = "") -> Expressions:
         """Return the source of expressions over `columns`."""
-        return Expressions(self.random, columns, self.risk, prefix)
+        return Expressions(self.random, columns, self.risk, prefix, plain=self.plain)
 
     def where(self, columns: Sequence[ColumnText], probability: float, prefix: str = "") -> str:
         """Return a WHERE clause, or nothing."""
@@ -106,7 +109,7 @@ class ScriptWriter:
         """
         source = self.expressions(columns, prefix)
         stem = self.stem("a", [*columns, *beside])
-        choices = AGGREGATES + (ORDERED_AGGREGATES if ordered else ())
+        choices = AGGREGATES + (ORDERED_AGGREGATES if ordered and not self.plain else ())
         chosen = [self.random.choice(choices) for _ in range(self.random.choice((1, 2, 2, 3)))]
         return [
             (source.filled(text, 1), ColumnText(f"{stem}{index}", letter))
@@ -136,9 +139,9 @@ class ScriptWriter:
         columns += [ColumnText(letter.lower(), letter) for letter in "IDSAZQ" if self.chance(0.45)]
         watermark = ""
         if self.event_time:
-            columns.append(ColumnText("at", "T", time=True))
-            delay = self.random.choice(("", " AS at", *(2 * (" AS at - INTERVAL '2' SECOND",))))
-            watermark = f",\n    WATERMARK FOR at{delay}"
+            columns.append(ColumnText("ts", "T", time=True))
+            delay = self.random.choice(("", " AS ts", *(2 * (" AS ts - INTERVAL '2' SECOND",))))
+            watermark = f",\n    WATERMARK FOR ts{delay}"
         elif self.chance(0.4):
             columns.append(ColumnText("t", "T"))
         declared = ",\n    ".join(f"{c.name} {LETTERS[c.letter]}" for c in columns)
@@ -149,6 +152,13 @@ class ScriptWriter:
         )
         self.tables.append(RelationText(name, tuple(columns), updating=False, rows=rows))
         self.relations.append(self.tables[-1])
+
+    def source(self, relation: RelationText) -> str:
+        """Return how FROM names a relation; a view is sometimes written out."""
+        query = self.queries.get(relation.name)
+        if query is None or len(query) > 400 or self.chance(0.85):
+            return relation.name
+        return "(\n    " + query.replace("\n", "\n    ") + f"\n) AS {relation.name}"
 
     # Views.
 
@@ -166,6 +176,7 @@ class ScriptWriter:
             return False
         name = f"v{len(self.relations) - len(self.tables)}"
         self.statements.append(f"CREATE VIEW {name} AS\n{query};")
+        self.queries[name] = query
         self.relations.append(RelationText(name, tuple(columns), updating, rows, key))
         return True
 
@@ -181,7 +192,9 @@ class ScriptWriter:
         made = [ColumnText(f"{stem}{index}", letter) for index, letter in enumerate(letters)]
         items = [c.name for c in kept] + [f"{source.text(c.letter, 2)} AS {c.name}" for c in made]
         key = below.key if below.key is not None and names.issuperset(below.key) else None
-        query = f"SELECT {', '.join(items)}\nFROM {below.name}{self.where(below.columns, 0.5)}"
+        query = (
+            f"SELECT {', '.join(items)}\nFROM {self.source(below)}{self.where(below.columns, 0.5)}"
+        )
         return bool(items) and self.view(
             query, [*kept, *made], below.rows, updating=below.updating, key=key
         )
@@ -202,7 +215,8 @@ class ScriptWriter:
                 sides[0].append(column.name)
                 sides[1].append(partner.name)
         selects = [
-            f"SELECT {', '.join(side)} FROM {relation.name}{self.where(relation.columns, 0.3)}"
+            f"SELECT {', '.join(side)} FROM {self.source(relation)}"
+            f"{self.where(relation.columns, 0.3)}"
             for side, relation in zip(sides, (left, right), strict=True)
         ]
         return bool(columns) and self.view(
@@ -259,9 +273,11 @@ class ScriptWriter:
         """GROUP BY: the updating aggregate."""
         below = self.pick(lambda _: True)
         assert below is not None
-        keys = self.keys(below, 0, 1, 1, 1, 2)
+        keys = self.keys(below, *((1,) if self.plain else (0, 1)), 1, 1, 2)
         aggregates = self.aggregates(below.columns, ordered=not below.updating)
-        query = self.grouped(below, below.name, [column.name for column in keys], aggregates)
+        query = self.grouped(
+            below, self.source(below), [column.name for column in keys], aggregates
+        )
         return self.view(
             query + (" EMIT CHANGES" if self.chance(0.2) else ""),
             [*(replace(column, time=False) for column in keys), *(c for _, c in aggregates)],
@@ -348,9 +364,10 @@ class ScriptWriter:
                     name = f"{side}{len(columns)}" if column.name != "k" or side == "r" else "k"
                     columns.append(replace(column, name=name, time=column.time and ranged))
                     items.append(f"{side}.{column.name} AS {name}")
+        between, where = self.random.choice(((" JOIN ", "ON"), (" JOIN ", "ON"), (", ", "WHERE")))
         query = (
-            f"SELECT {', '.join(items)}\nFROM {left.name} AS l JOIN {right.name} AS r\n"
-            f"ON {' AND '.join(on)}"
+            f"SELECT {', '.join(items)}\nFROM {left.name} AS l{between}{right.name} AS r\n"
+            f"{where} {' AND '.join(on)}"
         )
         return bool(items) and self.view(query, columns, rows, updating=updating)
 
@@ -403,18 +420,23 @@ class ScriptWriter:
         self.statements.append(f"INSERT INTO {name} SELECT * FROM {relation.name};")
 
 
-def random_script(random: Random) -> ScriptWriter:
-    """Return a writer that has written a script."""
+def random_script(random: Random, *, plain: bool = False) -> ScriptWriter:
+    """Return a writer that has written a script; a `plain` one means the same in other SQL."""
     writer = ScriptWriter(
-        random, risk=random.choice((0.0, 0.0, 0.02, 0.1)), event_time=random.random() < 0.7
+        random,
+        risk=0.0 if plain else random.choice((0.0, 0.0, 0.02, 0.1)),
+        event_time=random.random() < 0.7,
+        plain=plain,
     )
     for _ in range(random.choice((1, 2, 2, 3))):
         writer.table(random.choice((6, 14, 25, 40)))
-    steps = (
-        *(writer.project, writer.union, writer.unnest, writer.lateral, writer.over),
+    steps = [
+        *(writer.project, writer.union, writer.unnest, writer.lateral),
         *(writer.group, writer.group, writer.group, writer.join, writer.join, writer.join),
         *(writer.window, writer.window, writer.window, writer.window),
-    )
+    ]
+    if not plain:
+        steps.append(writer.over)
     wanted = len(writer.relations) + random.choice((1, 2, 3, 3, 4, 5))
     for _ in range(40):
         if len(writer.relations) < wanted:

@@ -97,6 +97,14 @@ RISKY: Final = {
 """Expressions that fail on rows that are not rare."""
 
 
+OF_FSQL: Final = ("SQRT", "{D} / {D}", "CAST({D} AS STRING)", "CAST({T} AS STRING)")
+PLAIN_TEMPLATES: Final = {
+    letter: tuple(text for text in texts if not any(word in text for word in OF_FSQL))
+    for letter, texts in TEMPLATES.items()
+}
+"""The templates that mean the same in other SQL."""
+
+
 @dataclass(frozen=True)
 class ColumnText:
     """A column in view: `letter` is its type; event time if `time`, and then never NULL."""
@@ -108,12 +116,16 @@ class ColumnText:
 
 @dataclass
 class Expressions:
-    """Random expressions in text over some columns; `risk` is how often one may fail."""
+    """Random expressions in text over some columns.
+
+    `risk` is how often one may fail; with `plain` they mean the same in other SQL.
+    """
 
     random: Random
     columns: Sequence[ColumnText]
     risk: float
     prefix: str = ""
+    plain: bool = False
 
     def text(self, letter: str, depth: int) -> str:
         """Return an expression of the letter's type, at most `depth` calls deep."""
@@ -123,7 +135,8 @@ class Expressions:
                 return self.prefix + self.random.choice(columns)
             return self.random.choice(LITERALS[letter])
         risky = self.random.random() < self.risk and letter in RISKY
-        return self.filled(self.random.choice((RISKY if risky else TEMPLATES)[letter]), depth - 1)
+        templates = PLAIN_TEMPLATES if self.plain else RISKY if risky else TEMPLATES
+        return self.filled(self.random.choice(templates[letter]), depth - 1)
 
     def filled(self, template: str, depth: int) -> str:
         """Return `template` with an expression at each place for one."""
