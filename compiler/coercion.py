@@ -8,7 +8,8 @@
 
 and, for text in quotes only (a literal, not a STRING column), STRING to TIMESTAMP where a TIMESTAMP is
 compared with it or expected: `at >= '2024-01-01T00:00:00Z'`.  The text is read when the query is
-compiled, so it cannot fail a row.
+compiled, so it cannot fail a row.  Likewise `ARRAY[1, 2]` is an ARRAY<BIGINT> where one is expected: it
+is the elements that are coerced.
 
 Every implicit coercion becomes an explicit `Cast` in the plan, or a literal of the new type; none of
 them can fail.  Everything else takes a CAST in the query.
@@ -16,9 +17,9 @@ them can fail.  Everything else takes a CAST in the query.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeGuard
 
-from fsql.compiler.expression import Cast, Expression, Literal
+from fsql.compiler.expression import Call, Cast, Expression, Literal
 from fsql.compiler.functions.casts import cast_value
 from fsql.compiler.functions.failure import RowFailure
 from fsql.compiler.sqltypes import NULL, NUMERIC, TIMESTAMP, Kind, SqlType
@@ -67,9 +68,17 @@ def readable_as_timestamp(expression: Expression) -> bool:
 
 def accepts(expression: Expression, target: SqlType) -> bool:
     """Say whether `coerce` takes `expression` to `target`."""
+    if target.element is not None and constructs_array(expression):
+        element = target.element
+        return all(accepts(argument, element) for argument in expression.arguments)
     return coercible(expression.type, target) or (
         target.kind is Kind.TIMESTAMP and readable_as_timestamp(expression)
     )
+
+
+def constructs_array(expression: Expression) -> TypeGuard[Call]:
+    """Say whether `expression` is `ARRAY[…]`, whose elements can be coerced."""
+    return isinstance(expression, Call) and expression.function == "array"
 
 
 def coerce(expression: Expression, target: SqlType) -> Expression:
@@ -83,4 +92,7 @@ def coerce(expression: Expression, target: SqlType) -> Expression:
     if isinstance(expression, Literal):
         value = cast_value(expression.value, expression.type, target)
         return Literal(target, expression.nullable, value)
+    if target.element is not None and constructs_array(expression):
+        elements = tuple(coerce(argument, target.element) for argument in expression.arguments)
+        return Call(target, expression.nullable, "array", elements)
     return Cast(target, expression.nullable, expression)

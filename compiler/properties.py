@@ -163,10 +163,11 @@ def _keys_of_projection(plan: Project, below: Sequence[Key]) -> list[frozenset[i
 
 def _injective_source(expression: Expression) -> int | None:
     """Return the column that the expression's value tells apart as well as the column itself."""
-    widening = isinstance(expression, Cast) and (
-        expression.argument.type.kind is Kind.INT and expression.type.numeric
-    )
-    inner = expression.argument if isinstance(expression, Cast) and widening else expression
+    inner = expression
+    if isinstance(expression, Cast):
+        source = expression.argument.type
+        if source.kind is Kind.NULL or (source.kind is Kind.INT and expression.type.numeric):
+            inner = expression.argument
     return inner.index if isinstance(inner, ColumnRef) else None
 
 

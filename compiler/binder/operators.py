@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, TypedDict
 from fsql.compiler import syntax
 from fsql.compiler.binder.literals import bind_number
 from fsql.compiler.binder.report import Refusal, not_implemented, refusal
-from fsql.compiler.coercion import accepts, coerce, common_type
+from fsql.compiler.coercion import accepts, coerce, common_type, constructs_array
 from fsql.compiler.diagnostics import Label
 from fsql.compiler.expression import Call, Expression, Literal
 from fsql.compiler.functions.casts import castable
@@ -92,12 +92,11 @@ def unify(
     Raises:
         Refusal: E206 if there is none, E215 for text that cannot be read as the TIMESTAMP expected.
     """
-    timely = any(expression.type == TIMESTAMP for expression, _ in operands)
+    expected = _expected(operands)
     common = NULL
     _, common_span = operands[0]
     for expression, span in operands:
-        quoted = timely and isinstance(expression, Literal) and expression.type == STRING
-        wider = common_type([common, TIMESTAMP if quoted else expression.type])
+        wider = common_type([common, _counts_as(expression, expected)])
         if wider is None:
             raise refusal(
                 "E206",
@@ -113,6 +112,28 @@ def unify(
         if not accepts(expression, common):
             raise _unreadable(expression, span)
     return [coerce(expression, common) for expression, _ in operands]
+
+
+def _expected(operands: Sequence[tuple[Expression, Span]]) -> SqlType | None:
+    """Return the TIMESTAMP or ARRAY among the operands that text in quotes or `ARRAY[…]` bends to."""
+    for expression, _ in operands:
+        if expression.type.kind in {Kind.TIMESTAMP, Kind.ARRAY} and not _bends(expression):
+            return expression.type
+    return None
+
+
+def _counts_as(expression: Expression, expected: SqlType | None) -> SqlType:
+    """Return the type that an operand counts as; text that is no TIMESTAMP is refused as such."""
+    if expected is None or not _bends(expression):
+        return expression.type
+    quoted_time = expected == TIMESTAMP and expression.type == STRING
+    return expected if quoted_time or accepts(expression, expected) else expression.type
+
+
+def _bends(expression: Expression) -> bool:
+    """Say whether what is written becomes another type where that is expected."""
+    quoted = isinstance(expression, Literal) and expression.type == STRING
+    return quoted or constructs_array(expression)
 
 
 def _unreadable(expression: Expression, span: Span) -> Refusal:
