@@ -1,0 +1,86 @@
+"""The example queries: their scripts, their input as rows, and what they are to write."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from fsql.console.compiled import Compiled, compiled
+from fsql.console.job import open_splits
+from fsql.console.script import read_script
+from fsql.runtime.drivers.local import CHUNK_ROWS
+from fsql.runtime.drivers.model_run import rows_of_chunk
+from fsql.runtime.ports import Chunk
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from fsql.compiler.expression import Value
+    from fsql.compiler.schema import Schema
+    from fsql.runtime.ports import Reject, Split
+
+    Row = tuple[Value, ...]
+
+QUERIES = Path(__file__).parents[2] / "queries"
+
+
+@dataclass(frozen=True)
+class Example:
+    """A folder of `queries`."""
+
+    name: str
+
+    @property
+    def folder(self) -> Path:
+        return QUERIES / self.name
+
+    @cached_property
+    def compiled(self) -> Compiled:
+        return compiled(read_script(str(self.folder / "query.sql"), {}))
+
+    @cached_property
+    def splits(self) -> Mapping[int, Sequence[Split]]:
+        return open_splits(self.compiled)
+
+    @property
+    def fronts(self) -> dict[int, int]:
+        return {ordinal: len(splits) for ordinal, splits in self.splits.items()}
+
+    @cached_property
+    def inputs(self) -> dict[int, list[list[Row | Reject]]]:
+        """Return the rows of each split of each table, by its ordinal."""
+        return {
+            table.ordinal: [
+                rows_of_split(split, table.columns) for split in self.splits[table.ordinal]
+            ]
+            for table in self.compiled.job.tables
+        }
+
+    @cached_property
+    def expected(self) -> dict[str, str]:
+        """Return the text of each file that the query is to write, by its name."""
+        return {path.name: path.read_text() for path in sorted(self.folder.glob("expected/*"))}
+
+    def copy_to(self, folder: Path) -> Path:
+        """Copy script and input to where the query may write; return the script."""
+        shutil.copytree(self.folder / "input", folder / "input")
+        return Path(shutil.copy(self.folder / "query.sql", folder))
+
+
+def rows_of_split(split: Split, columns: Schema) -> list[Row | Reject]:
+    """Return all rows of a split that does not wait."""
+    rows: list[Row | Reject] = []
+    reader = split.open()
+    while (chunk := reader.read(CHUNK_ROWS)) is not None:
+        assert isinstance(chunk, Chunk)
+        rows += rows_of_chunk(chunk, columns)
+    reader.close()
+    return rows
+
+
+EXAMPLES = {
+    name: Example(name) for name in ("word_count", "inverted_index", "top_speeds", "bank_transfers")
+}
