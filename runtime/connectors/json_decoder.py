@@ -97,7 +97,7 @@ class JsonDecoder:
         self._decode_rows(rows)
         arrays, missing, unread = self._arrays(rows.decoded)
         good = self._keys_are_distinct(rows, len(self._columns) - missing)
-        for index in np.flatnonzero(unread).tolist():
+        for index in np.flatnonzero(unread & good).tolist():
             good[index] = self._strict_row(rows, rows.kept[index]) is not None
         kept = np.array(rows.kept, np.int64)
         if not good.all():

@@ -5,8 +5,8 @@ terminator, and a byte order mark is dropped at the very start of the stream.  W
 and the numbers and offsets they have, depend on the bytes alone, never on how the stream was cut into
 blocks.
 
-Memory is bounded: a line longer than `bytes_max` is kept only as far as it takes to know that, and the
-rest of it is passed over.  Such a line comes out cut off, still longer than `bytes_max`, so whoever
+Memory is bounded: a line longer than `bytes_max` is kept only as far as it takes to know and show that,
+and the rest of it is passed over.  Such a line comes out cut off, still longer than `bytes_max`, so whoever
 decodes it sees from its length that it has to be rejected.
 """
 
@@ -17,6 +17,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
 
 import numpy as np
+
+from fsql.runtime.connectors.malformed import EXCERPT_BYTES
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -118,7 +120,7 @@ class LineCutter:
     """Cuts blocks of a stream into lines, keeping what is unfinished for the next block."""
 
     def __init__(self, bytes_max: int) -> None:
-        self._kept_max = bytes_max + _TERMINATOR_MAX + 1
+        self._kept_max = max(bytes_max, EXCERPT_BYTES) + _TERMINATOR_MAX + 1
         self._kept: list[bytes] = []
         self._kept_bytes = 0
         self._passed_over = False

@@ -25,6 +25,8 @@ INVALID_TIMESTAMP: Final = 520
 NULL_NOT_ALLOWED: Final = 521
 
 _EXCERPT_MAX: Final = 256
+EXCERPT_BYTES: Final = 4 * _EXCERPT_MAX
+"""How much of a record its excerpt can depend on."""
 
 
 class MalformedError(Exception):
@@ -61,7 +63,7 @@ def excerpt(record: bytes) -> str:
     """
     shown: list[str] = []
     size = 0
-    for character in record[: 4 * _EXCERPT_MAX].decode("utf-8", "backslashreplace"):
+    for character in record[:EXCERPT_BYTES].decode("utf-8", "backslashreplace"):
         piece = character if character.isprintable() else _escaped(character)
         if size + len(piece) > _EXCERPT_MAX:
             while size > _EXCERPT_MAX - 1:

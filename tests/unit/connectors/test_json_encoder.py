@@ -40,7 +40,7 @@ def column_of(data: DataObject, column: Sequence[Value], sql_type: SqlType) -> p
     return array
 
 
-@drawn(120, st.data(), st.lists(TYPES, min_size=1, max_size=4))
+@drawn(80, st.data(), st.lists(TYPES, min_size=1, max_size=4))
 def test_writes_what_the_naive_encoder_writes(data: DataObject, types: list[SqlType]) -> None:
     names = data.draw(st.lists(TEXT, min_size=len(types), max_size=len(types)))
     rows = data.draw(st.lists(st.tuples(*map(values, types)), max_size=12))

@@ -61,12 +61,14 @@ def naive_cut(stream: bytes, bytes_max: int) -> list[Line]:
 
 
 PIECES = st.lists(
-    st.sampled_from([b"\n", b"\r", b"\r\n", b"a", b"bcd", b"\x00", MARK, b"e" * 9, b"\xff"]),
+    st.sampled_from([b"\n", b"\r", b"\r\n", b"a", b"bcd", b"\x00", MARK, b"e" * 700, b"\xff"]),
     max_size=30,
 )
 
 
-@drawn(400, PIECES, st.lists(st.integers(1, 12), max_size=40), st.integers(1, 12))
+@drawn(
+    250, PIECES, st.lists(st.integers(1, 12) | st.integers(1, 900), max_size=20), st.integers(1, 12)
+)
 def test_lines_are_those_of_the_stream(
     pieces: list[bytes], sizes: list[int], bytes_max: int
 ) -> None:

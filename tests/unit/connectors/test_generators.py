@@ -1,0 +1,125 @@
+"""Generated text: each row by its number alone, at its rate, with the statistics that it promises."""
+
+from __future__ import annotations
+
+from collections import Counter
+from functools import partial
+from pathlib import Path
+from statistics import fmean
+
+from fsql.compiler.schema import Column, Schema
+from fsql.compiler.sqltypes import BIGINT, DOUBLE, STRING
+from fsql.runtime.connectors import open_source
+from fsql.runtime.connectors.word_law import WordLaw
+from fsql.runtime.ports import Chunk, SplitReader, Wait
+from fsql.tests.unit.connectors.reading import read_all
+from fsql.tests.unit.connectors.tables import table
+from fsql.tests.unit.connectors.test_sources import refusal
+
+LINES: Schema = (Column("id", BIGINT), Column("line", STRING))
+
+
+def generator(connector: str, columns: Schema = LINES, /, **options: str) -> SplitReader:
+    (split,) = open_source(table(columns, connector=connector, **options), Path())
+    assert split.name == connector
+    return split.open()
+
+
+def lines(connector: str, rows_max: int = 10**6, **options: str) -> list[str]:
+    """Return the lines of a generator with an end."""
+    rows = read_all(generator(connector, **options), LINES, rows_max).rows
+    assert list(rows) == [row[0] for row in rows.values()] == list(range(len(rows)))
+    return [str(row[1]) for row in rows.values()]
+
+
+def test_the_first_rows_are_these_for_ever() -> None:
+    assert lines("words", count="3", words_per_line="5") == [
+        "bo du ci ci qe",
+        "go be mi ba buti",
+        "ba ho bemi ba hibu",
+    ]
+    assert lines("documents", count="3", words="6", seed="7") == [
+        "ba qaku hutu kezo ba cazo bi bu bome",
+        "baro cilo kuvo bate bila pivu",
+        "pemo me ciho ce be fi",
+    ]
+
+
+def test_a_row_depends_on_its_number_alone() -> None:
+    for connector in ("words", "documents"):
+        whole = lines(connector, count="50")
+        assert len(set(whole)) == 50
+        for rows_max in (1, 7, 49):
+            assert lines(connector, rows_max, count="50") == whole
+        assert lines(connector, count="20") == whole[:20]
+        other = lines(connector, count="50", seed="1")
+        assert not {*whole} & {*other}
+
+
+def test_a_column_may_be_missing_and_in_any_order() -> None:
+    expected = lines("words", count="2")
+    alone = generator("words", (Column("x", STRING),), count="2")
+    assert read_all(alone, (Column("x", STRING),), 5).rows == {0: (expected[0],), 1: (expected[1],)}
+    turned = (LINES[1], LINES[0])
+    rows = read_all(generator("words", turned, count="2"), turned, 5).rows
+    assert rows == {0: (expected[0], 0), 1: (expected[1], 1)}
+
+
+def test_other_columns_are_refused() -> None:
+    for columns in ((Column("x", DOUBLE),), (*LINES, Column("y", STRING)), (Column("id", BIGINT),)):
+        assert refusal(partial(generator, "documents", columns)) == (
+            "E318",
+            'table "t" has columns that connector "documents" does not fill',
+            (),
+            ("declare (line STRING) or (id BIGINT, line STRING)",),
+        )
+
+
+def test_lines_have_the_length_that_is_asked_for() -> None:
+    counts = [len(line.split(" ")) for line in lines("words", count="100", words_per_line="12")]
+    assert set(counts) == {12}
+    counts = [len(line.split(" ")) for line in lines("documents", count="2000", words="40")]
+    assert 38 < fmean(counts) < 42
+    assert min(counts) < 15
+    assert max(counts) > 100
+
+
+def test_words_follow_the_law() -> None:
+    text = lines("words", count="2000", words_per_line="50", vocabulary="1000")
+    found = Counter(word for line in text for word in line.split(" "))
+    by_rank = WordLaw(1000).words().to_pylist()
+    total = 2000 * 50
+    harmonic = sum(1 / rank for rank in range(1, 1001))
+    for rank in (1, 2, 3, 10, 100):
+        expected = total / (rank * harmonic)
+        assert abs(found[by_rank[rank - 1]] - expected) < 5 * expected**0.5
+    assert set(found) <= set(by_rank)
+
+
+def test_words_are_all_different() -> None:
+    for vocabulary in (1, 100, 101, 30_000):
+        words = WordLaw(vocabulary).words().to_pylist()
+        assert len(set(words)) == len(words) == vocabulary
+        assert all(word.isalpha() for word in words)
+
+
+def test_rows_come_at_their_rate() -> None:
+    now = 100.0
+    (split,) = open_source(
+        table(LINES, connector="words", rate="4", count="6"), Path(), clock=lambda: now
+    )
+    reader = split.open()
+
+    def step() -> object:
+        found = reader.read(10)
+        return found.rows.tolist() if isinstance(found, Chunk) else found
+
+    assert step() == [0]
+    assert step() == Wait(0.25)
+    now = 100.125
+    assert step() == Wait(0.125)
+    now = 100.75
+    assert step() == [1, 2, 3]
+    now = 200.0
+    assert step() == [4, 5]
+    assert step() is None

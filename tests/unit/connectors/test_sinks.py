@@ -1,0 +1,114 @@
+"""Sinks: whole lines in files and streams, and what is said when they cannot be written."""
+
+from __future__ import annotations
+
+import io
+import os
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from fsql.compiler.logical import Changes
+from fsql.compiler.schema import Column, Schema
+from fsql.compiler.sqltypes import BIGINT, STRING
+from fsql.runtime.connectors import open_sink
+from fsql.runtime.connectors.sinks import BlackholeSink
+from fsql.tests.unit.connectors.tables import NUMBERS, release, sink
+from fsql.tests.unit.connectors.test_sources import refusal
+
+_ANYWHERE = Path()
+WORDS: Schema = (Column("word", STRING), Column("n", BIGINT))
+LINE: Schema = (Column("line", STRING),)
+
+
+def test_a_file_holds_what_was_released_since_it_was_opened(tmp_path: Path) -> None:
+    path = tmp_path / "out.jsonl"
+    path.write_text("old")
+    writer = open_sink(sink(WORDS, connector="file", path="out.jsonl"), tmp_path)
+    assert path.read_bytes() == b""
+    writer.write(release(pa.array(["a", "b"]), pa.array([1, 2])))
+    assert path.read_bytes() == b'{"word":"a","n":1}\n{"word":"b","n":2}\n'
+    writer.write(release(pa.array([], pa.string()), pa.array([], pa.int64())))
+    writer.write(release(pa.array(["c"]), pa.array([3])))
+    writer.close()
+    assert path.read_bytes() == b'{"word":"a","n":1}\n{"word":"b","n":2}\n{"word":"c","n":3}\n'
+
+
+def test_changes_have_a_label() -> None:
+    stdout = io.BytesIO()
+    writer = open_sink(sink(NUMBERS, Changes.RETRACT, connector="stdout"), _ANYWHERE, stdout)
+    writer.write(release(pa.array([1, 1, 2]), operations=[0, 1, 2]))
+    writer.close()
+    assert stdout.getvalue() == b'{"op":"+I","n":1}\n{"op":"-U","n":1}\n{"op":"+U","n":2}\n'
+
+
+def test_text_is_written_as_it_is() -> None:
+    stdout = io.BytesIO()
+    writer = open_sink(sink(LINE, connector="stdout", format="text"), _ANYWHERE, stdout)
+    writer.write(release(pa.array(['a "b"', None, "", "é"])))
+    writer.write(release(pa.array(["x", "y", "x"]).dictionary_encode()))
+    assert stdout.getvalue().decode() == 'a "b"\n\n\né\nx\ny\nx\n'
+
+
+def test_a_black_hole_counts() -> None:
+    writer = open_sink(sink(connector="blackhole"), _ANYWHERE)
+    writer.write(release(pa.array([1, 2])))
+    writer.write(release(pa.array([3])))
+    writer.close()
+    assert isinstance(writer, BlackholeSink)
+    assert writer.rows == 3
+
+
+def test_what_cannot_be_opened(tmp_path: Path) -> None:
+    def refused(**options: str) -> tuple[str, str, tuple[str, ...], tuple[str, ...]]:
+        return refusal(lambda: open_sink(sink(LINE, **options), tmp_path))
+
+    assert refused(connector="file", path="missing/out") == (
+        "E532",
+        f'path "{tmp_path}/missing/out" cannot be written: its directory does not exist',
+        (),
+        (f'create the directory "{tmp_path}/missing"',),
+    )
+    assert refused(connector="file", path=".") == (
+        "E532",
+        f'path "{tmp_path}" cannot be written: is a directory',
+        (),
+        (),
+    )
+
+
+def test_text_has_no_place_for_changes() -> None:
+    table = sink(LINE, Changes.UPSERT, connector="stdout", format="text")
+    assert refusal(lambda: open_sink(table, _ANYWHERE)) == (
+        "E534",
+        'table "s" is written as text, which has no place for changes',
+        (),
+        ("write it as JSON: 'format' = 'json'",),
+    )
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
+def test_a_full_disk_is_said_to_be_full(tmp_path: Path) -> None:
+    writer = open_sink(sink(connector="file", path="/dev/full"), tmp_path)
+    assert refusal(lambda: writer.write(release(pa.array([1])))) == (
+        "E535",
+        'writing "/dev/full" failed: no space left on device',
+        (),
+        (),
+    )
+    writer.close()
+
+
+def test_a_reader_that_is_gone_is_said_to_be_gone() -> None:
+    read_end, write_end = os.pipe()
+    os.close(read_end)
+    stream = os.fdopen(write_end, "wb", buffering=0)
+    writer = open_sink(sink(connector="stdout"), _ANYWHERE, stream)
+    assert refusal(lambda: writer.write(release(pa.array([1])))) == (
+        "E535",
+        'writing "standard output" failed: broken pipe',
+        (),
+        (),
+    )
+    stream.close()

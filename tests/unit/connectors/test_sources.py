@@ -1,0 +1,191 @@
+"""Sources: which splits there are, what is said where there are none, and what a live stream gives."""
+
+from __future__ import annotations
+
+import os
+from functools import partial
+from typing import TYPE_CHECKING
+
+import pytest
+
+from fsql.compiler.diagnostics import FsqlError
+from fsql.compiler.schema import Column, Schema
+from fsql.compiler.sqltypes import STRING
+from fsql.runtime.connectors import open_source
+from fsql.runtime.ports import Chunk, Wait
+from fsql.tests.unit.connectors.reading import read_all
+from fsql.tests.unit.connectors.tables import NUMBERS, table
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from fsql.runtime.ports import SplitReader
+
+LINE: Schema = (Column("line", STRING),)
+
+
+def refusal(action: Callable[[], object]) -> tuple[str, str, tuple[str, ...], tuple[str, ...]]:
+    """Return the code, message, notes and helps with which `action` is refused."""
+    with pytest.raises(FsqlError) as caught:
+        action()
+    (diagnostic,) = caught.value.diagnostics
+    return diagnostic.code, diagnostic.message, diagnostic.notes, diagnostic.helps
+
+
+def test_a_file_is_one_split(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_bytes(b'{"n":1}\n{"n":2}')
+    (split,) = open_source(table(connector="file", path="a.jsonl"), tmp_path)
+    assert split.name == "a.jsonl"
+    for _ in range(2):
+        reader = split.open()
+        assert read_all(reader, NUMBERS, 10).rows == {0: (1,), 1: (2,)}
+        assert reader.read(10) is None
+        reader.close()
+
+
+def test_the_files_of_a_directory_are_splits_sorted_by_name(tmp_path: Path) -> None:
+    for name in ("b.txt", "a.txt", "B.txt", ".hidden", "10.txt", "9.txt"):
+        (tmp_path / name).write_text(f"this is {name}\n")
+    (tmp_path / "c").mkdir()
+    splits = open_source(table(LINE, connector="file", path=".", format="text"), tmp_path)
+    assert [split.name for split in splits] == ["10.txt", "9.txt", "B.txt", "a.txt", "b.txt"]
+    readers = [split.open() for split in splits]
+    assert [read_all(reader, LINE, 10).rows for reader in readers] == [
+        {0: (f"this is {split.name}",)} for split in splits
+    ]
+    for reader in readers:
+        reader.close()
+
+
+def test_an_empty_file_has_no_rows(tmp_path: Path) -> None:
+    (tmp_path / "empty").touch()
+    (split,) = open_source(table(connector="file", path="empty"), tmp_path)
+    reader = split.open()
+    assert reader.read(10) is None
+    reader.close()
+
+
+def test_a_record_may_be_as_long_as_the_table_says(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_bytes(b"12345678\n123456789\n1234567\n")
+    source = table(LINE, connector="file", path="a.txt", format="text", max_record_bytes="8")
+    reader = open_source(source, tmp_path)[0].open()
+    read = read_all(reader, LINE, 10)
+    reader.close()
+    assert (read.rows, [reject.code for reject in read.rejects]) == (
+        {0: ("12345678",), 2: ("1234567",)},
+        [517],
+    )
+
+
+def test_what_cannot_be_opened(tmp_path: Path) -> None:
+    (tmp_path / "bids.jsonl").touch()
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "empty" / ".hidden").touch()
+    os.mkfifo(tmp_path / "pipe")
+
+    def refused(path: str) -> tuple[str, str, tuple[str, ...], tuple[str, ...]]:
+        return refusal(lambda: open_source(table(connector="file", path=path), tmp_path))
+
+    assert refused("bid.jsonl") == (
+        "E531",
+        f'path "{tmp_path}/bid.jsonl" cannot be read: there is no such file',
+        (),
+        (f'a file with a similar name exists: "{tmp_path}/bids.jsonl"',),
+    )
+    assert refused("nowhere/bids.jsonl") == (
+        "E531",
+        f'path "{tmp_path}/nowhere/bids.jsonl" cannot be read: there is no such file',
+        (),
+        (f'the directory "{tmp_path}/nowhere" does not exist or cannot be read',),
+    )
+    assert refused("empty") == (
+        "E531",
+        f'path "{tmp_path}/empty" cannot be read: the directory has no files',
+        (),
+        ("hidden files and directories within it are not read",),
+    )
+    assert refused("pipe") == (
+        "E531",
+        f'path "{tmp_path}/pipe" cannot be read: it is not a regular file',
+        (),
+        ("to read a stream, use 'connector' = 'stdin'",),
+    )
+    assert refused("a\0b")[0] == "E531"
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="the superuser may read everything")
+def test_a_file_that_may_not_be_read(tmp_path: Path) -> None:
+    (tmp_path / "secret").touch(mode=0)
+    assert refusal(lambda: open_source(table(connector="file", path="secret"), tmp_path)) == (
+        "E531",
+        f'path "{tmp_path}/secret" cannot be read: permission denied',
+        (),
+        (),
+    )
+
+
+def test_data_roots_hold_after_every_link(tmp_path: Path) -> None:
+    inside, outside = tmp_path / "inside", tmp_path / "outside"
+    inside.mkdir()
+    outside.mkdir()
+    for directory in (inside, outside):
+        (directory / "a.jsonl").write_bytes(b'{"n":1}\n')
+    (inside / "link.jsonl").symlink_to(outside / "a.jsonl")
+    (inside / "fine.jsonl").symlink_to("a.jsonl")
+
+    def source(path: str) -> object:
+        return open_source(table(connector="file", path=path), inside, data_roots=[inside])
+
+    for path in ("a.jsonl", "fine.jsonl", "../inside/a.jsonl", str(inside / "a.jsonl")):
+        source(path)
+    for path in ("../outside/a.jsonl", "link.jsonl", str(outside / "a.jsonl")):
+        assert refusal(partial(source, path)) == (
+            "E533",
+            f'path "{path}" leads out of the data roots',
+            (f"it leads to {outside}/a.jsonl; the data roots are {inside}",),
+            (),
+        )
+
+
+def test_a_record_limit_has_a_limit(tmp_path: Path) -> None:
+    source = table(connector="stdin", max_record_bytes="16777217")
+    assert refusal(lambda: open_source(source, tmp_path)) == (
+        "E534",
+        'option "max_record_bytes" is 16,777,217; the limit is 16,777,216',
+        (),
+        ("write smaller records",),
+    )
+
+
+def rows_now(reader: SplitReader) -> list[int] | None:
+    """Return the numbers that a live reader of NUMBERS has now, None at its end."""
+    chunk = reader.read(100)
+    if isinstance(chunk, Wait):
+        assert 0 < chunk.seconds < 0.1
+        return []
+    if chunk is None:
+        return None
+    assert isinstance(chunk, Chunk)
+    values: list[int] = chunk.columns[0].to_pylist()
+    return values
+
+
+def test_standard_input_gives_what_is_there(tmp_path: Path) -> None:
+    read_end, write_end = os.pipe()
+    (split,) = open_source(table(connector="stdin"), tmp_path, stdin=read_end)
+    assert split.name == "stdin"
+    reader = split.open()
+    assert rows_now(reader) == []
+    os.write(write_end, b'{"n":1}\n{"n":2}\n{"n"')
+    assert rows_now(reader) == [1, 2]
+    assert rows_now(reader) == []
+    os.write(write_end, b":3}\n")
+    assert rows_now(reader) == [3]
+    os.write(write_end, b'{"n":4}')
+    assert rows_now(reader) == []
+    os.close(write_end)
+    assert rows_now(reader) == [4]
+    assert rows_now(reader) is None
+    reader.close()
+    os.close(read_end)
