@@ -1,0 +1,234 @@
+"""The syntax: what was written, as records, before any name means anything.
+
+Every record has the span of its text.  Two records are equal if they say the same, wherever they
+stand: spans do not count.  Expressions, relations, query bodies and statements are closed unions, named
+at the end of this file, so that a `match` over one can be proved complete.
+
+Shapes that text can make long are tuples, never deep: `a + b - c` is one `Chain`, `p AND q AND r` one
+`Logical`, and likewise joins and UNIONs.  What remains nests at most `limits.DEPTH_MAX` deep, so
+whoever walks these records may recurse.
+
+The parser accepts more than the engine carries out; what is not carried out has a record here as well, so
+that the binder can say so and point at it.
+"""
+
+from __future__ import annotations
+
+from fsql.compiler.syntax.calls import (
+    Extract,
+    Frame,
+    FrameBound,
+    FrameSide,
+    FrameUnit,
+    FunctionCall,
+    RoundTime,
+    Star,
+    Trim,
+    TrimSide,
+    WindowSpecification,
+)
+from fsql.compiler.syntax.expressions import (
+    ArrayConstructor,
+    AtTimeZone,
+    Between,
+    BooleanLiteral,
+    Case,
+    Cast,
+    Chain,
+    ChainLink,
+    ChainOperator,
+    ColumnReference,
+    Comparison,
+    ComparisonOperator,
+    Exists,
+    FieldAccess,
+    InList,
+    InSubquery,
+    IntervalLiteral,
+    Is,
+    IsDistinct,
+    IsValue,
+    Like,
+    Logical,
+    MapConstructor,
+    Not,
+    NullLiteral,
+    NumberLiteral,
+    RowConstructor,
+    ScalarSubquery,
+    StringLiteral,
+    Subscript,
+    TimeLiteral,
+    TimeType,
+    Unary,
+    Unit,
+    WhenClause,
+)
+from fsql.compiler.syntax.names import (
+    Identifier,
+    QualifiedName,
+    Syntax,
+    TypeName,
+)
+from fsql.compiler.syntax.queries import (
+    CommonTable,
+    Emit,
+    GroupingKind,
+    GroupingSets,
+    NamedWindow,
+    OrderItem,
+    Query,
+    Select,
+    SelectItem,
+    SetOperation,
+    SetOperator,
+    SetTerm,
+    Values,
+)
+from fsql.compiler.syntax.relations import (
+    Derived,
+    Descriptor,
+    JoinClause,
+    Joined,
+    JoinKind,
+    NamedArgument,
+    TableAlias,
+    TableArgument,
+    TableFunction,
+    TableReference,
+    Unnest,
+)
+from fsql.compiler.syntax.statements import (
+    ComputedColumn,
+    CreateFunction,
+    CreateTable,
+    CreateView,
+    Explain,
+    Insert,
+    MetadataColumn,
+    Parameter,
+    PhysicalColumn,
+    PrimaryKey,
+    Script,
+    SelectStatement,
+    TableOption,
+    Watermark,
+)
+
+Literal = (
+    NumberLiteral | StringLiteral | BooleanLiteral | NullLiteral | TimeLiteral | IntervalLiteral
+)
+Operation = Unary | Chain | Not | Logical | Comparison | IsDistinct | Is | Between | Like
+Subquery = InSubquery | Exists | ScalarSubquery
+Constructor = ArrayConstructor | RowConstructor | MapConstructor
+Call = FunctionCall | Extract | RoundTime | Trim
+Access = ColumnReference | Subscript | FieldAccess
+Expression = (
+    Literal | Access | Constructor | Operation | InList | Subquery | Case | Cast | AtTimeZone | Call
+)
+Relation = TableReference | Derived | Unnest | TableFunction | Joined
+QueryBody = Select | Values | SetOperation | Query
+TableColumn = PhysicalColumn | ComputedColumn | MetadataColumn
+Statement = CreateTable | CreateView | CreateFunction | Insert | SelectStatement | Explain
+
+__all__ = [
+    "Access",
+    "ArrayConstructor",
+    "AtTimeZone",
+    "Between",
+    "BooleanLiteral",
+    "Call",
+    "Case",
+    "Cast",
+    "Chain",
+    "ChainLink",
+    "ChainOperator",
+    "ColumnReference",
+    "CommonTable",
+    "Comparison",
+    "ComparisonOperator",
+    "ComputedColumn",
+    "Constructor",
+    "CreateFunction",
+    "CreateTable",
+    "CreateView",
+    "Derived",
+    "Descriptor",
+    "Emit",
+    "Exists",
+    "Explain",
+    "Expression",
+    "Extract",
+    "FieldAccess",
+    "Frame",
+    "FrameBound",
+    "FrameSide",
+    "FrameUnit",
+    "FunctionCall",
+    "GroupingKind",
+    "GroupingSets",
+    "Identifier",
+    "InList",
+    "InSubquery",
+    "Insert",
+    "IntervalLiteral",
+    "Is",
+    "IsDistinct",
+    "IsValue",
+    "JoinClause",
+    "JoinKind",
+    "Joined",
+    "Like",
+    "Literal",
+    "Logical",
+    "MapConstructor",
+    "MetadataColumn",
+    "NamedArgument",
+    "NamedWindow",
+    "Not",
+    "NullLiteral",
+    "NumberLiteral",
+    "Operation",
+    "OrderItem",
+    "Parameter",
+    "PhysicalColumn",
+    "PrimaryKey",
+    "QualifiedName",
+    "Query",
+    "QueryBody",
+    "Relation",
+    "RoundTime",
+    "RowConstructor",
+    "ScalarSubquery",
+    "Script",
+    "Select",
+    "SelectItem",
+    "SelectStatement",
+    "SetOperation",
+    "SetOperator",
+    "SetTerm",
+    "Star",
+    "Statement",
+    "StringLiteral",
+    "Subquery",
+    "Subscript",
+    "Syntax",
+    "TableAlias",
+    "TableArgument",
+    "TableColumn",
+    "TableFunction",
+    "TableOption",
+    "TableReference",
+    "TimeLiteral",
+    "TimeType",
+    "Trim",
+    "TrimSide",
+    "TypeName",
+    "Unary",
+    "Unit",
+    "Unnest",
+    "Values",
+    "Watermark",
+    "WhenClause",
+    "WindowSpecification",
+]

@@ -1,0 +1,99 @@
+"""Calls of functions, and windows of OVER."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+from typing import Literal as OneOf
+
+from fsql.compiler.syntax.names import Syntax
+
+if TYPE_CHECKING:
+    from fsql.compiler.syntax import Expression
+    from fsql.compiler.syntax.expressions import Unit
+    from fsql.compiler.syntax.names import Identifier, QualifiedName
+    from fsql.compiler.syntax.queries import OrderItem
+
+
+@dataclass(frozen=True, slots=True)
+class Star(Syntax):
+    """`*` or `t.*`, in a select list or as the argument of COUNT."""
+
+    qualifier: tuple[Identifier, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionCall(Syntax):
+    """`f([DISTINCT] a, … [ORDER BY …]) [FILTER (WHERE p)] [IGNORE NULLS] [OVER …]`.
+
+    Forms with words inside are calls too: `SUBSTRING(s FROM 2 FOR 3)` is SUBSTRING(s, 2, 3),
+    `POSITION(a IN b)` is POSITION(a, b), CURRENT_TIMESTAMP a call without arguments.
+    """
+
+    name: QualifiedName
+    arguments: tuple[Expression | Star, ...]
+    distinct: bool = False
+    order_by: tuple[OrderItem, ...] = ()
+    filter: Expression | None = None
+    ignore_nulls: bool = False
+    over: WindowSpecification | Identifier | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Extract(Syntax):
+    """`EXTRACT(unit FROM a)`; the unit is a word such as DOW, in upper case."""
+
+    unit: str
+    operand: Expression
+
+
+@dataclass(frozen=True, slots=True)
+class RoundTime(Syntax):
+    """`FLOOR(a TO unit)`, `CEIL(a TO unit)`."""
+
+    direction: OneOf["FLOOR", "CEIL"]
+    operand: Expression
+    unit: Unit
+
+
+TrimSide = OneOf["BOTH", "LEADING", "TRAILING"]
+
+
+@dataclass(frozen=True, slots=True)
+class Trim(Syntax):
+    """`TRIM([BOTH | LEADING | TRAILING] [characters] FROM a)`; the plain form is a FunctionCall."""
+
+    side: TrimSide
+    characters: Expression | None
+    operand: Expression
+
+
+@dataclass(frozen=True, slots=True)
+class WindowSpecification(Syntax):
+    """`(PARTITION BY … ORDER BY … frame)`, of OVER or in a WINDOW clause; `base` names another."""
+
+    base: Identifier | None
+    partition_by: tuple[Expression, ...]
+    order_by: tuple[OrderItem, ...]
+    frame: Frame | None
+
+
+FrameUnit = OneOf["ROWS", "RANGE", "GROUPS"]
+FrameSide = OneOf["PRECEDING", "CURRENT ROW", "FOLLOWING"]
+
+
+@dataclass(frozen=True, slots=True)
+class Frame(Syntax):
+    """`ROWS BETWEEN start AND end`; without BETWEEN, `end` is None and means the current row."""
+
+    unit: FrameUnit
+    start: FrameBound
+    end: FrameBound | None
+
+
+@dataclass(frozen=True, slots=True)
+class FrameBound(Syntax):
+    """One end of a frame; `offset` is None where it is UNBOUNDED, and at CURRENT ROW."""
+
+    side: FrameSide
+    offset: Expression | None

@@ -1,0 +1,288 @@
+"""Expressions but for calls: values, operators, subqueries, CASE and CAST."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+from typing import Literal as OneOf
+
+from fsql.compiler.syntax.names import Syntax
+
+if TYPE_CHECKING:
+    from fsql.compiler.syntax import Expression
+    from fsql.compiler.syntax.names import Identifier, TypeName
+    from fsql.compiler.syntax.queries import Query
+
+# Values.
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnReference(Syntax):
+    """`a`, `t.a`, `t.a.field`: only the binder knows which parts are table, column and fields."""
+
+    parts: tuple[Identifier, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class NumberLiteral(Syntax):
+    """A number without sign, as written: its form says whether it is exact."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class StringLiteral(Syntax):
+    """A string; `value` is unescaped."""
+
+    value: str
+
+
+@dataclass(frozen=True, slots=True)
+class BooleanLiteral(Syntax):
+    """TRUE or FALSE."""
+
+    value: bool
+
+
+@dataclass(frozen=True, slots=True)
+class NullLiteral(Syntax):
+    """NULL."""
+
+
+TimeType = OneOf["TIMESTAMP", "DATE", "TIME"]
+
+
+@dataclass(frozen=True, slots=True)
+class TimeLiteral(Syntax):
+    """`TIMESTAMP '2024-01-31 23:59:59'`, `DATE '…'`, `TIME '…'`; the text is not looked into."""
+
+    type: TimeType
+    value: StringLiteral
+
+
+Unit = OneOf[
+    "YEAR",
+    "QUARTER",
+    "MONTH",
+    "WEEK",
+    "DAY",
+    "HOUR",
+    "MINUTE",
+    "SECOND",
+    "MILLISECOND",
+    "MICROSECOND",
+]
+"""Units of time; in the text also the plural."""
+
+
+@dataclass(frozen=True, slots=True)
+class IntervalLiteral(Syntax):
+    """`INTERVAL '4' SECOND`, `INTERVAL '1:30' HOUR TO MINUTE`; the text is not looked into."""
+
+    value: StringLiteral
+    unit: Unit
+    to: Unit | None = None
+    negative: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ArrayConstructor(Syntax):
+    """`ARRAY[a, b]`."""
+
+    items: tuple[Expression, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RowConstructor(Syntax):
+    """`ROW(a, b)` or `(a, b)`."""
+
+    items: tuple[Expression, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class MapConstructor(Syntax):
+    """`MAP['k', v, …]`: keys and values in turn, as written."""
+
+    items: tuple[Expression, ...]
+
+
+# Operators.
+
+
+@dataclass(frozen=True, slots=True)
+class Unary(Syntax):
+    """`-a`, `+a`."""
+
+    operator: OneOf["-", "+"]
+    operand: Expression
+
+
+ChainOperator = OneOf["+", "-", "||", "*", "/", "%"]
+
+
+@dataclass(frozen=True, slots=True)
+class ChainLink(Syntax):
+    """An operator and its right operand."""
+
+    operator: ChainOperator
+    operand: Expression
+
+
+@dataclass(frozen=True, slots=True)
+class Chain(Syntax):
+    """`first + a - b`: operators of one precedence, applied from the left."""
+
+    first: Expression
+    links: tuple[ChainLink, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Not(Syntax):
+    """`NOT p`."""
+
+    operand: Expression
+
+
+@dataclass(frozen=True, slots=True)
+class Logical(Syntax):
+    """`p AND q AND …` or `p OR q OR …`, two operands or more."""
+
+    operator: OneOf["AND", "OR"]
+    operands: tuple[Expression, ...]
+
+
+ComparisonOperator = OneOf["=", "<>", "<", "<=", ">", ">="]
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison(Syntax):
+    """`a < b`; `!=` is `<>`."""
+
+    operator: ComparisonOperator
+    left: Expression
+    right: Expression
+
+
+@dataclass(frozen=True, slots=True)
+class IsDistinct(Syntax):
+    """`a IS [NOT] DISTINCT FROM b`."""
+
+    left: Expression
+    right: Expression
+    negated: bool
+
+
+IsValue = OneOf["NULL", "TRUE", "FALSE", "UNKNOWN"]
+
+
+@dataclass(frozen=True, slots=True)
+class Is(Syntax):
+    """`a IS [NOT] NULL`, and TRUE, FALSE, UNKNOWN."""
+
+    operand: Expression
+    value: IsValue
+    negated: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Between(Syntax):
+    """`a [NOT] BETWEEN [SYMMETRIC] low AND high`."""
+
+    operand: Expression
+    low: Expression
+    high: Expression
+    negated: bool
+    symmetric: bool
+
+
+@dataclass(frozen=True, slots=True)
+class InList(Syntax):
+    """`a [NOT] IN (b, c)`."""
+
+    operand: Expression
+    items: tuple[Expression, ...]
+    negated: bool
+
+
+@dataclass(frozen=True, slots=True)
+class InSubquery(Syntax):
+    """`a [NOT] IN (SELECT …)`."""
+
+    operand: Expression
+    query: Query
+    negated: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Exists(Syntax):
+    """`EXISTS (SELECT …)`."""
+
+    query: Query
+
+
+@dataclass(frozen=True, slots=True)
+class ScalarSubquery(Syntax):
+    """`(SELECT …)` as a value."""
+
+    query: Query
+
+
+@dataclass(frozen=True, slots=True)
+class Like(Syntax):
+    """`a [NOT] LIKE pattern [ESCAPE e]`; with `ignore_case`, ILIKE."""
+
+    operand: Expression
+    pattern: Expression
+    escape: Expression | None
+    negated: bool
+    ignore_case: bool
+
+
+@dataclass(frozen=True, slots=True)
+class WhenClause(Syntax):
+    """`WHEN condition THEN result`."""
+
+    condition: Expression
+    result: Expression
+
+
+@dataclass(frozen=True, slots=True)
+class Case(Syntax):
+    """`CASE [operand] WHEN … THEN … ELSE otherwise END`."""
+
+    operand: Expression | None
+    branches: tuple[WhenClause, ...]
+    otherwise: Expression | None
+
+
+@dataclass(frozen=True, slots=True)
+class Cast(Syntax):
+    """`CAST(a AS type)`; with `safe`, TRY_CAST, which gives NULL where CAST fails."""
+
+    operand: Expression
+    type: TypeName
+    safe: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Subscript(Syntax):
+    """`a[index]`."""
+
+    operand: Expression
+    index: Expression
+
+
+@dataclass(frozen=True, slots=True)
+class FieldAccess(Syntax):
+    """`f(x).field`, `a[1].field`; after bare names the field is a part of the ColumnReference."""
+
+    operand: Expression
+    field: Identifier
+
+
+@dataclass(frozen=True, slots=True)
+class AtTimeZone(Syntax):
+    """`a AT TIME ZONE zone`."""
+
+    operand: Expression
+    zone: Expression

@@ -1,0 +1,46 @@
+"""Names and types, and the base of all records."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from fsql.compiler.source import Span
+
+
+@dataclass(frozen=True, slots=True)
+class Syntax:
+    """The base of all records: a place in the text, which does not count for equality."""
+
+    span: Span = field(compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Identifier(Syntax):
+    """One name.  Quoted names match exactly, others without regard to case; `name` is unescaped."""
+
+    name: str
+    quoted: bool = field(default=False, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class QualifiedName(Syntax):
+    """A name with its qualifiers, `catalog.name`: of a table, view or function."""
+
+    parts: tuple[Identifier, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TypeName(Syntax):
+    """A type as written, in upper case: `DECIMAL(23, 3)`, `ARRAY<INT>`, `ROW<a INT, b STRING>`.
+
+    `numbers` are those in round brackets, `arguments` the types in angle brackets; for ROW, `fields`
+    names them.  Further words belong to the name: `TIMESTAMP WITH LOCAL TIME ZONE`.
+    """
+
+    name: str
+    numbers: tuple[int, ...] = ()
+    arguments: tuple[TypeName, ...] = ()
+    fields: tuple[Identifier, ...] = ()
+    not_null: bool = False

@@ -1,0 +1,108 @@
+"""What stands in FROM: tables, subqueries, table functions and joins."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+from typing import Literal as OneOf
+
+from fsql.compiler.syntax.names import Syntax
+
+if TYPE_CHECKING:
+    from fsql.compiler.syntax import Expression, Relation
+    from fsql.compiler.syntax.names import Identifier, QualifiedName
+    from fsql.compiler.syntax.queries import Query
+
+
+@dataclass(frozen=True, slots=True)
+class TableAlias(Syntax):
+    """`AS t(a, b)`; without columns the relation's own stay."""
+
+    name: Identifier
+    columns: tuple[Identifier, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class TableReference(Syntax):
+    """A table, view or CTE; with `system_time`, `FOR SYSTEM_TIME AS OF …`."""
+
+    name: QualifiedName
+    system_time: Expression | None = None
+    alias: TableAlias | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Derived(Syntax):
+    """`[LATERAL] (query) AS t`."""
+
+    query: Query
+    lateral: bool
+    alias: TableAlias | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Unnest(Syntax):
+    """`UNNEST(array) [WITH ORDINALITY] AS t(a, b)`."""
+
+    array: Expression
+    ordinality: bool
+    alias: TableAlias | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TableArgument(Syntax):
+    """`TABLE x [PARTITION BY …]`, or `TABLE (query)`, as an argument of a table function."""
+
+    table: QualifiedName | Query
+    partition_by: tuple[Expression, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Descriptor(Syntax):
+    """`DESCRIPTOR(column, …)` as an argument of a table function."""
+
+    columns: tuple[Identifier, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class NamedArgument(Syntax):
+    """`SIZE => INTERVAL '1' HOUR` as an argument of a table function."""
+
+    name: Identifier
+    value: Expression | TableArgument | Descriptor
+
+
+@dataclass(frozen=True, slots=True)
+class TableFunction(Syntax):
+    """`[LATERAL] TABLE(HOP(TABLE x, DESCRIPTOR(c), …))` or `HOP(x, c, …)`.
+
+    In the short form table and column are ColumnReferences: the binder, who knows the function, knows
+    what they are.
+    """
+
+    name: QualifiedName
+    arguments: tuple[Expression | TableArgument | Descriptor | NamedArgument, ...]
+    lateral: bool
+    alias: TableAlias | None = None
+
+
+JoinKind = OneOf["INNER", "LEFT", "RIGHT", "FULL", "CROSS"]
+
+
+@dataclass(frozen=True, slots=True)
+class JoinClause(Syntax):
+    """`kind JOIN right ON condition`, or USING columns; the span begins at the kind."""
+
+    kind: JoinKind
+    right: Relation
+    condition: Expression | None
+    using: tuple[Identifier, ...]
+    natural: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Joined(Syntax):
+    """`first JOIN a … JOIN b …`, applied from the left."""
+
+    first: Relation
+    joins: tuple[JoinClause, ...]

@@ -1,0 +1,149 @@
+"""Statements, and the elements of CREATE TABLE and CREATE FUNCTION."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from fsql.compiler.syntax.names import Syntax
+
+if TYPE_CHECKING:
+    from fsql.compiler.source import SourceText
+    from fsql.compiler.syntax import Expression, Statement
+    from fsql.compiler.syntax.expressions import StringLiteral
+    from fsql.compiler.syntax.names import Identifier, QualifiedName, TypeName
+    from fsql.compiler.syntax.queries import Query
+
+
+@dataclass(frozen=True, slots=True)
+class PhysicalColumn(Syntax):
+    """`name TYPE [NOT NULL] [PRIMARY KEY NOT ENFORCED]`."""
+
+    name: Identifier
+    type: TypeName
+    not_null: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ComputedColumn(Syntax):
+    """`name AS expression`."""
+
+    name: Identifier
+    expression: Expression
+
+
+@dataclass(frozen=True, slots=True)
+class MetadataColumn(Syntax):
+    """`name TYPE METADATA [FROM 'key'] [VIRTUAL]`; without FROM the key is the column's name."""
+
+    name: Identifier
+    type: TypeName
+    not_null: bool
+    key: StringLiteral | None
+    virtual: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Watermark(Syntax):
+    """`WATERMARK FOR column [AS expression]`; without AS the watermark is the column, no delay."""
+
+    column: Identifier
+    expression: Expression | None
+
+
+@dataclass(frozen=True, slots=True)
+class PrimaryKey(Syntax):
+    """`PRIMARY KEY (columns) NOT ENFORCED`; `enforced` unless those two words follow."""
+
+    columns: tuple[Identifier, ...]
+    enforced: bool
+
+
+@dataclass(frozen=True, slots=True)
+class TableOption(Syntax):
+    """`'key' = 'value'` in WITH."""
+
+    key: StringLiteral
+    value: StringLiteral
+
+
+@dataclass(frozen=True, slots=True)
+class CreateTable(Syntax):
+    """`CREATE TABLE name (elements) WITH (options) [AS query]`; elements by kind, in text order."""
+
+    name: QualifiedName
+    columns: tuple[PhysicalColumn | ComputedColumn | MetadataColumn, ...]
+    watermarks: tuple[Watermark, ...] = ()
+    primary_keys: tuple[PrimaryKey, ...] = ()
+    options: tuple[TableOption, ...] = ()
+    query: Query | None = None
+    temporary: bool = False
+    if_not_exists: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class CreateView(Syntax):
+    """`CREATE VIEW name [(columns)] AS query`."""
+
+    name: QualifiedName
+    columns: tuple[Identifier, ...]
+    query: Query
+    temporary: bool = False
+    if_not_exists: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter(Syntax):
+    """`name TYPE`: a parameter of a function, or a column of the table that it returns."""
+
+    name: Identifier
+    type: TypeName
+
+
+@dataclass(frozen=True, slots=True)
+class CreateFunction(Syntax):
+    """`CREATE [AGGREGATE] FUNCTION name(parameters) RETURNS … LANGUAGE PYTHON AS 'module:name'`.
+
+    A function that returns TABLE (…) has the columns in `returns`.
+    """
+
+    name: QualifiedName
+    parameters: tuple[Parameter, ...]
+    returns: TypeName | tuple[Parameter, ...]
+    language: Identifier
+    body: StringLiteral
+    aggregate: bool = False
+    temporary: bool = False
+    if_not_exists: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Insert(Syntax):
+    """`INSERT INTO table [(columns)] query`; without columns, all in the order of declaration."""
+
+    table: QualifiedName
+    columns: tuple[Identifier, ...]
+    query: Query
+
+
+@dataclass(frozen=True, slots=True)
+class SelectStatement(Syntax):
+    """A bare query: its result is printed."""
+
+    query: Query
+
+
+@dataclass(frozen=True, slots=True)
+class Explain(Syntax):
+    """`EXPLAIN [stage] statement`; the stage is a word such as LOGICAL."""
+
+    stage: Identifier | None
+    statement: Insert | SelectStatement
+
+
+@dataclass(frozen=True, slots=True)
+class Script(Syntax):
+    """All statements of a text, in order."""
+
+    statements: tuple[Statement, ...]
+    source: SourceText = field(compare=False)
