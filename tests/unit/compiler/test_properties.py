@@ -1,0 +1,82 @@
+"""Derived keys and window columns of bound queries.
+
+Catches a key that is claimed and not there, which would let an upsert table lose rows, and one that is
+there and not found, which would refuse a query that is right.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from fsql.compiler.pipeline import compile_script
+from fsql.compiler.properties import derived_keys, window_columns
+from fsql.compiler.source import SourceText
+
+TABLES = """
+CREATE TABLE t (k STRING, b BIGINT, i INT, a ARRAY<INT>, at TIMESTAMP, WATERMARK FOR at)
+    WITH ('connector' = 'file', 'path' = 't.jsonl');
+CREATE VIEW counts AS SELECT k, COUNT(*) AS n FROM t GROUP BY k;
+CREATE VIEW totals AS SELECT i, b, SUM(i) AS s FROM t GROUP BY i, b;
+"""
+
+
+@pytest.mark.parametrize(
+    ("query", "keys"),
+    [
+        ("SELECT * FROM t", ()),
+        ("SELECT COUNT(*) AS n FROM t", ((),)),
+        ("SELECT n, k FROM counts WHERE n > 1", (("k",),)),
+        ("SELECT n FROM counts", ()),
+        ("SELECT UPPER(k) AS k, n FROM counts", ()),
+        ("SELECT DISTINCT k, b FROM t", (("k", "b"),)),
+        # INT to DOUBLE keeps numbers apart, BIGINT to DOUBLE does not.
+        ("SELECT i, b FROM totals UNION ALL SELECT i, b FROM totals", ()),
+        ("SELECT CAST(i AS DOUBLE) AS i, b FROM totals", (("i", "b"),)),
+        ("SELECT i, CAST(b AS DOUBLE) AS b FROM totals", ()),
+        # Of a window any bound will do.
+        (
+            "SELECT k, window_start, window_end FROM t GROUP BY k, TUMBLE(at, INTERVAL '1' HOUR)",
+            (("k", "window_start"), ("k", "window_end")),
+        ),
+        (
+            "SELECT window_end, COUNT(*) AS n FROM t GROUP BY TUMBLE(at, INTERVAL '1' HOUR)",
+            (("window_end",),),
+        ),
+        # What a row is unnested to is told apart by the ordinal only.
+        ("SELECT k, x FROM counts, UNNEST(SPLIT(k, ' ')) AS u(x)", ()),
+        (
+            "SELECT k, x, o FROM counts, UNNEST(SPLIT(k, ' ')) WITH ORDINALITY AS u(x, o)",
+            (("k", "o"),),
+        ),
+        (
+            "SELECT k, x FROM counts, LATERAL (SELECT x FROM UNNEST(SPLIT(k, ' ')) AS u(x) GROUP BY x)",
+            (("k", "x"),),
+        ),
+        # A pair is told apart by both rows, or by the one that meets one other at most.
+        ("SELECT b, s, n FROM totals JOIN counts ON b = n", ()),
+        (
+            "SELECT c.k AS k, i, b FROM totals JOIN counts AS c ON b = c.n",
+            (("k", "i", "b"),),
+        ),
+        ("SELECT t.b, c.n FROM t JOIN counts AS c ON t.k = c.k", ()),
+        ("SELECT c.k, d.n AS m FROM counts AS c JOIN counts AS d ON c.n = d.n", ()),
+        ("SELECT c.k, d.k AS l FROM counts AS c JOIN counts AS d ON c.k = d.k", (("k",), ("l",))),
+        ("SELECT c.k, s FROM counts AS c JOIN totals ON c.n = i AND c.n = b", (("k",),)),
+    ],
+)
+def test_derived_keys(query: str, keys: tuple[tuple[str, ...], ...]) -> None:
+    plan = compile_script(SourceText("test.sql", TABLES + query)).logical.inserts[0].query
+    names = [column.name for column in plan.schema]
+    assert tuple(tuple(names[i] for i in key) for key in derived_keys(plan)) == keys
+
+
+def test_window_columns() -> None:
+    query = """
+        SELECT k, window_end AS e, n, s
+        FROM (SELECT window_start AS s, window_end, k, COUNT(*) AS n FROM TUMBLE(t, at, INTERVAL '1' HOUR)
+              GROUP BY k, window_start, window_end)
+        WHERE n > 1
+    """
+    plan = compile_script(SourceText("test.sql", TABLES + query)).logical.inserts[0].query
+    found = [column and (column.bound.value, column.open) for column in window_columns(plan)]
+    assert found == [None, ("window_end", False), None, ("window_start", False)]
