@@ -4,7 +4,8 @@
     word count       split(line, ' '), then unnested, then the words alone
 
 Lines have 300 words of a Zipf distribution.  Each chain is measured on a batch of 1,000 lines and on one of
-a single line, on one core, with the allocator of a worker.  `python -m fsql.benchmarks.maps` prints medians.
+a single line, with the allocator of a worker.  `python -m fsql.benchmarks.maps` prints medians of processor
+time, so that neighbours on the machine disturb less.
 """
 
 from __future__ import annotations
@@ -110,12 +111,12 @@ def lines(count: int) -> Batch:
 
 
 def median_seconds(chain: Chain, batch: Batch, repeats: int) -> float:
-    """Return the median time of one application, after a few to warm up."""
+    """Return the median processor time of one application, after a few to warm up."""
     times = []
     for _ in range(repeats + 3):
-        start = time.perf_counter()
+        start = time.process_time()
         chain(batch)
-        times.append(time.perf_counter() - start)
+        times.append(time.process_time() - start)
     return statistics.median(times[3:])
 
 

@@ -2,9 +2,10 @@
 
 Nodes are interned, so an expression that occurs several times is one node, and is computed once.  Every
 node has a register; an instruction applies a kernel to registers and writes another; a register is
-emptied behind its last use.  There is no recursion, neither here nor at run time, so chains of thousands
-of terms are nothing special.  Failures and laziness are the kernels' affair (`strict`,
-`functions_logic`): everything is computed for all rows, and masked.
+emptied behind its last use.  A long list of equalities is one instruction (`membership`).  There is no
+recursion, neither here nor at run time, so chains of thousands of terms are nothing special.  Failures
+and laziness are the kernels' affair (`strict`, `functions_logic`): everything is computed for all rows,
+and masked.
 """
 
 from __future__ import annotations
@@ -14,10 +15,10 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from fsql.compiler.expression import Call, Case, Cast, ColumnRef, Expression, Literal
-from fsql.compiler.node import walk
 from fsql.runtime.kernels.casts import cast_kernel
 from fsql.runtime.kernels.functions import MAKERS
 from fsql.runtime.kernels.functions_logic import case_kernel
+from fsql.runtime.kernels.membership import find_memberships, membership_kernel
 from fsql.runtime.kernels.vectors import Vector, constant, from_array, to_array
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import NDArray
 
+    from fsql.runtime.kernels.membership import Membership
     from fsql.runtime.kernels.vectors import Kernel
 
 
@@ -52,12 +54,10 @@ class Program:
     """Expressions compiled together; `run` computes them over columns, each given as array or vector."""
 
     def __init__(self, expressions: Sequence[Expression]) -> None:
-        self._expressions = tuple(expressions)
-        registers: dict[Expression, int] = {}
+        memberships: dict[Expression, Membership] = {}
         for expression in expressions:
-            for node in walk(expression):
-                assert isinstance(node, Expression)
-                registers.setdefault(node, len(registers))
+            memberships |= find_memberships(expression)
+        registers = {node: i for i, node in enumerate(_computed(expressions, memberships))}
         self._initial: list[Vector | None] = [None] * len(registers)
         self._columns: list[tuple[int, ColumnRef]] = []
         instructions: list[Instruction] = []
@@ -65,12 +65,13 @@ class Program:
             if isinstance(node, ColumnRef):
                 self._columns.append((target, node))
                 continue
-            instruction = _instruction(node, registers)
-            inputs = [self._initial[register] for register in instruction.arguments]
+            arguments = tuple(registers[operand] for operand in _operands(node, memberships))
+            kernel = _kernel(node, memberships)
+            inputs = [self._initial[register] for register in arguments]
             if all(vector is not None for vector in inputs):
-                self._initial[target] = instruction.kernel(inputs)  # type: ignore[arg-type]
+                self._initial[target] = kernel(inputs)  # type: ignore[arg-type]
             else:
-                instructions.append(instruction)
+                instructions.append(Instruction(kernel, arguments, target, ()))
         self._results = tuple(registers[expression] for expression in expressions)
         self._instructions = _with_last_uses(instructions, self._kept())
 
@@ -82,7 +83,7 @@ class Program:
     @property
     def used_columns(self) -> tuple[int, ...]:
         """Return the indexes of the input columns that are read, ascending."""
-        return tuple(sorted(reference.index for _, reference in self._columns))
+        return tuple(sorted({reference.index for _, reference in self._columns}))
 
     @property
     def instruction_count(self) -> int:
@@ -106,22 +107,55 @@ class Program:
         return [registers[result] for result in self._results]  # type: ignore[misc]
 
 
-def _instruction(node: Expression, registers: Mapping[Expression, int]) -> Instruction:
-    target = registers[node]
+def _computed(
+    expressions: Sequence[Expression], memberships: Mapping[Expression, Membership]
+) -> dict[Expression, None]:
+    """Return every node that has to be computed, each once, operands first."""
+    found: dict[Expression, None] = {}
+    for expression in expressions:
+        stack = [(expression, False)]
+        while stack:
+            node, expanded = stack.pop()
+            if expanded:
+                found[node] = None
+            elif node not in found:
+                stack.append((node, True))
+                operands = _operands(node, memberships)
+                stack.extend((operand, False) for operand in reversed(operands))
+    return found
+
+
+def _operands(
+    node: Expression, memberships: Mapping[Expression, Membership]
+) -> tuple[Expression, ...]:
+    """Return the expressions whose values the kernel of `node` is given."""
+    if node in memberships:
+        return (memberships[node].operand,)
+    match node:
+        case Call(arguments=arguments):
+            return arguments
+        case Cast(argument=argument):
+            return (argument,)
+        case Case(branches=branches, otherwise=otherwise):
+            return (*(part for branch in branches for part in branch), otherwise)
+        case _:
+            return ()
+
+
+def _kernel(node: Expression, memberships: Mapping[Expression, Membership]) -> Kernel:
+    """Return the kernel that computes `node` from its operands."""
+    if node in memberships:
+        return membership_kernel(memberships[node])
     match node:
         case Literal(value=value):
             literal = constant(value, node.type)
-            return Instruction(lambda _arguments: literal, (), target, ())
-        case Call(arguments=arguments):
-            operands = tuple(registers[argument] for argument in arguments)
-            return Instruction(MAKERS[node.function](node), operands, target, ())
+            return lambda _arguments: literal
+        case Call(function=function):
+            return MAKERS[function](node)
         case Cast(argument=argument):
-            kernel = cast_kernel(argument.type, node.type)
-            return Instruction(kernel, (registers[argument],), target, ())
-        case Case(branches=branches, otherwise=otherwise):
-            parts = [part for branch in branches for part in branch]
-            operands = tuple(registers[part] for part in (*parts, otherwise))
-            return Instruction(case_kernel(node.type), operands, target, ())
+            return cast_kernel(argument.type, node.type)
+        case Case():
+            return case_kernel(node.type)
         case _:
             raise AssertionError(node)
 

@@ -1,10 +1,13 @@
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 import pyarrow as pa
 import pytest
 
 from fsql.compiler.expression import Call, Case, Cast, ColumnRef, Expression, Literal, Value
+from fsql.compiler.functions.evaluate import evaluate
 from fsql.compiler.sqltypes import BIGINT, BOOLEAN, DOUBLE, INT, NULL, STRING, SqlType, array_of
 from fsql.runtime.arrow_types import from_arrow, to_arrow
 from fsql.runtime.kernels.expressions import Program, compile_expression, compile_expressions
@@ -171,9 +174,57 @@ def test_a_chain_of_five_thousand_terms(function: str) -> None:
     decisive = function == "or"
     chain: Expression = literal(BOOLEAN, not decisive)
     for number in range(5_000):
-        term = call("eq" if decisive else "ne", BOOLEAN, A, literal(BIGINT, number))
+        term = call("ge" if decisive else "lt", BOOLEAN, A, literal(BIGINT, 9_999 - number))
         chain = call(function, BOOLEAN, chain, term)
-    assert outcomes(chain, bigints(4_999, 5_000, None)) == [decisive, not decisive, None]
+    assert outcomes(chain, bigints(5_000, 4_999, None)) == [decisive, not decisive, None]
+
+
+LISTS: list[tuple[SqlType, list[Value], list[Value]]] = [
+    (BIGINT, list(range(0, 40, 2)), [0, 1, 38, 40, -1, 2**62, None]),
+    (
+        DOUBLE,
+        [0.0, float("nan"), 1.5, *map(float, range(10))],
+        [-0.0, float("nan"), 1.5, 2.5, None],
+    ),
+    (STRING, [f"w{n}" for n in range(12)], ["w0", "w11", "w12", "", None, "w0"]),
+    (BOOLEAN, [True] * 9, [True, False, None]),
+]
+
+
+@pytest.mark.parametrize(("type_", "listed", "given"), LISTS)
+@pytest.mark.parametrize("nulls", [[], [None]])
+def test_a_long_list_is_one_look_up(
+    type_: SqlType, listed: list[Value], given: list[Value], nulls: list[Value]
+) -> None:
+    members = [literal(type_, value) for value in [*listed, *nulls]]
+    operand = column(type_, 0)
+    equal, differs = (
+        [call(name, BOOLEAN, operand, member) for member in members] for name in ("eq", "ne")
+    )
+    found = functools.reduce(lambda left, right: call("or", BOOLEAN, left, right), equal)
+    missing = functools.reduce(lambda left, right: call("and", BOOLEAN, right, left), differs)
+    expected = [evaluate(found, (value,)) for value in given]
+    array = to_arrow(given, type_)
+    assert Program([found, missing]).instruction_count == 2
+    assert outcomes(found, array) == expected
+    opposite = [None if value is None else not value for value in expected]
+    assert outcomes(missing, array) == opposite
+    if type_ is STRING:
+        assert outcomes(found, array.dictionary_encode()) == expected
+
+
+def test_a_list_within_a_chain_fails_and_is_looked_at_as_its_terms_are() -> None:
+    listed = [call("eq", BOOLEAN, QUOTIENT, literal(BIGINT, n)) for n in range(10)]
+    found = functools.reduce(lambda left, right: call("or", BOOLEAN, left, right), listed)
+    decided = call("or", BOOLEAN, call("eq", BOOLEAN, B, ONE), found)
+    assert Program([decided]).instruction_count == 4
+    assert outcomes(decided, bigints(0, 0, 1, None), bigints(1, 2, 2, 2)) == [
+        *(True, "E501", True, None),
+    ]
+    other = call("or", BOOLEAN, found, call("eq", BOOLEAN, B, ONE))
+    assert outcomes(other, bigints(0, 0, 1, None), bigints(1, 2, 2, 1)) == [
+        *("E501", "E501", True, True),
+    ]
 
 
 def test_a_sum_of_five_thousand_terms() -> None:
