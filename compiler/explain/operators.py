@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from fsql.compiler.expression import AggregateCall, Expression
+    from fsql.compiler.graph import CombineJoin, ToWindows
+    from fsql.compiler.schema import Schema
 
 ELEMENT, ORDINAL = "element", "ordinal"
 """What the element of a LATERAL aggregate's array and its number are called."""
@@ -31,7 +33,7 @@ def operator_parts(plan: logical.Plan) -> tuple[Part, ...]:
         case logical.Scan(table=table, mention=mention):
             return Part("table", "", name_text(table.name)), Part("mention", "mention", mention)
         case logical.Join():
-            return _join_parts(plan)
+            return join_parts(plan, plan.left.schema, plan.right.schema)
         case logical.Union():
             return ()
         case logical.Filter() | logical.Project() | logical.Unnest() | logical.AssignWindows():
@@ -84,13 +86,20 @@ def _row_parts(
                 Part("ordinality", "ordinality", ordinality and name_text(ordinality)),
             )
         case logical.AssignWindows():
-            sliding = plan.slide_us != plan.size_us
-            return (
-                Part("time", "on", column_text(names, plan.time_column)),
-                Part("size", "size", interval_text(plan.size_us)),
-                Part("slide", "slide", interval_text(plan.slide_us) if sliding else None),
-                Part("offset", "offset", interval_text(plan.offset_us) if plan.offset_us else None),
-            )
+            return windows_parts(plan, names)
+
+
+def windows_parts(
+    windows: logical.AssignWindows | ToWindows, names: Sequence[str]
+) -> tuple[Part, ...]:
+    """Return which windows rows are assigned to; without a slide they tumble."""
+    sliding = windows.slide_us != windows.size_us
+    return (
+        Part("time", "on", column_text(names, windows.time_column)),
+        Part("size", "size", interval_text(windows.size_us)),
+        Part("slide", "slide", interval_text(windows.slide_us) if sliding else None),
+        Part("offset", "offset", interval_text(windows.offset_us) if windows.offset_us else None),
+    )
 
 
 def _lateral_parts(plan: logical.LateralAggregate, names: tuple[str, ...]) -> tuple[Part, ...]:
@@ -132,12 +141,14 @@ def _group_parts(
             return *parts, end, Part("final", "final", plan.final)
 
 
-def _join_parts(plan: logical.Join) -> tuple[Part, ...]:
-    left = [f"left.{name}" for name in labels(plan.left.schema)]
-    right = [f"right.{name}" for name in labels(plan.right.schema)]
+def join_parts(join: logical.Join | CombineJoin, left: Schema, right: Schema) -> tuple[Part, ...]:
+    """Return what pairs of rows, from sides that have these columns, have to agree in."""
+    left_names = [f"left.{name}" for name in labels(left)]
+    right_names = [f"right.{name}" for name in labels(right)]
     keys = tuple(
-        f"{expression_text(one, left)} = {expression_text(other, right)}"
-        for one, other in zip(plan.left_keys, plan.right_keys, strict=True)
+        f"{expression_text(one, left_names)} = {expression_text(other, right_names)}"
+        for one, other in zip(join.left_keys, join.right_keys, strict=True)
     )
-    bound = None if plan.time_range is None else range_text(plan.time_range, left, right)
-    return Part("keys", "on", keys), Part("time_range", "within", bound)
+    bound = join.time_range
+    within = None if bound is None else range_text(bound, left_names, right_names)
+    return Part("keys", "on", keys), Part("time_range", "within", within)

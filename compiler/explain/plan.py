@@ -9,17 +9,23 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from fsql.compiler.explain.document import json_text
 from fsql.compiler.explain.expressions import expression_text, labels
 from fsql.compiler.explain.literals import interval_text, name_text
 from fsql.compiler.explain.operators import operator_parts
-from fsql.compiler.explain.parts import headline
-from fsql.compiler.explain.traits import changes, columns_text, key_names, state_bound
+from fsql.compiler.explain.parts import fields, headline
+from fsql.compiler.explain.traits import changes, columns_json, columns_text, key_names, state_bound
 from fsql.compiler.explain.tree import Tree, draw
 from fsql.compiler.logical import Changes, Insert, Job, Plan, Scan, operators
 from fsql.compiler.properties import derived_keys
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from fsql.compiler.explain.document import JsonObject
     from fsql.compiler.logical import SinkTable, Table
+    from fsql.compiler.properties import Key
+    from fsql.compiler.schema import Schema
 
 
 def logical_text(job: Job, *, details: bool = True) -> str:
@@ -40,6 +46,47 @@ def plan_text(plan: Plan, *, details: bool = False) -> str:
     """Return one plan as a tree."""
     drawing = _Drawing([plan], details=details)
     return "\n".join([*drawing.shared_lines(), *draw(drawing.tree(plan))]) + "\n"
+
+
+def logical_json(job: Job) -> str:
+    """Return the operators of all INSERTs, inputs before readers, and the INSERTs, as JSON."""
+    plans = dict.fromkeys(node for insert in job.inserts for node in operators(insert.query))
+    ids = {plan: number for number, plan in enumerate(plans)}
+    return json_text(
+        {
+            "operators": [_plan_json(plan, ids) for plan in plans],
+            "inserts": [
+                {
+                    "sink": insert.sink.name,
+                    "input": ids[insert.query],
+                    "changes": insert.sink.changes.value,
+                    "key": _key_json(insert.sink.columns, insert.sink.key),
+                    "operation_column": insert.sink.operation_column,
+                    "columns": columns_json(insert.sink.columns),
+                }
+                for insert in job.inserts
+            ],
+        }
+    )
+
+
+def _plan_json(plan: Plan, ids: Mapping[Plan, int]) -> JsonObject:
+    key = next(iter(derived_keys(plan)), None)
+    return {
+        "id": ids[plan],
+        "operator": type(plan).__name__,
+        **fields(operator_parts(plan)),
+        **({"time": _time_text(plan.table)} if isinstance(plan, Scan) else {}),
+        "inputs": [ids[below] for below in plan.inputs],
+        "changes": changes(plan, key).value,
+        "key": _key_json(plan.schema, key),
+        "state": state_bound(plan),
+        "columns": columns_json(plan.schema),
+    }
+
+
+def _key_json(schema: Schema, key: Key | None) -> tuple[str, ...] | None:
+    return None if key is None else key_names(schema, key)
 
 
 class _Drawing:

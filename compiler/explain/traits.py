@@ -16,6 +16,7 @@ from fsql.compiler.expression import AggregateFunction
 from fsql.compiler.logical import Changes, append_only
 
 if TYPE_CHECKING:
+    from fsql.compiler.explain.document import JsonObject
     from fsql.compiler.properties import Key
     from fsql.compiler.schema import Column, Schema
 
@@ -36,6 +37,19 @@ def key_names(schema: Schema, key: Key) -> tuple[str, ...]:
 def columns_text(schema: Schema) -> str:
     """Return the columns with their types, and the marks of event time."""
     return ", ".join(_column_text(column) for column in schema)
+
+
+def columns_json(schema: Schema) -> list[JsonObject]:
+    """Return the columns as JSON."""
+    return [
+        {
+            "name": column.name,
+            "type": str(column.type),
+            "nullable": column.nullable,
+            "event_time": column.time_attribute,
+        }
+        for column in schema
+    ]
 
 
 def _column_text(column: Column) -> str:

@@ -1,0 +1,139 @@
+"""The drifting-state graph as text and as JSON.
+
+    v0             Source bids
+    v1      ← v0   Map Mention 0
+    v2      ← v1   Map Select price > 100
+    v3  ↻0  ← v2, v5↺  Merge
+
+A vertex has a line: its number, the number of its cycle behind `↻`, its inputs, and what it does.  An
+input that comes later is the way back of a cycle, marked `↺`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fsql.compiler import graph as g
+from fsql.compiler.explain.document import json_text
+from fsql.compiler.explain.expressions import labels
+from fsql.compiler.explain.functions import closing_parts, function_parts, key_texts
+from fsql.compiler.explain.literals import name_text
+from fsql.compiler.explain.parts import Part, fields, headline
+from fsql.compiler.explain.traits import columns_json, columns_text
+
+if TYPE_CHECKING:
+    from fsql.compiler.explain.document import JsonObject
+
+
+def graph_text(graph: g.Graph, *, details: bool = True) -> str:
+    """Return a line for each vertex; with `details`, others for its columns and the depth of paths."""
+    rows = [
+        (f"v{index}", _cycle_text(vertex), _inputs_text(graph, index), vertex_text(graph, index))
+        for index, vertex in enumerate(graph.vertices)
+    ]
+    widths = [max((len(row[place]) for row in rows), default=0) for place in range(3)]
+    lines: list[str] = []
+    for index, (*columns, text) in enumerate(rows):
+        start = "  ".join(cell.ljust(width) for cell, width in zip(columns, widths, strict=True))
+        lines.append(f"{start}  {text}")
+        if details:
+            lines += [" " * (len(start) + 4) + detail for detail in _details(graph, index)]
+    return "\n".join(lines) + "\n"
+
+
+def graph_json(graph: g.Graph) -> str:
+    """Return the vertices as JSON."""
+    vertices = [_vertex_json(graph, index) for index in range(len(graph.vertices))]
+    return json_text({"vertices": vertices})
+
+
+def vertex_text(graph: g.Graph, index: int) -> str:
+    """Return what vertex `index` does, in one line."""
+    return headline(vertex_name(graph.vertices[index]), vertex_parts(graph, index))
+
+
+def vertex_name(vertex: g.Vertex) -> str:
+    """Return the kind of the operation; of a Map, with that of its function."""
+    operation = vertex.operation
+    if isinstance(operation, g.Map):
+        return f"Map {type(operation.function).__name__}"
+    return type(operation).__name__
+
+
+def vertex_parts(graph: g.Graph, index: int) -> tuple[Part, ...]:
+    """Return what vertex `index` does, apart from its inputs."""
+    vertex = graph.vertices[index]
+    match vertex.operation:
+        case g.Source(table=table):
+            return (Part("table", "", name_text(table.name)),)
+        case g.Map(function=function):
+            below = graph.vertices[vertex.inputs[0]]
+            return function_parts(function, below.schema, vertex.schema)
+        case g.Grouping():
+            return _grouping_parts(graph, vertex, vertex.operation)
+        case g.Sink(insert=insert, table=table):
+            return Part("table", "", name_text(table.name)), Part("insert", "insert", insert)
+        case g.LateSink(window=window):
+            return (Part("window", "window", window),)
+        case _:
+            return ()
+
+
+def way_back(graph: g.Graph, index: int) -> frozenset[int]:
+    """Return the inputs of vertex `index` that come later: the way back of its cycle."""
+    return frozenset(each for each in graph.vertices[index].inputs if each >= index)
+
+
+def _grouping_parts(graph: g.Graph, vertex: g.Vertex, grouping: g.Grouping) -> tuple[Part, ...]:
+    """Of a join, each side has keys of its own, over the columns of what enters its Merge."""
+    (merge,) = vertex.inputs
+    entries = [i for i in graph.vertices[merge].inputs if i not in way_back(graph, merge)]
+    keys = [
+        key_texts(side_keys, graph.vertices[entry].schema)
+        for side_keys, entry in zip(grouping.keys, entries, strict=False)
+    ]
+    by = keys[0] if len(keys) == 1 else tuple(f"({', '.join(side)})" for side in keys)
+    parts = Part("keys", "by", by), Part("window", "window", grouping.window)
+    if grouping.closing is None:
+        return parts
+    return *parts, *closing_parts(grouping.closing, labels(vertex.schema))
+
+
+def _cycle_text(vertex: g.Vertex) -> str:
+    return "" if vertex.cycle is None else f"↻{vertex.cycle}"
+
+
+def _inputs_text(graph: g.Graph, index: int) -> str:
+    back = way_back(graph, index)
+    inputs = [f"v{each}↺" if each in back else f"v{each}" for each in graph.vertices[index].inputs]
+    return f"← {', '.join(inputs)}" if inputs else ""
+
+
+def _details(graph: g.Graph, index: int) -> list[str]:
+    """Return what is new at a vertex: whose cycle it begins, its columns, its depth."""
+    vertex = graph.vertices[index]
+    below = [graph.vertices[each] for each in vertex.inputs if each < index]
+    found = []
+    if vertex.cycle is not None and isinstance(vertex.operation, g.Merge):
+        found.append(f"cycle {vertex.cycle}: {vertex.origin}")
+    if not below or below[0].schema != vertex.schema:
+        found.append(f"columns: {columns_text(vertex.schema)}")
+    if not below or below[0].depth != vertex.depth:
+        found.append(f"depth of paths: {vertex.depth}")
+    return found
+
+
+def _vertex_json(graph: g.Graph, index: int) -> JsonObject:
+    vertex = graph.vertices[index]
+    back = way_back(graph, index)
+    return {
+        "id": index,
+        "operation": vertex_name(vertex),
+        **fields(vertex_parts(graph, index)),
+        "inputs": [each for each in vertex.inputs if each not in back],
+        "way_back": sorted(back),
+        "cycle": vertex.cycle,
+        "origin": vertex.origin,
+        "depth": vertex.depth,
+        "columns": columns_json(vertex.schema),
+    }

@@ -1,0 +1,14 @@
+"""JSON for people and programs: two spaces a level, fields in the order given."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+
+Json = str | int | bool | None | Sequence["Json"] | Mapping[str, "Json"]
+JsonObject = Mapping[str, Json]
+
+
+def json_text(document: JsonObject) -> str:
+    """Return the document as text."""
+    return json.dumps(document, indent=2, ensure_ascii=False) + "\n"

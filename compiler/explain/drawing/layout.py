@@ -1,0 +1,69 @@
+"""A drawing of boxes and lines: where each box stands, and the points that each line goes through."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from fsql.compiler.explain.drawing.layers import Edge, arranged
+from fsql.compiler.explain.drawing.spread import spread
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+ROW_GAP: Final = 38.0
+"""Between two layers, in pixels."""
+
+Point = tuple[float, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Box:
+    """What is to be drawn; `inputs` are earlier boxes; boxes of one `column` stand below each other."""
+
+    width: float
+    height: float
+    inputs: tuple[int, ...]
+    column: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Of each box the middle of its upper edge; of each edge (from, to) the points of its line."""
+
+    tops: tuple[Point, ...]
+    lines: Mapping[Edge, tuple[Point, ...]]
+    width: float
+    height: float
+
+
+def lay_out(boxes: Sequence[Box]) -> Layout:
+    """Return a drawing of `boxes`, from the top down."""
+    layers = arranged(
+        [box.width for box in boxes],
+        [box.inputs for box in boxes],
+        [box.column for box in boxes],
+    )
+    middles = spread(layers)
+    halves = [place.width / 2 for place in layers.places]
+    left = min((x - half for x, half in zip(middles, halves, strict=True)), default=0.0)
+    right = max((x + half for x, half in zip(middles, halves, strict=True)), default=0.0)
+    heights = [
+        max((boxes[i].height for i in row if i < len(boxes)), default=0.0) for row in layers.rows
+    ]
+    upper = [sum(heights[:row]) + ROW_GAP * row for row in range(len(heights))]
+    tops = tuple((middles[i] - left, upper[layers.places[i].layer]) for i in range(len(boxes)))
+    lines = {
+        (source, target): (
+            (tops[source][0], tops[source][1] + boxes[source].height),
+            *(
+                (middles[bend] - left, upper[row] + y)
+                for bend in bends
+                for row in (layers.places[bend].layer,)
+                for y in (0.0, heights[row])
+            ),
+            tops[target],
+        )
+        for (source, target), bends in layers.bends.items()
+    }
+    return Layout(tops, lines, right - left, sum(heights) + ROW_GAP * max(0, len(heights) - 1))

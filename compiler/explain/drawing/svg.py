@@ -1,0 +1,201 @@
+"""The drifting-state graph as an SVG picture.
+
+Sources and sinks are dark, cycles stand in boxes of their own, with the way back dashed at their right.
+Text that does not fit is cut; the whole of it shows when the pointer rests on the box.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from typing import TYPE_CHECKING, Final
+from xml.sax.saxutils import escape
+
+from fsql.compiler import graph as g
+from fsql.compiler.explain.dataflow import vertex_name, vertex_parts, way_back
+from fsql.compiler.explain.drawing.layout import Box, lay_out
+from fsql.compiler.explain.parts import headline
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from fsql.compiler.explain.drawing.layout import Point
+
+_MARGIN: Final = 24.0
+_LINE_HEIGHT: Final = 15.0
+_CHARACTER_WIDTH: Final = 6.7
+_PADDING: Final = 10.0
+_COLUMNS_MAX: Final = 34
+_LINES_MAX: Final = 4
+_CYCLE_MARGIN: Final = 22.0
+"""Between the boxes of a cycle and the frame around them; the way back runs there."""
+
+_STYLE: Final = """
+  text { font: 11px ui-monospace, "DejaVu Sans Mono", Menlo, Consolas, monospace; fill: #1f2933; }
+  .name { font-weight: bold; }
+  .box { fill: #ffffff; stroke: #7b8794; }
+  .end .box { fill: #243b53; stroke: #243b53; }
+  .end text { fill: #ffffff; }
+  .state .box { fill: #fff8e6; stroke: #cb8a14; }
+  .route .box { fill: #eef2f6; }
+  .cycle { fill: #fdf3d8; stroke: #e0b04c; stroke-dasharray: 2 3; }
+  .cycle-name { fill: #8d5e0b; }
+  .line { fill: none; stroke: #52606d; stroke-width: 1.2; marker-end: url(#tip); }
+  .back { stroke: #cb8a14; stroke-dasharray: 5 3; }
+"""
+_TIP: Final = (
+    '<marker id="tip" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" '
+    'orient="auto-start-reverse"><path d="M0 0 8 4 0 8z" fill="#52606d"/></marker>'
+)
+
+
+def graph_svg(graph: g.Graph) -> str:
+    """Return the text of an SVG document."""
+    picture = _Picture(graph)
+    layout = picture.layout
+    width, height = _px(layout.width + 2 * _MARGIN), _px(layout.height + 2 * _MARGIN)
+    size = f'width="{width}" height="{height}" viewBox="0 0 {width} {height}"'
+    lines = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" {size}>',
+        f"<style>{_STYLE}</style>",
+        f"<defs>{_TIP}</defs>",
+        '<rect width="100%" height="100%" fill="#ffffff"/>',
+        f'<g transform="translate({_px(_MARGIN)} {_px(_MARGIN)})">',
+        *picture.frames(),
+        *picture.edges(),
+        *picture.vertices(),
+        "</g>",
+        "</svg>",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+class _Picture:
+    """A graph with the text in its boxes, and where they stand."""
+
+    def __init__(self, graph: g.Graph) -> None:
+        self._graph = graph
+        self._lines = [_lines(graph, index) for index in range(len(graph.vertices))]
+        self.layout = lay_out([self._box(index) for index in range(len(self._lines))])
+        self._cycles = {
+            cycle: [i for i, vertex in enumerate(graph.vertices) if vertex.cycle == cycle]
+            for cycle in sorted({v.cycle for v in graph.vertices if v.cycle is not None})
+        }
+
+    def frames(self) -> Iterator[str]:
+        """Yield a frame for each cycle, with its name."""
+        for cycle, members in self._cycles.items():
+            left, top, right, bottom = self._frame(members)
+            place = f'x="{_px(left)}" y="{_px(top)}"'
+            size = f'width="{_px(right - left)}" height="{_px(bottom - top)}"'
+            name = f"↻ {cycle} {escape(self._graph.vertices[members[0]].origin)}"
+            yield f'<rect class="cycle" {place} {size} rx="8"/>'
+            yield (
+                f'<text class="cycle-name" x="{_px(left + 8)}" y="{_px(top + 13)}">{name}</text>'
+            )
+
+    def edges(self) -> Iterator[str]:
+        """Yield the lines between boxes, first those that lead down."""
+        for points in self.layout.lines.values():
+            yield f'<path class="line" d="{_curve(points)}"/>'
+        for members in self._cycles.values():
+            right = self._frame(members)[2] - _CYCLE_MARGIN / 3
+            for target in members:
+                for source in way_back(self._graph, target):
+                    (x, y), (end_x, end_y) = self._right_side(source), self._right_side(target)
+                    path = f"M{_px(x)} {_px(y)} H{_px(right)} V{_px(end_y)} H{_px(end_x)}"
+                    yield f'<path class="line back" d="{path}"/>'
+
+    def vertices(self) -> Iterator[str]:
+        """Yield the boxes with their text."""
+        for index, (vertex, lines) in enumerate(
+            zip(self._graph.vertices, self._lines, strict=True)
+        ):
+            x, y = self.layout.tops[index]
+            left, does = x - self._width(index) / 2, headline("", vertex_parts(self._graph, index))
+            size = f'width="{_px(self._width(index))}" height="{_px(self._height(index))}"'
+            yield f'<g class="{_kind(vertex.operation)}">'
+            yield f"<title>{escape(vertex_name(vertex) + does)}</title>"
+            yield f'<rect class="box" x="{_px(left)}" y="{_px(y)}" {size} rx="4"/>'
+            for row, line in enumerate(lines):
+                place = f'x="{_px(left + _PADDING)}" y="{_px(y + _LINE_HEIGHT * (row + 1))}"'
+                kind = "what" if row else "name"
+                yield f'<text class="{kind}" {place}>{escape(line)}</text>'
+            yield "</g>"
+
+    def _box(self, index: int) -> Box:
+        vertex = self._graph.vertices[index]
+        back = way_back(self._graph, index)
+        margin = 0.0 if vertex.cycle is None else 2 * _CYCLE_MARGIN
+        inputs = tuple(each for each in vertex.inputs if each not in back)
+        return Box(self._width(index) + margin, self._height(index), inputs, vertex.cycle)
+
+    def _width(self, index: int) -> float:
+        """Return the width of a box; those of one cycle are equally wide."""
+        cycle = self._graph.vertices[index].cycle
+        alike = [
+            lines
+            for i, lines in enumerate(self._lines)
+            if i == index or (cycle is not None and self._graph.vertices[i].cycle == cycle)
+        ]
+        characters = max(len(line) for lines in alike for line in lines)
+        return characters * _CHARACTER_WIDTH + 2 * _PADDING
+
+    def _height(self, index: int) -> float:
+        return len(self._lines[index]) * _LINE_HEIGHT + _PADDING
+
+    def _right_side(self, index: int) -> Point:
+        x, y = self.layout.tops[index]
+        return x + self._width(index) / 2, y + self._height(index) / 2
+
+    def _frame(self, members: Sequence[int]) -> tuple[float, float, float, float]:
+        """Return the left, upper, right and lower edge of the frame around a cycle."""
+        half = self._width(members[0]) / 2 + _CYCLE_MARGIN
+        tops = [self.layout.tops[index] for index in members]
+        bottom = max(tops[i][1] + self._height(index) for i, index in enumerate(members))
+        return (
+            min(x for x, _ in tops) - half,
+            min(y for _, y in tops) - _CYCLE_MARGIN,
+            max(x for x, _ in tops) + half,
+            bottom + _PADDING,
+        )
+
+
+def _lines(graph: g.Graph, index: int) -> list[str]:
+    """Return what stands in the box of a vertex: its number and kind, then what it does, wrapped."""
+    name = f"v{index} {vertex_name(graph.vertices[index])}"
+    does = headline("", vertex_parts(graph, index)).strip()
+    return [
+        name,
+        *textwrap.wrap(does, _COLUMNS_MAX, max_lines=_LINES_MAX, placeholder=" …"),
+    ]
+
+
+def _kind(operation: g.Operation) -> str:
+    match operation:
+        case g.Source() | g.Sink() | g.LateSink():
+            return "end"
+        case g.Grouping() | g.Map(function=g.Combine()):
+            return "state"
+        case g.Broadcast() | g.Merge():
+            return "route"
+        case _:
+            return "map"
+
+
+def _curve(points: Sequence[Point]) -> str:
+    """Return a path through the points that leaves and enters each of them upright."""
+    (x, y), *others = points
+    path = [f"M{_px(x)} {_px(y)}"]
+    for next_x, next_y in others:
+        if next_x == x:
+            path.append(f"L{_px(next_x)} {_px(next_y)}")
+        else:
+            middle = _px((y + next_y) / 2)
+            path.append(f"C{_px(x)} {middle} {_px(next_x)} {middle} {_px(next_x)} {_px(next_y)}")
+        x, y = next_x, next_y
+    return " ".join(path)
+
+
+def _px(value: float) -> str:
+    """Return a coordinate in tenths of a pixel, so that no machine's rounding shows."""
+    return f"{value:.1f}".removesuffix(".0")

@@ -1,0 +1,53 @@
+"""The drifting-state graph as a Mermaid flowchart: cycles are boxes, the way back is dashed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from fsql.compiler import graph as g
+from fsql.compiler.explain.dataflow import vertex_text, way_back
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_SHAPES: Final = {
+    g.Source: ("[(", ")]"),
+    g.Sink: ("[/", "/]"),
+    g.LateSink: ("[/", "/]"),
+    g.Broadcast: ("{{", "}}"),
+    g.Merge: ("{{", "}}"),
+    g.Grouping: ("[[", "]]"),
+}
+
+
+def graph_mermaid(graph: g.Graph) -> str:
+    """Return the text of a Mermaid flowchart."""
+    return "\n".join(["flowchart TB", *_vertices(graph), *_edges(graph)]) + "\n"
+
+
+def _vertices(graph: g.Graph) -> Iterator[str]:
+    cycles = sorted({v.cycle for v in graph.vertices if v.cycle is not None})
+    for index, vertex in enumerate(graph.vertices):
+        if vertex.cycle is None:
+            yield f"  {_vertex(graph, index)}"
+    for cycle in cycles:
+        members = [i for i, v in enumerate(graph.vertices) if v.cycle == cycle]
+        yield f'  subgraph cycle{cycle} ["cycle {cycle}: {graph.vertices[members[0]].origin}"]'
+        yield from (f"    {_vertex(graph, index)}" for index in members)
+        yield "  end"
+
+
+def _vertex(graph: g.Graph, index: int) -> str:
+    left, right = _SHAPES.get(type(graph.vertices[index].operation), ("[", "]"))
+    text = vertex_text(graph, index)
+    # In quotes Mermaid takes text as it is, but for these; `#` begins its escapes, so it goes first.
+    for character, escape in (("#", "#35;"), ('"', "#quot;"), ("<", "#lt;"), (">", "#gt;")):
+        text = text.replace(character, escape)
+    return f'v{index}{left}"{text}"{right}'
+
+
+def _edges(graph: g.Graph) -> Iterator[str]:
+    for index, vertex in enumerate(graph.vertices):
+        back = way_back(graph, index)
+        for below in vertex.inputs:
+            yield f"  v{below} {'-.->' if below in back else '-->'} v{index}"

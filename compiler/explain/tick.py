@@ -1,0 +1,203 @@
+"""The tick plan as text and as JSON.
+
+    stage 0: Source bids
+      s0 ← head  Mention 0
+      s1 ← s0    Select price > 100
+      send s1 → stage 1, exchanged by auction
+    stage 1: Fold CombineAggregate by auction; compute COUNT(*) AS n
+      policy: speculative; operator: aggregate-4f0c…
+      send head → sink 0 (busy)
+
+A step is named within its stage; `head` is what the stage begins with.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fsql.compiler import tick_plan as t
+from fsql.compiler.explain.document import json_text
+from fsql.compiler.explain.functions import combine_parts, function_parts, key_texts
+from fsql.compiler.explain.literals import name_text
+from fsql.compiler.explain.parts import Part, fields, headline
+from fsql.compiler.explain.traits import columns_json, columns_text, key_names
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from fsql.compiler.explain.document import JsonObject
+    from fsql.compiler.schema import Schema
+
+
+def tick_text(plan: t.TickPlan, *, details: bool = True) -> str:
+    """Return the stages, the barrier's ports, the hash ranges, and the reasons for the choices.
+
+    With `details`, the columns of each head and of each step that changes them are shown.
+    """
+    lines: list[str] = []
+    for number, stage in enumerate(plan.stages):
+        lines += _stage_lines(plan, number, stage, details=details)
+    lines += [f"sink {number}: {_port_text(port)}" for number, port in enumerate(plan.sinks)]
+    lines += [f"late rows {i}: {origin}" for i, origin in enumerate(plan.late_windows)]
+    lines.append(f"hash ranges of {plan.workers} {'worker' if plan.workers == 1 else 'workers'}:")
+    lines += [
+        f"  worker {worker}: [{start}, {end}), {(end - start) / t.HASH_SPACE:.1%} of the keys"
+        for worker, (start, end) in enumerate(_ranges(plan))
+    ]
+    if plan.reasons:
+        lines += ["reasons:", *(f"  {reason}" for reason in plan.reasons)]
+    return "\n".join(lines) + "\n"
+
+
+def tick_json(plan: t.TickPlan) -> str:
+    """Return the tick plan as JSON."""
+    return json_text(
+        {
+            "stages": [_stage_json(stage) for stage in plan.stages],
+            "sinks": [_port_json(port) for port in plan.sinks],
+            "late_windows": list(plan.late_windows),
+            "hash_ranges": [{"from": start, "to": end} for start, end in _ranges(plan)],
+            "reasons": list(plan.reasons),
+        }
+    )
+
+
+def _ranges(plan: t.TickPlan) -> list[tuple[int, int]]:
+    return list(zip(plan.hash_ranges, plan.hash_ranges[1:], strict=False))
+
+
+def _stage_lines(plan: t.TickPlan, number: int, stage: t.Stage, *, details: bool) -> Iterator[str]:
+    yield f"stage {number}: {_head_text(stage.head)}"
+    if isinstance(stage.head, t.FoldHead):
+        yield f"  policy: {stage.head.policy.value}; operator: {stage.head.operator}"
+        if stage.head.marks_replacements:
+            yield "  marks replacements, takes nothing back"
+    if details:
+        yield f"  columns: {columns_text(_schema(stage, t.HEAD))}"
+    width = max((len(_step_name(step.input)) for step in stage.steps), default=0)
+    for index, step in enumerate(stage.steps):
+        name, below = f"s{index}".ljust(len(f"s{len(stage.steps) - 1}")), _step_name(step.input)
+        yield f"  {name} ← {below.ljust(width)}  {_step_text(stage, step)}"
+        if details and step.schema != _schema(stage, step.input):
+            yield f"  {' ' * len(name)}   {' ' * width}    columns: {columns_text(step.schema)}"
+    yield from (
+        f"  send {_step_name(send.step)} → {_target_text(plan, stage, send)}"
+        for send in stage.sends
+    )
+
+
+def _step_name(index: int) -> str:
+    return "head" if index == t.HEAD else f"s{index}"
+
+
+def _schema(stage: t.Stage, index: int) -> Schema:
+    """Return the columns of a step, or of the head."""
+    if index != t.HEAD:
+        return stage.steps[index].schema
+    head = stage.head
+    return head.table.columns if isinstance(head, t.SourceHead) else head.schema
+
+
+def _head_name(head: t.SourceHead | t.FoldHead) -> str:
+    return "Source" if isinstance(head, t.SourceHead) else f"Fold {type(head.combine).__name__}"
+
+
+def _head_parts(head: t.SourceHead | t.FoldHead) -> tuple[Part, ...]:
+    if isinstance(head, t.SourceHead):
+        return (Part("table", "", name_text(head.table.name)),)
+    below = tuple(column for schema, _ in head.inputs for column in schema)
+    return combine_parts(head.combine, below, head.schema)
+
+
+def _head_text(head: t.SourceHead | t.FoldHead) -> str:
+    return headline(_head_name(head), _head_parts(head))
+
+
+def _step_text(stage: t.Stage, step: t.Step) -> str:
+    return headline(type(step.function).__name__, _step_parts(stage, step))
+
+
+def _step_parts(stage: t.Stage, step: t.Step) -> tuple[Part, ...]:
+    return function_parts(step.function, _schema(stage, step.input), step.schema)
+
+
+def _target_text(plan: t.TickPlan, stage: t.Stage, send: t.Send) -> str:
+    match send.to:
+        case t.ToFold(stage=number, side=side, keys=keys):
+            head = plan.stages[number].head
+            two = isinstance(head, t.FoldHead) and len(head.inputs) == 2
+            where = f"stage {number}, {'right' if side else 'left'}" if two else f"stage {number}"
+            by = ", ".join(key_texts(keys, _schema(stage, send.step)))
+            return f"{where}, exchanged by {by}" if by else f"{where}, to one worker"
+        case t.ToSink(insert=insert):
+            return f"sink {insert} ({name_text(plan.sinks[insert].table.name)})"
+        case t.ToLate(window=window):
+            return f"late rows {window}"
+
+
+def _port_text(port: t.SinkPort) -> str:
+    table = port.table
+    facts = [f"{name_text(table.name)}: {table.changes.value}"]
+    if table.key is not None:
+        facts.append(f"key: ({', '.join(key_names(table.columns, table.key))})")
+    if port.consolidated:
+        facts.append("comes consolidated")
+    if port.marked:
+        facts.append("replacements are marked")
+    return "; ".join(facts)
+
+
+def _stage_json(stage: t.Stage) -> JsonObject:
+    head = stage.head
+    fold: JsonObject = {}
+    if isinstance(head, t.FoldHead):
+        fold = {
+            "operator_id": head.operator,
+            "policy": head.policy.value,
+            "marks_replacements": head.marks_replacements,
+        }
+    return {
+        "head": {
+            "operation": _head_name(head),
+            **fields(_head_parts(head)),
+            **fold,
+            "columns": columns_json(_schema(stage, t.HEAD)),
+        },
+        "steps": [
+            {
+                "function": type(step.function).__name__,
+                **fields(_step_parts(stage, step)),
+                "input": _step_name(step.input),
+                "origin": step.origin,
+                "depth": step.depth,
+                "columns": columns_json(step.schema),
+            }
+            for step in stage.steps
+        ],
+        "sends": [_send_json(stage, send) for send in stage.sends],
+    }
+
+
+def _send_json(stage: t.Stage, send: t.Send) -> JsonObject:
+    step: JsonObject = {"step": _step_name(send.step)}
+    match send.to:
+        case t.ToFold(stage=number, side=side, keys=keys):
+            by = key_texts(keys, _schema(stage, send.step))
+            return {**step, "stage": number, "side": side, "exchanged_by": by}
+        case t.ToSink(insert=insert):
+            return {**step, "sink": insert}
+        case t.ToLate(window=window):
+            return {**step, "late_rows": window}
+
+
+def _port_json(port: t.SinkPort) -> JsonObject:
+    key = port.table.key
+    return {
+        "table": port.table.name,
+        "changes": port.table.changes.value,
+        "key": None if key is None else key_names(port.table.columns, key),
+        "append_only": port.append_only,
+        "depth": port.depth,
+        "consolidated": port.consolidated,
+        "marked": port.marked,
+    }
