@@ -44,8 +44,9 @@ class WordLaw:
         cumulative = np.cumsum(1.0 / np.arange(1, vocabulary + 1))
         # Slot i of the table stands for the probabilities from i to i + 1 over 2**20, and for the ranks
         # that they fall on; where those are several, they are nearly equally likely.
-        bounds = np.arange((1 << _SLOT_BITS) + 1) * (cumulative[-1] / (1 << _SLOT_BITS))
-        ranks = np.minimum(np.searchsorted(cumulative, bounds, side="right"), vocabulary - 1)
+        bounds = np.ceil(cumulative * ((1 << _SLOT_BITS) / cumulative[-1])).astype(np.int64)
+        bounds[-1] = (1 << _SLOT_BITS) + 1
+        ranks = np.repeat(np.arange(vocabulary), np.diff(bounds, prepend=0))
         self._first = ranks[:-1].astype(np.int32)
         self._several = np.diff(ranks).astype(np.int32) + 1 if vocabulary > 1 << 12 else None
 
