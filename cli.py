@@ -236,3 +236,29 @@ def explain_error(code: str, *, as_json: bool) -> None:
     except UnknownCodeError as error:
         raise click.UsageError(str(error)) from None
     click.echo(code_json(found) if as_json else code_text(found), nl=False)
+
+
+@main.command(short_help="Measure fsql on this machine.")
+@click.argument("benchmark", type=click.Choice(_BENCHMARKS))
+@click.option(
+    "--rate", type=click.IntRange(min=1), help="Rows a second; as fast as possible unless given."
+)
+@click.option(
+    "--seconds", type=click.FloatRange(min=0.1), default=10.0, show_default=True, help="How long."
+)
+@click.option(
+    "--workers", "-w", type=_WORKERS, default=1, show_default=True, help="Parallel workers."
+)
+@_talking
+def bench(talk: Talk, benchmark: str, rate: int | None, seconds: float, workers: int) -> None:
+    """Measure BENCHMARK on generated text: words a second and, with --rate, latency.
+
+    Rows of inverted-index are documents of 300 words on average, rows of word-count lines of 10 words.
+    """
+    from importlib import import_module
+
+    from fsql.console.measured import measured_json, measured_text
+
+    module = import_module(f"fsql.benchmarks.{benchmark.replace('-', '_')}")
+    measured = module.run(rate=rate, seconds=seconds, workers=workers)
+    click.echo(measured_json(measured) if talk.json else measured_text(measured), nl=False)

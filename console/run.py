@@ -14,6 +14,7 @@ from fsql.console.progress import Lines, Silence
 from fsql.console.reader_gone import forget_standard_output, reader_gone
 from fsql.console.stop import stop_error
 from fsql.console.talk import say
+from fsql.runtime.drivers.memory import keep_freed_memory
 
 if TYPE_CHECKING:
     from fsql.compiler.logical import Job
@@ -30,6 +31,7 @@ def run_script(script: Script, options: RunOptions, talk: Talk) -> int:
     Raises:
         FsqlError: what is wrong with the script or a file that it names.
     """
+    keep_freed_memory()
     result = compiled(script)
     splits = open_splits(result)
     counters: Counters | None = None
