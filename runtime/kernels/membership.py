@@ -136,8 +136,7 @@ def membership_kernel(membership: Membership) -> Kernel:
 def _finder(present: Sequence[Value], sql_type: SqlType) -> Callable[[Any], NDArray[np.bool_]]:
     """Return the function from values to which of them are among `present`."""
     if sql_type.kind is Kind.STRING:
-        words = pa.array(present, pa.string())
-        return lambda strings: truth(from_array(pc.is_in(strings, value_set=words), BOOLEAN))
+        return _text_finder(present)
     if not present:
         return lambda values: np.zeros(len(values), np.bool_)
     constants = np.unique(_comparable(np.array(present, DTYPES[sql_type.kind]), sql_type))
@@ -147,6 +146,23 @@ def _finder(present: Sequence[Value], sql_type: SqlType) -> Callable[[Any], NDAr
         at = np.minimum(constants.searchsorted(values), len(constants) - 1)
         found: NDArray[np.bool_] = constants[at] == values
         return found
+
+    return find
+
+
+def _text_finder(present: Sequence[Value]) -> Callable[[pa.StringArray], NDArray[np.bool_]]:
+    """Return the finder of texts.
+
+    Arrow hashes the constants anew for every batch, at a cost of about two look-ups in a Python set each;
+    so batches with fewer rows than that use the set.
+    """
+    words = pa.array(present, pa.string())
+    members = frozenset(present)
+
+    def find(strings: pa.StringArray) -> NDArray[np.bool_]:
+        if len(strings) < 2 * len(words):
+            return np.fromiter(map(members.__contains__, strings.to_pylist()), np.bool_)
+        return truth(from_array(pc.is_in(strings, value_set=words), BOOLEAN))
 
     return find
 

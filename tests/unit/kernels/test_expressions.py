@@ -211,6 +211,7 @@ def test_a_long_list_is_one_look_up(
     assert outcomes(missing, array) == opposite
     if type_ is STRING:
         assert outcomes(found, array.dictionary_encode()) == expected
+        assert outcomes(found, pa.concat_arrays([array] * 9)) == expected * 9
 
 
 def test_a_list_within_a_chain_fails_and_is_looked_at_as_its_terms_are() -> None:
