@@ -39,7 +39,7 @@ def final_results(job: logical.Job, inputs: Inputs, insert: int) -> tuple[Bag, B
     text = Translation().query(query)
     oracle = Oracle(job, inputs, literal=False)
     ours = [row.values for row in oracle.relations.relation(query, END)]
-    with duckdb.connect() as connection:
+    with duckdb.connect(config={"threads": 1}) as connection:
         for table in job.tables:
             load(connection, table, oracle.rows[table.ordinal])
         theirs = connection.execute(text).fetchall()

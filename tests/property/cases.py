@@ -61,7 +61,11 @@ def script_case(random: Random, name: str) -> Case:
     awkward, malformed = random.choice((0.0, 0.05, 0.2)), random.choice((0.0, 0.0, 0.04))
     tables = {
         table.name: random_splits(
-            random, table.columns, int(table.rows), awkward=awkward, malformed=malformed
+            random,
+            writer.physical[table.name],
+            int(table.rows),
+            awkward=awkward,
+            malformed=malformed,
         )
         for table in writer.tables
     }

@@ -7,6 +7,7 @@ from random import Random
 from typing import TYPE_CHECKING
 
 from fsql.compiler.diagnostics import FsqlError
+from fsql.compiler.properties import derived_keys
 from fsql.compiler.rewrite import run_passes
 from fsql.compiler.rules import PASSES
 from fsql.compiler.tick_plan import Policy
@@ -14,6 +15,8 @@ from fsql.compiler.verify_logical import verify_logical
 from fsql.tests.property.cases import case_of
 from fsql.tests.property.coverage import MUST_BE_MET, features
 from fsql.tests.property.ways import Outcome, Schedule, by_engine, by_model, by_oracle
+from fsql.tests.reference.oracle import Oracle
+from fsql.tests.reference.order import row_key
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -42,6 +45,7 @@ def check(case: Case, schedules: int = 3) -> Counter[str]:
     """
     expected = by_oracle(case.job, case.inputs)
     met = features(case, expected)
+    check_keys(case, expected)
     for way, run in ways(case, schedules, met):
         try:
             actual = run()
@@ -53,6 +57,24 @@ def check(case: Case, schedules: int = 3) -> Counter[str]:
         if difference:
             raise DisagreementError(case, way, difference)
     return met
+
+
+def check_keys(case: Case, outcome: Outcome) -> None:
+    """Check that derived keys tell rows apart behind every group of changes.
+
+    Raises:
+        DisagreementError: two rows agree in a key.
+    """
+    oracle = Oracle(case.job, case.inputs, literal=False)
+    for insert, lines in zip(case.job.inserts, outcome.released, strict=True):
+        keys = derived_keys(insert.query)
+        roots = sorted({root for root, _ in lines}) if keys else []
+        for root in [*roots[:: max(1, len(roots) // 5)], *roots[-1:]]:
+            rows = oracle.relations.relation(insert.query, root)
+            for key in keys:
+                values = Counter(row_key([row.values[i] for i in key])[0] for row in rows)
+                if any(count > 1 for count in values.values()):
+                    raise DisagreementError(case, f"key {key} of {insert.sink.name}", f"at {root}")
 
 
 def without_late(outcome: Outcome) -> Outcome:

@@ -47,15 +47,19 @@ def random_splits(
             code = random.choice(MALFORMED)
             split.append(Reject(len(split), len(split) + 1, 0, code, "", "malformed", ""))
             continue
-        at = NOON + (clocks[number] - behind) * SECOND // 2
-        split.append(
-            tuple(at if c.time else random_field(random, c, awkward=awkward) for c in columns)
-        )
+        at: int | None = NOON + (clocks[number] - behind) * SECOND // 2
+        if malformed and random.random() < malformed / 3:
+            at = None
+        split.append(tuple(random_field(random, c, at, awkward=awkward) for c in columns))
     return splits
 
 
-def random_field(random: Random, column: ColumnText, *, awkward: float) -> Value:
-    """Return a value of a column: keys from a few, numbers mostly small."""
+def random_field(random: Random, column: ColumnText, at: int | None, *, awkward: float) -> Value:
+    """Return a value of a column: keys from a few, numbers mostly small; `at` is the event time."""
+    if column.time:
+        return at
+    if column.name == "m":
+        return None if at is None else at // 1000
     if column.name == "k":
         return random.choice(KEYS[column.letter])
     if column.letter == "B" and random.random() >= awkward:

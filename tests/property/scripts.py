@@ -57,7 +57,7 @@ class RelationText:
 
 @dataclass
 class ScriptWriter:
-    """Writes one script; `relations` are the tables and views so far.
+    """Writes one script; `relations` are the tables and views so far, `physical` the input's columns.
 
     With `plain`, expressions and aggregates mean the same in other SQL.  The methods below "Views" each
     add one view, or return False where nothing fits.
@@ -71,6 +71,7 @@ class ScriptWriter:
     tables: list[RelationText] = field(default_factory=list)
     relations: list[RelationText] = field(default_factory=list)
     queries: dict[str, str] = field(default_factory=dict)
+    physical: dict[str, tuple[ColumnText, ...]] = field(default_factory=dict)
 
     def chance(self, probability: float) -> bool:
         """Return True with a probability."""
@@ -137,21 +138,37 @@ class ScriptWriter:
         name = f"t{len(self.tables)}"
         columns = [ColumnText("k", self.random.choice("SB")), ColumnText("v", "B")]
         columns += [ColumnText(letter.lower(), letter) for letter in "IDSAZQ" if self.chance(0.45)]
-        watermark = ""
-        if self.event_time:
-            columns.append(ColumnText("ts", "T", time=True))
-            delay = self.random.choice(("", " AS ts", *(2 * (" AS ts - INTERVAL '2' SECOND",))))
-            watermark = f",\n    WATERMARK FOR ts{delay}"
+        options = f"'on_error' = '{self.random.choice(('stop', 'reject', 'reject'))}'"
+        at_rest = self.event_time and bool(self.tables) and not self.plain and self.chance(0.2)
+        added: list[str] = []
+        if self.event_time and not at_rest:
+            added = self.event_column(columns)
+            options += ", 'grain_ms' = '700'" if not self.plain and self.chance(0.15) else ""
         elif self.chance(0.4):
             columns.append(ColumnText("t", "T"))
-        declared = ",\n    ".join(f"{c.name} {LETTERS[c.letter]}" for c in columns)
-        policy = self.random.choice(("stop", "reject", "reject"))
+        self.physical[name] = tuple(columns)
+        declared = [f"{c.name} {LETTERS[c.letter]}" for c in columns]
+        if self.physical[name][-1].name == "m":
+            columns.append(ColumnText("ts", "T", time=True))
+        elif not self.plain and self.chance(0.15):
+            added.append(f"c AS {self.expressions(columns).text('B', 1)}")
+            columns.append(ColumnText("c", "B"))
+        body = ",\n    ".join([*declared, *added])
         self.statements.append(
-            f"CREATE TABLE {name} (\n    {declared}{watermark}\n) WITH ('connector' = 'file', "
-            f"'path' = '{name}.jsonl', 'on_error' = '{policy}');"
+            f"CREATE TABLE {name} (\n    {body}\n) WITH ('connector' = 'file', "
+            f"'path' = '{name}.jsonl', {options});"
         )
         self.tables.append(RelationText(name, tuple(columns), updating=False, rows=rows))
         self.relations.append(self.tables[-1])
+
+    def event_column(self, columns: list[ColumnText]) -> list[str]:
+        """Add an event-time column, sometimes one computed from milliseconds; return what declares it."""
+        delay = self.random.choice(("", " AS ts", *(2 * (" AS ts - INTERVAL '2' SECOND",))))
+        if self.plain or self.chance(0.85):
+            columns.append(ColumnText("ts", "T", time=True))
+            return [f"WATERMARK FOR ts{delay}"]
+        columns.append(ColumnText("m", "B"))
+        return ["ts AS TIMESTAMP_MILLIS(m)", f"WATERMARK FOR ts{delay}"]
 
     def source(self, relation: RelationText) -> str:
         """Return how FROM names a relation; a view is sometimes written out."""
@@ -302,26 +319,60 @@ class ScriptWriter:
                 query += f"\nHAVING COUNT(*) {self.random.choice(('> 1', '< 3', '<> 2'))}"
         return query
 
-    def window(self) -> bool:
-        """GROUP BY the windows of TUMBLE or HOP, FINAL or CHANGES."""
-        below = self.pick(lambda relation: relation.times)
+    def windows(self) -> tuple[RelationText, str, str, float] | None:
+        """Return a relation with event time, its windows in FROM and GROUP BY, how many a row is in."""
+        below = None
+        if self.chance(0.4):
+            below = self.pick(lambda relation: relation.times and relation not in self.tables)
+        below = below or self.pick(lambda relation: relation.times)
         if below is None:
-            return False
-        time = self.random.choice(below.times)
+            return None
+        time = self.random.choice(below.times).name
         size = self.random.choice((1, 2, 2.5, 5, 7, 10))
-        call, windows = f"TUMBLE(TABLE {below.name}, DESCRIPTOR({time.name})", 1.0
+        intervals, function, count = f"INTERVAL '{size:g}' SECOND", "TUMBLE", 1.0
         if self.chance(0.5):
             slide = self.random.choice((0.7, 1, 2, 3))
-            call, windows = f"HOP{call[6:]}, INTERVAL '{slide:g}' SECOND", max(1.0, size / slide)
-        bounds = ["window_start", "window_end"]
+            intervals, function = f"INTERVAL '{slide:g}' SECOND, {intervals}", "HOP"
+            count = max(1.0, size / slide)
+        if not self.plain and self.chance(0.15):
+            intervals += ", INTERVAL '0.3' SECOND"
+        table = f"TABLE({function}(TABLE {below.name}, DESCRIPTOR({time}), {intervals}))"
+        if not self.plain and self.chance(0.3):
+            table = f"{function}({below.name}, {time}, {intervals})"
+        return below, table, f"{function}({time}, {intervals})", count
+
+    def assign(self) -> bool:
+        """Rows with their windows, to be grouped by another view."""
+        windows = self.windows()
+        if windows is None:
+            return False
+        below, table, _, count = windows
+        kept = [column for column in below.columns if not column.name.startswith("window_")]
+        made = [ColumnText("window_start", "T"), ColumnText("window_end", "T", time=True)]
+        items = ", ".join(column.name for column in (*kept, *made))
+        query = f"SELECT {items}\nFROM {table}{self.where(kept, 0.3)}"
+        return self.view(query, [*kept, *made], below.rows * count, updating=below.updating)
+
+    def window(self) -> bool:
+        """GROUP BY the windows of TUMBLE or HOP, FINAL or CHANGES."""
+        windows = self.windows()
+        if windows is None:
+            return False
+        below, table, call, count = windows
         keys = [column.name for column in self.keys(below, 0, 1, 1)]
-        keys = [key for key in keys if not key.startswith("window_")] + bounds
-        bounds += ["window_time"] if self.chance(0.5) else []
+        keys = [key for key in keys if not key.startswith("window_")]
+        keys += ["window_start", "window_end"]
         self.random.shuffle(keys)
-        keys += bounds[2:]
+        keys += ["window_time"] if self.chance(0.5) else []
         final = self.chance(0.7)
         aggregates = self.aggregates(below.columns, ordered=not below.updating)
-        query = self.grouped(below, f"TABLE({call}, INTERVAL '{size:g}' SECOND))", keys, aggregates)
+        query = self.grouped(below, table, keys, aggregates)
+        hidden = any(column.name.startswith("window_") for column in below.columns)
+        if not self.plain and not hidden and "window_time" not in keys and self.chance(0.3):
+            others = [key for key in keys if not key.startswith("window_")]
+            grouping = f"GROUP BY {', '.join([*others, call])}"
+            query = query.replace(f"FROM {table}", f"FROM {below.name}")
+            query = query.replace(f"GROUP BY {', '.join(keys)}", grouping)
         emit = (" EMIT FINAL" if self.chance(0.3) else "") if final else " EMIT CHANGES"
         letters = {column.name: column.letter for column in below.columns}
         columns = [
@@ -331,10 +382,21 @@ class ScriptWriter:
         return self.view(
             query + emit,
             [*columns, *(column for _, column in aggregates)],
-            below.rows * windows,
+            below.rows * count,
             updating=not final or below.updating,
             key=tuple(keys),
         )
+
+    def distinct(self) -> bool:
+        """SELECT DISTINCT some columns."""
+        below = self.pick(lambda _: True)
+        assert below is not None
+        columns = self.keys(below, 1, 2)
+        names = tuple(column.name for column in columns)
+        query = f"SELECT DISTINCT {', '.join(names)}\nFROM {self.source(below)}"
+        query += self.where(below.columns, 0.2)
+        columns = [replace(column, time=False) for column in columns]
+        return bool(names) and self.view(query, columns, below.rows, updating=True, key=names)
 
     def join(self) -> bool:
         """JOIN two relations, often one with itself, perhaps within a time range."""
@@ -433,7 +495,8 @@ def random_script(random: Random, *, plain: bool = False) -> ScriptWriter:
     steps = [
         *(writer.project, writer.union, writer.unnest, writer.lateral),
         *(writer.group, writer.group, writer.group, writer.join, writer.join, writer.join),
-        *(writer.window, writer.window, writer.window, writer.window),
+        *(writer.window, writer.window, writer.window, writer.window, writer.assign),
+        writer.distinct,
     ]
     if not plain:
         steps.append(writer.over)

@@ -45,7 +45,7 @@ def compare(seed: int) -> str:
     writer = random_script(random, plain=True)
     script = "\n".join(writer.statements)
     tables = {
-        table.name: random_splits(random, table.columns, int(table.rows), late=0.0)
+        table.name: random_splits(random, writer.physical[table.name], int(table.rows), late=0.0)
         for table in writer.tables
     }
     try:
@@ -78,7 +78,7 @@ def joins_in_time_twice(plan: Plan) -> bool:
 
 def by_duckdb(writer: ScriptWriter, tables: dict[str, Splits]) -> list[tuple[object, ...]]:
     """Return the rows of what the script's first INSERT reads."""
-    with duckdb.connect() as connection:
+    with duckdb.connect(config={"threads": 1}) as connection:
         connection.execute(SETTINGS)
         for table in writer.tables:
             columns = [f"{c.name} {duckdb_type(LETTERS[c.letter])}" for c in table.columns]
