@@ -1,0 +1,33 @@
+"""The parse table is that of the grammar, and the builder fits it.
+
+Catches a grammar that was changed without its table or its builder; what the rules mean is in the cases.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from fsql.compiler.compile_grammar import compile_grammar, table_bytes
+from fsql.compiler.lexer import RESERVED
+from fsql.compiler.parse_table import FILE, grammar_digest, parse_table
+from fsql.compiler.syntax_builder import BUILDERS
+
+STALE = "run python -m fsql.compiler.compile_grammar"
+
+
+def test_the_file_is_of_this_grammar() -> None:
+    assert f'"{grammar_digest()}"' in FILE.read_text(encoding="utf-8"), STALE
+
+
+@pytest.mark.slow
+def test_the_file_is_what_the_grammar_compiles_to() -> None:
+    assert table_bytes(compile_grammar()) == FILE.read_bytes(), STALE
+
+
+def test_each_rule_has_a_builder_and_each_builder_a_rule() -> None:
+    records = {rule.origin for rule in parse_table().rules if rule.shape == "record"}
+    assert records == set(BUILDERS)
+
+
+def test_reserved_words_are_keywords() -> None:
+    assert parse_table().words >= RESERVED

@@ -1,0 +1,145 @@
+"""Hostile text: whatever the text, there is a script or an error that can be shown, and it comes soon.
+
+Catches exceptions that are no `FsqlError`, recursion, and time that grows with the square of the text;
+not errors that are wrong about what is wrong, which the cases pin down.
+"""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fsql.compiler.diagnostics import FsqlError
+from fsql.compiler.parse_table import parse_table
+from fsql.compiler.parser import parse_script
+from fsql.compiler.print_syntax import syntax_json, syntax_text
+from fsql.compiler.render import render_error, render_json
+from fsql.compiler.source import SourceText
+
+WORDS = (
+    *sorted(parse_table().words),
+    *parse_table().signs,
+    "a",
+    "b",
+    "1",
+    "'x'",
+    '"q"',
+    "${p}",
+    "",
+)
+MANY = 5_000
+
+
+def outcome(text: str) -> str:
+    """Parse `text`, show what comes of it in every way, and return "script" or the error's code."""
+    source = SourceText("s", text)
+    try:
+        script = parse_script(source, {"p": "c d"})
+    except FsqlError as error:
+        shown = [render_error(error), render_json(error.diagnostics, error.source)]
+        result = error.diagnostics[0].code
+    else:
+        shown = [syntax_text(script), syntax_json(script)]
+        result = "script"
+    for each in shown:
+        each.encode()  # no lone surrogate may be left in it
+    return result
+
+
+@given(st.text(st.characters(codec=None), max_size=40))
+def test_any_characters(text: str) -> None:
+    outcome(text)
+
+
+@given(st.lists(st.sampled_from(WORDS), max_size=30).map(" ".join))
+@settings(max_examples=300)
+def test_any_words(text: str) -> None:
+    outcome(text)
+
+
+@given(st.data())
+@settings(max_examples=200)
+def test_a_script_with_words_lost_or_put_in(data: st.DataObject) -> None:
+    words = SCRIPT.split()
+    for _ in range(data.draw(st.integers(1, 3))):
+        place = data.draw(st.integers(0, len(words)))
+        words[place : place + data.draw(st.integers(0, 2))] = [data.draw(st.sampled_from(WORDS))]
+    outcome(" ".join(words))
+
+
+SCRIPT = """\
+CREATE TABLE t ( a BIGINT NOT NULL , b ARRAY < INT > , WATERMARK FOR at AS at - INTERVAL '4' SECOND )
+WITH ( 'connector' = 'file' ) ; INSERT INTO s SELECT a , COUNT ( DISTINCT b ) FILTER ( WHERE c ) OVER w
+AS n FROM TABLE ( HOP ( TABLE t , DESCRIPTOR ( at ) , 1 ) ) AS h LEFT JOIN u ON h . a = u . a
+WHERE a IS NOT NULL AND b [ 1 ] IN ( SELECT x FROM y ) GROUP BY CUBE ( a ) HAVING CASE WHEN a THEN b END
+EMIT FINAL UNION ALL SELECT * FROM v ORDER BY a DESC LIMIT 3 ;"""
+
+
+@pytest.mark.parametrize("chain", [" AND ", " OR ", " + ", " || ", " * "])
+def test_long_chains_are_flat(chain: str) -> None:
+    assert outcome(f"SELECT {chain.join(['a'] * 5_000)}") == "script"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        " UNION ALL ".join(["SELECT 1"] * 1_000),
+        "SELECT 1 FROM a" + " CROSS JOIN b" * 1_000,
+        f"SELECT {', '.join(['a'] * 10_000)}",
+        "SELECT " + "(" * 200 + "1" + ")" * 200,
+        "SELECT * FROM " + "(SELECT * FROM " * 199 + "t" + ")" * 199,
+        f"SELECT '{'x' * 1_000_000}'",
+    ],
+    ids=["unions", "joins", "items", "brackets", "subqueries", "literal"],
+)
+def test_what_is_within_the_limits(text: str) -> None:
+    assert outcome(text) == "script"
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        ("(" * 1_000_000, "E107"),
+        ("SELECT " + "1," * 500_000, "E107"),
+        ("SELECT '" + "''" * 500_000, "E103"),
+        ("`" * 100_001, "E103"),
+        ("/* " * 300_000, "E103"),
+        ("SELECT " + "NOT " * MANY + "a", "E108"),
+        ("SELECT " + "- " * MANY + "a", "E108"),
+        ("SELECT a" + " IS NULL" * MANY, "E108"),
+        ("SELECT a" + "[1]" * MANY, "E108"),
+        ("SELECT a" + ".b" * MANY, "E108"),
+        ("SELECT " + "a." * MANY + "*", "E108"),
+        ("SELECT CAST(a AS " + "ARRAY<" * MANY + "INT", "E104"),
+        ("SELECT " + "CASE WHEN a THEN " * MANY, "E105"),
+        ("SELECT " + "a + " * MANY + "b c d", "E101"),
+        (";SELECT 1" * 10_001, "E109"),
+        ("${p}" * MANY + "x", "E101"),
+        ("x" * 1_000_000, "E101"),
+    ],
+    ids=lambda value: value[:24] if isinstance(value, str) else None,
+)
+def test_what_is_not(text: str, code: str) -> None:
+    assert outcome(text) == code
+
+
+def test_the_stack_of_python_is_not_used() -> None:
+    before = sys.getrecursionlimit()
+    sys.setrecursionlimit(frames_now() + 60)
+    try:
+        assert outcome("SELECT " + "(a + " * 199 + "b" + ")" * 199) == "script"
+        assert outcome("SELECT * FROM " + "(SELECT * FROM " * 199 + "t" + ")" * 199) == "script"
+    finally:
+        sys.setrecursionlimit(before)
+
+
+def frames_now() -> int:
+    """Return how deep Python's stack is."""
+    frame = sys._getframe()
+    count = 0
+    while frame is not None:
+        frame, count = frame.f_back, count + 1
+    return count
