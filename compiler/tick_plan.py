@@ -47,7 +47,8 @@ class FoldHead:
 
     With `marks_replacements`, an aggregate does not take a group's old row back where it adds a new one,
     but says so in a last BOOLEAN column of the new row.  That is all that an upsert sink by the same
-    key needs to know, at half the rows.
+    key needs to know, at half the rows.  `repairs_free` is how many rows a speculative fold may redo
+    before the ratio of redone to applied rows counts, and makes it hold.
     """
 
     operator: str
@@ -57,6 +58,7 @@ class FoldHead:
     schema: Schema
     depth: int
     marks_replacements: bool = False
+    repairs_free: int = 1_000
 
 
 @dataclass(frozen=True, slots=True)

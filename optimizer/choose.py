@@ -25,6 +25,7 @@ def choose(
     workers: int = 1,
     fronts: Mapping[int, int] | None = None,
     policy: Policy | None = None,
+    repairs_free: int = 1_000,
 ) -> TickPlan:
     """Return a tick plan for `graph`.
 
@@ -33,6 +34,7 @@ def choose(
         workers: how many workers own hash ranges of equal size.
         fronts: how many splits each table has, by its ordinal; one where it is not said.
         policy: the policy of every fold; chosen for each by itself where it is None.
+        repairs_free: how many rows a fold may redo before it is asked whether repairs pay.
     """
     reasons: list[str] = []
 
@@ -41,7 +43,7 @@ def choose(
         reasons.append(f"stage {stage}: {chosen.value}, {reason}")
         return chosen
 
-    stages = fuse(graph, policy_of)
+    stages = fuse(graph, policy_of, repairs_free)
     sinks = tuple(
         _sink_port(stages, vertex.operation, graph.vertices[vertex.inputs[0]].depth)
         for vertex in graph.vertices

@@ -39,20 +39,24 @@ class _StageDraft:
 
 
 def fuse(
-    whole: graph.Graph, policy_of: Callable[[int, frozenset[int]], Policy]
+    whole: graph.Graph, policy_of: Callable[[int, frozenset[int]], Policy], repairs_free: int
 ) -> tuple[Stage, ...]:
     """Return the stages of a graph, in topological order.
 
     `policy_of(number, sources)` chooses the policy of the fold that will be stage `number`, fed by the
     tables with these ordinals.
     """
-    return _Fusion(whole, policy_of).stages()
+    return _Fusion(whole, policy_of, repairs_free).stages()
 
 
 class _Fusion:
     def __init__(
-        self, whole: graph.Graph, policy_of: Callable[[int, frozenset[int]], Policy]
+        self,
+        whole: graph.Graph,
+        policy_of: Callable[[int, frozenset[int]], Policy],
+        repairs_free: int,
     ) -> None:
+        self._repairs_free = repairs_free
         self._graph = whole
         self._policy_of = policy_of
         self._drafts: list[_StageDraft] = []
@@ -136,5 +140,6 @@ class _Fusion:
             inputs=inputs,
             schema=vertex.schema,
             depth=vertex.depth,
+            repairs_free=self._repairs_free,
         )
         return self._add_stage(head, frozenset(sources))

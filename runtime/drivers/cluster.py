@@ -110,13 +110,22 @@ class Cluster:
             yield from self.deliver()
 
     def may_read(self, at: FrontAt, lead: int) -> bool:
-        """Say whether a front may send: within the lead, or having promised least of all."""
+        """Say whether a front may send: within the lead, or having promised least with all delivered."""
         front = at.front
         if front.ended or self.barrier.stopped:
             return False
         if front.rows_above(self.barrier.min_time) < lead:
             return True
-        return front.promised == min(other.front.promised for other in self.fronts)
+        return self.idle and front.promised == min(other.front.promised for other in self.fronts)
+
+    def rows_buffered(self) -> int:
+        """Return how many rows and groups the folds, the channels and the barrier hold."""
+        carried = [item for queue in self._channels.values() for item in queue]
+        return (
+            sum(fold.state_rows() for worker in self.workers for fold in worker.folds.values())
+            + sum(m.parcel.rows for m in carried if isinstance(m, Message))
+            + self.barrier.rows_buffered()
+        )
 
     def _delivered(self, receiver: int, carried: Carried) -> list[LetGo]:
         match carried:

@@ -40,6 +40,7 @@ class Outcome:
     rows_redone: int = 0
     rows_held: int = 0
     messages: int = 0
+    rows_buffered_max: int = 0
 
 
 class Seeded:
@@ -93,6 +94,7 @@ def run_in_memory(
         first = row_number[at.front.number]
         row_number[at.front.number] += len(taken)
         cluster.read(at, _chunk(taken, first, schemas[at.ordinal]))
+        outcome.rows_buffered_max = max(outcome.rows_buffered_max, cluster.rows_buffered())
     folds = [fold for worker in cluster.workers for fold in worker.folds.values()]
     outcome.rows_redone = sum(fold.rows_redone for fold in folds)
     outcome.rows_held = sum(fold.rows_held for fold in folds)

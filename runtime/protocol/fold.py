@@ -9,8 +9,8 @@ what it makes of the live content below m in the total order.  Both policies kee
 * SPECULATIVE applies rows as they come and keeps, above m, what it applied and what that made.  A row
   that comes at or before a position that its slot has seen makes it *repair*: it takes back the rows of
   the slots concerned, applies all of them again in order, and sends the difference of the outputs.  When
-  more rows have been redone than `REPAIR_BOUND` times those applied, it holds rows until m has passed
-  all it has applied, so that no hot key can start a storm of repairs.
+  more rows have been redone than `REPAIR_BOUND` times those applied, it takes back all that is above m
+  and goes on as ORDERED until m has passed that, so that no hot key can start a storm of repairs.
 
 Windows close only when m has passed their punctuation, never speculatively.  `hold()` tells the least
 root at which the fold may still send something that no message in flight stands for; behind the fold,
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     Bools = NDArray[np.bool_]
 
 REPAIR_BOUND: Final = 1.0
-"""How many rows a speculative fold may redo for each row that it applies, before it holds."""
+"""How many rows a speculative fold may redo for each that it applies, beyond `repairs_free`."""
 
 
 @dataclass(slots=True)
@@ -69,6 +69,7 @@ class Fold:
     def __init__(self, head: FoldHead, kernel: Kernel, *, ties: bool, append_only: bool) -> None:
         self._kernel = kernel
         self._ordered = head.policy is Policy.ORDERED
+        self._repairs_free = head.repairs_free
         self._ties = ties
         self._append_only = append_only
         self._waiting: list[list[Batch]] = [[] for _ in head.inputs]
@@ -98,15 +99,13 @@ class Fold:
         assert min_time >= self._min_time
         self._min_time = min_time
         output = Output([], [])
-        if self._ordered:
-            self._apply_below(output)
-        elif self._holding_until is not None and self._holding_until < min_time:
+        if self._ordered or self._holding_until is not None:
+            self._apply_passed(output)
+        self._settle_log(min_time)
+        if self._holding_until is not None and self._holding_until < min_time:
             self._holding_until = None
             self._apply_waiting(output)
-        # What waits here is not final for this fold, although min time at its input has passed it.
-        final = min([min_time, *(batch.least_root() for side in self._waiting for batch in side)])
-        self._settle_log(final)
-        closed = self._kernel.close(final)
+        closed = self._kernel.close(min_time)
         if closed is not None:
             _append(output, closed.rows, closed.errors)
         self._recycle_slots()
@@ -132,37 +131,37 @@ class Fold:
         waiting = sum(len(batch) for side in self._waiting for batch in side)
         return self._kernel.state_rows() + waiting
 
-    def _apply_below(self, output: Output) -> None:
-        """ORDERED: apply the rows below min time, in order; nobody will take them back."""
-        sides: list[Slotted | None] = []
+    def _apply_passed(self, output: Output) -> None:
+        """Apply what waits below min time: nobody will take it back, unless the log has later rows."""
+        passed: list[list[Batch]] = []
         for side, batches in enumerate(self._waiting):
-            kept, passed = parted(batches, self._min_time)
-            self._waiting[side] = kept
-            sides.append(self._slotted(side, passed))
-        applied = self._apply(sides, undoable=False)
-        if applied is not None:
-            _append(output, applied.rows, applied.errors)
+            self._waiting[side], below_min_time = parted(batches, self._min_time)
+            passed.append(below_min_time)
+        self._apply_now(passed, output)
 
     def _apply_waiting(self, output: Output) -> None:
-        """SPECULATIVE: apply all that waits, repairing where it comes too late."""
-        sides: list[Slotted | None] = []
-        for side, batches in enumerate(self._waiting):
-            self._waiting[side] = []
-            sides.append(self._slotted(side, batches))
+        """Apply all that waits."""
+        waiting, self._waiting = self._waiting, [[] for _ in self._waiting]
+        self._apply_now(waiting, output)
+
+    def _apply_now(self, batches: list[list[Batch]], output: Output) -> None:
+        """Apply rows of each side, with a repair where the log has rows at or behind theirs."""
+        sides = [self._slotted(side, parts) for side, parts in enumerate(batches)]
         new = [rows for rows in sides if rows is not None]
         if not new:
             return
         least = min(rows.batch.least_root() for rows in new)
         first = next((i for i, e in enumerate(self._log) if e.greatest >= least), len(self._log))
         if first < len(self._log):
-            self._repair(first, sides, output)
+            self._repair(first, least, sides, output)
             return
-        applied = self._apply(sides, undoable=True)
+        applied = self._apply(sides, undoable=not self._ordered)
         if applied is not None:
-            self._remember(sides, applied)
+            if not self._ordered:
+                self._remember(sides, applied)
             _append(output, applied.rows, applied.errors)
 
-    def _repair(self, first: int, sides: list[Slotted | None], output: Output) -> None:
+    def _repair(self, first: int, least: Root, sides: list[Slotted | None], output: Output) -> None:
         """Take back what the log from `first` on did to the slots of `sides`; do it again with them."""
         latest = max(entry.greatest for entry in self._log[first:])
         affected = self._affected(sides, latest)
@@ -170,14 +169,11 @@ class Fold:
         old_rows: list[Slotted | None] = []
         old_errors: list[Slotted | None] = []
         for entry in reversed(self._log[first:]):
-            # An earlier repair may have taken a slot's rows out of this entry: its undo is void then.
-            here = np.zeros(len(affected), np.bool_)
-            for side, rows in enumerate(entry.sides):
-                entry.sides[side], taken = _split(rows, affected)
+            parts = [_split(rows, affected) for rows in entry.sides]
+            self._restore(entry, [taken for _, taken in parts])
+            for side, (kept, taken) in enumerate(parts):
+                entry.sides[side] = kept
                 again[side].append(taken)
-                if taken is not None:
-                    here[taken.slot] = True
-            self._kernel.restore(entry.applied.undo, here)
             entry.applied.rows, taken = _split(entry.applied.rows, affected)
             old_rows.append(taken)
             entry.applied.errors, taken = _split(entry.applied.errors, affected)
@@ -186,26 +182,69 @@ class Fold:
         self.rows_redone += redone
         self.rows_applied -= redone
         made = self._apply_again([joined_rows(rows) for rows in again])
+        output.repairs = True
+        self._append_differences(output, made, joined_rows(old_rows), joined_rows(old_errors))
+        too_many = self.rows_redone > self._repairs_free + REPAIR_BOUND * self.rows_applied
+        if too_many and self._holding_until is None:
+            self._rewind(least, output)
+
+    def _restore(self, entry: _Entry, rows: list[Slotted | None]) -> None:
+        """Take back an entry for the slots of `rows`, which are all that it still has of these slots.
+
+        For other slots its undo may be void: a repair has taken their rows out of it.
+        """
+        here = np.zeros(len(self._kernel.table), np.bool_)
+        for side in rows:
+            if side is not None:
+                here[side.slot] = True
+        self._kernel.restore(entry.applied.undo, here)
+
+    def _rewind(self, least: Root, output: Output) -> None:
+        """Take back all rows from `least` on, and hold them until min time has passed them.
+
+        What is before `least`, the root of what the fold is just dealing with, stays applied: min time
+        behind the fold may have passed it, although the fold has not heard so yet.
+        """
+        first = next(i for i, entry in enumerate(self._log) if entry.greatest >= least)
+        entries, self._log = self._log[first:], self._log[:first]
+        self._holding_until = max(entry.greatest for entry in entries)
+        sides: list[list[Slotted | None]] = [[] for _ in self._waiting]
+        for entry in reversed(entries):
+            self._restore(entry, entry.sides)
+            self._kernel.settle(entry.applied.undo)
+            for side, rows in enumerate(entry.sides):
+                sides[side].append(rows)
+        staying: list[Slotted | None] = []
+        for side, parts in enumerate(sides):
+            before, behind = _cut(joined_rows(parts), least)
+            staying.append(before)
+            if behind is not None:
+                self._waiting[side].append(behind.batch)
+                self.rows_held += len(behind.slot)
+                self.rows_applied -= len(behind.slot)
+        made = self._apply_again(staying)
+        old_rows = joined_rows([entry.applied.rows for entry in entries])
+        old_errors = joined_rows([entry.applied.errors for entry in entries])
+        self._append_differences(output, made, old_rows, old_errors)
+
+    def _append_differences(
+        self,
+        output: Output,
+        made: list[Applied],
+        old_rows: Slotted | None,
+        old_errors: Slotted | None,
+    ) -> None:
+        """Let go what is new in `made`, and take back what was let go and is not in it."""
         new_rows = joined_rows([applied.rows for applied in made])
         new_errors = joined_rows([applied.errors for applied in made])
-        output.repairs = True
-        _append_difference(output.rows, new_rows, joined_rows(old_rows), by_path=self._append_only)
-        _append_difference(output.errors, new_errors, joined_rows(old_errors), by_path=False)
-        if self.rows_redone > REPAIR_BOUND * self.rows_applied:
-            self._holding_until = max(entry.greatest for entry in self._log)
+        _append_difference(output.rows, new_rows, old_rows, by_path=self._append_only)
+        _append_difference(output.errors, new_errors, old_errors, by_path=False)
 
     def _apply_again(self, sides: list[Slotted | None]) -> list[Applied]:
         """Apply rows of a repair: those below min time for good, so that the log keeps none of them."""
-        final: list[Slotted | None] = []
-        open_rows: list[Slotted | None] = []
-        for rows in sides:
-            passed = None if rows is None else below(rows.batch, self._min_time)
-            for part, marks in ((final, passed), (open_rows, None if passed is None else ~passed)):
-                if rows is None or marks is None or not marks.any():
-                    part.append(None)
-                else:
-                    indexes = np.flatnonzero(marks)
-                    part.append(Slotted(rows.batch.take(indexes), rows.slot[indexes]))
+        cuts = [_cut(rows, self._min_time) for rows in sides]
+        final = [passed for passed, _ in cuts]
+        open_rows = [later for _, later in cuts]
         made = []
         for part, undoable in ((final, False), (open_rows, True)):
             applied = self._apply(part, undoable=undoable)
@@ -282,20 +321,27 @@ class Fold:
         return Slotted(batch.with_columns(batch.columns[:-1]), slot)
 
 
+def _cut(rows: Slotted | None, bound: Root) -> tuple[Slotted | None, Slotted | None]:
+    """Return the rows below `bound`, and the others."""
+    if rows is None:
+        return None, None
+    passed = below(rows.batch, bound)
+    return _chosen(rows, passed), _chosen(rows, ~passed)
+
+
+def _chosen(rows: Slotted, marks: Bools) -> Slotted | None:
+    if marks.all():
+        return rows
+    indexes = np.flatnonzero(marks)
+    return Slotted(rows.batch.take(indexes), rows.slot[indexes]) if len(indexes) else None
+
+
 def _split(rows: Slotted | None, affected: Bools) -> tuple[Slotted | None, Slotted | None]:
     """Return the rows whose slot is not affected, and those whose slot is."""
     if rows is None:
         return None, None
     marked = affected[rows.slot]
-    if not marked.any():
-        return rows, None
-    if marked.all():
-        return None, rows
-    parts = [
-        Slotted(rows.batch.take(indexes), rows.slot[indexes])
-        for indexes in (np.flatnonzero(~marked), np.flatnonzero(marked))
-    ]
-    return parts[0], parts[1]
+    return _chosen(rows, ~marked), _chosen(rows, marked)
 
 
 def _append(output: Output, rows: Slotted | None, errors: Slotted | None) -> None:

@@ -59,6 +59,11 @@ class Parcel:
     repairs: bool = False
     rejects: tuple[tuple[Root, Reject], ...] = ()
 
+    @property
+    def rows(self) -> int:
+        """Return how many rows are under way."""
+        return len(self.rejects) + (0 if self.batch is None else len(self.batch))
+
     def least_root(self) -> Root:
         """Return the least root position in the parcel."""
         roots = [root for root, _ in self.rejects]
