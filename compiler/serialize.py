@@ -1,0 +1,123 @@
+"""The canonical bytes of nodes, and the stable ids of a plan's operators.
+
+**Canonical form.**  A node is written as the list of all nodes that it is made of, each once, children
+first; a node is its class, then its fields by name, with other nodes by their place in the list.  So equal
+plans, made anywhere, have equal bytes, and shared parts are written once.  The form is JSON without
+spaces; DOUBLE is written as the shortest decimal that reads back the same.
+
+**Operator ids.**  State and statistics are kept under the id of the operator that they belong to.  The
+id says what the operator computes: it is a digest of the operator and all below it.  What does not
+change what it computes is left out, so that renaming a column, or moving a file, keeps the state:
+
+* the names of columns, keys, aggregates and elements;
+* a table's options and the place of its declaration: a table is known by its name, its columns, and what
+  its times are.
+
+Not promised: that an id stays when a rule changes (the plan that is executed is then another one), nor
+that state under an equal id fits an operator of another version of fsql; who restores it has to check.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+import hashlib
+import json
+from collections import Counter
+from typing import TYPE_CHECKING, Final
+
+from fsql.compiler.logical import operators
+from fsql.compiler.node import Node, walk
+from fsql.compiler.schema import Column
+from fsql.compiler.sqltypes import SqlType
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from fsql.compiler.logical import Job, Plan
+
+ID_DIGITS: Final = 12
+"""Hexadecimal digits of an operator id: 48 bits tell the operators of any one job apart."""
+
+_NOT_COMPUTED: Final = frozenset(
+    {
+        *("names", "key_names", "aggregate_names", "element_name", "ordinality_name"),
+        *("Table.options", "Table.ordinal"),
+    }
+)
+"""The fields of which operator ids only tell whether they are there; some only of one class."""
+
+_Form = object
+
+
+def canonical_bytes(node: Node) -> bytes:
+    """Return the canonical form of `node`, a plan, a job or an expression, as UTF-8."""
+    return _encoded(node, lambda _class, _field: True)
+
+
+def digest(node: Node) -> str:
+    """Return the SHA-256 of the canonical form, in hexadecimal."""
+    return hashlib.sha256(canonical_bytes(node)).hexdigest()
+
+
+def operator_ids(job: Job) -> Mapping[Plan, str]:
+    """Return the id of each operator of `job`: its kind, and a digest of what it computes.
+
+    Operators that compute the same under other names get a number behind their ids, in their order.
+    """
+    plans = dict.fromkeys(plan for insert in job.inserts for plan in operators(insert.query))
+    ids: dict[Plan, str] = {}
+    met: Counter[str] = Counter()
+    for plan in plans:
+        identity = operator_id(plan)
+        met[identity] += 1
+        ids[plan] = identity if met[identity] == 1 else f"{identity}-{met[identity]}"
+    return ids
+
+
+def operator_id(plan: Plan) -> str:
+    """Return the kind of `plan` and a digest of what it computes: `aggregate-4f0c2d9a1b3e`."""
+    form = _encoded(plan, _computed)
+    return f"{type(plan).__name__.lower()}-{hashlib.sha256(form).hexdigest()[:ID_DIGITS]}"
+
+
+def _computed(class_name: str, field: str) -> bool:
+    return field not in _NOT_COMPUTED and f"{class_name}.{field}" not in _NOT_COMPUTED
+
+
+def _encoded(root: Node, wanted: Callable[[str, str], bool]) -> bytes:
+    places: dict[Node, int] = {}
+    forms: list[_Form] = []
+    for node in walk(root):
+        places[node] = len(forms)
+        name = type(node).__name__
+        values = {
+            field.name: _form(getattr(node, field.name), places)
+            if wanted(name, field.name)
+            else getattr(node, field.name) is not None
+            for field in dataclasses.fields(node)
+        }
+        forms.append([name, values])
+    return json.dumps(forms, ensure_ascii=False, separators=(",", ":")).encode()
+
+
+def _form(value: object, places: Mapping[Node, int]) -> _Form:
+    """Return a value as JSON; what JSON has no form of is an object with one field, its kind."""
+    form: _Form
+    match value:
+        case Node():
+            form = {"node": places[value]}
+        case tuple():
+            form = [_form(item, places) for item in value]
+        case enum.Enum():
+            form = {type(value).__name__: value.name}
+        case SqlType():
+            form = {"type": str(value)}
+        case Column():
+            form = {"column": [value.name, str(value.type), value.nullable, value.time_attribute]}
+        case float():
+            form = {"double": repr(value)}
+        case _:
+            assert value is None or isinstance(value, bool | int | str), type(value)
+            form = value
+    return form
