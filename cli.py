@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 import sys
-from typing import TYPE_CHECKING, TypedDict, Unpack
+from typing import TYPE_CHECKING, TextIO, TypedDict, Unpack
 
 import click
 
@@ -17,6 +17,7 @@ from fsql.console import exit_codes
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from fsql.console.job import RunOptions
     from fsql.console.script import Script
     from fsql.console.talk import Talk
 
@@ -25,7 +26,8 @@ if TYPE_CHECKING:
 _ENGINES = ("columnar", "model")
 _POLICIES = ("speculative", "ordered")
 _BENCHMARKS = ("inverted-index", "word-count")
-_WORKERS = click.IntRange(1, 64)
+_STAGES = ("syntax", "logical", "graph", "tick")
+_FORMATS = ("text", "json", "mermaid", "svg")
 
 
 class _Commands(click.Group):
@@ -115,6 +117,21 @@ _define = click.option(
 )
 
 
+_workers = click.option(
+    "--workers",
+    "-w",
+    type=click.IntRange(1, 64),
+    default=1,
+    show_default=True,
+    help="How many workers share the keys.",
+)
+_policy = click.option(
+    "--policy",
+    type=click.Choice(_POLICIES),
+    help="How stateful operators meet disorder; chosen for each by itself unless given.",
+)
+
+
 def _the_script(name: str | None, text: str | None, parameters: Mapping[str, str]) -> Script:
     from fsql.console.script import read_script, script_of_text
 
@@ -124,6 +141,21 @@ def _the_script(name: str | None, text: str | None, parameters: Mapping[str, str
         return script_of_text(text, parameters)
     assert name is not None
     return read_script(name, parameters)
+
+
+def _run_options(
+    workers: int, policy: str | None, engine: str = "columnar", lead: int | None = None
+) -> RunOptions:
+    from fsql.compiler.tick_plan import Policy
+    from fsql.console.job import RunOptions
+    from fsql.runtime.drivers.local import LEAD_ROWS
+
+    return RunOptions(
+        workers=workers,
+        policy=None if policy is None else Policy(policy),
+        model=engine == "model",
+        lead_rows=lead or LEAD_ROWS,
+    )
 
 
 @click.group(
@@ -153,14 +185,8 @@ class _RunFlags(TypedDict):
     "--execute", "-e", "text", metavar="SQL", help="The script itself, in place of a file."
 )
 @_define
-@click.option(
-    "--workers", "-w", type=_WORKERS, default=1, show_default=True, help="Parallel workers."
-)
-@click.option(
-    "--policy",
-    type=click.Choice(_POLICIES),
-    help="How stateful operators meet disorder; chosen for each by itself unless given.",
-)
+@_workers
+@_policy
 @click.option(
     "--engine",
     type=click.Choice(_ENGINES),
@@ -184,17 +210,9 @@ def run(talk: Talk, script: str | None, text: str | None, **flags: Unpack[_RunFl
 
     Neither workers nor policy, engine or lead show in the results: they are the same bytes.
     """
-    from fsql.compiler.tick_plan import Policy
-    from fsql.console.job import RunOptions
     from fsql.console.run import run_script
-    from fsql.runtime.drivers.local import LEAD_ROWS
 
-    options = RunOptions(
-        workers=flags["workers"],
-        policy=None if flags["policy"] is None else Policy(flags["policy"]),
-        model=flags["engine"] == "model",
-        lead_rows=flags["lead"] or LEAD_ROWS,
-    )
+    options = _run_options(flags["workers"], flags["policy"], flags["engine"], flags["lead"])
     code = run_script(_the_script(script, text, dict(flags["parameters"])), options, talk)
     click.get_current_context().exit(code)
 
@@ -224,6 +242,71 @@ def check(talk: Talk, files: tuple[str, ...], parameters: tuple[tuple[str, str],
         click.get_current_context().exit(exit_codes.USER_ERROR)
 
 
+class _ExplainFlags(TypedDict):
+    stage: str
+    form: str | None
+    trace: bool
+    parameters: tuple[tuple[str, str], ...]
+    workers: int
+    policy: str | None
+
+
+@main.command(short_help="Show a script at one stage of compilation.")
+@click.argument("script", required=False)
+@click.option(
+    "--execute", "-e", "text", metavar="SQL", help="The script itself, in place of a file."
+)
+@click.option(
+    "--stage",
+    type=click.Choice(_STAGES),
+    default="logical",
+    show_default=True,
+    help="What to show.",
+)
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(_FORMATS),
+    help="How to show it; by the suffix of FILE unless given, else text.",
+)
+@click.option(
+    "--output",
+    "-o",
+    metavar="FILE",
+    type=click.File("w", encoding="utf-8", lazy=True),
+    default="-",
+    help="Where to write it, in place of standard output.",
+)
+@click.option("--trace", is_flag=True, help="Show before it what each rewrite rule did.")
+@_define
+@_workers
+@_policy
+@_talking
+def explain(
+    talk: Talk,
+    script: str | None,
+    text: str | None,
+    output: TextIO,
+    **flags: Unpack[_ExplainFlags],
+) -> None:
+    """Show what SCRIPT becomes: its syntax, logical plan, dataflow graph, or tick plan.
+
+    A tick plan depends on workers, policy, and how many splits the tables have now.  Mermaid and SVG are
+    for graphs.  --json is the same as --format json.
+    """
+    from fsql.console.compiled import compiled
+    from fsql.console.explained import FormatError, explained, format_of
+
+    the_script = _the_script(script, text, dict(flags["parameters"]))
+    form = flags["form"] or ("json" if talk.json else format_of(output.name))
+    options = _run_options(flags["workers"], flags["policy"])
+    try:
+        shown = explained(compiled(the_script), flags["stage"], form, options, trace=flags["trace"])
+    except FormatError as error:
+        raise click.UsageError(str(error)) from None
+    output.write(shown)
+
+
 @main.command("explain-error", short_help="Say what an error code means.")
 @click.argument("code")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
@@ -246,9 +329,7 @@ def explain_error(code: str, *, as_json: bool) -> None:
 @click.option(
     "--seconds", type=click.FloatRange(min=0.1), default=10.0, show_default=True, help="How long."
 )
-@click.option(
-    "--workers", "-w", type=_WORKERS, default=1, show_default=True, help="Parallel workers."
-)
+@_workers
 @_talking
 def bench(talk: Talk, benchmark: str, rate: int | None, seconds: float, workers: int) -> None:
     """Measure BENCHMARK on generated text: words a second and, with --rate, latency.

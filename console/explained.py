@@ -1,0 +1,72 @@
+"""`fsql explain`: a script at one stage of its way from text to tick plan."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from fsql.compiler import explain
+from fsql.compiler.diagnostics import FsqlError
+from fsql.compiler.print_syntax import syntax_json, syntax_text
+from fsql.console.job import open_splits, planned
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from fsql.compiler.tick_plan import TickPlan
+    from fsql.console.compiled import Compiled
+    from fsql.console.job import RunOptions
+
+    Printer = Callable[[Compiled, RunOptions], str]
+
+_SUFFIXES: Final = {".json": "json", ".mmd": "mermaid", ".svg": "svg"}
+
+PRINTERS: Final[Mapping[tuple[str, str], Printer]] = {
+    ("syntax", "text"): lambda result, _: syntax_text(result.syntax),
+    ("syntax", "json"): lambda result, _: syntax_json(result.syntax),
+    ("logical", "text"): lambda result, _: explain.logical_text(result.job),
+    ("logical", "json"): lambda result, _: explain.logical_json(result.job),
+    ("graph", "text"): lambda result, _: explain.graph_text(result.graph),
+    ("graph", "json"): lambda result, _: explain.graph_json(result.graph),
+    ("graph", "mermaid"): lambda result, _: explain.graph_mermaid(result.graph),
+    ("graph", "svg"): lambda result, _: explain.graph_svg(result.graph),
+    ("tick", "text"): lambda result, options: explain.tick_text(_tick_plan(result, options)),
+    ("tick", "json"): lambda result, options: explain.tick_json(_tick_plan(result, options)),
+}
+"""What can be shown of each stage, and in which formats."""
+
+
+class FormatError(Exception):
+    """A stage that is not shown in the format that was asked for; the message says in which it is."""
+
+
+def format_of(output: str) -> str:
+    """Return the format that the name of an output file asks for; text unless it does."""
+    return next((form for suffix, form in _SUFFIXES.items() if output.endswith(suffix)), "text")
+
+
+def explained(
+    result: Compiled, stage: str, form: str, options: RunOptions, *, trace: bool = False
+) -> str:
+    """Return a script at a stage; with `trace`, what each rewrite rule did on the way comes first.
+
+    Raises:
+        FormatError: if the stage has no such format, or it has no place for the trace.
+    """
+    printer = PRINTERS.get((stage, form))
+    if printer is None:
+        forms = " and ".join(known for of, known in PRINTERS if of == stage)
+        raise FormatError(f"stage {stage} is shown as {forms}, not as {form}")
+    if trace and form != "text":
+        raise FormatError(f"the trace of rules is text, and does not go with {form}")
+    text = printer(result, options)
+    text = text if text.endswith("\n") else f"{text}\n"
+    return f"{explain.trace_text(result.firings)}\n{text}" if trace else text
+
+
+def _tick_plan(result: Compiled, options: RunOptions) -> TickPlan:
+    try:
+        splits = open_splits(result)
+    except FsqlError:
+        # The plan depends on how many splits there are; without the data, one for each table.
+        splits = {}
+    return planned(result, splits, options)
