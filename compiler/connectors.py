@@ -107,10 +107,12 @@ _GENERATED: Final = (
 CONNECTORS: Final[Mapping[str, Connector]] = {
     connector.name: connector
     for connector in (
-        Connector("file", True, True, (_PATH, _FORMAT, *_TIME, *_RECORDS, *_CHANGES)),  # noqa: FBT003
-        Connector("stdin", True, False, (_FORMAT, *_TIME, *_RECORDS)),  # noqa: FBT003
-        Connector("stdout", False, True, (_FORMAT, *_CHANGES)),  # noqa: FBT003
-        Connector("blackhole", False, True, _CHANGES),  # noqa: FBT003
+        Connector(
+            "file", reads=True, writes=True, options=(_PATH, _FORMAT, *_TIME, *_RECORDS, *_CHANGES)
+        ),
+        Connector("stdin", reads=True, writes=False, options=(_FORMAT, *_TIME, *_RECORDS)),
+        Connector("stdout", reads=False, writes=True, options=(_FORMAT, *_CHANGES)),
+        Connector("blackhole", reads=False, writes=True, options=_CHANGES),
         Connector(
             "documents",
             reads=True,

@@ -4,15 +4,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from fsql.compiler.binder.items import Key
 from fsql.compiler.binder.report import refusal
 from fsql.compiler.diagnostics import Diagnostic, Label
 from fsql.compiler.expression import ColumnRef
 from fsql.compiler.logical import Aggregate, Plan, WindowAggregate
+from fsql.compiler.node import walk
 from fsql.compiler.properties import Bound, WindowColumn, window_columns
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
     from fsql.compiler.binder.items import Grouping
     from fsql.compiler.binder.report import Report
+    from fsql.compiler.expression import Expression
+    from fsql.compiler.properties import WindowColumns
     from fsql.compiler.source import Span
     from fsql.compiler.syntax import Emit
 
@@ -37,7 +43,7 @@ def make_group(
     }
     end = _window_end(plan, keyed)
     if end is None:
-        _check_complete(plan, keyed, span, grouped=bool(grouping.keys))
+        _check_windowed(plan, columns, span, grouped=bool(grouping.keys))
     else:
         final = emit is None or emit.mode == "FINAL"
         return WindowAggregate(
@@ -93,33 +99,54 @@ def _window_end(plan: Plan, keyed: dict[int, WindowColumn]) -> int | None:
     return max(ends)[1] if ends else None
 
 
-def _check_complete(
-    plan: Plan, keyed: dict[int, WindowColumn], span: Span, *, grouped: bool
-) -> None:
+def _check_windowed(plan: Plan, columns: WindowColumns, span: Span, *, grouped: bool) -> None:
     """Refuse groups of windowed rows that would not close with the window.
 
     Raises:
         Refusal: E305.
     """
-    for index, column in enumerate(window_columns(plan)):
-        if (
-            column is not None
-            and column.bound is Bound.END
-            and plan.schema[index].time_attribute
-            and (column.open or any(key.windows is column.windows for key in keyed.values()))
-        ):
-            raise refusal(
-                "E305",
-                "rows of a window are grouped without its end",
-                span,
-                note="a row comes once for each window, and its groups would never close",
-                help=_complete_keys(keyed, grouped=grouped),
-                quote=span,
-            )
+    ends = (
+        column
+        for column, below in zip(columns, plan.schema, strict=True)
+        if column is not None and column.bound is Bound.END and below.time_attribute
+    )
+    if any(end.open for end in ends):
+        raise refusal(
+            "E305",
+            "rows of a window are grouped without it",
+            span,
+            note="a row comes once for each window, and its groups would never close",
+            help=f"write GROUP BY {'…, ' if grouped else ''}window_start, window_end",
+            quote=span,
+        )
 
 
-def _complete_keys(keyed: dict[int, WindowColumn], *, grouped: bool) -> str:
-    """Return how to group by the window as well."""
-    there = {column.bound for column in keyed.values()}
-    missing = [bound.value for bound in (Bound.START, Bound.END) if bound not in there]
-    return f"write GROUP BY {'…, ' if grouped else ''}{', '.join(missing)}"
+def complete_windows(plan: Plan, keys: Sequence[Key], used: Iterable[Expression]) -> list[Key]:
+    """Return the keys, and with each bound of a window the others that it implies.
+
+    Grouping by one bound of a window is grouping by the window.  The end becomes a key since it closes the
+    groups, the start and the time where `used`, which is what the SELECT computes, has them.
+    """
+    columns = window_columns(plan)
+    keyed = {key.expression.index: key for key in keys if isinstance(key.expression, ColumnRef)}
+    windows = {
+        column.windows: key
+        for index, key in keyed.items()
+        if (column := columns[index]) is not None
+    }
+    ended = {
+        column.windows
+        for index in keyed
+        if (column := columns[index]) is not None and column.bound is Bound.END
+    }
+    wanted = {node.index for each in used for node in walk(each) if isinstance(node, ColumnRef)}
+    completed = list(keys)
+    for index, column in enumerate(columns):
+        if column is None or column.windows not in windows or index in keyed:
+            continue
+        closes = column.bound is Bound.END and column.windows not in ended
+        if closes or index in wanted:
+            below = plan.schema[index]
+            reference = ColumnRef(below.type, below.nullable, index)
+            completed.append(Key(reference, below.name, windows[column.windows].span))
+    return completed

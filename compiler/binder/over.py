@@ -19,7 +19,7 @@ from fsql.compiler.logical import FrameEnd, Over, OverCall, Plan
 from fsql.compiler.scope import listing, matches
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from fsql.compiler.source import Span
 
@@ -50,6 +50,13 @@ class RunningCollector:
         key = partition, OverCall(aggregate, frame_end)
         index = self.calls.setdefault(key, len(self.calls))
         return RunningValue(aggregate.type, aggregate.nullable, index)
+
+    def expressions(self) -> Iterator[Expression]:
+        """Yield what the running aggregates are computed from."""
+        for partition, call in self.calls:
+            yield from partition
+            if call.aggregate.argument is not None:
+                yield call.aggregate.argument
 
     def _window(self, written: syntax.FunctionCall) -> syntax.WindowSpecification:
         over = written.over

@@ -13,7 +13,7 @@ from fsql.compiler import syntax
 from fsql.compiler.binder.aggregate import AggregateCollector, Groups
 from fsql.compiler.binder.expression import ExpressionBinder
 from fsql.compiler.binder.from_clause import FromBinder
-from fsql.compiler.binder.group import make_group, refuse_final
+from fsql.compiler.binder.group import complete_windows, make_group, refuse_final
 from fsql.compiler.binder.items import Grouping, Item, Key, bind_items, bind_key, group
 from fsql.compiler.binder.over import RunningCollector, run
 from fsql.compiler.binder.relation import Relation, column_refs, conjuncts, filtered, project
@@ -86,10 +86,9 @@ def _windowed(select: syntax.Select, relation: Relation) -> tuple[Relation, list
                 )
             call = read_window_call(element.name, element.arguments, element.span, in_from=False)
             relation = assign_windows(relation, call)
-            for bound in (Bound.START, Bound.END):
-                field = window_field(relation, bound)
-                reference = ColumnRef(field.column.type, field.column.nullable, field.index)
-                keys.append(Key(reference, field.name, element.span))
+            field = window_field(relation, Bound.END)
+            reference = ColumnRef(field.column.type, field.column.nullable, field.index)
+            keys.append(Key(reference, field.name, element.span))
     return relation, keys
 
 
@@ -123,6 +122,8 @@ class _SelectBinder:
             items = bind_items(self._items_binder, self._select, self._report)
             having = self._having()
             keys = self._keys(items)
+        computed = [*(item.expression for item in items), *having, *self._running.expressions()]
+        keys = complete_windows(self._relation.plan, keys, computed)
         if self._select.group_by is not None or self._aggregates.calls or having:
             return self._bind_groups(items, having, group(keys, self._aggregates, items), keys)
         refuse_final(None if self._select.distinct else self._select.emit)
