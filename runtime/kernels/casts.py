@@ -8,7 +8,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from fsql.compiler.functions.casts import format_double
+from fsql.compiler.functions.casts import cast_value, format_double
+from fsql.compiler.functions.timestamps import format_timestamp
 from fsql.compiler.sqltypes import INT_MAX, INT_MIN, Kind, SqlType
 from fsql.runtime.arrow_types import arrow_type
 from fsql.runtime.kernels.strict import from_text, over_dictionary, partial, total
@@ -35,10 +36,13 @@ if TYPE_CHECKING:
     Array = NDArray[Any]
 
 _JSON_NUMBER: Final = r"\A(-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?|NaN|-?Infinity)\z"
+_EXPONENT: Final = r"[eE][+-]?[0-9]{3}"
+_SHORT: Final = 100
+"""A number of no more characters, and with an exponent of two digits at most, is finite."""
 _DIGITS_MAX: Final = 19
 """More digits than this, leading zeros apart, are out of the range of BIGINT; so many fit uint64."""
 _MANY: Final = 64
-"""From so many rows on, doubles are written once for each distinct one."""
+"""From so many rows on, doubles are written once for each distinct one, and timestamps by column."""
 
 
 def cast_kernel(source: SqlType, target: SqlType) -> Kernel:
@@ -48,7 +52,13 @@ def cast_kernel(source: SqlType, target: SqlType) -> Kernel:
     if source.kind is Kind.NULL:
         return _nulls(target)
     if source.kind is Kind.STRING:
-        return over_dictionary(from_text(_PARSERS[target.kind], stripped=True))
+        return over_dictionary(
+            from_text(
+                _PARSERS[target.kind],
+                lambda text: cast_value(text, source, target),
+                DTYPES[target.kind],
+            )
+        )
     if target.kind is Kind.STRING:
         return _to_text(source)
     return _between_numbers(source.kind, target.kind)
@@ -113,6 +123,8 @@ def _texts(vector: Vector, source: SqlType) -> pa.StringArray:
         case Kind.TIMESTAMP:
             if vector.valid is not None:
                 values = np.where(vector.valid, values, 0)
+            if len(values) < _MANY:
+                return pa.array([format_timestamp(value) for value in values.tolist()], pa.string())
             return format_timestamps(values)
         case Kind.BOOLEAN:
             return to_array(Vector(values), source, len(values)).cast(pa.string())
@@ -129,8 +141,13 @@ def _double_texts(values: NDArray[np.float64]) -> pa.StringArray:
     return texts.take(encoded.indices)
 
 
+def _stripped(texts: pa.StringArray) -> pa.StringArray:
+    """Return the texts without the spaces around them, and without NULL."""
+    return pc.ascii_trim(texts, " ").fill_null("")
+
+
 def _parse_booleans(texts: pa.StringArray) -> tuple[Array, Codes | None]:
-    words = pc.ascii_lower(texts).fill_null("")
+    words = pc.ascii_lower(_stripped(texts))
     yes, no = (_bools(pc.equal(words, word)) for word in ("true", "false"))
     return yes, codes_where(~(yes | no), UNREADABLE_TEXT)
 
@@ -144,7 +161,7 @@ def _parse_integers(least: int, greatest: int, dtype: type[np.signedinteger[Any]
     """Return the reader of an optional sign and digits."""
 
     def parse(texts: pa.StringArray) -> tuple[Array, Codes | None]:
-        texts = texts.fill_null("")
+        texts = _stripped(texts)
         negative = pc.starts_with(texts, "-")
         signed = pc.or_(negative, pc.starts_with(texts, "+"))
         digits = pc.if_else(signed, pc.utf8_slice_codeunits(texts, 1), texts)
@@ -166,12 +183,16 @@ def _parse_integers(least: int, greatest: int, dtype: type[np.signedinteger[Any]
 
 
 def _parse_doubles(texts: pa.StringArray) -> tuple[Array, Codes | None]:
-    texts = texts.fill_null("")
+    """Read JSON numbers; those that are long or have a great exponent may be infinite, as Python says."""
+    texts = _stripped(texts)
     readable = pc.match_substring_regex(texts, _JSON_NUMBER)
-    numbers = pc.if_else(readable, texts, "0").to_pylist()
-    return np.array(list(map(float, numbers)), np.float64), codes_where(
-        ~_bools(readable), UNREADABLE_TEXT
-    )
+    short = pc.less_equal(pc.binary_length(texts), _SHORT)
+    usual = pc.and_(pc.and_(readable, short), pc.invert(pc.match_substring_regex(texts, _EXPONENT)))
+    values = np.array(pc.if_else(usual, texts, "0").cast(pa.float64()))
+    unusual = pc.and_not(readable, usual)
+    if unusual.true_count:
+        values[_bools(unusual)] = list(map(float, texts.filter(unusual).to_pylist()))
+    return values, codes_where(~_bools(readable), UNREADABLE_TEXT)
 
 
 _PARSERS: Final[dict[Kind, Parse]] = {
@@ -179,5 +200,5 @@ _PARSERS: Final[dict[Kind, Parse]] = {
     Kind.INT: _parse_integers(INT_MIN, INT_MAX, np.int32),
     Kind.BIGINT: _parse_integers(-(2**63), 2**63 - 1, np.int64),
     Kind.DOUBLE: _parse_doubles,
-    Kind.TIMESTAMP: parse_timestamps,
+    Kind.TIMESTAMP: lambda texts: parse_timestamps(pc.ascii_trim(texts, " ")),
 }

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from fsql.compiler.sqltypes import TIMESTAMP_MAX, TIMESTAMP_MIN
+from fsql.compiler.functions.timestamps import parse_timestamp
+from fsql.compiler.sqltypes import TIMESTAMP_MAX, TIMESTAMP_MIN, Kind
 from fsql.runtime.kernels.strict import from_text, over_dictionary, partial, total
 from fsql.runtime.kernels.timestamp_text import parse_timestamps
-from fsql.runtime.kernels.vectors import TIMESTAMP_RANGE, codes_where
+from fsql.runtime.kernels.vectors import DTYPES, TIMESTAMP_RANGE, codes_where
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -32,7 +33,9 @@ def _to_millis(time_us: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 MAKERS: Final[dict[str, Callable[[Call], Kernel]]] = {
-    "to_timestamp": lambda _call: over_dictionary(from_text(parse_timestamps)),
+    "to_timestamp": lambda _call: over_dictionary(
+        from_text(parse_timestamps, parse_timestamp, DTYPES[Kind.TIMESTAMP])
+    ),
     "timestamp_millis": lambda _call: partial(_of_millis),
     "epoch_millis": lambda _call: total(_to_millis),
 }

@@ -7,12 +7,12 @@ what lies under a NULL or a failure they compute like anything else, and it is t
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from fsql.compiler.functions.failure import RowFailure
 from fsql.runtime.kernels.vectors import (
     Vector,
     both_valid,
@@ -30,11 +30,16 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from fsql.compiler.expression import Value
     from fsql.compiler.sqltypes import SqlType
     from fsql.runtime.kernels.vectors import Bools, Codes, Kernel
 
     Parse = Callable[[pa.StringArray], tuple[NDArray[Any], Codes | None]]
     """What reads a column of texts: the values, and the codes of rows that cannot be read."""
+
+
+_FEW: Final = 64
+"""Below so many texts a Python loop is faster than the dozens of calls that read a column."""
 
 
 def all_valid(arguments: Sequence[Vector]) -> Bools | None:
@@ -93,18 +98,38 @@ def arrow(compute: Callable[..., pa.Array], sql_type: SqlType) -> Kernel:
     return kernel
 
 
-def from_text(parse: Parse, *, stripped: bool = False) -> Kernel:
-    """Lift the reader of a column of texts; `stripped` takes away the spaces around them before."""
+def from_text(parse: Parse, parse_one: Callable[[str], Value], dtype: np.dtype[Any]) -> Kernel:
+    """Lift the reader of a column of texts.
+
+    `parse_one` reads a single text or raises: a few texts are read one by one, which is faster.
+    """
 
     def kernel(arguments: Sequence[Vector]) -> Vector:
         (argument,) = arguments
         texts = plain_values(argument)
-        values, own = parse(pc.ascii_trim(texts, " ") if stripped else texts)
+        if len(texts) < _FEW:
+            values, own = _read_one_by_one(texts.to_pylist(), parse_one, dtype)
+        else:
+            values, own = parse(texts)
         if own is not None and argument.valid is not None:
             own = np.where(argument.valid, own, np.int16(0))
         return Vector(values, argument.valid, first_failure(argument.failed, own))
 
     return kernel
+
+
+def _read_one_by_one(
+    texts: Sequence[str | None], parse_one: Callable[[str], Value], dtype: np.dtype[Any]
+) -> tuple[NDArray[Any], Codes | None]:
+    values = np.zeros(len(texts), dtype)
+    codes = np.zeros(len(texts), np.int16)
+    for i, text in enumerate(texts):
+        if text is not None:
+            try:
+                values[i] = parse_one(text)
+            except RowFailure as failure:
+                codes[i] = failure.code
+    return values, codes if np.count_nonzero(codes) else None
 
 
 def over_dictionary(kernel: Kernel) -> Kernel:
