@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     Build = Callable[[tuple[Expression, ...]], Expression]
 
 NAN = math.nan
+MANY = 64
+"""From so many rows on, some kernels go another way."""
 FAILS = "fails with "
 
 
@@ -39,8 +41,8 @@ def check_table(
 ) -> None:
     """Check `build(arguments)` over the rows of `table`: (arguments of `types`, outcome).
 
-    The arguments are given as columns, as slices, with dictionaries, and each row as constants; a row of
-    NULLs is added, which has to give NULL.
+    The arguments are given as columns, short and long, as slices, with dictionaries, and each row as
+    constants; a row of NULLs is added, which has to give NULL.
     """
     references = tuple(ColumnRef(type_, nullable=True, index=i) for i, type_ in enumerate(types))
     expression = build(references)
@@ -52,6 +54,9 @@ def check_table(
     assert outcomes(expression, columns, len(rows)) == expected
     sliced = [pa.concat_arrays([c.slice(1, 1), c, c.slice(0, 1)]).slice(1, len(c)) for c in columns]
     assert outcomes(expression, sliced, len(rows)) == expected
+    copies = 1 + MANY // len(rows)
+    many = [pa.concat_arrays([c] * copies) for c in columns]
+    assert outcomes(expression, many, copies * len(rows)) == expected * copies
     doubled = [_encoded(pa.concat_arrays([c, c]), t) for c, t in zip(columns, types, strict=True)]
     assert outcomes(expression, doubled, 2 * len(rows)) == expected * 2
     for arguments, outcome in rows:
