@@ -18,6 +18,7 @@ from fsql.compiler.explain.traits import changes, columns_json, columns_text, ke
 from fsql.compiler.explain.tree import Tree, draw
 from fsql.compiler.logical import Changes, Insert, Job, Plan, Scan, operators
 from fsql.compiler.properties import derived_keys
+from fsql.compiler.serialize import operator_ids
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -52,9 +53,10 @@ def logical_json(job: Job) -> str:
     """Return the operators of all INSERTs, inputs before readers, and the INSERTs, as JSON."""
     plans = dict.fromkeys(node for insert in job.inserts for node in operators(insert.query))
     ids = {plan: number for number, plan in enumerate(plans)}
+    names = operator_ids(job)
     return json_text(
         {
-            "operators": [_plan_json(plan, ids) for plan in plans],
+            "operators": [_plan_json(plan, ids, names) for plan in plans],
             "inserts": [
                 {
                     "sink": insert.sink.name,
@@ -70,11 +72,12 @@ def logical_json(job: Job) -> str:
     )
 
 
-def _plan_json(plan: Plan, ids: Mapping[Plan, int]) -> JsonObject:
+def _plan_json(plan: Plan, ids: Mapping[Plan, int], names: Mapping[Plan, str]) -> JsonObject:
     key = next(iter(derived_keys(plan)), None)
     return {
         "id": ids[plan],
         "operator": type(plan).__name__,
+        "operator_id": names[plan],
         **fields(operator_parts(plan)),
         **({"time": _time_text(plan.table)} if isinstance(plan, Scan) else {}),
         "inputs": [ids[below] for below in plan.inputs],

@@ -27,7 +27,7 @@ from fsql.compiler.rewrite import Pass, Rule
 from fsql.compiler.rules.fold_constants import drop_cast, fold_constants, fold_null_arguments
 from fsql.compiler.rules.merge_filters import drop_true_filter, merge_filters
 from fsql.compiler.rules.merge_projects import drop_identity_project, merge_projects
-from fsql.compiler.rules.prune_columns import prune_columns, prune_late_columns
+from fsql.compiler.rules.prune_columns import prune_columns
 from fsql.compiler.rules.pushdown_filter.aggregate import pushdown_filter_aggregate
 from fsql.compiler.rules.pushdown_filter.arrays import pushdown_filter_array
 from fsql.compiler.rules.pushdown_filter.join import pushdown_filter_join
@@ -68,16 +68,14 @@ PUSHDOWN: Final = (
     Rule("pushdown-filter-over", Filter, pushdown_filter_over, opens_inputs=True),
 )
 PRUNE: Final = (Rule("prune-columns", Job, prune_columns),)
-PRUNE_LATE: Final = (Rule("prune-late-columns", Job, prune_late_columns),)
 
-_MOVE: Final = (
+PASSES: Final = (
     Pass("simplify", (*SIMPLIFY, *MERGE)),
     # A predicate that moves may meet constants, and come to stand above another filter.
     Pass("pushdown", (*SIMPLIFY, *MERGE, *PUSHDOWN)),
+    # Pruning comes behind, since a predicate that moves changes what columns are read where; and
+    # pushing down does not come again, since it would lift what picks columns above the filters.
+    Pass("prune", PRUNE),
+    Pass("tidy", MERGE),
 )
-# Pruning comes behind, since a predicate that moves changes what columns are read where; and pushing
-# down does not come again, since it would lift what picks columns above the filters.
-PASSES: Final = (*_MOVE, Pass("prune", PRUNE), Pass("tidy", MERGE))
 """What stands between the binder and lowering, in this order."""
-PASSES_WITHOUT_LATE_OUTPUT: Final = (*_MOVE, Pass("prune", PRUNE_LATE), Pass("tidy", MERGE))
-"""The same for a job whose late rows are counted, but not written: what they hold may be less."""

@@ -22,6 +22,7 @@ from fsql.compiler.expression import (
 from fsql.compiler.functions.aggregates import aggregate_result
 from fsql.compiler.properties import derived_keys
 from fsql.compiler.rules.nullability import with_nullability
+from fsql.compiler.rules.prune_columns.demand import LATE_OUTPUT
 from fsql.compiler.schema import Column
 from fsql.compiler.sqltypes import BIGINT, BOOLEAN, DOUBLE, STRING, TIMESTAMP, SqlType, array_of
 from fsql.tests.property.expressions import random_expression
@@ -86,7 +87,9 @@ class Plans:
 
     def project_of(self, below: logical.Plan) -> logical.Plan:
         picked = self.random.sample(range(len(below.schema)), k=min(4, len(below.schema)))
-        made = [self.column(below.schema, index) for index in picked[: self.random.randint(1, 4)]]
+        made: list[Expression] = [
+            self.column(below.schema, index) for index in picked[: self.random.randint(1, 4)]
+        ]
         made += [self.expression(below.schema, BIGINT) for _ in range(self.random.randint(0, 2))]
         self.random.shuffle(made)
         return logical.Project(below, tuple(made), _names("p", made))
@@ -310,15 +313,22 @@ def random_job(random: Random) -> logical.Job:
     if random.random() < 0.3:
         part = random.choice(logical.operators(queries[0]))
         queries.append(logical.Filter(part, plans.predicate(part.schema)))
-    return logical.Job(tuple(_insert(query, number) for number, query in enumerate(queries)))
+    options = random.choice(((), (), ((LATE_OUTPUT, "late.jsonl"),)))
+    return logical.Job(
+        tuple(_insert(query, number, options) for number, query in enumerate(queries))
+    )
 
 
-def _insert(query: logical.Plan, number: int) -> logical.Insert:
+def _insert(
+    query: logical.Plan, number: int, options: tuple[tuple[str, str], ...]
+) -> logical.Insert:
     append = logical.append_only(query)
     changes = logical.Changes.APPEND if append else logical.Changes.RETRACT
     keys = derived_keys(query)
     key = None if append or not keys else keys[0]
-    return logical.Insert(logical.SinkTable(f"out{number}", query.schema, (), changes, key), query)
+    return logical.Insert(
+        logical.SinkTable(f"out{number}", query.schema, options, changes, key), query
+    )
 
 
 def random_inputs(random: Random) -> dict[int, list[list[tuple[Value, ...]]]]:

@@ -12,6 +12,6 @@
 * one column, where none is wanted (COUNT(*)): rows without columns are more trouble than a column.
 """
 
-from fsql.compiler.rules.prune_columns.narrow import prune_columns, prune_late_columns
+from fsql.compiler.rules.prune_columns.narrow import prune_columns
 
-__all__ = ["prune_columns", "prune_late_columns"]
+__all__ = ["prune_columns"]

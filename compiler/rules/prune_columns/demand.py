@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from fsql.compiler import logical
 from fsql.compiler.expression import Expression
@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 
     from fsql.compiler.expression import AggregateCall
 
+LATE_OUTPUT: Final = "late_path"
+"""The option of a sink by which the late rows of its query's windows are written."""
+
 Columns = frozenset[int]
 Aggregating = logical.LateralAggregate | logical.Aggregate | logical.WindowAggregate | logical.Over
 
@@ -26,31 +29,33 @@ Aggregating = logical.LateralAggregate | logical.Aggregate | logical.WindowAggre
 class Demand:
     """Which columns are made use of: `of` each operator by its readers.
 
-    With `late_rows`, what a window drops is written somewhere, with all its columns.
+    The late rows of `written_windows` are written somewhere, with all their columns.
     """
 
     of: Mapping[logical.Plan, Columns]
-    late_rows: bool
+    written_windows: frozenset[logical.Plan]
 
     def from_inputs(self, plan: logical.Plan) -> tuple[Columns, ...]:
         """Return what `plan` makes use of in each of its inputs."""
-        return demands(plan, self.of[plan], late_rows=self.late_rows)
+        return _demands(plan, self.of[plan], late_rows=plan in self.written_windows)
 
 
-def demanded_columns(job: logical.Job, *, late_rows: bool) -> Demand:
+def demanded_columns(job: logical.Job) -> Demand:
     """Return which columns of the operators of `job` are made use of."""
     found: dict[logical.Plan, Columns] = {}
     order: dict[logical.Plan, None] = {}
+    written: set[logical.Plan] = set()
     for insert in job.inserts:
         found[insert.query] = everything(insert.query)
         order.update(dict.fromkeys(operators(insert.query)))
+        if LATE_OUTPUT in dict(insert.sink.options):
+            written.update(operators(insert.query))
+    demand = Demand(found, frozenset(written))
     # Inputs come before their readers, so backwards every reader has spoken before its inputs' turn.
     for plan in reversed(order):
-        for below, columns in zip(
-            plan.inputs, demands(plan, found[plan], late_rows=late_rows), strict=True
-        ):
+        for below, columns in zip(plan.inputs, demand.from_inputs(plan), strict=True):
             found[below] = found.get(below, frozenset()) | columns
-    return Demand(found, late_rows)
+    return demand
 
 
 def everything(plan: logical.Plan) -> Columns:
@@ -58,7 +63,7 @@ def everything(plan: logical.Plan) -> Columns:
     return frozenset(range(len(plan.schema)))
 
 
-def demands(plan: logical.Plan, wanted: Columns, *, late_rows: bool) -> tuple[Columns, ...]:
+def _demands(plan: logical.Plan, wanted: Columns, *, late_rows: bool) -> tuple[Columns, ...]:
     """Return what `plan` makes use of in each of its inputs, where `wanted` is made use of in it."""
     match plan:
         case logical.Scan():

@@ -24,28 +24,16 @@ def prune_columns(node: logical.Job) -> logical.Job | None:
     It is a rule about the whole job because an operator that several read keeps what any of them
     wants, and so stays one operator.
     """
-    return _pruned(node, demanded_columns(node, late_rows=True))
-
-
-def prune_late_columns(node: logical.Job) -> logical.Job | None:
-    """`Job` → as `prune_columns` does, and of late rows only what their window aggregates.
-
-    This is for jobs whose late rows are counted and not written.
-    """
-    return _pruned(node, demanded_columns(node, late_rows=False))
-
-
-def _pruned(job: logical.Job, demand: Demand) -> logical.Job | None:
-    narrowing = _Narrowing(demand, _computed_event_times(job))
+    narrowing = _Narrowing(demanded_columns(node), _computed_event_times(node))
     inserts = []
-    for insert in job.inserts:
+    for insert in node.inserts:
         for plan in logical.operators(insert.query):
             if plan not in narrowing.done:
                 narrowing.done[plan] = narrowing.operator(plan)
         query = narrowing.done[insert.query].picked(everything(insert.query)).plan
         inserts.append(dataclasses.replace(insert, query=query))
     pruned = logical.Job(tuple(inserts))
-    return None if pruned is job else pruned
+    return None if pruned is node else pruned
 
 
 class _Narrowing:
