@@ -6,9 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from fsql.compiler.lowering import lower
-from fsql.compiler.pipeline import compile_script
-from fsql.compiler.rewrite import run_passes
-from fsql.compiler.rules import PASSES
+from fsql.compiler.pipeline import apply_rules, compile_script
 
 if TYPE_CHECKING:
     from fsql.compiler.diagnostics import Diagnostic
@@ -43,7 +41,7 @@ def compiled(script: Script) -> Compiled:
     """
     result = compile_script(script.source, script.parameters)
     firings: list[Firing] = []
-    job = run_passes(result.logical, PASSES, trace=firings)
+    job = apply_rules(result.logical, trace=firings)
     return Compiled(
         script, result.syntax, result.logical, job, lower(job), tuple(firings), result.warnings
     )
