@@ -1,8 +1,8 @@
 """Text to words: names, numbers, strings and signs, with their places.
 
 A word made of letters is a WORD here, whatever it says: whether it is a keyword depends on where it
-stands, which only the parser knows (`ParseTable`).  Everything that can be judged without grammar is judged
-here: characters that have no business in a script, what is not closed, brackets that do not match, depth.
+stands (`keywords`).  What can be judged without grammar is judged here: characters that have no business
+in a script, and what is not closed.
 
 Control characters, lone surrogates and marks that change the direction of text are refused everywhere,
 because they make a script look like another one than it is.  Other characters that cannot be
@@ -15,8 +15,9 @@ import re
 import unicodedata
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from fsql.compiler.brackets import check_brackets
 from fsql.compiler.diagnostics import Diagnostic, Label
-from fsql.compiler.limits import DEPTH_MAX, WORDS_MAX
+from fsql.compiler.limits import WORDS_MAX
 from fsql.compiler.parse_table import END, parse_table
 from fsql.compiler.source import can_be_seen
 
@@ -24,19 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from fsql.compiler.diagnostics import FsqlError
-    from fsql.compiler.lookahead import Lookahead
     from fsql.compiler.parameters import ExpandedText
-
-RESERVED: Final = frozenset({
-    "ALL", "AND", "AS", "BETWEEN", "CASE", "CAST", "CREATE", "CROSS", "CURRENT_DATE",
-    "CURRENT_TIME", "CURRENT_TIMESTAMP", "DISTINCT", "ELSE", "EMIT", "EXCEPT", "EXISTS",
-    "FALSE", "FOR", "FROM", "FULL", "GROUP", "HAVING", "IN", "INNER", "INSERT", "INTERSECT",
-    "INTERVAL", "INTO", "IS", "JOIN", "LATERAL", "LEFT", "LIKE", "LIMIT", "LOCALTIME",
-    "LOCALTIMESTAMP", "NATURAL", "NOT", "NULL", "ON", "OR", "ORDER", "OVER", "QUALIFY", "RIGHT",
-    "SELECT", "TABLE", "THEN", "TRUE", "TRY_CAST", "UNION", "UNNEST", "USING", "VALUES", "WHEN",
-    "WHERE", "WITH",
-})  # fmt: skip
-"""Keywords that are names only in quotes."""
 
 
 class Word(NamedTuple):
@@ -75,7 +64,6 @@ _LOOKALIKES: Final = {
 }  # fmt: skip
 """What word processors write, and what SQL has in its place."""
 
-_CLOSES: Final = {"RPAR": "LPAR", "RSQB": "LSQB"}
 _OPENS: Final = {
     "/*": ("comment", "*/"),
     "'": ("string", "'"),
@@ -98,43 +86,8 @@ def words(text: ExpandedText) -> list[Word]:
         if len(found) > WORDS_MAX:
             message = f"the script has more than {WORDS_MAX:,} words and signs"
             raise text.error(Diagnostic("E107", message))
-    _check_brackets(text, found)
+    check_brackets(text, found)
     return found
-
-
-def kind_at(word: Word, following: Word | None, place: Lookahead) -> str:
-    """Return the kind of `word` at `place`: of a WORD, whether it is a keyword or NAME.
-
-    A keyword that is not reserved is a name where the grammar takes it as a name only, and where it takes
-    both but the word after it, `following`, goes on from the name alone: `SELECT a at FROM t`.
-    """
-    if word.kind != "WORD":
-        return word.kind
-    keyword = word.text.upper()
-    if keyword not in parse_table().words or not word.text.isascii():
-        return "NAME"
-    if keyword in RESERVED:
-        return keyword
-    if keyword not in place.actions:
-        return "NAME"
-    if "NAME" not in place.actions or _goes_on(keyword, following, place):
-        return keyword
-    return "NAME" if _goes_on("NAME", following, place) else keyword
-
-
-def _goes_on(kind: str, following: Word | None, place: Lookahead) -> bool:
-    """Return whether a word of `kind` may come next, and `following` after it."""
-    ahead = place.copy()
-    if not ahead.take(kind):
-        return False
-    return following is None or any(map(ahead.takes, _possible_kinds(following)))
-
-
-def _possible_kinds(word: Word) -> tuple[str, ...]:
-    if word.kind != "WORD":
-        return (word.kind,)
-    keyword = word.text.upper()
-    return (keyword,) if keyword in RESERVED else (keyword, "NAME")
 
 
 def _cut(text: ExpandedText) -> Iterator[Word]:
@@ -172,20 +125,21 @@ def _word(text: ExpandedText, match: re.Match[str]) -> Word:
         quote = content[0]
         content = content[1:-1].replace(quote * 2, quote)
     if kind == "QUOTED_NAME" or (kind == "WORD" and not content.isascii()):
-        _check_name(text, content, start, quoted=kind == "QUOTED_NAME")
+        _check_name(text, content, start, end, quoted=kind == "QUOTED_NAME")
     return Word(kind, content, start, end)
 
 
-def _check_name(text: ExpandedText, name: str, start: int, *, quoted: bool) -> None:
-    """Check that `name` is not empty, can be seen, and is in normal form C."""
-    for index, character in enumerate(name, start + quoted):
+def _check_name(text: ExpandedText, name: str, start: int, end: int, *, quoted: bool) -> None:
+    """Check that `name`, which is written in `[start, end)`, can be seen and is in normal form C."""
+    for offset in range(start, end):
+        character = text.text[offset]
         if character in _LOOKALIKES and not quoted:
-            raise _unknown_character(text, index)
+            raise _unknown_character(text, offset)
         if not can_be_seen(character):
-            raise _hidden(text, index)
+            raise _hidden(text, offset)
         if not quoted and not f"a{unicodedata.normalize('NFC', character)}".isidentifier():
-            raise _unknown_character(text, index)
-    span = text.span(start, start + len(name) + 2 * quoted)
+            raise _unknown_character(text, offset)
+    span = text.span(start, end)
     if not name:
         label = Label(span, "nothing between the quotes")
         raise text.error(Diagnostic("E101", "a name has at least one character", label))
@@ -195,22 +149,6 @@ def _check_name(text: ExpandedText, name: str, start: int, *, quoted: bool) -> N
         help_ = f'write it in normal form C: "{normal}"'
         message = f'the name "{name}" is not in Unicode normal form C'
         raise text.error(Diagnostic("E111", message, label, helps=(help_,)))
-
-
-def _check_brackets(text: ExpandedText, found: list[Word]) -> None:
-    """Check that the brackets of each statement match, and how deep they nest."""
-    opened: list[Word] = []
-    for word in found:
-        if word.kind in {"LPAR", "LSQB"}:
-            opened.append(word)
-            if len(opened) > DEPTH_MAX:
-                raise _too_deep(text, word)
-        elif word.kind in _CLOSES:
-            opening = opened.pop() if opened else None
-            if opening is None or opening.kind != _CLOSES[word.kind]:
-                raise _wrong_bracket(text, opening, word)
-        elif word.kind in {"SEMICOLON", END} and opened:
-            raise _open_bracket(text, opened[-1], word)
 
 
 def _hidden(text: ExpandedText, offset: int) -> FsqlError:
@@ -246,34 +184,8 @@ def _not_closed(text: ExpandedText, opening: str, start: int) -> FsqlError:
 def _not_a_number(text: ExpandedText, start: int, end: int) -> FsqlError:
     shown = text.text[start:end]
     label = Label(text.span(start, end), "neither a number nor a name")
-    helps = (
-        (f'if it is a name, quote it: "{shown}"',) if shown.replace(".", "_").isidentifier() else ()
-    )
+    named = f"_{shown}".isidentifier()
+    helps = (f'if it is a name, quote it: "{shown}"',) if named else ()
     return text.error(
         Diagnostic("E113", f'the number "{shown}" is not well-formed', label, helps=helps)
     )
-
-
-def _too_deep(text: ExpandedText, bracket: Word) -> FsqlError:
-    label = Label(text.span(bracket.start, bracket.end), f"bracket {DEPTH_MAX + 1}")
-    help_ = "name the inner parts with CREATE VIEW or WITH"
-    message = f"the script nests more than {DEPTH_MAX} deep"
-    return text.error(Diagnostic("E108", message, label, helps=(help_,)))
-
-
-def _wrong_bracket(text: ExpandedText, opening: Word | None, closing: Word) -> FsqlError:
-    span = text.span(closing.start, closing.end)
-    if opening is None:
-        message = f'the bracket "{closing.text}" closes nothing'
-        return text.error(Diagnostic("E104", message, Label(span, "no bracket is open here")))
-    opened = Label(text.span(opening.start, opening.end), f'"{opening.text}" is open')
-    message = f'the bracket "{closing.text}" does not close "{opening.text}"'
-    return text.error(Diagnostic("E104", message, Label(span, "of another kind"), (opened,)))
-
-
-def _open_bracket(text: ExpandedText, opening: Word, end: Word) -> FsqlError:
-    label = Label(text.span(opening.start, opening.end), "opened here")
-    where = "script" if end.kind == END else "statement"
-    ends = Label(text.span(end.start, end.end), f"the {where} ends here")
-    message = f'the bracket "{opening.text}" is not closed'
-    return text.error(Diagnostic("E104", message, label, (ends,)))

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Final, cast
 
 from fsql.compiler import syntax
 from fsql.compiler.diagnostics import FsqlError
-from fsql.compiler.lexer import Word, kind_at, words
+from fsql.compiler.keywords import kind_at
+from fsql.compiler.lexer import Word, words
 from fsql.compiler.limits import check_syntax
 from fsql.compiler.lookahead import Lookahead
 from fsql.compiler.parameters import expand

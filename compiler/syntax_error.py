@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.diagnostics import Diagnostic, Label
 from fsql.compiler.expectations import expectation
-from fsql.compiler.lexer import RESERVED, Word, kind_at
+from fsql.compiler.keywords import RESERVED, kind_at
 from fsql.compiler.lookahead import Lookahead
 from fsql.compiler.near_names import near_name
 from fsql.compiler.parse_table import END, parse_table
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from fsql.compiler.diagnostics import FsqlError
+    from fsql.compiler.lexer import Word
     from fsql.compiler.parameters import ExpandedText
     from fsql.compiler.source import Span
 

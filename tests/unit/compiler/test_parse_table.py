@@ -5,10 +5,13 @@ Catches a grammar that was changed without its table or its builder; what the ru
 
 from __future__ import annotations
 
+import logging
+import re
+
 import pytest
 
 from fsql.compiler.compile_grammar import compile_grammar, table_bytes
-from fsql.compiler.lexer import RESERVED
+from fsql.compiler.keywords import RESERVED
 from fsql.compiler.parse_table import FILE, grammar_digest, parse_table
 from fsql.compiler.syntax_builder import BUILDERS
 
@@ -20,8 +23,21 @@ def test_the_file_is_of_this_grammar() -> None:
 
 
 @pytest.mark.slow
-def test_the_file_is_what_the_grammar_compiles_to() -> None:
+def test_the_file_is_what_the_grammar_compiles_to(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG, logger="lark")
     assert table_bytes(compile_grammar()) == FILE.read_bytes(), STALE
+    assert conflicts(caplog.messages) == {
+        ("LSQB", "name"),  # ARRAY[, MAP[
+        ("RPAR", "query_in_brackets"),
+        ("TO", "interval"),
+    }
+
+
+def conflicts(messages: list[str]) -> set[tuple[str, str]]:
+    """Return the words before which Lark had to choose, and the rules that it did not complete."""
+    words = re.findall(r"conflict for terminal (\w+)", "\n".join(messages))
+    rules = re.findall(r"^ \* <(\w+) :", "\n".join(messages), re.MULTILINE)
+    return set(zip(words, rules, strict=True))
 
 
 def test_each_rule_has_a_builder_and_each_builder_a_rule() -> None:
