@@ -159,6 +159,7 @@ def _run_options(
 
 
 @click.group(
+    name="fsql",
     cls=_Commands,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 96},
     epilog=exit_codes.HELP,

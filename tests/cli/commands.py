@@ -1,0 +1,51 @@
+"""The command as tests call it: in this process, or as one of its own."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from typing import TYPE_CHECKING, NamedTuple
+
+from click.testing import CliRunner
+
+from fsql.cli import main
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+COMMAND = (sys.executable, "-c", "from fsql.cli import main; main(prog_name='fsql')")
+"""`fsql` as a process, also where the console script is not on the path."""
+
+NUMBERS = "CREATE TABLE numbers (n BIGINT) WITH ('connector' = 'file', 'path' = 'numbers.jsonl');\n"
+"""A table, for scripts about something else."""
+
+ENDLESS = (
+    "CREATE TABLE lines (line STRING) WITH ('connector' = 'words', 'rate' = '2000');\n"
+    "SELECT line FROM lines;\n"
+)
+"""A script that writes to standard output until it is told to stop."""
+
+
+class Said(NamedTuple):
+    """What a command returned and said."""
+
+    code: int
+    out: str
+    err: str
+
+
+def fsql(*arguments: str | Path, text: str = "") -> Said:
+    """Call the command in this process; `text` is its standard input."""
+    result = CliRunner().invoke(main, [str(each) for each in arguments], input=text)
+    return Said(result.exit_code, result.stdout, result.stderr)
+
+
+def process(*arguments: str | Path, **variables: str) -> subprocess.Popen[bytes]:
+    """Start the command as a process of its own, with variables added to its environment."""
+    return subprocess.Popen(
+        [*COMMAND, *map(str, arguments)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env={**os.environ, **variables},
+    )

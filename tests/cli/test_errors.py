@@ -1,0 +1,244 @@
+"""What the command says when something is wrong, whole, and the exit code that goes with it.
+
+Broken queries by the hundred are in `tests/cases`; here is how one reaches the person at the terminal.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from fsql.console import run
+from fsql.tests.cli.commands import NUMBERS, fsql
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return an empty working directory."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_a_broken_query_is_shown_with_a_caret(folder: Path) -> None:
+    (folder / "total.sql").write_text(f"{NUMBERS}SELECT SUM(amnt)\nFROM numbers;\n")
+    code, out, err = fsql("run", "total.sql")
+    assert (code, out) == (1, "")
+    assert err == (
+        'error[FSQL-E203]: column "amnt" does not exist\n'
+        " --> total.sql:2:12\n"
+        "  |\n"
+        "2 | SELECT SUM(amnt)\n"
+        "  |            ^^^^ not a column of numbers\n"
+        "  = note: numbers has n\n"
+    )
+
+
+def test_a_broken_query_as_json() -> None:
+    code, out, err = fsql("run", "--json", "-e", "SELCT n FROM numbers")
+    assert (code, out) == (1, "")
+    event = json.loads(err)
+    assert event["event"] == "diagnostics"
+    (diagnostic,) = event["diagnostics"]
+    assert (diagnostic["code"], diagnostic["labels"][0]["line"]) == ("FSQL-E101", 1)
+
+
+def test_a_missing_parameter() -> None:
+    code, _, err = fsql("run", "-e", "SELECT ${colum} FROM t", "-D", "column=a")
+    assert code == 1
+    assert err == (
+        'error[FSQL-E112]: the parameter "colum" is not given\n'
+        " --> <command line>:1:8\n"
+        "  |\n"
+        "1 | SELECT ${colum} FROM t\n"
+        "  |        ^^^^^^^^ has no value\n"
+        '  = help: a parameter with a similar name is given: "column"\n'
+        "  = help: give it: -D colum=value\n"
+    )
+
+
+def test_a_missing_script_is_a_usage_error(folder: Path) -> None:
+    (folder / "total.sql").touch()
+    code, out, err = fsql("run", "totl.sql")
+    assert (code, out) == (2, "")
+    assert err.endswith(
+        'Error: script "totl.sql" cannot be read: No such file or directory;'
+        ' a file with a similar name exists: "total.sql"\n'
+    )
+
+
+def test_a_script_that_is_not_utf_8(folder: Path) -> None:
+    (folder / "total.sql").write_bytes(b"SELECT '\xff' FROM t;\n")
+    code, _, err = fsql("run", "total.sql")
+    assert code == 1
+    assert err.splitlines()[:2] == [
+        "error[FSQL-E110]: the script has a character that cannot be seen: U+DCFF",
+        " --> total.sql:1:9",
+    ]
+
+
+def test_a_mark_in_front_of_a_script_says_nothing(folder: Path) -> None:
+    (folder / "numbers.jsonl").write_text('{"n":1}\n')
+    (folder / "all.sql").write_text(f"\ufeff{NUMBERS}SELECT n FROM numbers;\n")
+    assert fsql("run", "-q", "all.sql") == (0, '{"n":1}\n', "")
+
+
+def test_a_missing_input_is_shown_in_the_script(folder: Path) -> None:
+    (folder / "number.jsonl").touch()
+    (folder / "all.sql").write_text(f"{NUMBERS}SELECT n FROM numbers;\n")
+    code, out, err = fsql("run", "all.sql")
+    assert (code, out) == (1, "")
+    assert err == (
+        f'error[FSQL-E531]: path "{folder}/numbers.jsonl" cannot be read: there is no such file\n'
+        " --> all.sql:1:70\n"
+        "  |\n"
+        "1 | CREATE TABLE numbers (n BIGINT) WITH ('connector' = 'file', 'path' = 'numbers.jsonl');\n"
+        "  |                                                                      ^^^^^^^^^^^^^^^\n"
+        f'  = help: a file with a similar name exists: "{folder}/number.jsonl"\n'
+    )
+
+
+def _copying(path: str, **options: str) -> str:
+    given = "".join(f", '{key}' = '{value}'" for key, value in options.items())
+    return (
+        f"{NUMBERS}CREATE TABLE copied (n BIGINT) WITH\n"
+        f"    ('connector' = 'file', 'path' = '{path}'{given});\n"
+        "INSERT INTO copied SELECT n FROM numbers;\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("path", "reason", "help_"),
+    [
+        (
+            "missing/copied.jsonl",
+            "its directory does not exist",
+            'create the directory "{folder}/missing"',
+        ),
+        ("numbers.jsonl", 'table "numbers" reads it', "choose another path"),
+        ("./odd/../numbers.jsonl", 'table "numbers" reads it', "choose another path"),
+        ("link.jsonl", 'table "numbers" reads it', "choose another path"),
+    ],
+)
+def test_an_output_that_may_not_be_written(
+    folder: Path, path: str, reason: str, help_: str
+) -> None:
+    rows = '{"n":1}\n'
+    (folder / "numbers.jsonl").write_text(rows)
+    (folder / "link.jsonl").symlink_to("numbers.jsonl")
+    code, _, err = fsql("run", "-e", _copying(path))
+    assert code == 1
+    first, where, _, _, _, helped = err.splitlines()
+    assert first.startswith("error[FSQL-E532]: path ")
+    assert first.endswith(f" cannot be written: {reason}")
+    assert where == " --> <command line>:3:37"
+    assert helped == f"  = help: {help_.format(folder=folder)}"
+    assert (folder / "numbers.jsonl").read_text() == rows
+
+
+def test_two_outputs_may_not_be_one_file(folder: Path) -> None:
+    (folder / "numbers.jsonl").touch()
+    code, _, err = fsql("run", "-e", _copying("copied.jsonl", late_path="copied.jsonl"))
+    assert code == 1
+    assert "cannot be written: table \"copied\" writes it as 'late_path'\n" in err
+
+
+def test_an_output_within_a_directory_that_is_read(folder: Path) -> None:
+    (folder / "rows").mkdir()
+    (folder / "rows" / "a.jsonl").touch()
+    script = _copying("rows/b.jsonl").replace("'numbers.jsonl'", "'rows'")
+    code, _, err = fsql("run", "-e", script)
+    assert code == 1
+    assert 'cannot be written: table "numbers" reads it\n' in err
+    assert not (folder / "rows" / "b.jsonl").exists()
+
+
+@pytest.mark.parametrize("engine", ["columnar", "model"])
+def test_a_malformed_row_stops_the_job(folder: Path, engine: str) -> None:
+    (folder / "numbers.jsonl").write_text('{"n":1}\n\n{"n":"two"}\n{"n":3}\n')
+    code, out, err = fsql("run", "-q", "--engine", engine, "-e", f"{NUMBERS}SELECT n FROM numbers")
+    assert (code, out) == (3, '{"n":1}\n')
+    assert err == (
+        'error[FSQL-E513]: malformed row of table "numbers":'
+        ' field "n": expected BIGINT, found a string\n'
+        " --> numbers.jsonl:3 (byte 9)\n"
+        '  = note: it reads {"n":"two"}\n'
+        '  = note: row 1 of split "numbers.jsonl", counted from 0\n'
+        "  = note: 1 rows were released before it, and nothing behind it\n"
+        "  = help: Declare the column with the type that the data has, and cast in the query.\n"
+        "  = help: or go on without such rows: 'on_error' = 'reject', 'rejects_path' = '…'\n"
+    )
+
+
+@pytest.mark.parametrize("engine", ["columnar", "model"])
+def test_an_expression_that_fails_stops_the_job(folder: Path, engine: str) -> None:
+    (folder / "numbers.jsonl").write_text('{"n":2}\n{"n":1}\n{"n":0}\n{"n":4}\n')
+    script = f"{NUMBERS}SELECT 4 / n AS quarter FROM numbers"
+    code, out, err = fsql("run", "--engine", engine, "-e", script)
+    assert (code, out) == (3, '{"quarter":2}\n{"quarter":4}\n')
+    said, summary = err.split("stopped after ")
+    assert said == (
+        'error[FSQL-E501]: division by zero, caused by a row of table "numbers"\n'
+        " --> numbers.jsonl\n"
+        '  = note: row 2 of split "numbers.jsonl", counted from 0\n'
+        "  = note: 2 rows were released before it, and nothing behind it\n"
+        "  = help: Guard the divisor: `a / NULLIF(b, 0)`, or use DOUBLE, where the result is Infinity"
+        " or NaN.\n"
+    )
+    assert summary.splitlines()[2].split()[:3] == ["rows", "out", "2"]
+
+
+def test_a_failing_row_of_event_time_is_told_with_its_time(folder: Path) -> None:
+    (folder / "splits").mkdir()
+    (folder / "splits" / "a.jsonl").write_text('{"at":"2024-01-01T00:00:00Z","n":1}\n')
+    (folder / "splits" / "b.jsonl").write_text('{"at":"2024-01-01T00:00:05.5Z","n":0}\n')
+    script = (
+        "CREATE TABLE t (at TIMESTAMP(3), n BIGINT, WATERMARK FOR at AS at)"
+        " WITH ('connector' = 'file', 'path' = 'splits');\n"
+        "SELECT 1 / n AS inverse FROM t"
+    )
+    code, out, err = fsql("run", "-q", "-e", script)
+    assert (code, out) == (3, '{"inverse":1}\n')
+    assert err.splitlines()[1:4] == [
+        " --> splits/b.jsonl",
+        '  = note: row 0 of split "b.jsonl", counted from 0',
+        "  = note: event time had come to 2024-01-01T00:00:05.500Z",
+    ]
+
+
+def test_an_aggregate_that_fails_when_its_window_closes(folder: Path) -> None:
+    (folder / "t.jsonl").write_text('{"at":"2024-01-01T00:00:00Z","n":0}\n')
+    script = (
+        "CREATE TABLE t (at TIMESTAMP(3), n BIGINT, WATERMARK FOR at AS at)"
+        " WITH ('connector' = 'file', 'path' = 't.jsonl');\n"
+        "SELECT 1 / SUM(n) AS inverse FROM TUMBLE(t, at, INTERVAL '1' MINUTE)"
+        " GROUP BY window_start, window_end"
+    )
+    code, out, err = fsql("run", "-q", "-e", script)
+    assert (code, out) == (3, "")
+    assert err.splitlines()[0] == (
+        "error[FSQL-E501]: division by zero, in a window that closed at 2024-01-01T00:01:00Z"
+    )
+
+
+def test_a_bug_is_said_plainly(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object) -> None:
+        raise AssertionError("the impossible has happened")
+
+    monkeypatch.setattr(run, "compiled", broken)
+    code, out, err = fsql("run", "-e", "SELECT 1")
+    assert (code, out) == (70, "")
+    first, where, version, *helps = err.splitlines()
+    assert first == "error[FSQL-I901]: internal error: AssertionError: the impossible has happened"
+    assert where.startswith("  = note: at line ")
+    assert version.startswith("  = note: fsql ")
+    assert helps == [
+        "  = help: report it, with the script and, if that is possible, the input",
+        "  = help: run it again with --debug, and add the stack trace to the report",
+    ]
+    assert "Traceback" not in err
+    assert "Traceback" in fsql("run", "--debug", "-e", "SELECT 1").err

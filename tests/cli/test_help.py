@@ -1,0 +1,95 @@
+"""What the command says of itself, and that it says so fast."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from fsql import __version__
+from fsql.tests.cli.commands import fsql
+
+HELP = """\
+Usage: fsql [OPTIONS] COMMAND [ARGS]...
+
+  Streaming SQL with deterministic, exactly-once results.
+
+  Data goes to standard output, everything else to standard error.
+
+Options:
+  --version   Show the version and exit.
+  -h, --help  Show this message and exit.
+
+Commands:
+  bench          Measure fsql on this machine.
+  check          Say what is wrong with scripts, and what they would do.
+  explain        Show a script at one stage of compilation.
+  explain-error  Say what an error code means.
+  run            Run a script.
+
+  Exit codes:
+
+    0    done
+    1    the script, or a file that it names, is in error
+    2    the command line is in error
+    3    a row stopped the job: malformed, or an expression failed on it
+    130  interrupted by Ctrl-C
+    70   internal error: please report it
+"""
+
+
+def test_help() -> None:
+    assert fsql("--help") == (0, HELP, "")
+
+
+def test_version() -> None:
+    assert fsql("--version") == (0, f"fsql {__version__}\n", "")
+
+
+@pytest.mark.parametrize("command", ["bench", "check", "explain", "explain-error", "run"])
+def test_every_command_has_help(command: str) -> None:
+    code, out, err = fsql(command, "-h")
+    assert (code, err) == (0, "")
+    assert out.startswith(f"Usage: fsql {command} [OPTIONS]")
+
+
+def test_the_help_of_run_says_where_paths_start() -> None:
+    words = " ".join(fsql("run", "--help").out.split())
+    assert (
+        "Relative paths in it, of sources and of sinks, start from the directory that it is in; those of a"
+        " script from standard input or -e start from the working directory."
+    ) in words
+
+
+def test_help_imports_nothing_that_takes_time() -> None:
+    # The budget is 150 ms; how long something takes depends on the machine, what is imported does not.
+    program = (
+        "import sys\n"
+        "from fsql.cli import main\n"
+        "try: main(['--help'], prog_name='fsql')\n"
+        "except SystemExit: pass\n"
+        "print(*sorted({'numpy', 'pyarrow', 'rich', 'lark', 'msgspec', 'xxhash'} & set(sys.modules)))\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    assert done.stdout == f"{HELP}\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("run",), "give either a script or -e with its text"),
+        (("run", "a.sql", "-e", "SELECT"), "give either a script or -e with its text"),
+        (("run", "-e", "SELECT", "-D", "x"), '"x" is not of the form name=value'),
+        (("run", "-e", "SELECT", "--workers", "0"), "0 is not in the range 1<=x<=64"),
+        (("run", "-e", "SELECT", "--policy", "lazy"), "'lazy' is not one of"),
+        (("jump",), "No such command 'jump'"),
+        (("check",), "Missing argument 'FILES...'"),
+    ],
+)
+def test_a_wrong_command_line_is_a_usage_error(arguments: tuple[str, ...], message: str) -> None:
+    code, out, err = fsql(*arguments)
+    assert (code, out) == (2, "")
+    assert message in err

@@ -1,0 +1,130 @@
+"""`fsql run`: what comes out where, and with which exit code."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from fsql.tests.cli.commands import NUMBERS, fsql
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+ROWS = '{"n":1}\n{"n":2}\n{"n":3}\n'
+
+
+@pytest.fixture
+def numbers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return a directory with three rows in `numbers.jsonl`; it is the working directory."""
+    (tmp_path / "numbers.jsonl").write_text(ROWS)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.usefixtures("numbers")
+def test_a_select_prints_json_lines_and_nothing_else() -> None:
+    code, out, err = fsql("run", "-e", f"{NUMBERS} SELECT n, n * n AS square FROM numbers")
+    assert (code, out) == (0, '{"n":1,"square":1}\n{"n":2,"square":4}\n{"n":3,"square":9}\n')
+    assert err.startswith("finished after ")
+
+
+@pytest.mark.usefixtures("numbers")
+def test_an_updating_select_prints_its_changes() -> None:
+    code, out, _ = fsql("run", "-q", "-e", f"{NUMBERS} SELECT SUM(n) AS total FROM numbers")
+    assert code == 0
+    assert out == (
+        '{"op":"+I","total":1}\n'
+        '{"op":"-U","total":1}\n'
+        '{"op":"+U","total":3}\n'
+        '{"op":"-U","total":3}\n'
+        '{"op":"+U","total":6}\n'
+    )
+
+
+@pytest.mark.usefixtures("numbers")
+def test_quiet_says_nothing() -> None:
+    said = fsql("run", "--quiet", "-e", f"{NUMBERS} SELECT n FROM numbers WHERE n > 2")
+    assert said == (0, '{"n":3}\n', "")
+
+
+@pytest.mark.usefixtures("numbers")
+def test_a_script_on_standard_input() -> None:
+    said = fsql("run", "-q", "-", text=f"{NUMBERS} SELECT n FROM numbers WHERE n < 2;\n")
+    assert said == (0, '{"n":1}\n', "")
+
+
+@pytest.mark.usefixtures("numbers")
+def test_parameters() -> None:
+    script = f"{NUMBERS} SELECT n FROM numbers WHERE n ${{comparison}} ${{limit}}"
+    said = fsql("run", "-q", "-D", "comparison=>=", "--define", "limit=2", "-e", script)
+    assert said == (0, '{"n":2}\n{"n":3}\n', "")
+
+
+def test_paths_start_from_the_directory_of_the_script(
+    numbers: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    script = numbers / "copy.sql"
+    script.write_text(
+        f"{NUMBERS}"
+        "CREATE TABLE copied (n BIGINT) WITH ('connector' = 'file', 'path' = 'copied.jsonl');\n"
+        "INSERT INTO copied SELECT n FROM numbers;\n"
+    )
+    elsewhere = numbers / "elsewhere"
+    elsewhere.mkdir()
+    monkeypatch.chdir(elsewhere)
+    assert fsql("run", "-q", "../copy.sql") == (0, "", "")
+    assert (numbers / "copied.jsonl").read_text() == ROWS
+    assert list(elsewhere.iterdir()) == []
+
+
+@pytest.mark.usefixtures("numbers")
+def test_the_summary_has_every_count() -> None:
+    _, _, err = fsql("run", "-e", f"{NUMBERS} SELECT n FROM numbers")
+    lines = [line.split() for line in err.splitlines()]
+    assert lines[0][:2] == ["finished", "after"]
+    assert [line[0] for line in lines[1:]] == [
+        *("rows", "rows", "bytes", "late", "rejected", "state"),
+        *("held", "repairs", "messages", "acknowledged", "releases"),
+    ]
+    assert lines[1][:3] == ["rows", "in", "3"]
+    assert lines[2][:3] == ["rows", "out", "3"]
+
+
+@pytest.mark.usefixtures("numbers")
+@pytest.mark.parametrize("engine", ["columnar", "model"])
+def test_the_summary_as_json(engine: str) -> None:
+    _, out, err = fsql(
+        "run", "--json", "--engine", engine, "-e", f"{NUMBERS} SELECT n FROM numbers"
+    )
+    assert out == ROWS
+    summary = json.loads(err)
+    assert {name: summary[name] for name in ("event", "status", "rows_in", "rows_out")} == {
+        "event": "summary",
+        "status": "finished",
+        "rows_in": 3,
+        "rows_out": 3,
+    }
+    assert summary["bytes_in"] == len(ROWS)
+
+
+@pytest.mark.usefixtures("numbers")
+def test_several_inserts_are_one_job() -> None:
+    script = (
+        f"{NUMBERS}"
+        "CREATE TABLE odd (n BIGINT) WITH ('connector' = 'file', 'path' = 'odd.jsonl');\n"
+        "CREATE TABLE even (n BIGINT) WITH ('connector' = 'file', 'path' = 'even.jsonl');\n"
+        "INSERT INTO odd SELECT n FROM numbers WHERE n % 2 = 1;\n"
+        "INSERT INTO even SELECT n FROM numbers WHERE n % 2 = 0;\n"
+    )
+    code, _, err = fsql("run", "--json", "-e", script)
+    assert (code, json.loads(err)["rows_in"]) == (0, 3)
+
+
+def test_input_of_no_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "numbers.jsonl").touch()
+    monkeypatch.chdir(tmp_path)
+    for engine in ("columnar", "model"):
+        said = fsql("run", "-q", "--engine", engine, "-e", f"{NUMBERS} SELECT n FROM numbers")
+        assert said == (0, "", "")
