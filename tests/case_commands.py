@@ -17,6 +17,7 @@ from fsql.compiler.print_syntax import syntax_json, syntax_text
 from fsql.compiler.render import render_error, render_text
 from fsql.compiler.source import SourceText
 from fsql.compiler.verify_logical import verify_logical
+from fsql.tests.plan_commands import explain, optimize, rule, trace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -35,11 +36,6 @@ def bind(text: str) -> str:
     verify_logical(compiled.logical)
     plan = logical_text(compiled.logical, details=False)
     return plan + "".join(f"{each.code}: {each.message}\n" for each in compiled.warnings)
-
-
-def explain(text: str) -> str:
-    """Return the logical plan of a script, as bound, with all that is known of its operators."""
-    return logical_text(compile_script(SourceText("case.sql", text)).logical)
 
 
 def errors(text: str, *, repeat: str = "1", escapes: str = "no", **parameters: str) -> str:
@@ -67,6 +63,9 @@ def warnings(text: str) -> str:
 COMMANDS: Mapping[str, Callable[..., str]] = {
     "parse": parse,
     "bind": bind,
+    "rule": rule,
+    "optimize": optimize,
+    "trace": trace,
     "explain": explain,
     "errors": errors,
     "warnings": warnings,

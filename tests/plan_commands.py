@@ -1,0 +1,76 @@
+"""The commands of case files that show plans: what rules do, and each stage as EXPLAIN prints it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fsql.compiler import explain as printers
+from fsql.compiler.lowering import lower
+from fsql.compiler.pipeline import apply_rules, compile_script
+from fsql.compiler.rewrite import rewrite
+from fsql.compiler.rules import PASSES
+from fsql.compiler.source import SourceText
+from fsql.compiler.verify_logical import verify_logical
+from fsql.optimizer.choose import choose
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from fsql.compiler.logical import Job
+    from fsql.compiler.rewrite import Firing
+
+
+def rule(text: str, *, name: str) -> str:
+    """Return the plan as bound, and as it is after the rules `name`, separated by commas, alone."""
+    before = _bound(text)
+    names = name.split(",")
+    rules = [each for one in PASSES for each in one.rules if each.name in names]
+    assert {each.name for each in rules} == set(names), f"there is no rule {name}"
+    after = rewrite(before, list(dict.fromkeys(rules)))
+    verify_logical(after)
+    shown = printers.logical_text(before, details=False)
+    if after is before:
+        return f"{shown}=> unchanged\n"
+    return f"{shown}=>\n{printers.logical_text(after, details=False)}"
+
+
+def optimize(text: str, *, without: str = "") -> str:
+    """Return the plan after all passes, but for the rules `without`, separated by commas."""
+    disabled = frozenset(without.split(",")) - {""}
+    return printers.logical_text(apply_rules(_bound(text), disabled=disabled), details=False)
+
+
+def trace(text: str) -> str:
+    """Return what each rule did."""
+    firings: list[Firing] = []
+    apply_rules(_bound(text), trace=firings)
+    return printers.trace_text(firings)
+
+
+def explain(
+    text: str, *, stage: str = "bound", form: str = "text", details: str = "yes", workers: str = "1"
+) -> str:
+    """Return the script at a stage: bound, logical, graph or tick, in one of its formats."""
+    bound = _bound(text)
+    if stage == "bound":
+        return printers.logical_text(bound)
+    job, show = apply_rules(bound), details == "yes"
+    graph = lower(job)
+    plan = choose(graph, workers=int(workers))
+    print_stage: dict[tuple[str, str], Callable[[], str]] = {
+        ("logical", "text"): lambda: printers.logical_text(job, details=show),
+        ("logical", "json"): lambda: printers.logical_json(job),
+        ("graph", "text"): lambda: printers.graph_text(graph, details=show),
+        ("graph", "json"): lambda: printers.graph_json(graph),
+        ("graph", "mermaid"): lambda: printers.graph_mermaid(graph),
+        ("graph", "svg"): lambda: printers.graph_svg(graph),
+        ("tick", "text"): lambda: printers.tick_text(plan, details=show),
+        ("tick", "json"): lambda: printers.tick_json(plan),
+    }
+    return print_stage[stage, form]()
+
+
+def _bound(text: str) -> Job:
+    job = compile_script(SourceText("case.sql", text)).logical
+    verify_logical(job)
+    return job
