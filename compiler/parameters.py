@@ -34,17 +34,24 @@ _REGION: Final = re.compile(
 
 _SHOWN_MAX: Final = 60
 """How much of a value a note shows."""
+_UNKNOWN_MAX: Final = 20
+"""How many parameters without a value are reported."""
 
 
 @dataclass(frozen=True, slots=True)
 class Insertion:
-    """A parameter's value in the expanded text at `[start, end)`, and its `${name}` in the source."""
+    """A parameter's value in the expanded text at `[start, end)`, and its `${name}` in the source.
+
+    What is in quotes may be a secret, and cannot be what is wrong with the form of the text: errors only
+    show other values.
+    """
 
     start: int
     end: int
     name: str
     value: str
     span: Span
+    quoted: bool
 
 
 @dataclass(frozen=True)
@@ -85,39 +92,50 @@ class ExpandedText:
         notes = [
             f"${{{insertion.name}}} is {_shown(insertion.value)}"
             for insertion in self.insertions
-            if any(span.start <= insertion.span.start < span.end for span in spans)
+            if not insertion.quoted and any(_touch(span, insertion.span) for span in spans)
         ]
         noted = replace(diagnostic, notes=(*diagnostic.notes, *dict.fromkeys(notes)))
         return FsqlError([noted], self.source)
+
+
+def _touch(span: Span, inserted: Span) -> bool:
+    """Say whether the two share a character, or the empty `span` is right behind `inserted`."""
+    if span.start == span.end:
+        return span.start == inserted.end
+    return span.start < inserted.end and inserted.start < span.end
 
 
 def expand(source: SourceText, parameters: Mapping[str, str]) -> ExpandedText:
     """Return the text of `source` with `parameters` put in.
 
     Raises:
-        FsqlError: E107 if the text is too long, E112 for each parameter that has no value.
+        FsqlError: E107 if the text is too long, E112 for each name without a value, up to 20.
     """
     _check_bytes(source, utf8_bytes(source.text[: TEXT_BYTES_MAX + 1]))
     pieces: list[str] = []
     insertions: list[Insertion] = []
-    unknown: list[Diagnostic] = []
+    unknown: dict[str, Diagnostic] = {}
     done = length = 0
     for match, quote in _parameters_in(source.text):
         value = parameters.get(match[1])
         if value is None:
-            unknown.append(_unknown(match, parameters))
+            if match[1] not in unknown:
+                unknown[match[1]] = _unknown(match, parameters)
+            if len(unknown) == _UNKNOWN_MAX:
+                break
             continue
         before = source.text[done : match.start()]
         inserted = value.replace(quote, quote * 2) if quote else value
         start = length + len(before)
         span = Span(*match.span())
-        insertions.append(Insertion(start, start + len(inserted), match[1], value, span))
+        end = start + len(inserted)
+        insertions.append(Insertion(start, end, match[1], value, span, quoted=bool(quote)))
         pieces += before, inserted
         length = start + len(inserted)
         done = match.end()
         _check_bytes(source, length)
     if unknown:
-        raise FsqlError(unknown, source)
+        raise FsqlError(unknown.values(), source)
     text = "".join([*pieces, source.text[done:]])
     _check_bytes(source, utf8_bytes(text))
     return ExpandedText(source, text, tuple(insertions))

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import logging
 import re
+import subprocess
+import sys
 
 import pytest
 
@@ -20,6 +22,11 @@ STALE = "run python -m fsql.compiler.compile_grammar"
 
 def test_the_file_is_of_this_grammar() -> None:
     assert f'"{grammar_digest()}"' in FILE.read_text(encoding="utf-8"), STALE
+
+
+def test_parsing_needs_no_lark() -> None:
+    code = "import sys, fsql.compiler.parser as p; p.parse_table(); sys.exit('lark' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0, STALE
 
 
 @pytest.mark.slow
