@@ -489,14 +489,15 @@ def _group_columns(
 def operators(plan: Plan) -> tuple[Plan, ...]:
     """Return every operator of `plan`, each once, inputs before the operators that read them."""
     found: dict[Plan, None] = {}
-
-    def visit(node: Plan) -> None:
-        if node not in found:
-            for below in node.inputs:
-                visit(below)
+    # A stack of our own, since views make plans deeper than calls should nest.
+    waiting: list[tuple[Plan, bool]] = [(plan, False)]
+    while waiting:
+        node, below_done = waiting.pop()
+        if below_done:
             found[node] = None
-
-    visit(plan)
+        elif node not in found:
+            waiting.append((node, True))
+            waiting.extend((below, False) for below in reversed(node.inputs))
     return tuple(found)
 
 
@@ -512,15 +513,17 @@ def least_mention(plan: Plan) -> int:
 
 def depth(plan: Plan) -> int:
     """Return how many path columns the rows of `plan` have."""
-    match plan:
-        case Scan() | Aggregate() | WindowAggregate():
-            return 1
-        case Unnest() | LateralAggregate() | AssignWindows():
-            return depth(plan.input) + 1
-        case Join():
-            return max(depth(plan.left), depth(plan.right)) + 1
-        case _:
-            return max(depth(below) for below in plan.inputs)
+    depths: dict[Plan, int] = {}
+    for node in operators(plan):
+        below = max((depths[each] for each in node.inputs), default=0)
+        match node:
+            case Scan() | Aggregate() | WindowAggregate():
+                depths[node] = 1
+            case Unnest() | LateralAggregate() | AssignWindows() | Join():
+                depths[node] = below + 1
+            case _:
+                depths[node] = below
+    return depths[plan]
 
 
 def delay_us(plan: Plan) -> int:
