@@ -96,7 +96,7 @@ def coalesce_kernel(sql_type: SqlType) -> Kernel:
                 looking &= argument.failed == 0
             if not looking.any():
                 break
-        return _chosen(choice, arguments, sql_type, failed)
+        return choose(choice, arguments, sql_type)._replace(failed=failed)
 
     return kernel
 
@@ -120,7 +120,7 @@ def case_kernel(sql_type: SqlType) -> Kernel:
             failed = _also_failed(failed, results[i].failed, taken)
             undecided &= ~taken
         failed = _also_failed(failed, otherwise.failed, undecided)
-        return _chosen(choice, results, sql_type, failed)
+        return choose(choice, results, sql_type)._replace(failed=failed)
 
     return kernel
 
@@ -132,12 +132,10 @@ def _also_failed(failed: Codes | None, codes: Codes | None, reached: Bools) -> C
     return first_failure(failed, np.where(reached, codes, np.int16(0)))
 
 
-def _chosen(
-    choice: NDArray[np.int64], vectors: Sequence[Vector], sql_type: SqlType, failed: Codes | None
-) -> Vector:
-    """Return the vector that has, in each row, the value of `vectors[choice]`."""
+def choose(choice: NDArray[np.int64], vectors: Sequence[Vector], sql_type: SqlType) -> Vector:
+    """Return, for each row, the value of `vectors[choice]`; the failures are for the caller to add."""
     if not isinstance(vectors[0].values, np.ndarray):
-        return _chosen_arrow(choice, vectors, sql_type, failed)
+        return _choose_arrow(choice, vectors, sql_type)
     values = np.empty(len(choice), vectors[0].values.dtype)
     valid = None
     if any(vector.valid is not None for vector in vectors):
@@ -147,23 +145,18 @@ def _chosen(
         np.copyto(values, vector.values, where=here)
         if valid is not None and vector.valid is not None:
             np.copyto(valid, vector.valid, where=here)
-    return Vector(values, valid, failed)
+    return Vector(values, valid)
 
 
-def _chosen_arrow(
-    choice: NDArray[np.int64], vectors: Sequence[Vector], sql_type: SqlType, failed: Codes | None
+def _choose_arrow(
+    choice: NDArray[np.int64], vectors: Sequence[Vector], sql_type: SqlType
 ) -> Vector:
+    """Take each row's value from all vectors, laid out one behind the other."""
     arrays = [plain_values(vector) for vector in vectors]
     lengths = np.array([len(array) for array in arrays])
     first = np.cumsum(lengths) - lengths
     rows = first[choice] + np.where(lengths[choice] == 1, 0, np.arange(len(choice)))
-    chosen = from_array(pa.concat_arrays(arrays).take(pa.array(rows)), sql_type)
-    return Vector(chosen.values, chosen.valid, failed)
-
-
-def choose(choice: NDArray[np.int64], vectors: Sequence[Vector], sql_type: SqlType) -> Vector:
-    """Return, for each row, the value of `vectors[choice]`; the failures are for the caller to add."""
-    return _chosen(choice, vectors, sql_type, None)
+    return from_array(pa.concat_arrays(arrays).take(pa.array(rows)), sql_type)
 
 
 MAKERS: Final[dict[str, Callable[[Call], Kernel]]] = {

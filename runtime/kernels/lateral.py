@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
+from fsql.runtime.kernels.aggregate import SUM_OVERFLOW
 from fsql.runtime.kernels.explode import Elements, compile_unnest
 from fsql.runtime.kernels.expressions import Program
 from fsql.runtime.kernels.grouping import Groups, group, one_group_a_row
@@ -29,8 +30,6 @@ if TYPE_CHECKING:
     from fsql.runtime.kernels.vectors import Codes
 
     Ints = NDArray[np.int64]
-
-SUM_OUT_OF_RANGE: Final = 505
 
 
 class Kept(NamedTuple):
@@ -92,7 +91,7 @@ def _compile_aggregate(
             added.append(column)
             if overflowed is not None and overflowed.any():
                 failed = np.zeros(len(batch), np.int16)
-                failed[groups.row[overflowed]] = SUM_OUT_OF_RANGE
+                failed[groups.row[overflowed]] = SUM_OVERFLOW
                 return batch, failed
         return repeat_batch(batch, groups, added), None
 

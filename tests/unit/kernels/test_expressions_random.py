@@ -49,7 +49,9 @@ def column(random: Random, values: Sequence[Value], type_: SqlType) -> pa.Array:
         encoded = array.dictionary_encode()
         unused = to_arrow(["unused", "1", "a"], type_)
         words = pa.concat_arrays([encoded.dictionary, unused])
-        return pa.DictionaryArray.from_arrays(encoded.indices, words)
+        array = pa.DictionaryArray.from_arrays(encoded.indices, words)
+        if random.random() < 0.5:
+            array = pa.concat_arrays([array.slice(0, 1), array]).slice(len(array[:1]))
     return array
 
 
