@@ -1,8 +1,9 @@
 """Bound expressions as SQL-like text.
 
 Columns are written by name, so the caller says what each column of the input is called; `labels` makes
-names that are unique.  Coercions are written out, as casts: the text says what is computed, and two
-different expressions of one input differ in their text, but for the widths of integer constants.
+names that are unique.  Coercions are written out, as casts: the text says what is computed.  What it does
+not show is the width of integer constants, and to which side a chain of AND or of OR leans, which makes
+no difference.
 """
 
 from __future__ import annotations
@@ -138,10 +139,11 @@ def _call_text(function: str, arguments: list[_Text]) -> _Text:
 
 
 def _infix_text(function: str, left: _Text, right: _Text) -> _Text:
-    """Return an infix operator: chains lean to the left, comparisons do not chain."""
+    """Return an infix operator: chains lean to the left, or to either side; comparisons do not chain."""
     sign, level = _INFIX[function]
     left_level = level + 1 if level == _COMPARISON else level
-    return (_bracketed(left, left_level), f" {sign} ", _bracketed(right, level + 1)), level
+    right_level = level if level in {_AND, _OR} else level + 1
+    return (_bracketed(left, left_level), f" {sign} ", _bracketed(right, right_level)), level
 
 
 def _bracketed(text: _Text, level: int) -> _Rope:

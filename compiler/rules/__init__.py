@@ -2,7 +2,7 @@
 
 | module                   | what its rules are about                                          |
 |--------------------------|-------------------------------------------------------------------|
-| `fold_constants`         | constants, NULL arguments, casts that change nothing              |
+| `fold_constants`         | constants, and NULL as an argument                                |
 | `simplify_logic`         | AND, OR, NOT                                                      |
 | `simplify_conditionals`  | CASE, COALESCE, IS NULL                                           |
 | `merge_filters`          | adjacent filters, filters that drop nothing                       |
@@ -21,10 +21,10 @@
 
 from typing import Final
 
-from fsql.compiler.expression import Call, Case, Cast, Expression
+from fsql.compiler.expression import Call, Case, Expression
 from fsql.compiler.logical import Filter, Job, Project
 from fsql.compiler.rewrite import Pass, Rule
-from fsql.compiler.rules.fold_constants import drop_cast, fold_constants, fold_null_arguments
+from fsql.compiler.rules.fold_constants import fold_constants, fold_null_arguments
 from fsql.compiler.rules.merge_filters import drop_true_filter, merge_filters
 from fsql.compiler.rules.merge_projects import drop_identity_project, merge_projects
 from fsql.compiler.rules.prune_columns import prune_columns
@@ -45,7 +45,6 @@ from fsql.compiler.rules.simplify_logic import simplify_connective, simplify_not
 SIMPLIFY: Final = (
     Rule("fold-constants", Expression, fold_constants),
     Rule("fold-null-arguments", Call, fold_null_arguments),
-    Rule("drop-cast", Cast, drop_cast),
     Rule("simplify-connective", Call, simplify_connective),
     Rule("simplify-not", Call, simplify_not),
     Rule("simplify-case", Case, simplify_case),

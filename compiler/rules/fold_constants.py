@@ -35,11 +35,6 @@ def fold_null_arguments(node: Call) -> Expression | None:
     return Literal(node.type, nullable=True, value=None)
 
 
-def drop_cast(node: Cast) -> Expression | None:
-    """`CAST(x AS T)` → `x`, if x is a T."""
-    return node.argument if node.argument.type == node.type else None
-
-
 def _operands(node: Expression) -> Iterator[Expression]:
     match node:
         case Call(arguments=arguments):

@@ -7,8 +7,8 @@ Text that does not fit is cut; the whole of it shows when the pointer rests on t
 from __future__ import annotations
 
 import textwrap
+from html import escape
 from typing import TYPE_CHECKING, Final
-from xml.sax.saxutils import escape
 
 from fsql.compiler import graph as g
 from fsql.compiler.explain.dataflow import vertex_name, vertex_parts, way_back
@@ -87,7 +87,7 @@ class _Picture:
             left, top, right, bottom = self._frame(members)
             place = f'x="{_px(left)}" y="{_px(top)}"'
             size = f'width="{_px(right - left)}" height="{_px(bottom - top)}"'
-            name = f"↻ {cycle} {escape(self._graph.vertices[members[0]].origin)}"
+            name = f"↻ {cycle} {escape(self._graph.vertices[members[0]].origin, quote=False)}"
             yield f'<rect class="cycle" {place} {size} rx="8"/>'
             yield (
                 f'<text class="cycle-name" x="{_px(left + 8)}" y="{_px(top + 13)}">{name}</text>'
@@ -114,12 +114,12 @@ class _Picture:
             left, does = x - self._width(index) / 2, headline("", vertex_parts(self._graph, index))
             size = f'width="{_px(self._width(index))}" height="{_px(self._height(index))}"'
             yield f'<g class="{_kind(vertex.operation)}">'
-            yield f"<title>{escape(vertex_name(vertex) + does)}</title>"
+            yield f"<title>{escape(vertex_name(vertex) + does, quote=False)}</title>"
             yield f'<rect class="box" x="{_px(left)}" y="{_px(y)}" {size} rx="4"/>'
             for row, line in enumerate(lines):
                 place = f'x="{_px(left + _PADDING)}" y="{_px(y + _LINE_HEIGHT * (row + 1))}"'
                 kind = "what" if row else "name"
-                yield f'<text class="{kind}" {place}>{escape(line)}</text>'
+                yield f'<text class="{kind}" {place}>{escape(line, quote=False)}</text>'
             yield "</g>"
 
     def _box(self, index: int) -> Box:
