@@ -38,16 +38,19 @@ if TYPE_CHECKING:
 
     Bools = NDArray[np.bool_]
     Ints = NDArray[np.int64]
+    Octets = NDArray[np.uint8]
 
-_COLON, _QUOTE, _SPACE = ord(":"), ord('"'), ord(" ")
+_COLON, _QUOTE, _SPACE, _BRACE, _BRACKET = b':" {['
+_CONTAINERS: Final = (dict, list)
 _DECODE_ANY: Final = msgspec.json.Decoder().decode
 
 
 @dataclass(slots=True)
 class _Rows:
-    """The rows of `lines` so far: decoded structs, and rejects."""
+    """The rows of `lines` so far: decoded structs, and rejects; `span` is the text of all lines."""
 
     lines: Lines
+    span: bytes
     first_row: int
     decoded: list[msgspec.Struct] = field(default_factory=list)
     rejects: list[Reject] = field(default_factory=list)
@@ -71,7 +74,7 @@ class JsonDecoder:
 
     def decode(self, lines: Lines, first_row: int) -> DecodedRows:
         """Return the rows of lines none of which is empty; the first has the number `first_row`."""
-        rows = _Rows(lines, first_row)
+        rows = _Rows(lines, lines.span(), first_row)
         self._decode_rows(rows)
         kept = rows.kept()
         arrays, lacking, unread = self._row_type.columns(rows.decoded)
@@ -87,9 +90,9 @@ class JsonDecoder:
     def _decode_rows(self, rows: _Rows) -> None:
         """Decode what can be decoded, and reject the rest."""
         lines = rows.lines
-        records = lines.contents()
+        records = lines.contents(rows.span)
         lengths = lines.ends - lines.starts
-        if not (lengths > self.record_bytes_max).any() and _utf8(lines.span()):
+        if not (lengths > self.record_bytes_max).any() and _utf8(rows.span):
             try:
                 rows.decoded = list(map(self._row_type.decode, records))
             except REFUSED:
@@ -124,43 +127,58 @@ class JsonDecoder:
         `kept` are the rows' lines, `found` is how many of the table's columns each row has.
         """
         good = np.ones(len(kept), np.bool_)
-        colons = _key_colons(rows.lines.span())
-        if len(kept) == len(rows.lines) and len(colons) == found.sum():
+        block = np.frombuffer(rows.span, np.uint8)
+        colons = _key_colons(block)
+        if len(kept) == len(rows.lines) and np.count_nonzero(colons) == found.sum():
             return good  # no row has fewer keys than columns, so none has more either
-        bounds = np.append(rows.lines.starts, rows.lines.ends[-1:]) - rows.lines.starts[:1]
-        keys_max = np.diff(np.searchsorted(colons, bounds))[kept]
-        for index in np.flatnonzero(keys_max != found).tolist():
-            record = rows.lines.content(kept[index])
-            fields = _field_count(record, int(keys_max[index]))
-            if fields is None:
-                good[index] = self._strict_row(rows, kept[index]) is not None
-                fields = len(parse_object(record)) if good[index] else int(found[index])
-            self.unknown_fields += fields - int(found[index])
+        keys_max = rows.lines.count(np.flatnonzero(colons) + 1)[kept]
+        doubtful = np.flatnonzero(keys_max != found)
+        braces = rows.lines.count(np.flatnonzero(block == _BRACE))[kept[doubtful]]
+        brackets = rows.lines.count(np.flatnonzero(block == _BRACKET))[kept[doubtful]]
+        shallow = braces + brackets <= DEPTH_MAX
+        for index in doubtful[~shallow].tolist():
+            good[index] = self._strict_key_count(rows, kept[index], int(found[index]))
+        doubtful, flat = doubtful[shallow], braces[shallow] == 1
+        for index, most, known, one_object in zip(
+            doubtful.tolist(),
+            keys_max[doubtful].tolist(),
+            found[doubtful].tolist(),
+            flat.tolist(),
+            strict=True,
+        ):
+            value = _DECODE_ANY(rows.lines.content(kept[index]))
+            if most == (len(value) if one_object else _key_count(value)):
+                self.unknown_fields += len(value) - known
+            else:
+                good[index] = self._strict_key_count(rows, kept[index], known)
         return good
 
-
-def _field_count(record: bytes, keys_max: int) -> int | None:
-    """Return how many fields the record has, None unless it is certain that no key comes twice."""
-    if record.count(b"[") + record.count(b"{") > DEPTH_MAX:
-        return None
-    value = _DECODE_ANY(record)
-    return len(value) if _key_count(value) == keys_max else None
-
-
-def _key_colons(block: bytes) -> NDArray[np.int64]:
-    """Return the indexes of the colons that may follow a key: those behind a quote or white space."""
-    octets = np.frombuffer(block, np.uint8)
-    colons = np.flatnonzero(octets == _COLON)
-    before = octets[colons - 1]
-    keys: NDArray[np.int64] = colons[(before == _QUOTE) | (before <= _SPACE)]
-    return keys
+    def _strict_key_count(self, rows: _Rows, line: int, known: int) -> bool:
+        """Decide by the exact rules about a row of which `known` columns were found; say if it is good."""
+        if self._strict_row(rows, line) is None:
+            return False
+        self.unknown_fields += len(parse_object(rows.lines.content(line))) - known
+        return True
 
 
-def _key_count(value: object) -> int:
+def _key_colons(block: Octets) -> Bools:
+    """Say which octets but the first are colons that may follow a key: behind a quote or white space."""
+    colons = block[1:] == _COLON
+    before = block[:-1]
+    colons &= (before == _QUOTE) | (before <= _SPACE)
+    return colons
+
+
+def _key_count(value: dict[str, object] | list[object]) -> int:
     """Return how many keys there are in a value, at every depth."""
     if isinstance(value, dict):
-        return len(value) + sum(map(_key_count, value.values()))
-    return sum(map(_key_count, value)) if isinstance(value, list) else 0
+        count, inner = len(value), iter(value.values())
+    else:
+        count, inner = 0, iter(value)
+    for each in inner:
+        if isinstance(each, _CONTAINERS):
+            count += _key_count(each)
+    return count
 
 
 def _utf8(data: bytes) -> bool:

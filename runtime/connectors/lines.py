@@ -60,9 +60,9 @@ class Lines:
         """Return the bytes of a line."""
         return self.data[self.starts[line] : self.ends[line]]
 
-    def contents(self) -> list[bytes]:
-        """Return the bytes of every line."""
-        parts = self.span().split(b"\n") if len(self) else []
+    def contents(self, span: bytes) -> list[bytes]:
+        """Return the bytes of every line; `span` is that of these lines."""
+        parts = span.split(b"\n")
         if len(parts) == len(self):
             return parts  # with carriage returns, which every reader takes for white space
         return [self.content(line) for line in range(len(self))]
@@ -70,6 +70,11 @@ class Lines:
     def span(self) -> bytes:
         """Return the bytes from the beginning of the first line to the end of the last."""
         return self.data[self.starts[0] : self.ends[-1]] if len(self) else b""
+
+    def count(self, places: Ints) -> Ints:
+        """Return how many of the sorted `places` in the span each line has."""
+        bounds = np.append(self.starts, self.ends[-1:]) - self.starts[:1]
+        return np.diff(np.searchsorted(places, bounds))
 
     def offset(self, line: int) -> int:
         """Return where in the stream a line begins; the end of the lines for `len(self)`."""

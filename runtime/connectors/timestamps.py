@@ -1,9 +1,9 @@
 """Timestamps of a column, read all at once.
 
-Producers write one form throughout, so the strings of a column are grouped by length and ending and
-each group is read as a matrix of characters, one column of the matrix at a time.  What does not have
-the common form `YYYY-MM-DD[T ]hh:mm:ss[.f{1,6}][Z]`, or names a day that does not exist, goes to the
-exact reader one by one; so the two need to agree only on what the common form means.
+Arrow reads the forms that producers commonly write, a whole column at a time, and is strict about
+digits, days and hours.  It also reads a few forms that fsql does not take; those are told by their length
+and by where their zone begins, and left out.  Whatever Arrow does not read goes to the exact reader, one
+by one, so the two need to agree only on what Arrow is given.
 """
 
 from __future__ import annotations
@@ -12,9 +12,12 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from fsql.compiler.functions.failure import RowFailure
 from fsql.compiler.functions.timestamps import parse_timestamp
+from fsql.compiler.sqltypes import TIMESTAMP_MAX, TIMESTAMP_MIN
+from fsql.runtime.connectors.json_text import string_buffers
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,21 +26,13 @@ if TYPE_CHECKING:
 
     Ints = NDArray[np.int64]
     Bools = NDArray[np.bool_]
-    Characters = NDArray[np.uint8]
-    """Shape (rows, characters)."""
 
-_SECONDS_LENGTH: Final = len("YYYY-MM-DDThh:mm:ss")
-_FRACTION_MAX: Final = 6
-_FIELDS: Final = {
-    "year": (0, 4),
-    "month": (5, 7),
-    "day": (8, 10),
-    "hour": (11, 13),
-    "minute": (14, 16),
-    "second": (17, 19),
-}
+_PLAIN: Final = pa.timestamp("us")
+_ZONED: Final = pa.timestamp("us", tz="UTC")
+_MINUTES_LENGTH: Final = len("YYYY-MM-DDThh:mm")
+_OFFSET_LENGTH: Final = len("+hh:mm")
 _MILLIS_US: Final = 1_000
-_SECOND_US: Final = 1_000_000
+_ROWS_ONE_BY_ONE: Final = 32
 
 
 def timestamps(values: Sequence[str | int | None]) -> tuple[Ints, Bools, Bools]:
@@ -45,86 +40,75 @@ def timestamps(values: Sequence[str | int | None]) -> tuple[Ints, Bools, Bools]:
 
     A value is a string, an integer of milliseconds, or None; all three results have its length.
     """
-    null = np.fromiter((value is None for value in values), np.bool_, len(values))
-    unread = np.zeros(len(values), np.bool_)
     try:
-        text = pa.array(values, pa.string())
+        read, done = _strings(pa.array(values, pa.string()))
     except pa.ArrowTypeError:
-        read = np.zeros(len(values), np.int64)
-        slow = np.flatnonzero(~null)
-    else:
-        read, done = _common_form(text)
-        slow = np.flatnonzero(~(done | null))
-    for row in slow.tolist():
+        read, done = _millis(values)
+    unread = np.zeros(len(values), np.bool_)
+    null = np.zeros(len(values), np.bool_)
+    for row in np.flatnonzero(~done).tolist():
         value = values[row]
-        if isinstance(value, str):
+        if value is None:
+            null[row] = True
+        elif isinstance(value, str):
             try:
                 read[row] = parse_timestamp(value)
             except RowFailure:
                 unread[row] = True
-        elif value is not None:
+        else:
             read[row] = value * _MILLIS_US
     return read, null, unread
 
 
-def _common_form(text: pa.StringArray) -> tuple[Ints, Bools]:
-    """Return the microseconds, and which of the strings have the common form."""
-    offsets = np.frombuffer(text.buffers()[1], np.int32, len(text) + 1)
-    characters = np.frombuffer(text.buffers()[2] or b"", np.uint8)
-    starts, lengths = offsets[:-1], np.diff(offsets)
+def _millis(values: Sequence[str | int | None]) -> tuple[Ints, Bools]:
+    """Return the microseconds of integers, and which values were read: none, if there are strings."""
+    try:
+        millis = pa.array(values, pa.int64())
+    except (pa.ArrowInvalid, pa.ArrowTypeError):
+        return np.zeros(len(values), np.int64), np.zeros(len(values), np.bool_)
+    return millis.fill_null(0).to_numpy() * _MILLIS_US, _flags(millis.is_valid())
+
+
+def _strings(text: pa.StringArray) -> tuple[Ints, Bools]:
+    """Return the microseconds of strings, and which were read."""
+    offsets, characters = string_buffers(text)
+    lengths = np.diff(offsets)
+    known = np.flatnonzero(lengths >= _MINUTES_LENGTH)
+    ends = offsets[1:][known]
+    last = characters[ends - 1]
+    sign = characters[ends - _OFFSET_LENGTH]
+    # "Thh:mm" ends in six characters without a sign, and "Thh+hh:mm" is as long as "Thh:mm:ss".
+    offset = ((sign == ord("+")) | (sign == ord("-"))) & (characters[ends - 3] == ord(":"))
+    zoned = (last == ord("Z")) | offset
+    lengths_without_zone = lengths[known] - offset * _OFFSET_LENGTH
+    zoned_rows = known[zoned & (lengths_without_zone >= _MINUTES_LENGTH)]
     read = np.zeros(len(text), np.int64)
     done = np.zeros(len(text), np.bool_)
-    for length in np.unique(lengths).tolist():
-        if not _SECONDS_LENGTH <= length <= _SECONDS_LENGTH + 1 + _FRACTION_MAX + 1:
-            continue
-        rows = np.flatnonzero(lengths == length)
-        matrix = characters[starts[rows, None] + np.arange(length)]
-        zoned = matrix[:, -1] == ord("Z")
-        for part, digits in ((zoned, length - 1), (~zoned, length)):
-            if part.any():
-                read[rows[part]], done[rows[part]] = _read(matrix[part][:, :digits])
-    return read, done
+    for rows, arrow_type in ((zoned_rows, _ZONED), (known[~zoned], _PLAIN)):
+        if len(rows):
+            group = text if len(rows) == len(text) else text.take(pa.array(rows))
+            read[rows], done[rows] = _cast(group, arrow_type)
+    return read, done & (read >= TIMESTAMP_MIN) & (read <= TIMESTAMP_MAX)
 
 
-def _read(matrix: Characters) -> tuple[Ints, Bools]:
-    """Return the microseconds that rows of equal length name, and which rows are well-formed."""
-    fraction_digits = matrix.shape[1] - _SECONDS_LENGTH - 1
-    good = _separators(matrix)
-    if fraction_digits == 0 or fraction_digits > _FRACTION_MAX:
-        return np.zeros(len(matrix), np.int64), np.zeros(len(matrix), np.bool_)
-    number = {name: _number(matrix[:, low:high], good) for name, (low, high) in _FIELDS.items()}
-    fraction = _number(matrix[:, _SECONDS_LENGTH + 1 :], good)
-    months = (number["year"] - 1970) * 12 + number["month"] - 1
-    first_day = _days(months)
-    month_days = _days(months + 1) - first_day
-    good &= (number["year"] >= 1) & (number["month"] >= 1) & (number["month"] <= 12)
-    good &= (number["day"] >= 1) & (number["day"] <= month_days)
-    good &= (number["hour"] < 24) & (number["minute"] < 60) & (number["second"] < 60)
-    hours = (first_day + number["day"] - 1) * 24 + number["hour"]
-    seconds = (hours * 60 + number["minute"]) * 60 + number["second"]
-    scale = 10 ** (_FRACTION_MAX - max(fraction_digits, 0))
-    return seconds * _SECOND_US + fraction * scale, good
+def _cast(text: pa.StringArray, arrow_type: pa.DataType) -> tuple[Ints, Bools]:
+    """Return the microseconds, and which were read.
+
+    Arrow reads a column or none of it; where it fails, the halves are tried.
+    """
+    try:
+        cast = pc.cast(text, arrow_type).view(pa.int64())
+    except pa.ArrowInvalid:
+        if len(text) <= _ROWS_ONE_BY_ONE:
+            return np.zeros(len(text), np.int64), np.zeros(len(text), np.bool_)
+    else:
+        return cast.fill_null(0).to_numpy(), _flags(cast.is_valid())
+    half = len(text) // 2
+    halves = (_cast(text.slice(0, half), arrow_type), _cast(text.slice(half), arrow_type))
+    return np.concatenate([read for read, _ in halves]), np.concatenate(
+        [done for _, done in halves]
+    )
 
 
-def _separators(matrix: Characters) -> Bools:
-    good: Bools = (matrix[:, 4] == ord("-")) & (matrix[:, 7] == ord("-"))
-    good &= (matrix[:, 13] == ord(":")) & (matrix[:, 16] == ord(":"))
-    good &= (matrix[:, 10] == ord("T")) | (matrix[:, 10] == ord(" "))
-    if matrix.shape[1] > _SECONDS_LENGTH:
-        good &= matrix[:, _SECONDS_LENGTH] == ord(".")
-    return good
-
-
-def _number(digits: Characters, good: Bools) -> Ints:
-    """Return the numbers that columns of digits spell; rows with other characters cease to be good."""
-    number = np.zeros(len(digits), np.int64)
-    for column in digits.T:
-        digit = column - np.uint8(ord("0"))
-        good &= digit <= 9
-        number = number * 10 + digit
-    return number
-
-
-def _days(months: Ints) -> Ints:
-    """Return the days from 1970-01-01 to the first day of months counted from January 1970."""
-    return months.astype("datetime64[M]").astype("datetime64[D]").astype(np.int64)
+def _flags(flags: pa.BooleanArray) -> Bools:
+    return flags.to_numpy(zero_copy_only=False)
