@@ -10,7 +10,14 @@ import pyarrow.compute as pc
 
 from fsql.compiler.functions.casts import cast_value, format_double
 from fsql.compiler.functions.timestamps import format_timestamp
-from fsql.compiler.sqltypes import INT_MAX, INT_MIN, Kind, SqlType
+from fsql.compiler.sqltypes import (
+    INT_MAX,
+    INT_MIN,
+    TIMESTAMP_MAX,
+    TIMESTAMP_MIN,
+    Kind,
+    SqlType,
+)
 from fsql.runtime.arrow_types import arrow_type
 from fsql.runtime.kernels.strict import from_text, over_dictionary, partial, total
 from fsql.runtime.kernels.timestamp_text import format_timestamps, parse_timestamps
@@ -115,14 +122,13 @@ def _to_text(source: SqlType) -> Kernel:
 
 
 def _texts(vector: Vector, source: SqlType) -> pa.StringArray:
-    """Return the texts of all values, also of those under a NULL or a failure."""
+    """Return texts for all values; what lies under a NULL or a failure may be out of the type's range."""
     values = vector.values
     match source.kind:
         case Kind.DOUBLE:
             return _double_texts(values)
         case Kind.TIMESTAMP:
-            if vector.valid is not None:
-                values = np.where(vector.valid, values, 0)
+            values = np.clip(values, TIMESTAMP_MIN, TIMESTAMP_MAX)
             if len(values) < _MANY:
                 return pa.array([format_timestamp(value) for value in values.tolist()], pa.string())
             return format_timestamps(values)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from fsql.compiler.expression import Cast
+from fsql.compiler.expression import Cast, ColumnRef
 from fsql.compiler.functions.failure import RowFailure
 from fsql.compiler.functions.timestamps import format_timestamp, parse_timestamp
 from fsql.compiler.sqltypes import (
@@ -28,7 +28,7 @@ from fsql.compiler.sqltypes import (
 )
 from fsql.runtime.arrow_types import to_arrow
 from fsql.runtime.kernels.timestamp_text import format_timestamps, parse_timestamps
-from fsql.tests.unit.kernels.tables import NAN, call, check_table, fails
+from fsql.tests.unit.kernels.tables import NAN, call, check_table, fails, outcomes
 
 if TYPE_CHECKING:
     from fsql.compiler.expression import Value
@@ -195,6 +195,21 @@ def test_timestamps_are_read_from_text() -> None:
         lambda arguments: Cast(TIMESTAMP, nullable=True, argument=arguments[0]), [STRING], spaced
     )
     check_table(call("to_timestamp", TIMESTAMP), [STRING], [((" 1970-01-01T00:00:00Z",), E503)])
+
+
+@pytest.mark.parametrize("copies", [1, 100])
+def test_a_timestamp_that_failed_is_not_written(copies: int) -> None:
+    at, by = (ColumnRef(type_, nullable=True, index=i) for i, type_ in enumerate(SHIFT))
+    late = Cast(STRING, nullable=True, argument=call("add", TIMESTAMP)((at, by)))
+    columns = [
+        to_arrow(values * copies, type_) for values, type_ in zip(SHIFTED, SHIFT, strict=True)
+    ]
+    expected = [repr(E504), repr("1970-01-01T00:00:00.000001Z"), repr(None)]
+    assert outcomes(late, columns, 3 * copies) == expected * copies
+
+
+SHIFT = (TIMESTAMP, INTERVAL)
+SHIFTED: tuple[list[Value], ...] = ([TIMESTAMP_MAX, 1, None], [BIGINT_MAX, 0, BIGINT_MAX])
 
 
 def by_row(text: str) -> object:
