@@ -32,14 +32,10 @@ def find_code(text: str) -> Code:
     if wanted in CODES:
         return CODES[wanted]
     near = near_name(wanted, CODES)
-    same = [code for code in CODES if code[:2] == wanted[:2]]
+    hint = "codes are of the form FSQL-E203"
     if near is not None:
-        hint = f'; a similar code is "{near}": {CODES[near].title}'
-    elif same:
-        hint = f"; there are {', '.join(same)}"
-    else:
-        hint = "; codes are of the form FSQL-E203"
-    raise UnknownCodeError(f'code "{text}" is not reported by fsql{hint}')
+        hint = f'a similar code is "{near}": {CODES[near].title}'
+    raise UnknownCodeError(f'code "{text}" is not reported by fsql; {hint}')
 
 
 def code_text(code: Code) -> str:

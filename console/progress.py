@@ -49,7 +49,7 @@ class Rates:
     def add(self, counters: Counters) -> None:
         """Look at the counters."""
         self._samples.append((counters.seconds, counters.rows_in, counters.rows_out))
-        while len(self._samples) > 2 and counters.seconds - self._samples[1][0] > _RATE_SECONDS:
+        while len(self._samples) > 2 and counters.seconds - self._samples[1][0] >= _RATE_SECONDS:
             self._samples.popleft()
 
     @property

@@ -1,0 +1,133 @@
+"""`fsql explain` and `fsql explain-error`.  What each stage looks like is tested with the compiler."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from fsql.compiler.codes import CODES
+from fsql.console.explained import PRINTERS
+from fsql.tests.cli.commands import NUMBERS, fsql
+from fsql.tests.queries.examples import QUERIES
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+BANK = QUERIES / "bank_transfers" / "query.sql"
+SCRIPT = f"{NUMBERS}SELECT n + 1 AS m FROM numbers WHERE 1 = 1 AND n > 2"
+
+
+def test_the_logical_plan_is_what_is_shown_first() -> None:
+    code, out, err = fsql("explain", "-e", SCRIPT)
+    assert (code, err) == (0, "")
+    assert out == (
+        "Insert into stdout\n"
+        "│  columns: m BIGINT\n"
+        "│  changes: append\n"
+        "└─ Project n + 1 AS m\n"
+        "   │  columns: m BIGINT\n"
+        "   │  changes: append; state: none\n"
+        "   └─ Filter n > 2\n"
+        "      │  changes: append; state: none\n"
+        "      └─ Scan numbers; mention 0\n"
+        "            columns: n BIGINT\n"
+        "            time: offset\n"
+    )
+
+
+def test_the_trace_of_rules_comes_before_the_plan() -> None:
+    code, out, _ = fsql("explain", "--trace", "-e", SCRIPT)
+    trace, plan = out.split("\n\n", 1)
+    assert code == 0
+    assert "fold-constants" in trace
+    assert plan == fsql("explain", "-e", SCRIPT).out
+
+
+@pytest.mark.parametrize(("stage", "form"), PRINTERS)
+def test_every_stage_in_every_format(stage: str, form: str) -> None:
+    code, out, err = fsql("explain", BANK, "--stage", stage, "--format", form)
+    assert (code, err) == (0, "")
+    assert out.endswith("\n")
+    if form == "json":
+        json.loads(out)
+        assert out == fsql("explain", BANK, "--stage", stage, "--json").out
+
+
+def test_a_format_that_a_stage_does_not_have() -> None:
+    code, _, err = fsql("explain", BANK, "--stage", "tick", "--format", "svg")
+    assert code == 2
+    assert err.endswith("Error: stage tick is shown as text and json, not as svg\n")
+    code, _, err = fsql("explain", BANK, "--trace", "--json")
+    assert code == 2
+    assert err.endswith("Error: the trace of rules is text, and does not go with json\n")
+
+
+def test_the_name_of_the_output_says_the_format(tmp_path: Path) -> None:
+    for name, form in (("a.svg", "svg"), ("a.mmd", "mermaid"), ("a.json", "json"), ("a", "text")):
+        assert fsql("explain", BANK, "--stage", "graph", "-o", tmp_path / name) == (0, "", "")
+        shown = fsql("explain", BANK, "--stage", "graph", "--format", form).out
+        assert (tmp_path / name).read_text() == shown
+
+
+def test_an_output_that_cannot_be_written(tmp_path: Path) -> None:
+    code, out, err = fsql("explain", BANK, "-o", tmp_path / "missing" / "a.txt")
+    assert (code, out) == (1, "")
+    assert err.startswith("Error: Could not open file ")
+
+
+def test_a_tick_plan_follows_workers_policy_and_splits(tmp_path: Path) -> None:
+    of_two_splits = fsql("explain", BANK, "--stage", "tick").out
+    assert "ordered, rows of 2 fronts interleave" in of_two_splits
+    assert "worker 2: " in fsql("explain", BANK, "--stage", "tick", "-w", "3").out
+    assert (
+        "speculative, as asked for"
+        in fsql("explain", BANK, "--stage", "tick", "--policy", "speculative").out
+    )
+    # Where the data is not, a plan can be had all the same.
+    (tmp_path / "query.sql").write_text(BANK.read_text())
+    assert "rows of one front" in fsql("explain", tmp_path / "query.sql", "--stage", "tick").out
+
+
+def test_explain_error() -> None:
+    code, out, err = fsql("explain-error", "FSQL-E501")
+    assert (code, err) == (0, "")
+    assert out == (
+        "FSQL-E501: division by zero\n"
+        "\n"
+        "An integer is divided by zero, or a remainder by zero is asked for.\n"
+        "\n"
+        "What to do: Guard the divisor: `a / NULLIF(b, 0)`, or use DOUBLE, where the result is\n"
+        "Infinity or NaN.\n"
+        "\n"
+        "The least that is reported so:\n"
+        "\n"
+        "    SELECT 1 / a FROM t;  -- a row with a = 0\n"
+    )
+
+
+@pytest.mark.parametrize("spelled", ["e501", "501", "fsql-e501", "FSQLE501"])
+def test_a_code_may_be_spelled_in_other_ways(spelled: str) -> None:
+    assert fsql("explain-error", spelled) == fsql("explain-error", "E501")
+
+
+@pytest.mark.parametrize("code", CODES)
+def test_every_code_is_explained(code: str) -> None:
+    shown = json.loads(fsql("explain-error", "--json", code).out)
+    assert shown["code"] == f"FSQL-{code}"
+    assert set(shown) == {"code", "title", "cause", "fix", "example"}
+
+
+@pytest.mark.parametrize(
+    ("code", "hint"),
+    [
+        ("E550", 'a similar code is "E505": aggregate out of range'),
+        ("I902", 'a similar code is "I901": internal error'),
+        ("oops", "codes are of the form FSQL-E203"),
+    ],
+)
+def test_a_code_that_is_not_reported(code: str, hint: str) -> None:
+    returned, _, err = fsql("explain-error", code)
+    assert returned == 2
+    assert err.endswith(f'Error: code "{code}" is not reported by fsql; {hint}\n')

@@ -1,0 +1,182 @@
+"""The command as a process: signals, pipes whose reader goes, terminals and their absence."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import re
+import signal
+import subprocess
+from typing import TYPE_CHECKING
+
+import pytest
+
+from fsql.tests.cli.commands import COMMAND, ENDLESS, NUMBERS, process
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+pytestmark = pytest.mark.slow
+
+
+def test_ctrl_c_ends_a_run_with_whole_lines_and_a_summary() -> None:
+    running = process("run", "--json", "-e", ENDLESS)
+    assert running.stdout is not None
+    first = running.stdout.readline()
+    running.send_signal(signal.SIGINT)
+    rest, err = running.communicate(timeout=30)
+    assert running.returncode == 130
+    lines = (first + rest).decode().splitlines()
+    assert all(line.startswith('{"line":"') and line.endswith('"}') for line in lines)
+    summary = json.loads(err)
+    assert (summary["status"], summary["rows_out"]) == ("interrupted", len(lines))
+
+
+def test_a_second_ctrl_c_ends_a_run_at_once(tmp_path: Path) -> None:
+    # Reading from a FIFO that nobody writes to is waiting that no chunk ends.
+    os.mkfifo(tmp_path / "script")
+    running = process("run", tmp_path / "script")
+    with (tmp_path / "script").open("wb") as script:
+        script.write(b"")
+        running.send_signal(signal.SIGINT)
+        _, err = running.communicate(timeout=30)
+    assert (running.returncode, err) == (130, b"")
+
+
+@pytest.mark.parametrize("arguments", [("run", "-e", ENDLESS), ("explain", "-e", ENDLESS)])
+def test_a_reader_that_has_had_enough_is_no_error(arguments: tuple[str, ...]) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    done = subprocess.run(
+        [*COMMAND, *arguments], stdout=writing, stderr=subprocess.PIPE, check=False, timeout=30
+    )
+    os.close(writing)
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
+def test_standard_output_that_is_closed() -> None:
+    command = ["sh", "-c", 'exec "$@" >&-', "sh", *COMMAND]
+    done = subprocess.run(
+        [*command, "run", "-e", ENDLESS], stderr=subprocess.PIPE, check=False, timeout=30
+    )
+    assert done.returncode == 1
+    assert done.stderr == (b"error[FSQL-E532]: standard output cannot be written: it is closed\n")
+
+
+def test_standard_output_that_is_full() -> None:
+    with open("/dev/full", "wb") as full:  # noqa: PTH123 - a device
+        done = subprocess.run(
+            [*COMMAND, "run", "-e", ENDLESS],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            check=False,
+            timeout=30,
+        )
+    assert done.returncode == 1
+    assert done.stderr == (
+        b'error[FSQL-E535]: writing "standard output" failed: no space left on device\n'
+    )
+
+
+def test_a_closed_standard_output_does_not_matter_to_who_writes_files(tmp_path: Path) -> None:
+    (tmp_path / "numbers.jsonl").write_text('{"n":1}\n')
+    (tmp_path / "copy.sql").write_text(
+        f"{NUMBERS}"
+        "CREATE TABLE copied (n BIGINT) WITH ('connector' = 'file', 'path' = 'copied.jsonl');\n"
+        "INSERT INTO copied SELECT n FROM numbers;\n"
+    )
+    command = ["sh", "-c", 'exec "$@" >&- 2>&-', "sh", *COMMAND]
+    done = subprocess.run([*command, "run", str(tmp_path / "copy.sql")], check=False, timeout=30)
+    assert done.returncode == 0
+    assert (tmp_path / "copied.jsonl").read_text() == '{"n":1}\n'
+
+
+def test_rows_come_through_while_standard_input_stays_open() -> None:
+    script = (
+        "CREATE TABLE lines (line STRING) WITH ('connector' = 'stdin', 'format' = 'text');\n"
+        "SELECT UPPER(line) AS line FROM lines;\n"
+    )
+    running = subprocess.Popen(
+        [*COMMAND, "run", "-q", "-e", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+    assert running.stdin is not None
+    assert running.stdout is not None
+    for line in (b"one\n", b"two\n"):
+        running.stdin.write(line)
+        running.stdin.flush()
+        assert running.stdout.readline() == b'{"line":"%s"}\n' % line.strip().upper()
+    running.stdin.close()
+    assert running.wait(timeout=30) == 0
+    running.stdout.close()
+
+
+def on_terminal(*arguments: str, **variables: str) -> str:
+    """Run the command with a terminal for standard error; return what the terminal was sent."""
+    terminal, standard_error = pty.openpty()
+    running = subprocess.Popen(
+        [*COMMAND, *arguments],
+        stdout=subprocess.DEVNULL,
+        stderr=standard_error,
+        env={**os.environ, "TERM": "xterm", "COLUMNS": "100", **variables},
+    )
+    os.close(standard_error)
+    sent = []
+    while True:
+        try:
+            block = os.read(terminal, 65_536)
+        except OSError:  # the other end is closed
+            break
+        if not block:
+            break
+        sent.append(block)
+    os.close(terminal)
+    assert running.wait(timeout=30) == 0
+    return b"".join(sent).decode()
+
+
+BRIEF = ENDLESS.replace("'2000'", "'2000', 'count' = '1000'")
+_COLOUR = re.compile(r"\x1b\[[0-9;]*3[0-7]m")
+
+
+def test_a_terminal_is_shown_a_panel_and_then_the_summary() -> None:
+    sent = on_terminal("run", "-e", BRIEF)
+    assert "╭─ <command line> ─" in sent
+    for name in ("rows in", "rows out", "freshness", "state rows", "late", "rejected", "repairs"):
+        assert name in sent
+    assert _COLOUR.search(sent)
+    assert sent.rindex("finished after") > sent.rindex("╰─")
+
+
+@pytest.mark.parametrize(("flags", "variables"), [(("--no-color",), {}), ((), {"NO_COLOR": "1"})])
+def test_a_panel_without_colours(flags: tuple[str, ...], variables: dict[str, str]) -> None:
+    sent = on_terminal("run", *flags, "-e", BRIEF, **variables)
+    assert "rows in" in sent
+    assert not _COLOUR.search(sent)
+
+
+def test_quiet_leaves_the_terminal_alone() -> None:
+    assert on_terminal("run", "--quiet", "-e", BRIEF) == ""
+
+
+def test_errors_are_coloured_on_a_terminal() -> None:
+    terminal, standard_error = pty.openpty()
+    done = subprocess.run(
+        [*COMMAND, "run", "-e", "SELCT"],
+        stderr=standard_error,
+        check=False,
+        timeout=30,
+        env={**os.environ, "TERM": "xterm"},
+    )
+    os.close(standard_error)
+    assert done.returncode == 1
+    assert os.read(terminal, 65_536).startswith(b"\x1b[1;31merror[FSQL-E101]\x1b[0m")
+    os.close(terminal)
+
+
+def test_without_a_terminal_there_is_no_panel() -> None:
+    running = process("run", "-e", BRIEF)
+    _, err = running.communicate(timeout=30)
+    assert running.returncode == 0
+    assert err.startswith(b"finished after ")
+    assert b"\x1b" not in err

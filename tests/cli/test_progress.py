@@ -1,0 +1,115 @@
+"""What is seen while a job runs, drawn from counters and a clock that tests make up."""
+
+from __future__ import annotations
+
+import io
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+from rich.console import Console
+
+from fsql.console.panel import Panel
+from fsql.console.progress import Lines, Rates
+from fsql.console.summary import FINISHED, summary_fields, summary_text
+from fsql.console.talk import Talk
+from fsql.runtime.drivers.local import Counters
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+COUNTERS = Counters(
+    rows_in=1_234_567,
+    bytes_in=9_876_543,
+    rows_out=45_678,
+    rows_late=3,
+    rows_rejected=0,
+    rows_redone=12,
+    rows_held=34,
+    rows_state=56_789,
+    messages=4_321,
+    acknowledgements=1_234,
+    releases=99,
+    seconds=4.0,
+    seconds_behind=0.0125,
+)
+
+
+def clock(*times: float) -> Callable[[], float]:
+    return iter(times).__next__
+
+
+def test_summary() -> None:
+    assert summary_text(FINISHED, COUNTERS) == (
+        "finished after 4.0 s\n"
+        "  rows in       1,234,567  308,642/s\n"
+        "  rows out         45,678  11,420/s\n"
+        "  bytes in        9.4 MiB  2.4 MiB/s\n"
+        "  late                  3  dropped from windows that had closed\n"
+        "  rejected              0  malformed rows\n"
+        "  state            56,789  rows and groups at the end\n"
+        "  held                 34  rows that waited for their turn\n"
+        "  repairs              12  rows done again in order\n"
+        "  messages          4,321\n"
+        "  acknowledged      1,234\n"
+        "  releases             99\n"
+    )
+
+
+def test_summary_of_no_time_has_no_rates() -> None:
+    assert summary_text(FINISHED, Counters()).splitlines()[1] == "  rows in         0"
+    assert "rows_in_per_second" not in summary_fields(FINISHED, Counters())
+
+
+def test_rates_are_those_of_late() -> None:
+    rates = Rates()
+    for second, rows in ((1.0, 100), (2.0, 200), (3.0, 500), (4.0, 800)):
+        rates.add(Counters(seconds=second, rows_in=rows, rows_out=rows // 10))
+    assert (rates.rows_in, rates.rows_out) == ("300/s", "30/s")
+
+
+def test_a_line_every_ten_seconds(capsys: pytest.CaptureFixture[str]) -> None:
+    lines = Lines(Talk(), clock(0.0, 5.0, 10.0, 19.9, 20.5))
+    for seconds in (5.0, 10.0, 19.9, 20.5):
+        lines.update(Counters(rows_in=int(seconds * 100), seconds=seconds))
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err == (
+        "10.0 s  in 1,000 (100/s)  out 0 (0/s)  freshness 0 ms  state 0  late 0  rejected 0\n"
+        "20.5 s  in 2,050 (100/s)  out 0 (0/s)  freshness 0 ms  state 0  late 0  rejected 0\n"
+    )
+
+
+def test_a_line_of_json_every_ten_seconds(capsys: pytest.CaptureFixture[str]) -> None:
+    Lines(Talk(json=True), clock(0.0, 10.0)).update(COUNTERS)
+    event = json.loads(capsys.readouterr().err)
+    assert (event["event"], event["rows_in"]) == ("progress", COUNTERS.rows_in)
+
+
+@pytest.mark.parametrize("width", [80, 120])
+def test_panel(width: int) -> None:
+    console = Console(file=io.StringIO(), width=width, no_color=True)
+    panel = Panel("top_speeds/query.sql [x]", coloured=False, console=console)
+    panel.update(Counters(rows_in=1_000_000, seconds=2.0))
+    panel.update(COUNTERS)
+    with console.capture() as capture:
+        console.print(panel.render())
+    assert capture.get() == (
+        "╭─ top_speeds/query.sql [x] ───────────────────────────────────────────────────╮\n"
+        "│ rows in           1,234,567     117,284/s  rows out        45,678   22,839/s │\n"
+        "│ bytes in            9.4 MiB                freshness        12 ms            │\n"
+        "│ state rows           56,789                late                 3            │\n"
+        "│ repairs                  12                rejected             0            │\n"
+        "╰────────────────────────────────────────────────────────────────── █▃  4.0 s ─╯\n"
+    )
+
+
+def test_a_panel_before_the_first_row() -> None:
+    console = Console(file=io.StringIO(), width=40, no_color=True)
+    with console.capture() as capture:
+        console.print(Panel("q.sql", coloured=False, console=console).render())
+    assert capture.get() == (
+        "╭─ q.sql ──────────────────────────────╮\n"
+        "│ reading …                            │\n"
+        "╰──────────────────────────────────────╯\n"
+    )
