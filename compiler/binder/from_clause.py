@@ -14,6 +14,7 @@ from fsql.compiler import syntax
 from fsql.compiler.binder.expression import ExpressionBinder
 from fsql.compiler.binder.join import fallible_key, join, shifted, side_by_side
 from fsql.compiler.binder.lateral import bind_lateral, unnest
+from fsql.compiler.binder.limits import RELATIONS_MAX
 from fsql.compiler.binder.relation import Relation, aliased, conjuncts, relation_of
 from fsql.compiler.binder.report import Refusal, not_implemented, refusal
 from fsql.compiler.binder.tables import bind_table
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from fsql.compiler.binder.context import Context
+    from fsql.compiler.binder.references import Condition
     from fsql.compiler.expression import Expression
     from fsql.compiler.logical import Plan
     from fsql.compiler.scope import Layer
@@ -47,7 +49,7 @@ class FromBinder:
     """
 
     context: Context
-    where: tuple[syntax.Expression, ...]
+    where: tuple[Condition, ...]
     bind_query: Callable[[syntax.Query, Context], Plan]
 
     def bind(self, relations: tuple[syntax.Relation, ...]) -> Source:
@@ -56,6 +58,13 @@ class FromBinder:
         Raises:
             Refusal: E2xx to E4xx.
         """
+        if len(relations) > RELATIONS_MAX:
+            raise refusal(
+                "E315",
+                f"FROM has {len(relations)} relations; the limit is {RELATIONS_MAX}",
+                relations[RELATIONS_MAX].span,
+                help="join some of them in a subquery",
+            )
         source = self.relation(relations[0])
         waiting: list[tuple[Source, Span]] = []
         for written in relations[1:]:
@@ -183,7 +192,7 @@ class FromBinder:
     def _join(self, left: Source, right: Source, on: list[Expression], span: Span) -> Source | None:
         """Return the join of two relations; None if no equality connects them."""
         fields = side_by_side(left.relation, right.relation, span)
-        where = self._where_over(fields)
+        where = self._where_between(left.relation, right.relation, fields)
         joined = join(left.relation, right.relation, on, where, span)
         if joined is None:
             return None
@@ -194,13 +203,16 @@ class FromBinder:
         taken = {shifted(condition, width) for condition in right.taken}
         return Source(joined.relation, left.taken | taken | joined.taken)
 
-    def _where_over(self, fields: Layer) -> list[Expression]:
-        """Return those conditions of WHERE that mean something over `fields` alone."""
+    def _where_between(self, left: Relation, right: Relation, fields: Layer) -> list[Expression]:
+        """Return those conditions of WHERE that are about both relations, over `fields`."""
+        left_names, right_names = _qualifiers(left), _qualifiers(right)
         found: list[Expression] = []
         for condition in self.where:
+            if not condition.connects(left_names, right_names):
+                continue
             binder = ExpressionBinder(Scope((fields,)), "WHERE")
             try:
-                found.extend(conjuncts(binder.bind_condition(condition)))
+                found.extend(conjuncts(binder.bind_condition(condition.expression)))
             except Refusal:
                 # It is bound once more when all of FROM is there, and refused then if it has to be.
                 continue
@@ -209,7 +221,8 @@ class FromBinder:
     def _no_equality(self, left: Source, right: Source, span: Span, where: str) -> Refusal:
         """Return the refusal of a join without a key, with an equality that could be one."""
         fields = side_by_side(left.relation, right.relation, span)
-        late = fallible_key(left.relation, self._where_over(fields))
+        conditions = self._where_between(left.relation, right.relation, fields)
+        late = fallible_key(left.relation, conditions)
         return refusal(
             "E308",
             "join without an equality between its sides",
@@ -217,6 +230,11 @@ class FromBinder:
             note="an equality that can fail is no key in WHERE; in ON it is" if late else None,
             help=f"write {where} {_example(left.relation, right.relation)}",
         )
+
+
+def _qualifiers(relation: Relation) -> frozenset[str]:
+    names = (field.qualifier for field in relation.fields)
+    return frozenset(name.lower() for name in names if name is not None)
 
 
 def _lateral(written: syntax.Relation) -> bool:

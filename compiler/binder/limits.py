@@ -21,6 +21,8 @@ EXPRESSION_DEPTH_MAX: Final = 300
 EXPRESSION_SIZE_MAX: Final = 100_000
 """Counted as a tree: a part that an operator repeats counts each time."""
 PLAN_DEPTH_MAX: Final = 500
+RELATIONS_MAX: Final = 100
+"""Between the commas of one FROM."""
 MENTIONS_MAX: Final = 1_000
 """Tables in the FROM clauses of one INSERT, views and common tables put in."""
 

@@ -16,6 +16,7 @@ from fsql.compiler.binder.from_clause import FromBinder
 from fsql.compiler.binder.group import complete_windows, make_group, refuse_final
 from fsql.compiler.binder.items import Grouping, Item, Key, bind_items, bind_key, group
 from fsql.compiler.binder.over import RunningCollector, run
+from fsql.compiler.binder.references import read_condition
 from fsql.compiler.binder.relation import Relation, column_refs, conjuncts, filtered, project
 from fsql.compiler.binder.report import not_implemented, refusal
 from fsql.compiler.binder.window import (
@@ -57,7 +58,8 @@ def bind_select(select: syntax.Select, context: Context, bind_query: QueryBinder
 def _source(select: syntax.Select, context: Context, bind_query: QueryBinder) -> Relation:
     """Return what FROM gives and WHERE keeps; conditions that are refused are recorded."""
     where = _and_parts(select.where)
-    source = FromBinder(context, where, bind_query).bind(select.relations)
+    conditions = tuple(read_condition(condition) for condition in where)
+    source = FromBinder(context, conditions, bind_query).bind(select.relations)
     binder = ExpressionBinder(source.relation.scope, "WHERE")
     kept: list[Expression] = []
     for condition in where:

@@ -1,0 +1,44 @@
+"""Which relations a condition names, found in its text: so that it is bound only where it can be."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+
+from fsql.compiler import syntax
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """A condition of WHERE, and the relations that it names.
+
+    `qualifiers` are their names in lower case; None if a column stands without one, so that only binding
+    can tell what it means.
+    """
+
+    expression: syntax.Expression
+    qualifiers: frozenset[str] | None
+
+    def connects(self, left: frozenset[str], right: frozenset[str]) -> bool:
+        """Say whether the condition may be one between two relations with these qualifiers."""
+        if self.qualifiers is None:
+            return True
+        named = self.qualifiers
+        return named <= left | right and not named <= left and not named <= right
+
+
+def read_condition(expression: syntax.Expression) -> Condition:
+    """Return the condition with the relations that it names."""
+    qualifiers: set[str] = set()
+    waiting: list[object] = [expression]
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, syntax.ColumnReference):
+            if len(value.parts) == 1:
+                return Condition(expression, None)
+            qualifiers.add(value.parts[0].name.lower())
+        elif isinstance(value, tuple):
+            waiting.extend(value)
+        elif isinstance(value, syntax.Syntax):
+            waiting.extend(getattr(value, field.name) for field in dataclasses.fields(value))
+    return Condition(expression, frozenset(qualifiers))
