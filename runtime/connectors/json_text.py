@@ -100,42 +100,24 @@ def _repr(value: float) -> str:
     return '"Infinity"' if value > 0 else '"-Infinity"'
 
 
-_DAY_US: Final = 86_400_000_000
-
-
 def timestamp_text(values: Ints) -> pa.StringArray:
     """Return microseconds since 1970 in ISO 8601, UTC, with the digits of fraction that they need.
 
-    Written as a matrix of characters, one column of the matrix at a time; the rows are then cut to the
-    length that each has.
+    Arrow writes `YYYY-MM-DD hh:mm:ss.ffffff`; its text is taken as a matrix of characters, whose rows are
+    then cut to the length that each has.
     """
-    days, rest = np.divmod(values, _DAY_US)
-    dates = days.astype("datetime64[D]")
-    months = dates.astype("datetime64[M]")
-    seconds, fraction = np.divmod(rest, 1_000_000)
-    month_number = months.astype(np.int64)
-    fields = (
-        (4, month_number // 12 + 1970, "-"),
-        (2, month_number % 12 + 1, "-"),
-        (2, (dates - months).astype(np.int64) + 1, "T"),
-        (2, seconds // 3600, ":"),
-        (2, seconds // 60 % 60, ":"),
-        (2, seconds % 60, "."),
-        (3, fraction // 1000, ""),
-        (3, fraction % 1000, ""),
-    )
+    written = pc.cast(pa.array(values).view(pa.timestamp("us")), pa.string())
+    _, octets = string_buffers(written)
     matrix = np.empty((len(values), len("YYYY-MM-DDThh:mm:ss.ffffffZ")), np.uint8)
-    at = 0
-    for digits, number, mark in fields:
-        for place in range(digits):
-            digit = number // 10 ** (digits - 1 - place) % 10
-            matrix[:, at + place] = digit + ord("0")
-        at += digits
-        if mark:
-            matrix[:, at] = ord(mark)
-            at += 1
-    shown = np.where(fraction == 0, 0, np.where(fraction % 1000 == 0, 3, 6))
-    lengths = len("YYYY-MM-DDThh:mm:ss") + (shown > 0) + shown
+    matrix[:, :-1] = octets[: matrix[:, :-1].size].reshape(len(values), matrix.shape[1] - 1)
+    matrix[:, len("YYYY-MM-DD")] = ord("T")
+    fraction = values % 1_000_000
+    kept = np.where(fraction % 1_000 != 0, len(".ffffff"), np.where(fraction != 0, len(".fff"), 0))
+    lengths = len("YYYY-MM-DDThh:mm:ss") + kept
     matrix[np.arange(len(values)), lengths] = ord("Z")
-    kept = matrix[np.arange(matrix.shape[1]) <= lengths[:, None]]
-    return _string_array(np.append(0, np.cumsum(lengths + 1)), kept)
+    longest = int(lengths.max(initial=0)) + 1
+    if (lengths == longest - 1).all():
+        cut = matrix[:, :longest].reshape(-1)
+    else:
+        cut = matrix[np.arange(matrix.shape[1]) <= lengths[:, None]]
+    return _string_array(np.append(0, np.cumsum(lengths + 1)), cut)
