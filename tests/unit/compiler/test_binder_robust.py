@@ -101,8 +101,8 @@ TABLE = (
 @pytest.mark.parametrize(
     "query",
     [
-        nested(90, "SELECT a + 1 AS a FROM (@) AS q WHERE a > 1", "SELECT a FROM t"),
-        nested(60, "WITH w AS (@) SELECT a, COUNT(*) AS n FROM w GROUP BY a", "SELECT a FROM t"),
+        nested(196, "SELECT a + 1 AS a FROM (@) AS q WHERE a > 1", "SELECT a FROM t"),
+        nested(120, "WITH w AS (@) SELECT a, COUNT(*) AS n FROM w GROUP BY a", "SELECT a FROM t"),
         "SELECT a FROM t WHERE " + " AND ".join(f"a <> {i}" for i in range(1500)),
         "SELECT a FROM t WHERE a IN (" + ", ".join(map(str, range(1500))) + ")",
         "SELECT " + " || ".join(["s"] * 1500) + " AS x FROM t",
