@@ -305,7 +305,8 @@ def explain(
         shown = explained(compiled(the_script), flags["stage"], form, options, trace=flags["trace"])
     except FormatError as error:
         raise click.UsageError(str(error)) from None
-    output.write(shown)
+    # `echo` finds standard output by itself, also where it is closed.
+    click.echo(shown, file=None if output.name == "-" else output, nl=False)
 
 
 @main.command("explain-error", short_help="Say what an error code means.")

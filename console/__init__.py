@@ -6,9 +6,12 @@
 | `compiled`      | the script brought through all stages                                     |
 | `job`           | a compiled job with its sources and sinks opened, planned, and run        |
 | `file_uses`     | that no file is written by one table and used by another                  |
+| `outputs`       | what a job writes, opened: sinks, late rows, rejects                      |
+| `places`        | where in a script an option stands, for errors about what it names        |
+| `open_files`    | how many files may be open                                                |
 | `interrupt`     | Ctrl-C                                                                    |
 | `reader_gone`   | standard output whose reader has had enough                               |
-| `panel`, `rates`| what a person sees while a job runs                                       |
+| `progress`      | what is seen while a job runs: `panel` on a terminal, lines elsewhere     |
 | `summary`       | what a run comes to                                                       |
 | `stop`          | why a job stopped, down to the row                                        |
 | `talk`          | what is said on standard error: colours, errors, `--json`                 |

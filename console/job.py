@@ -10,10 +10,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
+from fsql.compiler.diagnostics import Diagnostic, FsqlError
 from fsql.console.outputs import opened_outputs
 from fsql.console.places import pointing_at
 from fsql.optimizer.choose import choose
 from fsql.runtime.connectors import open_source
+from fsql.runtime.connectors.generators import GeneratorSplit
 from fsql.runtime.drivers.local import LEAD_ROWS, Edges, LocalRun
 from fsql.runtime.drivers.model_run import ModelRun
 
@@ -80,9 +82,26 @@ def opened_run(compiled: Compiled, splits: Splits, options: RunOptions) -> Itera
     Raises:
         FsqlError: E532 to E535, if an output cannot be opened, or closed.
     """
+    if options.model:
+        _check_ends(compiled, splits)
     with opened_outputs(compiled, splits) as outputs:
         edges = Edges(splits, outputs.sinks, outputs.write_late, outputs.write_rejects)
         if options.model:
             yield ModelRun(compiled.graph, edges, options.workers)
         else:
             yield LocalRun(planned(compiled, splits, options), edges, options.lead_rows)
+
+
+def _check_ends(compiled: Compiled, splits: Splits) -> None:
+    """Check that the input ends: the model reads all of it before it begins.
+
+    Raises:
+        FsqlError: E534, if a generator goes on for ever.
+    """
+    for table in compiled.job.tables:
+        for split in splits[table.ordinal]:
+            if isinstance(split, GeneratorSplit) and split.text.rows is None:
+                message = f'table "{table.name}" has no end, and the model needs all of its input'
+                helps = ("give it an end: 'count' = '1000'", "or leave out --engine model")
+                with pointing_at(compiled.syntax, table.name, "count"):
+                    raise FsqlError([Diagnostic("E534", message, helps=helps)])

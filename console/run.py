@@ -10,6 +10,7 @@ from fsql.console import exit_codes, summary
 from fsql.console.compiled import compiled
 from fsql.console.interrupt import Interrupt, Interrupted
 from fsql.console.job import open_splits, opened_run
+from fsql.console.open_files import raise_open_files_limit
 from fsql.console.progress import Lines, Silence
 from fsql.console.reader_gone import forget_standard_output, reader_gone
 from fsql.console.stop import stop_error
@@ -32,6 +33,7 @@ def run_script(script: Script, options: RunOptions, talk: Talk) -> int:
         FsqlError: what is wrong with the script or a file that it names.
     """
     keep_freed_memory()
+    raise_open_files_limit()
     result = compiled(script)
     splits = open_splits(result)
     counters: Counters | None = None

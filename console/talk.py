@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -48,7 +49,9 @@ class Talk:
 
 def say(text: str) -> None:
     """Write to standard error, if there is one."""
-    if sys.stderr is not None:
+    if sys.stderr is None:
+        return
+    with suppress(BrokenPipeError):  # nobody listens: no reason to stop working
         sys.stderr.write(text)
         sys.stderr.flush()
 

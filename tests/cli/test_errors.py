@@ -242,3 +242,18 @@ def test_a_bug_is_said_plainly(monkeypatch: pytest.MonkeyPatch) -> None:
     ]
     assert "Traceback" not in err
     assert "Traceback" in fsql("run", "--debug", "-e", "SELECT 1").err
+
+
+def test_the_model_refuses_input_without_an_end() -> None:
+    script = "CREATE TABLE t (line STRING) WITH ('connector' = 'words');\nSELECT line FROM t"
+    code, out, err = fsql("run", "--engine", "model", "-e", script)
+    assert (code, out) == (1, "")
+    assert err == (
+        'error[FSQL-E534]: table "t" has no end, and the model needs all of its input\n'
+        " --> <command line>:1:14\n"
+        "  |\n"
+        "1 | CREATE TABLE t (line STRING) WITH ('connector' = 'words');\n"
+        "  |              ^\n"
+        "  = help: give it an end: 'count' = '1000'\n"
+        "  = help: or leave out --engine model\n"
+    )

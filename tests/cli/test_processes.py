@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from fsql.console.interrupt import Interrupt, Interrupted
 from fsql.tests.cli.commands import COMMAND, ENDLESS, NUMBERS, process
 
 if TYPE_CHECKING:
@@ -33,8 +34,8 @@ def test_ctrl_c_ends_a_run_with_whole_lines_and_a_summary() -> None:
     assert (summary["status"], summary["rows_out"]) == ("interrupted", len(lines))
 
 
-def test_a_second_ctrl_c_ends_a_run_at_once(tmp_path: Path) -> None:
-    # Reading from a FIFO that nobody writes to is waiting that no chunk ends.
+def test_ctrl_c_before_anything_runs(tmp_path: Path) -> None:
+    # Opening a FIFO for reading waits for somebody to write to it.
     os.mkfifo(tmp_path / "script")
     running = process("run", tmp_path / "script")
     with (tmp_path / "script").open("wb") as script:
@@ -42,6 +43,18 @@ def test_a_second_ctrl_c_ends_a_run_at_once(tmp_path: Path) -> None:
         running.send_signal(signal.SIGINT)
         _, err = running.communicate(timeout=30)
     assert (running.returncode, err) == (130, b"")
+
+
+def test_a_second_ctrl_c_is_raised_at_once() -> None:
+    with Interrupt() as interrupt:
+        interrupt.check()
+        signal.raise_signal(signal.SIGINT)
+        with pytest.raises(Interrupted):
+            interrupt.check()
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+    with pytest.raises(KeyboardInterrupt):
+        signal.raise_signal(signal.SIGINT)
 
 
 @pytest.mark.parametrize("arguments", [("run", "-e", ENDLESS), ("explain", "-e", ENDLESS)])
@@ -90,6 +103,22 @@ def test_a_closed_standard_output_does_not_matter_to_who_writes_files(tmp_path: 
     done = subprocess.run([*command, "run", str(tmp_path / "copy.sql")], check=False, timeout=30)
     assert done.returncode == 0
     assert (tmp_path / "copied.jsonl").read_text() == '{"n":1}\n'
+
+
+def test_more_files_than_a_process_may_open_at_first(tmp_path: Path) -> None:
+    (tmp_path / "numbers.jsonl").mkdir()
+    for number in range(300):
+        (tmp_path / "numbers.jsonl" / f"{number}.jsonl").write_text(f'{{"n":{number}}}\n')
+    (tmp_path / "sum.sql").write_text(f"{NUMBERS}SELECT SUM(n) AS total FROM numbers;\n")
+    command = ["sh", "-c", 'ulimit -Sn 256 && exec "$@"', "sh", *COMMAND]
+    done = subprocess.run(
+        [*command, "run", "-q", str(tmp_path / "sum.sql")],
+        stdout=subprocess.PIPE,
+        check=False,
+        timeout=60,
+    )
+    assert done.returncode == 0
+    assert done.stdout.endswith(b'{"op":"+U","total":44850}\n')
 
 
 def test_rows_come_through_while_standard_input_stays_open() -> None:

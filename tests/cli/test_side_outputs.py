@@ -104,3 +104,37 @@ def test_what_precedes_a_stop_is_written(folder: Path) -> None:
     assert code == 3
     assert (folder / "rejects.jsonl").read_text().count("\n") == 1
     assert (folder / "late.jsonl").read_text() == ""
+
+
+TWO_WINDOWS = """\
+CREATE TABLE events (at TIMESTAMP(3), n BIGINT, WATERMARK FOR at AS at)
+    WITH ('connector' = 'file', 'path' = 'events', 'on_error' = 'reject');
+CREATE VIEW tens AS
+SELECT window_end, SUM(n) AS n FROM TUMBLE(events, at, INTERVAL '10' SECOND)
+GROUP BY window_start, window_end;
+CREATE TABLE sums (window_end TIMESTAMP(3), n BIGINT)
+    WITH ('connector' = 'file', 'path' = 'sums.jsonl', 'late_path' = 'sums_late.jsonl');
+CREATE TABLE both_sums (window_end TIMESTAMP(3), n BIGINT)
+    WITH ('connector' = 'file', 'path' = 'both.jsonl', 'late_path' = 'both_late.jsonl');
+INSERT INTO sums SELECT window_end, n FROM tens;
+INSERT INTO both_sums
+SELECT window_end, n FROM tens
+UNION ALL
+SELECT window_end, COUNT(*) AS n FROM TUMBLE(events, at, INTERVAL '5' SECOND)
+GROUP BY window_start, window_end;
+"""
+
+
+@pytest.mark.parametrize("flags", [("--workers=2",), ("--engine=model",)])
+def test_each_insert_has_the_late_rows_of_its_own_windows(
+    folder: Path, flags: tuple[str, ...]
+) -> None:
+    (folder / "sums.sql").write_text(TWO_WINDOWS)
+    assert fsql("run", "-q", folder / "sums.sql", *flags) == (0, "", "")
+
+    def late_ends(name: str) -> list[str]:
+        rows = [json.loads(line) for line in (folder / name).read_text().splitlines()]
+        return [f"{row['at'][17:19]} in {row['window_end'][17:19]}" for row in rows]
+
+    assert late_ends("sums_late.jsonl") == ["09 in 10"]
+    assert sorted(late_ends("both_late.jsonl")) == ["09 in 10", "09 in 10"]
