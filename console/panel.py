@@ -78,7 +78,7 @@ class Panel:
         width = min(_WIDTH_MAX, self._console.width)
         if counters is None:
             return Box(Text("reading …"), title=Text(self._title), title_align="left", width=width)
-        table = Table.grid(padding=(0, 2), expand=True)
+        table = Table.grid(padding=(0, 1), expand=True)
         for _ in range(2):
             table.add_column(style="dim", no_wrap=True)
             table.add_column(justify="right", no_wrap=True)
@@ -88,11 +88,11 @@ class Panel:
             *("rows out", count_text(counters.rows_out), self._rates.rows_out),
         )
         table.add_row(
-            *("bytes in", bytes_text(counters.bytes_in), ""),
+            *("bytes", bytes_text(counters.bytes_in), ""),
             *("freshness", seconds_text(counters.seconds_behind), ""),
         )
         table.add_row(
-            *("state rows", count_text(counters.rows_state), ""),
+            *("state", count_text(counters.rows_state), ""),
             *("late", _alarming(counters.rows_late), ""),
         )
         table.add_row(

@@ -22,7 +22,7 @@ def summary_text(status: str, counters: Counters) -> str:
         ("rows in", count_text(counters.rows_in), rate_text(counters.rows_in, seconds)),
         ("rows out", count_text(counters.rows_out), rate_text(counters.rows_out, seconds)),
         ("bytes in", bytes_text(counters.bytes_in), _bytes_rate(counters.bytes_in, seconds)),
-        ("late", count_text(counters.rows_late), "dropped from windows that had closed"),
+        ("late", count_text(counters.rows_late), "too late for their windows"),
         ("rejected", count_text(counters.rows_rejected), "malformed rows"),
         ("state", count_text(counters.rows_state), "rows and groups at the end"),
         ("held", count_text(counters.rows_held), "rows that waited for their turn"),

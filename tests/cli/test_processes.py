@@ -171,7 +171,7 @@ _COLOUR = re.compile(r"\x1b\[[0-9;]*3[0-7]m")
 def test_a_terminal_is_shown_a_panel_and_then_the_summary() -> None:
     sent = on_terminal("run", "-e", BRIEF)
     assert "╭─ <command line> ─" in sent
-    for name in ("rows in", "rows out", "freshness", "state rows", "late", "rejected", "repairs"):
+    for name in ("rows in", "rows out", "freshness", "state", "late", "rejected", "repairs"):
         assert name in sent
     assert _COLOUR.search(sent)
     assert sent.rindex("finished after") > sent.rindex("╰─")

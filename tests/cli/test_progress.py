@@ -45,7 +45,7 @@ def test_summary() -> None:
         "  rows in       1,234,567  308,642/s\n"
         "  rows out         45,678  11,420/s\n"
         "  bytes in        9.4 MiB  2.4 MiB/s\n"
-        "  late                  3  dropped from windows that had closed\n"
+        "  late                  3  too late for their windows\n"
         "  rejected              0  malformed rows\n"
         "  state            56,789  rows and groups at the end\n"
         "  held                 34  rows that waited for their turn\n"
@@ -96,10 +96,10 @@ def test_panel(width: int) -> None:
         console.print(panel.render())
     assert capture.get() == (
         "╭─ top_speeds/query.sql [x] ───────────────────────────────────────────────────╮\n"
-        "│ rows in           1,234,567     117,284/s  rows out        45,678   22,839/s │\n"
-        "│ bytes in            9.4 MiB                freshness        12 ms            │\n"
-        "│ state rows           56,789                late                 3            │\n"
-        "│ repairs                  12                rejected             0            │\n"
+        "│ rows in          1,234,567     117,284/s rows out         45,678    22,839/s │\n"
+        "│ bytes              9.4 MiB               freshness         12 ms             │\n"
+        "│ state               56,789               late                  3             │\n"
+        "│ repairs                 12               rejected              0             │\n"
         "╰────────────────────────────────────────────────────────────────── █▃  4.0 s ─╯\n"
     )
 
