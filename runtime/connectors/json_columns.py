@@ -149,7 +149,8 @@ def _numbers(array: pa.Array, numpy_type: type[_Number], valid: Bools | None) ->
 
 def _arrays(array: pa.ListArray, element: SqlType, pieces: PiecesOfBatch) -> Formatted:
     elements = array.flatten()
-    lengths = np.diff(array.offsets.to_numpy()).astype(np.int64)
+    offsets = array.offsets.to_numpy()
+    lengths = np.subtract(offsets[1:], offsets[:-1], dtype=np.int64)
     if array.null_count:  # `flatten` leaves out what lies under a NULL
         lengths *= array.is_valid().to_numpy(zero_copy_only=False)
     opening, parts, closing, _ = format_column(elements, element, pieces)

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 Identity: TypeAlias = "Hashable"
 
 _NONE: Final = pa.array([], pa.string())
+_BYTES_MAX: Final = 1 << 27
+"""A dictionary with more data than this is never formatted as a whole."""
 
 
 class Use(enum.Enum):
@@ -34,9 +36,10 @@ class Use(enum.Enum):
 
 
 class Shared(NamedTuple):
-    """A formatted dictionary: its pieces, the length of the longest, and what they were made from."""
+    """A formatted dictionary: its pieces, how long they and the longest are, what they were made from."""
 
     pieces: pa.StringArray
+    bytes: int
     length_max: int
     source: tuple[Identity, str, str]
 
@@ -64,6 +67,8 @@ class DictionaryMemory:
         self._dictionary, self._identity = dictionary, identity
         if len(dictionary) > 4 * rows and not (known and alone):
             return Use.LOOK_UP
+        if string_buffers(dictionary)[1].size > _BYTES_MAX:
+            return Use.LOOK_UP
         return Use.FRAMED if known or 2 * len(dictionary) <= rows else Use.PLAIN
 
     def shared(self, before: str, behind: str) -> Shared:
@@ -74,7 +79,7 @@ class DictionaryMemory:
             if before or behind:
                 pieces = _enclosed(pieces, before, behind)
             lengths = np.diff(string_buffers(pieces)[0])
-            self._shared = Shared(pieces, int(lengths.max(initial=0)), source)
+            self._shared = Shared(pieces, int(lengths.sum()), int(lengths.max(initial=0)), source)
         return self._shared
 
 

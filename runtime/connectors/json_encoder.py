@@ -9,7 +9,7 @@ of the next are one piece of the frame; what it writes before the first row is c
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Final, NamedTuple, cast
 
 import numpy as np
 import pyarrow as pa
@@ -24,6 +24,7 @@ from fsql.runtime.connectors.json_pieces import (
     STANDARD_LENGTH_MAX,
     Part,
     PiecesOfBatch,
+    row_too_long,
     sequence,
     written,
 )
@@ -54,6 +55,13 @@ def encode(
     return b"".join(encoder.encode(columns, operations))
 
 
+class _Framed(NamedTuple):
+    """The standard pieces and behind them those of a frame; the length of the longest."""
+
+    pieces: pa.StringArray
+    length_max: int
+
+
 class JsonEncoder:
     """Encodes batches of rows of one schema; without an `operation_name` they are all additions."""
 
@@ -65,7 +73,7 @@ class JsonEncoder:
         self._keys = [f"{json.dumps(name, ensure_ascii=False)}:" for name in names]
         self._types = tuple(types)
         self._memories = [DictionaryMemory() for _ in types]
-        self._framed: dict[tuple[str, ...], pa.StringArray] = {}
+        self._framed: dict[tuple[str, ...], _Framed] = {}
         self._last = STANDARD
         self._last_source: object = None
 
@@ -76,6 +84,9 @@ class JsonEncoder:
 
         `operations` are indexes into `fsql.runtime.ports.OPERATIONS`, one a row; they are given
         exactly if the encoder has a name for them.
+
+        Raises:
+            FsqlError: E535, if a row is longer than 1 GiB.
         """
         assert (operations is not None) == self._labelled
         rows = len(columns[0])
@@ -101,7 +112,8 @@ class JsonEncoder:
         if buffer is not None:
             return [buffer]
         rows = len(columns[0])
-        assert rows > 1, "a row of more than 1 GiB"
+        if rows == 1:
+            raise row_too_long()
         return self._encode_parts(columns, operations, -(-rows // 2))
 
     def _encode(
@@ -116,10 +128,12 @@ class JsonEncoder:
             use = Use.LOOK_UP
             if sql_type == STRING and isinstance(column, pa.DictionaryArray):
                 use = memory.use(column.dictionary, rows, alone=alone)
-            if use is Use.LOOK_UP:
-                formatted.append(format_column(column, sql_type, pieces))
-            else:
+            if use is not Use.LOOK_UP:
                 formatted.append(format_dictionary(column, memory, use, pieces))
+            elif pieces.bytes + _looked_up_bytes_max(column) > OUTPUT_BYTES_MAX:
+                return None
+            else:
+                formatted.append(format_column(column, sql_type, pieces))
         frame = self._frame(formatted)
         indexes = sequence(_row_parts(formatted, frame, pieces), rows, spare=1).indexes
         indexes[-1] = len(STANDARD) + len(formatted)
@@ -141,27 +155,21 @@ class JsonEncoder:
         self, frame: tuple[str, ...], pieces: PiecesOfBatch, indexes: Indexes
     ) -> pa.Buffer | None:
         """Return the text of the pieces at `indexes`, None if it would be too long."""
-        piece_max = max(STANDARD_LENGTH_MAX, *(len(text.encode()) for text in frame))
-        own_bytes = sum(text.nbytes for text in pieces.arrays)
-        if own_bytes > OUTPUT_BYTES_MAX:
+        if pieces.bytes > OUTPUT_BYTES_MAX:
             return None
-        return written(
-            self._text_of_pieces(frame, pieces),
-            indexes,
-            len(indexes) * piece_max + pieces.bytes_max,
-        )
-
-    def _text_of_pieces(self, frame: tuple[str, ...], pieces: PiecesOfBatch) -> pa.StringArray:
-        """Return all pieces: those that stand by, the frame, and those of the batch."""
         if frame not in self._framed:
-            self._framed[frame] = pa.concat_arrays([STANDARD, pa.array(frame, pa.string())])
-        if not pieces.arrays:
-            return self._framed[frame]
-        source = None if pieces.sources is None else (frame, *pieces.sources)
-        if source is None or source != self._last_source:
-            self._last = pa.concat_arrays([self._framed[frame], *pieces.arrays])
-            self._last_source = source
-        return self._last
+            framed = pa.concat_arrays([STANDARD, pa.array(frame, pa.string())])
+            length_max = max(STANDARD_LENGTH_MAX, *(len(text.encode()) for text in frame))
+            self._framed[frame] = _Framed(framed, length_max)
+        standard, length_max = self._framed[frame]
+        text = standard
+        if pieces.arrays:
+            source = None if pieces.sources is None else (frame, *pieces.sources)
+            if source is None or source != self._last_source:
+                self._last = pa.concat_arrays([standard, *pieces.arrays])
+                self._last_source = source
+            text = self._last
+        return written(text, indexes, len(indexes) * length_max + pieces.bytes_max)
 
 
 def _labels(operations: Operations) -> Formatted:
@@ -190,6 +198,15 @@ def _row_parts(
         parts += [cast("Indexes", part) + np.int32(first) for part in column.parts]
         taken_over = True
     return parts
+
+
+def _looked_up_bytes_max(column: pa.Array) -> int:
+    """Return a bound of the data of a column without its dictionary, 0 where it has none."""
+    if not isinstance(column, pa.DictionaryArray) or not len(column.dictionary):
+        return 0
+    offsets = column.dictionary.buffers()[1]
+    lengths = np.diff(np.frombuffer(offsets, np.int32))
+    return len(column) * int(lengths.max())
 
 
 def _needs_own_pieces(column: pa.Array, sql_type: SqlType) -> bool:

@@ -17,6 +17,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from fsql.compiler.diagnostics import Diagnostic, FsqlError
 from fsql.compiler.sqltypes import BIGINT_MAX, INT_MAX
 from fsql.runtime.connectors.json_text import string_buffers
 
@@ -76,12 +77,14 @@ Part: TypeAlias = "int | Indexes | Ragged"
 class PiecesOfBatch:
     """The pieces of one batch besides those that stand by, in `arrays`, numbered from `first`.
 
-    `sources` says which dictionaries they are; it is None if the batch has pieces of its own.
+    `sources` says which dictionaries they are; it is None if the batch has pieces of its own.  `bytes` is
+    the length of all of them, `bytes_max` a bound of what a batch can write with them.
     """
 
     def __init__(self, first: int, rows: int) -> None:
         self.arrays: list[pa.StringArray] = []
         self.sources: list[Hashable] | None = []
+        self.bytes = 0
         self.bytes_max = 0
         self._next = first
         self._rows = rows
@@ -90,17 +93,18 @@ class PiecesOfBatch:
         """Return the index that the first of the pieces gets; each is used at most once."""
         self.sources = None
         self.bytes_max += text.nbytes
-        return self._add(text)
+        return self._add(text, text.nbytes)
 
     def add_shared(self, shared: Shared) -> int:
         """Return the index that the dictionary's first piece gets; each row uses at most one."""
         if self.sources is not None:
             self.sources.append(shared.source)
         self.bytes_max += self._rows * shared.length_max
-        return self._add(shared.pieces)
+        return self._add(shared.pieces, shared.bytes)
 
-    def _add(self, text: pa.StringArray) -> int:
+    def _add(self, text: pa.StringArray, text_bytes: int) -> int:
         self.arrays.append(text)
+        self.bytes += text_bytes
         first, self._next = self._next, self._next + len(text)
         return first
 
@@ -147,7 +151,7 @@ def _places(at: Counts, counts: Counts) -> Counts:
     ends = np.cumsum(counts)
     steps = np.ones(ends[-1], np.int64)
     steps[0] = at[0]
-    steps[ends[:-1]] = np.diff(at) - counts[:-1] + 1
+    steps[ends[:-1]] = at[1:] - at[:-1] - counts[:-1] + 1
     return np.cumsum(steps, out=steps)
 
 
@@ -198,6 +202,12 @@ def number_parts(values: NDArray[np.int64]) -> list[Part]:
         if above is None:
             return sign + groups[::-1]
         rest, greatest = above, greatest // GROUP
+
+
+def row_too_long() -> FsqlError:
+    """Return the error of a row that is longer than an output may be."""
+    message = f"a row is longer than {OUTPUT_BYTES_MAX:,} bytes and cannot be written"
+    return FsqlError([Diagnostic("E535", message)])
 
 
 def written(text: pa.StringArray, indexes: Indexes, bytes_max: int) -> pa.Buffer | None:

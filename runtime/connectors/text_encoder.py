@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from fsql.runtime.arrow_types import decoded
-from fsql.runtime.connectors.json_pieces import written
+from fsql.runtime.connectors.json_pieces import row_too_long, written
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,7 +22,11 @@ class TextEncoder:
     def encode(
         self, columns: Sequence[pa.Array], operations: NDArray[np.int8] | None
     ) -> list[pa.Buffer]:
-        """Return the lines; text has no place for operations, so there may be none."""
+        """Return the lines; text has no place for operations, so there may be none.
+
+        Raises:
+            FsqlError: E535, if a row is longer than 1 GiB.
+        """
         assert operations is None
         (column,) = columns
         rows = len(column)
@@ -34,6 +38,7 @@ class TextEncoder:
         buffer = written(pieces, indexes, pieces.nbytes + rows)
         if buffer is not None:
             return [buffer]
-        assert rows > 1, "a row of more than 1 GiB"
+        if rows == 1:
+            raise row_too_long()
         halves = (column.slice(0, rows // 2), column.slice(rows // 2))
         return [buffer for half in halves for buffer in self.encode([half], None)]

@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
+import pytest
 from hypothesis import strategies as st
 
+from fsql.compiler.diagnostics import FsqlError
 from fsql.compiler.sqltypes import BIGINT, DOUBLE, STRING, Kind, SqlType, array_of
 from fsql.runtime.arrow_types import arrow_type, to_arrow
 from fsql.runtime.connectors import json_encoder, json_pieces
@@ -23,7 +25,6 @@ from fsql.tests.unit.connectors.naive_json import TEXT, TYPES, naive_lines, valu
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    import pytest
     from hypothesis.strategies import DataObject
 
     from fsql.compiler.expression import Value
@@ -132,3 +133,5 @@ def test_no_buffer_is_longer_than_its_limit(monkeypatch: pytest.MonkeyPatch) -> 
     buffers = JsonEncoder(["a", "b", "c"], types).encode(columns)
     assert b"".join(buffers) == naive_lines(rows, ["a", "b", "c"], types)
     assert max(len(buffer) for buffer in buffers) <= 2_000
+    with pytest.raises(FsqlError, match="E535: a row is longer than 2,000 bytes"):
+        JsonEncoder(["a"], [STRING]).encode([pa.array(["x", "y" * 3_000])])
