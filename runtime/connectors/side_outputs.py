@@ -16,6 +16,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
+import pyarrow as pa
 
 from fsql.compiler.schema import Column
 from fsql.compiler.sqltypes import BIGINT, STRING
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    import pyarrow as pa
     from numpy.typing import NDArray
 
     from fsql.compiler.expression import Value
@@ -37,10 +37,11 @@ if TYPE_CHECKING:
     from fsql.runtime.batch import Batch, Root
     from fsql.runtime.ports import Reject, Split
 
+    Ints = NDArray[np.int64]
+
 _ORIGIN: Final[Schema] = (Column("source", STRING), Column("split", STRING), Column("row", BIGINT))
 _REASON: Final = Column("reason", STRING)
-_REJECT: Final[Schema] = (
-    *_ORIGIN,
+_FAULT: Final[Schema] = (
     Column("line", BIGINT),
     Column("byte", BIGINT),
     Column("code", STRING),
@@ -50,6 +51,8 @@ _REJECT: Final[Schema] = (
 )
 _LATE: Final[Schema] = (*_ORIGIN, _REASON)
 _LATE_REASON: Final = "its window had closed"
+_ROW_BITS: Final = 40
+"""How many of an origin's bits are the row's number (`fsql.runtime.batch.origin`)."""
 
 
 class Origins:
@@ -60,12 +63,24 @@ class Origins:
         self._names = names
         self._splits = splits
 
-    def place(self, packed: int) -> tuple[str | None, str | None, int | None]:
-        """Return the table, the split and the row's number; None for a punctuation, which is no row."""
-        if packed == PUNCTUATION:
-            return None, None, None
-        table, split, row = origin_parts(packed)
-        return self._names[table], self._splits[table][split].name, row
+    def columns(self, origins: Ints) -> list[pa.Array]:
+        """Return table, split and row number of each origin; NULL for a punctuation, which is no row."""
+        splits, index = np.unique(origins >> _ROW_BITS, return_inverse=True)
+        names = [self._name(int(split) << _ROW_BITS) for split in splits]
+        rows = origins & (1 << _ROW_BITS) - 1
+        return [
+            *(
+                pa.array(column, pa.string()).take(pa.array(index))
+                for column in zip(*names, strict=True)
+            ),
+            pa.array(rows, mask=origins == PUNCTUATION),
+        ]
+
+    def _name(self, packed: int) -> tuple[str | None, str | None]:
+        if packed < 0:
+            return None, None
+        table, split, _ = origin_parts(packed)
+        return self._names[table], self._splits[table][split].name
 
 
 class RejectsOutput:
@@ -78,7 +93,7 @@ class RejectsOutput:
             FsqlError: E532, if that is not possible.
         """
         self._origins = origins
-        self._file = FileSink(path, _encoder(_REJECT))
+        self._file = FileSink(path, _encoder((*_ORIGIN, *_FAULT)))
 
     def write(self, rejects: Sequence[tuple[Root, Reject]]) -> None:
         """Write the rows, which are all of this table.
@@ -86,9 +101,10 @@ class RejectsOutput:
         Raises:
             FsqlError: E535, if the operating system refuses them.
         """
-        rows = [
+        time = np.array([root.time for root, _ in rejects], np.int64)
+        origin = np.array([root.origin for root, _ in rejects], np.int64)
+        faults = [
             (
-                *self._origins.place(root.origin),
                 reject.line if reject.line > 0 else None,
                 reject.byte if reject.byte >= 0 else None,
                 f"FSQL-E{reject.code}",
@@ -96,11 +112,10 @@ class RejectsOutput:
                 reject.reason,
                 reject.excerpt,
             )
-            for root, reject in rejects
+            for _, reject in rejects
         ]
-        time = np.array([root.time for root, _ in rejects], np.int64)
-        origin = np.array([root.origin for root, _ in rejects], np.int64)
-        self._file.write(Release(_arrays(rows, _REJECT), None, time, origin))
+        columns = [*self._origins.columns(origin), *_arrays(faults, _FAULT)]
+        self._file.write(Release(columns, None, time, origin))
 
     def close(self) -> None:
         """Finish the file.
@@ -131,8 +146,8 @@ class LateOutput:
         Raises:
             FsqlError: E535, if the operating system refuses them.
         """
-        places = [self._origins.place(packed) for packed in rows.origin.tolist()]
-        added = _arrays([(*place, _LATE_REASON) for place in places], _LATE)
+        reason = pa.array([_LATE_REASON]).take(pa.array(np.zeros(len(rows), np.int64)))
+        added = [*self._origins.columns(rows.origin), reason]
         self._encoder.window = window
         self._file.write(Release([*rows.columns, *added], None, rows.time, rows.origin))
 
