@@ -166,10 +166,22 @@ def concat_arrays(arrays: Sequence[pa.Array]) -> pa.Array:
         if all(array.dictionary is first for array in arrays):
             indices = pa.concat_arrays([array.indices for array in arrays])
             return pa.DictionaryArray.from_arrays(indices, first)
-        return pa.chunked_array(arrays).unify_dictionaries().combine_chunks()
+        return _concat_dictionaries(arrays)
     if any(encoded):
         arrays = [plain(array) for array in arrays]
     return pa.concat_arrays(arrays)
+
+
+def _concat_dictionaries(arrays: Sequence[pa.DictionaryArray]) -> pa.DictionaryArray:
+    """Return one array over the dictionaries one after the other; they may share values."""
+    first_code = 0
+    indices = []
+    for array in arrays:
+        moved = pc.add(array.indices, pa.scalar(first_code, array.indices.type))
+        indices.append(moved if first_code else array.indices)
+        first_code += len(array.dictionary)
+    dictionary = pa.concat_arrays([array.dictionary for array in arrays])
+    return pa.DictionaryArray.from_arrays(pa.concat_arrays(indices), dictionary)
 
 
 def plain(array: pa.Array) -> pa.Array:
@@ -211,6 +223,13 @@ def doubles_of_sortable(keys: Ints) -> NDArray[np.float64]:
     return np.where(keys < 0, keys ^ np.int64(2**63 - 1), keys).view(np.float64)
 
 
+def of_lists(kind: pa.DataType) -> bool:
+    """Say whether the values are arrays, with a dictionary or without."""
+    if pa.types.is_dictionary(kind):
+        kind = kind.value_type
+    return bool(pa.types.is_list(kind))
+
+
 def fixed_width(kind: pa.DataType) -> bool:
     """Say whether values of the type fit `integers`."""
     return not (
@@ -231,8 +250,8 @@ def canonical_rank(array: pa.Array) -> Ints:
         return np.where(valid, ranks, len(distinct))
     if pa.types.is_null(array.type):
         return np.zeros(len(array), np.int64)
-    if pa.types.is_list(array.type):
-        return _rank_of_lists(array)
+    if of_lists(array.type):
+        return _rank_of_lists(plain(array))
     if not pa.types.is_dictionary(array.type):
         array = array.dictionary_encode()
     words = array.dictionary
@@ -269,6 +288,8 @@ def _rank_of_lists(array: pa.Array) -> Ints:
 
 def sameness(array: pa.Array) -> Ints:
     """Return integers that are equal exactly where the values are the same (-0.0 is not 0.0)."""
+    if of_lists(array.type):
+        array = plain(array)
     if pa.types.is_floating(array.type):
         values = array.fill_null(0.0).to_numpy(zero_copy_only=False)
         bits = np.where(np.isnan(values), np.nan, values).view(np.int64)

@@ -153,7 +153,8 @@ def _nearest(bins: dict[int | str, Ints], least: int, end: int, count: int) -> D
     up = (tail > half) | ((tail == half) & (sticky | (mantissa & 1 == 1)))
     mantissa += up
     exponent = 32 * (lead - 2 + least - 1) - (32 - bits.astype(np.int64)) - BIAS + 11
-    magnitude = np.ldexp(mantissa.astype(np.float64), exponent.astype(np.int32))
+    with np.errstate(over="ignore"):  # a sum beyond the greatest double rounds to infinity
+        magnitude = np.ldexp(mantissa.astype(np.float64), exponent.astype(np.int32))
     return np.where(negative, -magnitude, magnitude) + 0.0
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from fsql.runtime.order import doubles_of_sortable, plain, sortable_doubles
+from fsql.runtime.order import doubles_of_sortable, of_lists, plain, sortable_doubles
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -78,7 +78,7 @@ class SlotTable:
             new = not self._slot_of
             slot = self._slot(()) if new else self._slot_of[()]
             return Found(np.full(count, slot), [0] if new else [], np.array([slot]), None)
-        if len(keys) == 1 and pa.types.is_dictionary(keys[0].type):
+        if len(keys) == 1 and pa.types.is_dictionary(keys[0].type) and not of_lists(keys[0].type):
             codes, distinct = _codes_of(keys[0])
             found = self._popular.find(distinct)
         else:
@@ -202,7 +202,7 @@ def _codes_of(array: pa.DictionaryArray) -> tuple[Ints, pa.Array]:
 
 def _distinct(array: pa.Array) -> tuple[Ints, list[object]]:
     """Return a code for each row and the key value of each code; equal values may have two codes."""
-    if pa.types.is_list(array.type) or pa.types.is_null(array.type):
+    if of_lists(array.type) or pa.types.is_null(array.type):
         numbers: dict[object, int] = {}
         values = [tuple(v) if isinstance(v, list) else v for v in array.to_pylist()]
         rows = [numbers.setdefault(value, len(numbers)) for value in values]
