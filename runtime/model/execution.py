@@ -2,35 +2,41 @@
 
 Every worker has a station for every vertex.  A message carries one item to one station; links keep order,
 and the network picks the next link at random.  A station deals with a message in one step: it takes the
-item, sends what the vertex makes of it, and acknowledges.  Where an item goes depends on the payload only:
+item, sends what the vertex makes of it, and acknowledges.  Fronts, acker and barrier are stations too, so
+that a promise, an acknowledgement or a new min time is as slow on its way as any item.
 
-* into a Grouping, and into a Map with a balancing function, to the worker that owns the key's hash;
-* to a port of the job, and for failures and rejects wherever they come up, to the barrier;
-* anywhere else to the station of the same worker.
-
-Fronts, acker and barrier are stations too, so that a promise, an acknowledgement or a new min time is as
-slow on its way as any item.
+A tombstone that would join a link on which its victim still waits recalls it instead, and neither goes on.
+To the receiver that is as if both had come.  Without it repairs multiply: a late item makes anew all that
+stands behind it in its bucket, each of which makes anew all that stands behind it in the next bucket, and
+most of that is undone again before anybody looked at it.  (Two aggregates over one key behind a join, some
+350 items: 2,000,000 messages without recalls, 28,000 with them.)
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 from fsql.compiler import graph as g
-from fsql.compiler.functions.failure import RowFailure
 from fsql.runtime.batch import END, Root
 from fsql.runtime.hashing import mix
 from fsql.runtime.model.acker import Acker
 from fsql.runtime.model.barrier import Barrier
 from fsql.runtime.model.grouping import Grouping
 from fsql.runtime.model.interpret import grouping_rule, map_item
-from fsql.runtime.model.item import Failure, Item, Row
+from fsql.runtime.model.item import Item
+from fsql.runtime.model.messages import (
+    Acknowledgement,
+    Arrival,
+    Delivery,
+    MinTime,
+    Promise,
+    ReadOn,
+)
 from fsql.runtime.model.meta import Meta
 from fsql.runtime.model.network import Network
-from fsql.runtime.model.papers import Apply, GroupBy, Output
-from fsql.runtime.model.partition import balancing_hash, covering, owner
-from fsql.runtime.ports import Reject
+from fsql.runtime.model.papers import Apply, GroupBy
+from fsql.runtime.model.routing import ACKER, BARRIER, FIRST_FRONT, Routing
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterator, Sequence
@@ -41,63 +47,19 @@ if TYPE_CHECKING:
 LEAD: Final = 4
 """How many payloads a front may be ahead of min time, unless said; see `front`."""
 
-FAILURES: Final = -1
-"""The barrier's port for failures."""
-REJECTS: Final = -2
-"""The barrier's port for malformed rows."""
-
-ACKER: Final = -1
-BARRIER: Final = -2
-FIRST_FRONT: Final = -3
-"""Addresses: front i is `FIRST_FRONT - i`, the station of a vertex `vertex * workers + worker`."""
-
-
-class Delivery(NamedTuple):
-    """An item on its way to a station; `key` is what it was routed by."""
-
-    item: Item
-    message_id: int
-    key: Hashable = None
-
-
-class Arrival(NamedTuple):
-    """An item on its way to a port of the barrier."""
-
-    item: Item
-    message_id: int
-    port: int
-
-
-class Acknowledgement(NamedTuple):
-    """What a station did, for the acker: ids under their roots."""
-
-    entries: Sequence[tuple[Root, int]]
-
-
-class Promise(NamedTuple):
-    """Nothing below `bound` comes from `front` any more."""
-
-    front: int
-    bound: Root
-
-
-class MinTime(NamedTuple):
-    """Nothing below `bound` is in flight any more."""
-
-    bound: Root
-
-
-class ReadOn(NamedTuple):
-    """A front's message to itself: hand in the next payload."""
-
 
 @dataclass(frozen=True)
 class Counters:
-    """What an execution cost: `repairs` are the tombstones that groupings made for late items."""
+    """What an execution cost.
+
+    `messages` carried items; `repairs` are the tombstones that groupings made for late items, and
+    `recalls` those of all tombstones that met their victims on the way.
+    """
 
     messages: int
-    acknowledgements: int
+    recalls: int
     repairs: int
+    acknowledgements: int
     releases: int
 
 
@@ -116,33 +78,33 @@ class Execution:
     ) -> None:
         self._vertices = graph.vertices
         self._readers = [graph.readers(index) for index in range(len(graph.vertices))]
-        self._workers = workers
-        self._hash_ranges = covering(workers)
-        self._owners: dict[Hashable, int] = {}
-        self._balances: dict[int, Callable[[object], Hashable]] = {}
         self._groupings: dict[int, Grouping] = {}
-        for index, vertex in enumerate(graph.vertices):
-            self._set_up(index, vertex)
+        self._routing = Routing(graph, workers, self._set_up_groupings(workers))
         self._fronts = fronts
         self._lead = lead
         self._waiting: set[int] = set()
         self._network = Network(seed)
         self._acker = Acker(range(len(fronts)))
         self._barrier = Barrier(release)
-        self._message_count = 0
-        self._acknowledgement_count = 0
+        self._messages = 0
+        self._recalls = 0
+        self._acknowledgements = 0
         for front in range(len(fronts)):
             self._network.send(FIRST_FRONT - front, FIRST_FRONT - front, ReadOn())
 
-    def _set_up(self, index: int, vertex: g.Vertex) -> None:
-        match vertex.operation:
-            case g.Grouping() | GroupBy():
-                rule = grouping_rule(vertex)
-                self._balances[index] = rule.key
-                for worker in range(self._workers):
-                    self._groupings[index * self._workers + worker] = Grouping(index, rule)
-            case g.Map(function=Apply(balance=balance)) if balance is not None:
-                self._balances[index] = balance
+    def _set_up_groupings(self, workers: int) -> dict[int, Callable[[Any], Hashable]]:
+        """Make the groupings of all workers; return the balancing functions of all vertices."""
+        balances: dict[int, Callable[[Any], Hashable]] = {}
+        for index, vertex in enumerate(self._vertices):
+            match vertex.operation:
+                case g.Grouping() | GroupBy():
+                    rule = grouping_rule(vertex)
+                    balances[index] = rule.key
+                    for worker in range(workers):
+                        self._groupings[index * workers + worker] = Grouping(index, rule)
+                case g.Map(function=Apply(balance=balance)) if balance is not None:
+                    balances[index] = balance
+        return balances
 
     def run(self) -> None:
         """Step until the end of all input, or until a release stops the run."""
@@ -174,14 +136,17 @@ class Execution:
     @property
     def counters(self) -> Counters:
         """Return what has been done so far."""
-        repairs = sum(grouping.repairs for grouping in self._groupings.values())
         return Counters(
-            self._message_count, self._acknowledgement_count, repairs, self._barrier.releases
+            self._messages,
+            self._recalls,
+            sum(grouping.repairs for grouping in self._groupings.values()),
+            self._acknowledgements,
+            self._barrier.releases,
         )
 
     def _work(self, station: int, message: Delivery) -> None:
         """Let a station deal with an item."""
-        vertex, worker = divmod(station, self._workers)
+        vertex, worker = divmod(station, self._routing.workers)
         sent: list[tuple[Root, int]] = []
         for reader, item in self._made(vertex, station, message):
             self._send(station, worker, reader, item, sent)
@@ -207,44 +172,27 @@ class Execution:
     def _send(
         self, sender: int, worker: int, reader: int, item: Item, sent: list[tuple[Root, int]]
     ) -> None:
-        """Send an item to `reader`, or to the barrier, and note its id in `sent`."""
-        self._message_count += 1
-        message_id = mix(self._message_count)
-        port = self._port(reader, item.payload)
-        balance = self._balances.get(reader)
-        key: Hashable = None
-        if port is None and balance is not None:
-            try:
-                key = balance(item.payload)
-            except RowFailure as failure:
-                assert isinstance(item.payload, Row)
-                failed = Failure(failure.code, str(failure), item.payload.weight)
-                port, item = FAILURES, Item(item.meta, failed)
-            else:
-                if key is None:
-                    return  # It enters no bucket: nothing is sent.
-                worker = self._owner(key)
-        sent.append((item.meta.global_time, message_id))
-        if port is not None:
-            self._network.send(sender, BARRIER, Arrival(item, message_id, port))
-        else:
-            address = reader * self._workers + worker
-            self._network.send(sender, address, Delivery(item, message_id, key))
-
-    def _port(self, reader: int, payload: object) -> int | None:
-        """Return the port that takes a payload on its way to `reader`; None if `reader` itself does."""
-        if isinstance(payload, Failure):
-            return FAILURES
-        if isinstance(payload, Reject):
-            return REJECTS
-        operation = self._vertices[reader].operation
-        return reader if isinstance(operation, g.Sink | g.LateSink | Output) else None
-
-    def _owner(self, key: Hashable) -> int:
-        """Return the worker that owns `key`."""
-        if key not in self._owners:
-            self._owners[key] = owner(self._hash_ranges, balancing_hash(key))
-        return self._owners[key]
+        """Send an item to `reader`, or to the barrier, and note in `sent` what to acknowledge."""
+        route = self._routing.route(worker, reader, item)
+        if route is None:
+            return
+        address, item, port, key = route
+        root = item.meta.global_time
+        if item.meta.tombstone:
+            recalled = self._network.recall(sender, address, item.meta.victim())
+            if isinstance(recalled, Delivery | Arrival):
+                self._recalls += 1
+                sent.append(
+                    (root, recalled.message_id)
+                )  # A second time, so that it leaves the table.
+                return
+        self._messages += 1
+        message_id = mix(self._messages)
+        sent.append((root, message_id))
+        message = (
+            Delivery(item, message_id, key) if port is None else Arrival(item, message_id, port)
+        )
+        self._network.send(sender, address, message, name=item.meta)
 
     def _acknowledge(
         self, station: int, message: Delivery | Arrival, sent: list[tuple[Root, int]]
@@ -252,7 +200,7 @@ class Execution:
         """Tell the acker, in one message, that `message` is dealt with and what was sent for it."""
         entries = [(message.item.meta.global_time, message.message_id), *sent]
         self._network.send(station, ACKER, Acknowledgement(entries))
-        self._acknowledgement_count += 1
+        self._acknowledgements += 1
 
     def _tell_front(self, number: int, message: ReadOn | MinTime) -> None:
         """Let a front read on, if it may; if not, it waits for a min time that lets it."""
@@ -273,15 +221,15 @@ class Execution:
             self._network.send(address, ACKER, Promise(number, END))
             return
         root, payload = arrival
-        item = Item(Meta(root), payload)
         sent: list[tuple[Root, int]] = []
-        self._send(address, number % self._workers, front.vertex, item, sent)
+        worker = number % self._routing.workers
+        self._send(address, worker, front.vertex, Item(Meta(root), payload), sent)
         self._network.send(address, ACKER, Acknowledgement(sent))
         self._network.send(address, ACKER, Promise(number, Root(root.time, root.origin + 1)))
         self._network.send(address, address, ReadOn())
 
     def _track(self, message: Acknowledgement | Promise) -> None:
-        """Let the acker apply a message, and tell the barrier if min time has moved."""
+        """Let the acker apply a message, and tell barrier and fronts if min time has moved."""
         before = self._acker.min_time
         if isinstance(message, Promise):
             self._acker.promise(message.front, message.bound)

@@ -4,27 +4,32 @@ Between two addresses messages arrive in the order in which they were sent; betw
 order may happen.  `next` delivers the first message of a link picked at random, and links differ in
 speed, so that some interleavings are as uneven as they are on real machines.  All that happens follows
 from the seed.
+
+A sender may recall a message that still is on its link.
 """
 
 from __future__ import annotations
 
-from collections import deque
+from collections import OrderedDict
 from random import Random
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable
 
 SPEEDS: Final = (1.0, 1.0, 0.5, 0.2)
 """The chances that a link which was picked delivers; each link draws one of them."""
 
 
 class Link:
-    """The messages on their way to `receiver` from one sender."""
+    """The messages on their way to `receiver` from one sender, by name, in order."""
 
     __slots__ = ("messages", "receiver", "speed")
 
     def __init__(self, receiver: int, speed: float) -> None:
         self.receiver = receiver
         self.speed = speed
-        self.messages: deque[object] = deque()
+        self.messages: OrderedDict[Hashable, object] = OrderedDict()
 
 
 class Network:
@@ -34,16 +39,30 @@ class Network:
         self._random = Random(seed)  # noqa: S311 - interleavings, not secrets
         self._links: dict[tuple[int, int], Link] = {}
         self._loaded: list[Link] = []
+        self._serial = 0
 
-    def send(self, sender: int, receiver: int, message: object) -> None:
-        """Put a message on the link between two addresses."""
+    def send(self, sender: int, receiver: int, message: object, name: Hashable = None) -> None:
+        """Put a message on the link between two addresses; no other there may have its name."""
         link = self._links.get((sender, receiver))
         if link is None:
             link = Link(receiver, self._random.choice(SPEEDS))
             self._links[sender, receiver] = link
+        if name is None:
+            name = self._serial = self._serial + 1
+        assert name not in link.messages, "two messages on a link have one name"
         if not link.messages:
             self._loaded.append(link)
-        link.messages.append(message)
+        link.messages[name] = message
+
+    def recall(self, sender: int, receiver: int, name: Hashable) -> object:
+        """Take a message back, and return it, if it still is on its link; else return None."""
+        link = self._links.get((sender, receiver))
+        if link is None or name not in link.messages:
+            return None
+        message = link.messages.pop(name)
+        if not link.messages:
+            self._loaded.remove(link)
+        return message
 
     def next(self) -> tuple[int, object] | None:
         """Take a message from some link; return its receiver and it, None where there is none."""
@@ -55,7 +74,7 @@ class Network:
             link = loaded[index]
             if random() < link.speed:
                 break
-        message = link.messages.popleft()
+        _, message = link.messages.popitem(last=False)
         if not link.messages:
             loaded[index] = loaded[-1]
             loaded.pop()

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, NamedTuple
 from fsql.compiler.graph import Graph, LateSink, Sink, Source
 from fsql.runtime.model.arrivals import arrivals
 from fsql.runtime.model.changes import appended, changed, consolidate
-from fsql.runtime.model.execution import FAILURES, LEAD, REJECTS, Counters, Execution
+from fsql.runtime.model.execution import LEAD, Counters, Execution
 from fsql.runtime.model.front import Front
 from fsql.runtime.model.item import Failure, Row
+from fsql.runtime.model.routing import FAILURES, REJECTS
 from fsql.runtime.ports import Reject
 
 if TYPE_CHECKING:

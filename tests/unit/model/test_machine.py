@@ -371,6 +371,25 @@ def test_concatenation_goes_on_as_before_when_it_is_replayed_after_a_failure() -
     assert restarts > 20, "hardly any failure came in the middle"
 
 
+def test_a_late_item_costs_little_although_everything_behind_it_is_made_anew() -> None:
+    """Two sums in a row over one key: a storm of repairs, if tombstones did not recall their victims."""
+    graph = wire(
+        (Input(), ()),
+        *cycle(1, 0, lambda _: "all", add),
+        (apply(lambda state: [state.total]), (4,)),
+        *cycle(6, 5, lambda _: "all", add),
+        (Output(), (9,)),
+    )
+    expected = [Sum(n * (n + 1) // 2) for n in range(1, 41)]
+    messages = 0
+    for seed in SEEDS:
+        trial = Trial(graph, dealt([1] * 40, 4), seed=seed, lead=1000).run()
+        assert trial.payloads == expected
+        assert trial.counters.recalls > 0
+        messages += trial.counters.messages
+    assert messages < 20_000  # Without recalls it is 40,000.
+
+
 def test_a_run_follows_from_its_seed_and_its_result_does_not() -> None:
     fronts = dealt(list(range(40)), 3)
     first, again = (Trial(SUMMING, fronts, seed=9).run() for _ in range(2))
