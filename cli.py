@@ -340,7 +340,7 @@ def bench(talk: Talk, benchmark: str, rate: int | None, seconds: float, workers:
     """
     from importlib import import_module
 
-    from fsql.console.measured import measured_json, measured_text
+    from fsql.benchmarks.report import measured_json, measured_text
 
     module = import_module(f"fsql.benchmarks.{benchmark.replace('-', '_')}")
     measured = module.run(rate=rate, seconds=seconds, workers=workers)

@@ -1,4 +1,4 @@
-"""`fsql bench`: what a measurement came to, as text and as JSON."""
+"""What a measurement came to, as text and as JSON."""
 
 from __future__ import annotations
 

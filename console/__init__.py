@@ -15,7 +15,7 @@
 | `summary`       | what a run comes to                                                       |
 | `stop`          | why a job stopped, down to the row                                        |
 | `talk`          | what is said on standard error: colours, errors, `--json`                 |
-| `check`, `explained`, `explained_code`, `measured` | the other commands                     |
+| `check`, `explained`, `explained_code` | the other commands                                 |
 | `exit_codes`    | what a command returns to the shell                                       |
 
 `cli` reads the flags and calls; the modules here know nothing of click.

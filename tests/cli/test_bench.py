@@ -7,7 +7,7 @@ import json
 import pytest
 
 from fsql.benchmarks.measure import Measured
-from fsql.console.measured import measured_text
+from fsql.benchmarks.report import measured_text
 from fsql.tests.cli.commands import fsql
 
 
