@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """The commands of the README: they need Python 3.11 or newer and nothing else.
 
-    python3 dev.py demo    make .venv, install fsql, run the inverted index over real text
-    python3 dev.py test    the same with the tools for tests, then run all checks and tests
+python3 dev.py demo    make .venv, install fsql, run the inverted index over real text
+python3 dev.py test    the same with the tools for tests, then run all checks and tests
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def demo() -> int:
 def test() -> int:
     """Run the linters, the type checker, the import contracts and the tests."""
     install(tools=True)
-    checks = (
+    checks: tuple[tuple[str, tuple[str | Path, ...]], ...] = (
         ("format", (BIN / "ruff", "format", "--check", "--quiet", ".")),
         ("lint", (BIN / "ruff", "check", "--quiet", ".")),
         ("types", (BIN / "mypy",)),

@@ -24,7 +24,14 @@ from fsql.runtime.protocol.messages import (
     PortKind,
     Promise,
 )
-from fsql.runtime.protocol.worker import BARRIER, Effect, SendMessage, Worker
+from fsql.runtime.protocol.worker import (
+    BARRIER,
+    Effect,
+    SendMessage,
+    Watch,
+    Worker,
+    unwatched,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -69,13 +76,20 @@ class Cluster:
     """All machines of one job in one process."""
 
     def __init__(
-        self, plan: TickPlan, fronts: Sequence[FrontAt], schedule: Schedule, epoch: int = 1
+        self,
+        plan: TickPlan,
+        fronts: Sequence[FrontAt],
+        schedule: Schedule,
+        *,
+        epoch: int = 1,
+        watch: Watch = unwatched,
     ) -> None:
         self.plan = plan
         self.fronts = fronts
-        self.workers = [Worker(plan, number, epoch) for number in range(plan.workers)]
+        self.workers = [Worker(plan, number, epoch, watch) for number in range(plan.workers)]
         self.acker = Acker(*_topology(plan, fronts))
         self.barrier = Barrier(plan.sinks, len(plan.late_windows))
+        self._release = watch("barrier", self.barrier.advance)
         self._schedule = schedule
         self._channels: dict[Channel, deque[Carried]] = {}
         self.messages = 0
@@ -138,7 +152,7 @@ class Cluster:
             case Message():
                 self._carry(receiver, self.workers[receiver].receive(carried))
             case MinTime() if receiver == BARRIER:
-                return self.barrier.advance(carried.root)
+                return self._release(carried.root)
             case MinTime():
                 self._carry(receiver, self.workers[receiver].advance(carried))
         return []

@@ -192,12 +192,18 @@ def _values_at(distinct: pa.Array | list[object], codes: Ints) -> list[object]:
 
 
 def _codes_of(array: pa.DictionaryArray) -> tuple[Ints, pa.Array]:
-    """Return the codes of a dictionary column and its values, NULL among them if it occurs."""
+    """Return the codes of a dictionary column and the values that occur, NULL among them if it does."""
     distinct, indices = array.dictionary, array.indices
     if indices.null_count:
         indices = indices.fill_null(len(distinct))
         distinct = pa.concat_arrays([distinct, pa.nulls(1, distinct.type)])
-    return indices.to_numpy(zero_copy_only=False), distinct
+    codes = indices.to_numpy(zero_copy_only=False)
+    occurs = np.zeros(len(distinct), np.bool_)
+    occurs[codes] = True
+    if occurs.all():
+        return codes, distinct
+    # A dictionary may hold words of rows that were dropped, or that went to other workers.
+    return (np.cumsum(occurs) - 1)[codes], distinct.take(pa.array(np.flatnonzero(occurs)))
 
 
 def _distinct(array: pa.Array) -> tuple[Ints, list[object]]:

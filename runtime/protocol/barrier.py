@@ -143,7 +143,10 @@ class Barrier:
             if passed:
                 rows = concat(passed)
                 if rows.weight is not None:
-                    rows = expanded(consolidate(rows, by_path=True))
+                    # A retraction that is late counts like any late row.
+                    net = consolidate(rows, by_path=True)
+                    weight = np.abs(net.weights())
+                    rows = expanded(Batch(net.columns, net.time, net.origin, net.path, weight))
                 order = position_order(rows, ties=True)
                 if len(rows):
                     let_go.append(LateRows(window, rows if order is None else rows.take(order)))

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 import numpy as np
 
@@ -29,7 +29,6 @@ from fsql.runtime.batch import END, Batch
 from fsql.runtime.hashing import hash_rows
 from fsql.runtime.kernels.aggregate import AggregateKernel
 from fsql.runtime.kernels.join import JoinKernel
-from fsql.runtime.kernels.map_result import MapResult
 from fsql.runtime.kernels.maps import compile_map
 from fsql.runtime.kernels.over import OverKernel
 from fsql.runtime.kernels.prepare import Evaluator
@@ -52,9 +51,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from fsql.compiler.tick_plan import Send, Step
+    from fsql.runtime.batch import Root
     from fsql.runtime.kernels.kernel import Kernel
+    from fsql.runtime.kernels.map_result import MapResult
     from fsql.runtime.ports import Chunk
     from fsql.runtime.protocol.front import Front
+
+_Result = TypeVar("_Result")
 
 BARRIER = -1
 """The receiver of messages to the barrier; other receivers are workers by number."""
@@ -71,21 +74,38 @@ class SendMessage:
 Effect = SendMessage | Acknowledgement | Promise
 
 
+class Watch(Protocol):
+    """Wraps the work of an operator, so that a driver can time it: machines know no clock."""
+
+    def __call__(self, operator: str, work: Callable[..., _Result]) -> Callable[..., _Result]:
+        """Return `work`, or something that does the same under a watch."""
+
+
+def unwatched(operator: str, work: Callable[..., _Result]) -> Callable[..., _Result]:
+    """Return `work` as it is."""
+    del operator
+    return work
+
+
 class Worker:
     """One worker's stages, folds and fronts."""
 
-    def __init__(self, plan: TickPlan, number: int, epoch: int) -> None:
+    def __init__(self, plan: TickPlan, number: int, epoch: int, watch: Watch = unwatched) -> None:
         self._plan = plan
         self._number = number
         self._barrier_stage = len(plan.stages)
         self._errors_to = Address(self._barrier_stage, 0, PortKind.ERROR)
         self._bounds = np.array(plan.hash_ranges, np.uint64)
         self.folds: dict[int, Fold] = {}
+        self._accept: dict[int, Callable[[int, Batch], Output]] = {}
+        self._advance: dict[int, Callable[[Root], Output]] = {}
         self._chains: list[_Chain] = []
         for index, stage in enumerate(plan.stages):
             if isinstance(stage.head, FoldHead):
                 self.folds[index] = make_fold(stage.head)
-            self._chains.append(_Chain(stage, self._barrier_stage))
+                self._accept[index] = watch(stage.head.operator, self.folds[index].accept)
+                self._advance[index] = watch(stage.head.operator, self.folds[index].advance)
+            self._chains.append(_Chain(stage, self._barrier_stage, watch))
         self._ids = {
             receiver: Ids(epoch, (number + 1) << 8 | receiver + 1)
             for receiver in (BARRIER, *range(plan.workers))
@@ -124,19 +144,17 @@ class Worker:
 
     def advance(self, min_time: MinTime) -> list[Effect]:
         """Learn min time at the input of one of the stages."""
-        fold = self.folds.get(min_time.stage)
-        if fold is None:
+        if min_time.stage not in self.folds:
             return []
-        self._passed_on(min_time.stage, fold.advance(min_time.root))
+        self._passed_on(min_time.stage, self._advance[min_time.stage](min_time.root))
         return self._finish_step(None)
 
     def _finish_step(self, consumed: Entry | None) -> list[Effect]:
         """Carry out the calls of this step; return what was sent and one acknowledgement of it all."""
         while self._calls:
             parcel = self._calls.popleft()
-            fold = self.folds[parcel.to.stage]
             assert parcel.batch is not None
-            output = fold.accept(parcel.to.side, parcel.batch)
+            output = self._accept[parcel.to.stage](parcel.to.side, parcel.batch)
             output.repairs |= parcel.repairs
             self._passed_on(parcel.to.stage, output)
         entries = [] if consumed is None else [consumed]
@@ -213,9 +231,11 @@ class Worker:
 class _Chain:
     """A stage's steps, compiled."""
 
-    def __init__(self, stage: Stage, barrier_stage: int) -> None:
+    def __init__(self, stage: Stage, barrier_stage: int, watch: Watch) -> None:
         self._barrier_stage = barrier_stage
-        self._steps = [(step.input, _compiled(stage, step)) for step in stage.steps]
+        self._steps = [
+            (step.input, watch(step.origin, _compiled(stage, step))) for step in stage.steps
+        ]
         self._sends: list[tuple[int, Address | ToFold]] = [
             (send.step, self._address(send)) for send in stage.sends
         ]
