@@ -290,7 +290,18 @@ class ScriptWriter:
         """GROUP BY: the updating aggregate."""
         below = self.pick(lambda _: True)
         assert below is not None
-        keys = self.keys(below, *((1,) if self.plain else (0, 1)), 1, 1, 2)
+        return self.group_by(below, self.keys(below, *((1,) if self.plain else (0, 1)), 1, 1, 2))
+
+    def regroup(self) -> bool:
+        """GROUP BY a result of an aggregate, so that a group's rows move from key to key."""
+        below = self.pick(lambda relation: relation.key is not None)
+        if below is None or below.key is None:
+            return False
+        results = [c for c in below.having("BSQT") if c.name not in below.key]
+        return bool(results) and self.group_by(below, [self.random.choice(results)])
+
+    def group_by(self, below: RelationText, keys: Sequence[ColumnText]) -> bool:
+        """GROUP BY the given keys."""
         aggregates = self.aggregates(below.columns, ordered=not below.updating)
         query = self.grouped(
             below, self.source(below), [column.name for column in keys], aggregates
@@ -494,7 +505,8 @@ def random_script(random: Random, *, plain: bool = False) -> ScriptWriter:
         writer.table(random.choice((6, 14, 25, 40)))
     steps = [
         *(writer.project, writer.union, writer.unnest, writer.lateral),
-        *(writer.group, writer.group, writer.group, writer.join, writer.join, writer.join),
+        *(writer.group, writer.group, writer.group, writer.regroup, writer.regroup),
+        *(writer.join, writer.join, writer.join),
         *(writer.window, writer.window, writer.window, writer.window, writer.assign),
         writer.distinct,
     ]
