@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from fsql.compiler.logical import Job
 
-FIRINGS_MAX: Final = 1_000_000
+FIRINGS_MAX: Final = 200_000
 """More firings than this in one pass are taken for rules that do not come to rest."""
 
 NodeT = TypeVar("NodeT", bound=Node)

@@ -21,12 +21,11 @@ if TYPE_CHECKING:
 
 
 def rule(text: str, *, name: str) -> str:
-    """Return the plan as bound, and as it is after the rules `name`, separated by commas, alone."""
-    before = _bound(text)
-    names = name.split(",")
-    rules = [each for one in PASSES for each in one.rules if each.name in names]
-    assert {each.name for each in rules} == set(names), f"there is no rule {name}"
-    after = rewrite(before, list(dict.fromkeys(rules)))
+    """Return the plan as bound, and as the rules `name`, separated by commas, leave it one by one."""
+    before = after = _bound(text)
+    rules = {each.name: each for one in PASSES for each in one.rules}
+    for each in name.split(","):
+        after = rewrite(after, [rules[each]])
     verify_logical(after)
     shown = printers.logical_text(before, details=False)
     if after is before:
