@@ -5,7 +5,8 @@
 
 Writing is measured on batches of 200 and of 200,000 rows, with the same dictionary in every batch and with
 a new one in each.  Reading is measured from a file in blocks of 1 MiB, 16,384 rows at a time.  What counts
-is the processor time of one thread, with the allocator of a worker.  `python -m fsql.benchmarks.encode` prints medians.
+is the processor time of one thread, with the allocator of a worker.  `python -m fsql.benchmarks.encode`
+prints medians.
 """
 
 from __future__ import annotations

@@ -29,7 +29,12 @@ from fsql.runtime.connectors.json_pieces import (
     joined_digits,
     number_parts,
 )
-from fsql.runtime.connectors.json_text import double_text, escape, timestamp_text
+from fsql.runtime.connectors.json_text import (
+    TIMESTAMP_LENGTH_MAX,
+    double_text,
+    escape,
+    timestamp_text,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -124,8 +129,8 @@ def _values(  # noqa: PLR0911 - one a kind
             tail = np.where(whole, POINT_ZERO, EMPTY).astype(np.int32)
             return Formatted("", [_own_pieces(text, pieces), tail], "")
         case Kind.TIMESTAMP:
-            text = timestamp_text(_numbers(array, np.int64, valid))
-            return Formatted('"', [_own_pieces(text, pieces)], '"')
+            micros = _numbers(array, np.int64, valid)
+            return Formatted('"', [_runs_of_timestamps(micros, pieces)], '"')
         case Kind.INT:
             return Formatted(
                 "", number_parts(_numbers(array, np.int32, valid).astype(np.int64)), ""
@@ -136,13 +141,26 @@ def _values(  # noqa: PLR0911 - one a kind
 
 def _own_pieces(text: pa.StringArray, pieces: PiecesOfBatch) -> Part:
     """Return the part in which every row has a piece that is its own."""
-    first = pieces.add_own(text)
+    first = pieces.add_own(text, text.nbytes)
     return np.arange(first, first + len(text), dtype=np.int32)
+
+
+def _runs_of_timestamps(micros: NDArray[np.int64], pieces: PiecesOfBatch) -> Part:
+    """Return the part in which rows with the timestamp of the row before have its piece.
+
+    What one window or input row causes comes out together, so its time often stands in many rows.
+    """
+    differs = np.append(True, micros[1:] != micros[:-1])[
+        : len(micros)
+    ]  # the first differs from none
+    run_of_row = np.cumsum(differs, dtype=np.int32) - 1
+    text = timestamp_text(micros[differs])
+    return run_of_row + np.int32(pieces.add_own(text, len(micros) * TIMESTAMP_LENGTH_MAX))
 
 
 def _numbers(array: pa.Array, numpy_type: type[_Number], valid: Bools | None) -> NDArray[_Number]:
     """Return the numbers behind a column, with 0 for NULL, under which anything may lie."""
-    numbers: NDArray[_Number] = np.frombuffer(array.buffers()[1], numpy_type)
+    numbers: NDArray[_Number] = np.frombuffer(array.buffers()[1] or b"", numpy_type)
     numbers = numbers[array.offset : array.offset + len(array)]
     return numbers if valid is None else np.where(valid, numbers, numpy_type(0))
 

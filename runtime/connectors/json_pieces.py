@@ -89,10 +89,10 @@ class PiecesOfBatch:
         self._next = first
         self._rows = rows
 
-    def add_own(self, text: pa.StringArray) -> int:
-        """Return the index that the first of the pieces gets; each is used at most once."""
+    def add_own(self, text: pa.StringArray, bytes_max: int) -> int:
+        """Return the index that the first of the pieces gets; all uses of them write `bytes_max`."""
         self.sources = None
-        self.bytes_max += text.nbytes
+        self.bytes_max += bytes_max
         return self._add(text, text.nbytes)
 
     def add_shared(self, shared: Shared) -> int:

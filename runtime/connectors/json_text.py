@@ -100,6 +100,9 @@ def _repr(value: float) -> str:
     return '"Infinity"' if value > 0 else '"-Infinity"'
 
 
+TIMESTAMP_LENGTH_MAX: Final = len("YYYY-MM-DDThh:mm:ss.ffffffZ")
+
+
 def timestamp_text(values: Ints) -> pa.StringArray:
     """Return microseconds since 1970 in ISO 8601, UTC, with the digits of fraction that they need.
 
@@ -108,7 +111,7 @@ def timestamp_text(values: Ints) -> pa.StringArray:
     """
     written = pc.cast(pa.array(values).view(pa.timestamp("us")), pa.string())
     _, octets = string_buffers(written)
-    matrix = np.empty((len(values), len("YYYY-MM-DDThh:mm:ss.ffffffZ")), np.uint8)
+    matrix = np.empty((len(values), TIMESTAMP_LENGTH_MAX), np.uint8)
     matrix[:, :-1] = octets[: matrix[:, :-1].size].reshape(len(values), matrix.shape[1] - 1)
     matrix[:, len("YYYY-MM-DD")] = ord("T")
     fraction = values % 1_000_000

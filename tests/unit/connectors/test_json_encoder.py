@@ -45,6 +45,8 @@ def column_of(data: DataObject, column: Sequence[Value], sql_type: SqlType) -> p
 def test_writes_what_the_naive_encoder_writes(data: DataObject, types: list[SqlType]) -> None:
     names = data.draw(st.lists(TEXT, min_size=len(types), max_size=len(types)))
     rows = data.draw(st.lists(st.tuples(*map(values, types)), max_size=12))
+    run_length = data.draw(st.sampled_from([1, 1, 1, 10]))
+    rows = [row for row in rows for _ in range(run_length)]
     labels = st.lists(st.integers(0, 3), min_size=len(rows), max_size=len(rows))
     operations = data.draw(st.none() | labels)
     columns = [
