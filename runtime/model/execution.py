@@ -182,9 +182,8 @@ class Execution:
             recalled = self._network.recall(sender, address, item.meta.victim())
             if isinstance(recalled, Delivery | Arrival):
                 self._recalls += 1
-                sent.append(
-                    (root, recalled.message_id)
-                )  # A second time, so that it leaves the table.
+                # The id is acknowledged as sent once more, and so leaves the ack table.
+                sent.append((root, recalled.message_id))
                 return
         self._messages += 1
         message_id = mix(self._messages)

@@ -290,6 +290,35 @@ def test_malformed_rows_go_by_the_policy_of_the_table(policy: str) -> None:
         ]
 
 
+def test_a_malformed_row_under_offset_time_has_its_own_number() -> None:
+    table = p.table("words", {"word": STRING}, options={"on_error": "reject"})
+    result = results(p.job(p.scan(table)), {0: [[("a",), broken(511), ("b",)]]})
+    assert [root.time for root, _, _ in result.sinks[0]] == [0, 2]
+    assert [(root, reject.code) for root, reject in result.rejects] == [
+        (Root(1, origin(0, 0, 1)), 511)
+    ]
+
+
+def test_of_several_failures_in_one_array_the_least_is_the_row_s() -> None:
+    pages = p.table("pages", {"numbers": array_of(BIGINT)})
+    element = p.column(BIGINT, 1)
+    sums = logical.LateralAggregate(
+        p.scan(pages),
+        p.col(p.scan(pages), "numbers"),
+        ordinality=False,
+        predicate=None,
+        keys=(p.call("multiply", BIGINT, element, element),),
+        key_names=("square",),
+        aggregates=(p.agg("SUM", p.call("divide", BIGINT, p.lit(6), element)),),
+        aggregate_names=("s",),
+    )
+    assert rows(sums, [((2, 3, -2),)]) == [((2, 3, -2), 4, 0), ((2, 3, -2), 9, 2)]
+    for numbers in ((2**62, 0), (0, 2**62)):
+        error = results(p.job(sums), {0: [[(numbers,)]]}).error
+        assert error is not None
+        assert error.code == 501
+
+
 def test_no_input_releases_nothing() -> None:
     counts = p.group(p.scan(WORDS), [], n=p.count())
     assert rows(counts) == []
