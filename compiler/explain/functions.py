@@ -54,7 +54,10 @@ def combine_parts(combine: g.Combine, below: Schema, made: Schema) -> tuple[Part
     made_names = [column.name for column in made]
     match combine:
         case g.CombineAggregate(keys=keys, aggregates=aggregates, closing=closing):
-            computed = aggregate_texts(aggregates, made_names[len(keys) :], names)
+            # A fold that marks replacements has a column for the mark behind these.
+            computed = aggregate_texts(
+                aggregates, made_names[len(keys) : len(keys) + len(aggregates)], names
+            )
             return (
                 Part("keys", "by", named_texts(keys, made_names[: len(keys)], names)),
                 Part("aggregates", "compute", computed),
