@@ -29,7 +29,6 @@ from fsql.compiler.logical import (
     LateralAggregate,
     Project,
     Unnest,
-    depth,
 )
 
 if TYPE_CHECKING:
@@ -40,8 +39,11 @@ RowOperator = Filter | Project | Unnest | LateralAggregate | AssignWindows
 
 def lower_row_operator(draft: Draft, plan: RowOperator, rows: int) -> int:
     """Append the Map that `plan` becomes behind vertex `rows` and return it."""
-    vertex = Vertex(Map(_function(plan)), (rows,), plan.schema, depth(plan), type(plan).__name__)
-    return draft.add(vertex)
+    # Not `logical.depth`, which walks the whole plan: views may make chains of these operators long.
+    unchanged = isinstance(plan, Filter | Project)
+    levels = draft[rows].depth if unchanged else draft[rows].depth + 1
+    function = Map(_function(plan))
+    return draft.add(Vertex(function, (rows,), plan.schema, levels, type(plan).__name__))
 
 
 def _function(plan: RowOperator) -> MapFunction:
