@@ -329,19 +329,40 @@ def explain_error(code: str, *, as_json: bool) -> None:
     "--rate", type=click.IntRange(min=1), help="Rows a second; as fast as possible unless given."
 )
 @click.option(
-    "--seconds", type=click.FloatRange(min=0.1), default=10.0, show_default=True, help="How long."
+    "--seconds",
+    type=click.FloatRange(min=0.1),
+    default=20.0,
+    show_default=True,
+    help="How long, with --rate.",
 )
+@click.option(
+    "--rows",
+    type=click.IntRange(min=1),
+    help="How many rows without --rate: 20,000 documents, or 33,334 lines, unless given.",
+)
+@click.option("--blackhole", is_flag=True, help="Write no result file.")
 @_workers
 @_talking
-def bench(talk: Talk, benchmark: str, rate: int | None, seconds: float, workers: int) -> None:
-    """Measure BENCHMARK on generated text: words a second and, with --rate, latency.
+def bench(  # noqa: PLR0913 - one an option
+    talk: Talk,
+    benchmark: str,
+    rate: int | None,
+    seconds: float,
+    rows: int | None,
+    workers: int,
+    *,
+    blackhole: bool,
+) -> None:
+    """Measure BENCHMARK on generated text, on one core: words a second or, with --rate, latency.
 
-    Rows of inverted-index are documents of 300 words on average, rows of word-count lines of 10 words.
+    Rows of inverted-index are documents of 300 words on average, rows of word-count lines of 300 words.
     """
     from importlib import import_module
 
+    from fsql.benchmarks.measure import Load, measure
     from fsql.benchmarks.report import measured_json, measured_text
 
     module = import_module(f"fsql.benchmarks.{benchmark.replace('-', '_')}")
-    measured = module.run(rate=rate, seconds=seconds, workers=workers)
+    load = Load(rows=rows, rate=rate, seconds=seconds, workers=workers, blackhole=blackhole)
+    measured = measure(module.BENCHMARK, load)
     click.echo(measured_json(measured) if talk.json else measured_text(measured), nl=False)

@@ -1,17 +1,11 @@
-"""The inverted index: documents of 300 words on average by Zipf's law over 100,000 words."""
+"""The inverted index of the papers: 20,000 documents of 300 words on average."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from fsql.benchmarks.measure import measure
+from fsql.benchmarks import baseline
+from fsql.benchmarks.measure import Benchmark
+from fsql.benchmarks.text import write_documents
 
-if TYPE_CHECKING:
-    from fsql.benchmarks.measure import Measured
-
-PARAMETERS: Final = {"words": "300", "vocabulary": "100000", "seed": "1"}
-
-
-def run(*, rate: int | None, seconds: float, workers: int) -> Measured:
-    """Measure it; `rate` is in documents a second."""
-    return measure("inverted_index", PARAMETERS, rate=rate, seconds=seconds, workers=workers)
+BENCHMARK: Final = Benchmark("inverted_index", 20_000, write_documents, baseline.inverted_index)

@@ -1,186 +1,263 @@
-"""Measures a query over generated text: words a second, and how long a row takes from due to released.
+"""Measures a query over a file of text, by the path of `fsql run`, on one core.
 
-The job runs as `fsql run` runs it, with its output encoded and written to a device that drops it.  Without
-a rate, rows come as fast as they are taken, and latency means nothing.  With one, row i is due at
-`start + i / rate` whether or not the engine was ready for it (so a stall is counted for every row that
-falls due in it), and is out when the last of what it caused has been written.  Rows due in the first
-fifth of the time warm up, and do not count for latency.
+As fast as it goes: words a second from the file to the last line of the result file, parsing included, the
+time of each operator, peak memory, and the ratio to a plain batch in the same run.  With a rate: row i is due
+at `start + i / rate` whether or not the engine was ready for it (so a stall counts for every row that falls
+due in it), and is out when the last of what it caused has been written.  The first fifth warms up.
 """
 
 from __future__ import annotations
 
+import os
+import resource
+import tempfile
 import time
-from contextlib import suppress
-from dataclasses import asdict, dataclass, field
+from collections import defaultdict
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
+import pyarrow as pa
 
+from fsql.benchmarks.baseline import seconds_of
 from fsql.console.compiled import compiled
-from fsql.console.job import RunOptions, planned
+from fsql.console.job import RunOptions, open_splits, planned
 from fsql.console.outputs import opened_outputs
 from fsql.console.script import read_script
-from fsql.runtime.connectors import open_source
 from fsql.runtime.drivers.local import Edges, LocalRun
 from fsql.runtime.drivers.memory import keep_freed_memory
-from fsql.runtime.ports import Chunk
+from fsql.runtime.ports import Chunk, Wait
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable
 
-    from numpy.typing import NDArray
-
-    from fsql.runtime.drivers.local import Counters
-    from fsql.runtime.ports import Release, SinkWriter, Split, SplitReader, Wait
+    from fsql.runtime.ports import Release, SinkWriter, Split, SplitReader
 
 SCRIPTS: Final = Path(__file__).resolve().parents[1] / "queries" / "benchmarks"
-_UNLIMITED: Final = 1_000_000_000
-"""A rate that no engine keeps up with."""
-_ROW_BITS: Final = 40
 _WARM_UP: Final = 0.2
-_QUANTILES: Final = {"p50": 0.5, "p95": 0.95, "p99": 0.99, "max": 1.0}
+_QUANTILES: Final = (50, 75, 95, 99)
+_ROW_BITS: Final = 40
+
+
+@dataclass(frozen=True, slots=True)
+class Benchmark:
+    """A query, how its input is written (rows to words), and the batch that it is compared with."""
+
+    name: str
+    rows: int
+    write: Callable[[Path, int], int]
+    baseline: Callable[[Path], object]
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """How much is measured, and how: all at once, or `rate` rows a second for `seconds`."""
+
+    rows: int | None = None
+    rate: int | None = None
+    seconds: float = 20.0
+    workers: int = 1
+    blackhole: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """What a measurement came to; latencies are in milliseconds, None where no rate was given."""
+    """What a measurement came to; `latency_ms` is empty without a rate, `ratio` None with one."""
 
     benchmark: str
     workers: int
     rate: int | None
-    seconds: float
     rows_in: int
     words_in: int
     rows_out: int
-    words_per_second: float
-    rows_out_per_second: float
-    latency_ms: dict[str, float] | None
+    seconds: float
+    peak_bytes: int
+    ratio: float | None
+    latency_ms: dict[str, float]
+    operator_seconds: dict[str, float]
+
+    @property
+    def words_per_second(self) -> float:
+        """Return the throughput, or with a rate what was fed."""
+        return self.words_in / self.seconds
 
     def fields(self) -> dict[str, object]:
-        """Return it as fields."""
-        return asdict(self)
+        """Return it as the fields of one JSON object."""
+        return {
+            "benchmark": self.benchmark,
+            "workers": self.workers,
+            "rate": self.rate,
+            "rows_in": self.rows_in,
+            "rows_out": self.rows_out,
+            "seconds": round(self.seconds, 3),
+            "words_per_second": round(self.words_per_second),
+            **{f"latency_ms_p{q}": self.latency_ms.get(f"p{q}") for q in _QUANTILES},
+            "peak_bytes": self.peak_bytes,
+            "ratio": self.ratio,
+            "operator_seconds": self.operator_seconds,
+        }
 
 
 @dataclass(slots=True)
-class _Meter:
-    """Stands at both ends of a job: sees when rows fall due, how many words come in, when rows go out."""
+class _Stopwatch:
+    """Adds up the time of each operator."""
 
-    rate: int | None
+    seconds: defaultdict[str, float] = field(default_factory=lambda: defaultdict(float))
+
+    def __call__(self, operator: str, work: Callable[..., Any]) -> Callable[..., Any]:
+        def timed(*arguments: object) -> Any:  # noqa: ANN401 - whatever the operator returns
+            started = time.perf_counter()
+            try:
+                return work(*arguments)
+            finally:
+                self.seconds[operator] += time.perf_counter() - started
+
+        return timed
+
+
+@dataclass(slots=True)
+class _Pace:
+    """When rows fall due, and when they were out."""
+
+    rate: int
     started: float | None = None
-    words: int = 0
-    latencies: list[tuple[NDArray[np.int64], float]] = field(default_factory=list)
+    out: list[tuple[np.ndarray[Any, Any], float]] = field(default_factory=list)
 
-    def clock(self) -> float:
-        """Return the time; the generator asks first when its first row falls due."""
+    def due(self) -> int:
+        """Return how many rows have fallen due; the first does when this is asked first."""
         now = time.monotonic()
         if self.started is None:
             self.started = now
-        return now
+        return int((now - self.started) * self.rate) + 1
 
-    def latency_ms(self, seconds: float) -> dict[str, float] | None:
-        """Return the quantiles of the latency of rows that were due after the warm-up."""
-        if self.rate is None or not self.latencies:
-            return None
+    def wait(self, row: int) -> float:
+        """Return the seconds until a row falls due."""
         assert self.started is not None
-        due, out = (
-            np.concatenate([self.started + rows / self.rate for rows, _ in self.latencies]),
-            np.concatenate([np.full(len(rows), written) for rows, written in self.latencies]),
-        )
-        late = (out - due)[due > self.started + seconds * _WARM_UP] * 1000
-        if len(late) == 0:
-            return None
-        return {name: float(np.quantile(late, q)) for name, q in _QUANTILES.items()}
+        return max(0.0, self.started + row / self.rate - time.monotonic())
+
+    def latency_ms(self, seconds: float) -> dict[str, float]:
+        """Return the percentiles of the rows that fell due after the warm-up."""
+        assert self.started is not None
+        due = np.concatenate([self.started + rows / self.rate for rows, _ in self.out])
+        out = np.concatenate([np.full(len(rows), written) for rows, written in self.out])
+        late = (out - due)[due >= self.started + seconds * _WARM_UP] * 1000
+        return {f"p{q}": round(float(np.percentile(late, q)), 3) for q in _QUANTILES}
 
 
-@dataclass(frozen=True, slots=True)
-class _MeteredSplit:
-    """A generator whose words are counted."""
+@dataclass(slots=True)
+class _PacedSplit:
+    """A split whose rows are there when they fall due."""
 
     split: Split
-    meter: _Meter
+    pace: _Pace
+    chunk: Chunk | None = None
+    row: int = 0
 
     @property
     def name(self) -> str:
         return self.split.name
 
     def open(self) -> SplitReader:
-        return _MeteredReader(self.split.open(), self.meter)
-
-
-@dataclass(frozen=True, slots=True)
-class _MeteredReader:
-    reader: SplitReader
-    meter: _Meter
+        reader = self.split.open()
+        first = reader.read(1 << 40)
+        assert isinstance(first, Chunk)
+        parts = [first]
+        while isinstance(more := reader.read(1 << 40), Chunk):
+            parts.append(more)
+        reader.close()
+        columns = [
+            pa.concat_arrays([part.columns[i] for part in parts]) for i in range(len(first.columns))
+        ]
+        self.chunk = Chunk(columns, np.concatenate([part.rows for part in parts]), (), 0)
+        return self
 
     def read(self, rows_max: int) -> Chunk | Wait | None:
-        chunk = self.reader.read(rows_max)
-        if isinstance(chunk, Chunk):
-            text = np.frombuffer(chunk.columns[-1].buffers()[2], np.uint8)
-            # One space stands between two words, and a line has one word more than spaces.
-            self.meter.words += int(np.count_nonzero(text == ord(" "))) + len(chunk.rows)
-        return chunk
+        assert self.chunk is not None
+        if self.row == len(self.chunk.rows):
+            return None
+        stop = min(self.pace.due(), self.row + rows_max, len(self.chunk.rows))
+        if stop <= self.row:
+            return Wait(self.pace.wait(self.row))
+        start, self.row = self.row, stop
+        columns = [column.slice(start, stop - start) for column in self.chunk.columns]
+        return Chunk(columns, self.chunk.rows[start:stop], (), 0)
 
     def close(self) -> None:
-        self.reader.close()
+        """Hold nothing of the outside."""
 
 
 @dataclass(frozen=True, slots=True)
-class _MeteredSink:
+class _PacedSink:
     sink: SinkWriter
-    meter: _Meter
+    pace: _Pace
 
     def write(self, release: Release) -> None:
         self.sink.write(release)
-        if self.meter.rate is not None:
-            # A group is released whole, so a row is out with the release that has its changes.
-            rows = np.unique(release.origin & (1 << _ROW_BITS) - 1)
-            self.meter.latencies.append((rows, time.monotonic()))
+        rows = np.unique(release.origin & (1 << _ROW_BITS) - 1)
+        self.pace.out.append((rows, time.monotonic()))
 
     def close(self) -> None:
         self.sink.close()
 
 
-class _TimeIsUp(Exception):  # noqa: N818 - not an error: this is how a measurement ends
-    """The measurement has lasted as long as it was to."""
-
-
-def measure(
-    benchmark: str, parameters: Mapping[str, str], *, rate: int | None, seconds: float, workers: int
-) -> Measured:
-    """Run `queries/benchmarks/<benchmark>.sql` for so many seconds and return what it came to."""
+def measure(benchmark: Benchmark, load: Load) -> Measured:
+    """Write the input, run the batch and the query, and return what it came to."""
+    _pin(load.workers)
     keep_freed_memory()
-    values = {**parameters, "rate": str(rate or _UNLIMITED), "output": "/dev/null"}
-    result = compiled(read_script(str(SCRIPTS / f"{benchmark}.sql"), values))
-    meter = _Meter(rate)
-    splits = {
-        table.ordinal: [
-            _MeteredSplit(split, meter)
-            for split in open_source(table, result.script.base_directory, clock=meter.clock)
-        ]
-        for table in result.job.tables
+    rows = load.rows or benchmark.rows
+    if load.rate is not None:
+        rows = max(1, int(load.rate * load.seconds))
+    with tempfile.TemporaryDirectory(prefix="fsql-bench-") as directory:
+        text = Path(directory) / "input.txt"
+        words = benchmark.write(text, rows)
+        batch = None if load.rate else seconds_of(benchmark.baseline, text)
+        return _run(benchmark, load, text, words, batch)
+
+
+def _pin(workers: int) -> None:
+    """Stay on as many cores as there are workers, with no threads of the libraries."""
+    pa.set_cpu_count(1)
+    if hasattr(os, "sched_setaffinity"):
+        cores = sorted(os.sched_getaffinity(0))
+        os.sched_setaffinity(0, cores[-workers:])
+
+
+def _run(benchmark: Benchmark, load: Load, text: Path, words: int, batch: float | None) -> Measured:
+    sink_path = "" if load.blackhole else f"'path' = '{text.parent / 'output.jsonl'}',"
+    values = {
+        "input": str(text),
+        "sink": "blackhole" if load.blackhole else "file",
+        "sink_path": sink_path,
     }
-    plan = planned(result, splits, RunOptions(workers=workers))
-
-    def end_in_time(counters: Counters) -> None:
-        if counters.seconds >= seconds:
-            raise _TimeIsUp
-
+    result = compiled(read_script(str(SCRIPTS / f"{benchmark.name}.sql"), values))
+    splits = open_splits(result)
+    plan = planned(result, splits, RunOptions(workers=load.workers))
+    watch = _Stopwatch()
+    pace = None if load.rate is None else _Pace(load.rate)
     with opened_outputs(result, splits) as outputs:
-        sinks = [_MeteredSink(sink, meter) for sink in outputs.sinks]
-        run = LocalRun(plan, Edges(splits, sinks, outputs.write_late, outputs.write_rejects))
-        with suppress(_TimeIsUp):
-            run.run(end_in_time)
-    counters = run.counters
+        sinks: list[SinkWriter] = list(outputs.sinks)
+        if pace is not None:
+            splits = {t: [_PacedSplit(s, pace) for s in parts] for t, parts in splits.items()}
+            sinks = [_PacedSink(sink, pace) for sink in sinks]
+        edges = Edges(splits, sinks, outputs.write_late, outputs.write_rejects)
+        run = LocalRun(plan, edges, watch=watch)
+        started = time.perf_counter()
+        counters = run.run()
+        seconds = time.perf_counter() - started
     return Measured(
-        benchmark=benchmark,
-        workers=workers,
-        rate=rate,
-        seconds=counters.seconds,
+        benchmark=benchmark.name,
+        workers=load.workers,
+        rate=load.rate,
         rows_in=counters.rows_in,
-        words_in=meter.words,
+        words_in=words,
         rows_out=counters.rows_out,
-        words_per_second=meter.words / counters.seconds,
-        rows_out_per_second=counters.rows_out / counters.seconds,
-        latency_ms=meter.latency_ms(counters.seconds),
+        seconds=seconds,
+        peak_bytes=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
+        ratio=None if batch is None else round(batch / seconds, 3),
+        latency_ms={} if pace is None else pace.latency_ms(seconds),
+        operator_seconds={
+            name: round(spent, 3)
+            for name, spent in sorted(watch.seconds.items(), key=lambda i: -i[1])
+        },
     )

@@ -14,20 +14,20 @@ if TYPE_CHECKING:
 def measured_text(measured: Measured) -> str:
     """Return the numbers as aligned lines."""
     workers = f"{measured.workers} worker{'s' if measured.workers > 1 else ''}"
-    lines = [f"{measured.benchmark}: {workers}, {seconds_text(measured.seconds)}"]
     rows = [
         ("words in", count_text(measured.words_in), f"{count_text(measured.words_per_second)}/s"),
         ("rows in", count_text(measured.rows_in), ""),
-        (
-            "rows out",
-            count_text(measured.rows_out),
-            f"{count_text(measured.rows_out_per_second)}/s",
-        ),
+        ("rows out", count_text(measured.rows_out), ""),
+        ("peak memory", f"{measured.peak_bytes >> 20:,} MiB", ""),
     ]
-    for quantile, milliseconds in (measured.latency_ms or {}).items():
-        rows.append((f"latency {quantile}", f"{milliseconds:.1f} ms", ""))
+    if measured.ratio is not None:
+        rows.append(("ratio", f"{measured.ratio:.2f}", "of a plain batch in the same run"))
+    rows += [(f"latency {q}", f"{ms:.2f} ms", "") for q, ms in measured.latency_ms.items()]
+    rows += [(name, f"{spent:.2f} s", "") for name, spent in measured.operator_seconds.items()]
+    names = max(len(name) for name, _, _ in rows)
     width = max(len(value) for _, value, _ in rows)
-    lines += [f"  {name:<12}  {value:>{width}}  {note}".rstrip() for name, value, note in rows]
+    lines = [f"{measured.benchmark}: {workers}, {seconds_text(measured.seconds)}"]
+    lines += [f"  {name:<{names}}  {value:>{width}}  {note}".rstrip() for name, value, note in rows]
     return "\n".join(lines) + "\n"
 
 

@@ -1,17 +1,11 @@
-"""The word count: lines of ten words by Zipf's law over 100,000 words, a change for each line and word."""
+"""The running word count: 10 million words in lines of 300."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from fsql.benchmarks.measure import measure
+from fsql.benchmarks import baseline
+from fsql.benchmarks.measure import Benchmark
+from fsql.benchmarks.text import write_lines
 
-if TYPE_CHECKING:
-    from fsql.benchmarks.measure import Measured
-
-PARAMETERS: Final = {"words": "10", "vocabulary": "100000", "seed": "1"}
-
-
-def run(*, rate: int | None, seconds: float, workers: int) -> Measured:
-    """Measure it; `rate` is in lines a second."""
-    return measure("word_count", PARAMETERS, rate=rate, seconds=seconds, workers=workers)
+BENCHMARK: Final = Benchmark("word_count", 33_334, write_lines, baseline.word_count)

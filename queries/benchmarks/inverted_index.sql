@@ -1,22 +1,25 @@
--- An inverted index over generated documents: for each document and word a change record with the word's
--- positions and the number of documents that had it before.
+-- An inverted index over a file of documents, `id<TAB>words`: for each document and word a change record with
+-- the word's positions and the number of documents that had it before.
 
-CREATE TABLE documents (id BIGINT, line STRING) WITH (
-    'connector' = 'documents',
-    'words' = '${words}',
-    'vocabulary' = '${vocabulary}',
-    'seed' = '${seed}',
-    'rate' = '${rate}'
+CREATE TABLE documents (
+    line STRING NOT NULL,
+    id AS ELEMENT_AT(SPLIT(line, '	'), 1),
+    words AS SPLIT(ELEMENT_AT(SPLIT(line, '	'), 2), ' ')
+) WITH (
+    'connector' = 'file',
+    'path' = '${input}',
+    'format' = 'text'
 );
 
 CREATE TABLE changes (
     word STRING,
-    id BIGINT,
+    id STRING,
     positions ARRAY<BIGINT>,
     documents_before BIGINT
 ) WITH (
-    'connector' = 'file',
-    'path' = '${output}'
+    'connector' = '${sink}',
+    ${sink_path}
+    'changes' = 'append'
 );
 
 INSERT INTO changes
@@ -30,6 +33,6 @@ SELECT
     ) AS documents_before
 FROM documents CROSS JOIN LATERAL (
     SELECT word, ARRAY_AGG(place) AS positions
-    FROM UNNEST(SPLIT(line, ' ')) WITH ORDINALITY AS words (word, place)
+    FROM UNNEST(words) WITH ORDINALITY AS found (word, place)
     GROUP BY word
 );

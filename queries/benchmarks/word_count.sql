@@ -1,11 +1,9 @@
--- The running count of each word, as upserts, over generated lines.
+-- The running count of each word of a file, as upserts: a record for each line and word.
 
-CREATE TABLE lines (line STRING) WITH (
-    'connector' = 'words',
-    'words_per_line' = '${words}',
-    'vocabulary' = '${vocabulary}',
-    'seed' = '${seed}',
-    'rate' = '${rate}'
+CREATE TABLE lines (line STRING NOT NULL) WITH (
+    'connector' = 'file',
+    'path' = '${input}',
+    'format' = 'text'
 );
 
 CREATE TABLE counts (
@@ -13,8 +11,9 @@ CREATE TABLE counts (
     n BIGINT,
     PRIMARY KEY (word) NOT ENFORCED
 ) WITH (
-    'connector' = 'file',
-    'path' = '${output}'
+    'connector' = '${sink}',
+    ${sink_path}
+    'changes' = 'upsert'
 );
 
 INSERT INTO counts

@@ -17,6 +17,7 @@ from fsql.runtime.drivers.cluster import Cluster, Fair, FrontAt, LetGo
 from fsql.runtime.ports import Wait
 from fsql.runtime.protocol.barrier import LateRows, Rejected, Released, Stopped
 from fsql.runtime.protocol.front import Front
+from fsql.runtime.protocol.worker import Watch, unwatched
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -94,6 +95,7 @@ class LocalRun:
     counters: Counters = field(default_factory=Counters)
     stopped: Stopped | None = None
     freshness: Freshness = field(default_factory=Freshness)
+    watch: Watch = unwatched
 
     def run(self, on_progress: Callable[[Counters], None] = lambda _: None) -> Counters:
         """Run to the end; call `on_progress` after every chunk.
@@ -102,7 +104,7 @@ class LocalRun:
             FsqlError: if a source or a sink fails.
         """
         readers = self._open()
-        cluster = Cluster(self.plan, [at for at, _ in readers], Fair())
+        cluster = Cluster(self.plan, [at for at, _ in readers], Fair(), watch=self.watch)
         started = time.monotonic()
         try:
             while self._read_round(cluster, readers):
@@ -133,7 +135,7 @@ class LocalRun:
         for at, reader in sorted(readers, key=lambda item: item[0].front.promised):
             if not cluster.may_read(at, self.lead_rows):
                 continue
-            chunk = reader.read(CHUNK_ROWS)
+            chunk = self.watch("read", reader.read)(CHUNK_ROWS)
             if isinstance(chunk, Wait):
                 waits.append(chunk.seconds)
                 continue
@@ -152,7 +154,7 @@ class LocalRun:
     def _write(self, let_go: LetGo) -> None:
         match let_go:
             case Released(insert, release):
-                self.edges.sinks[insert].write(release)
+                self.watch("write", self.edges.sinks[insert].write)(release)
                 self.counters.rows_out += len(release.time)
             case LateRows(window, rows):
                 self.counters.rows_late += len(rows)
