@@ -54,7 +54,10 @@ def open_source(
     match settings.connector.name:
         case "file":
             path = paths.resolve(settings.text("path"), base_directory, data_roots)
-            return file_splits(path, _decoder(table, settings))
+            splits = file_splits(path, _decoder(table, settings))
+            for split in splits:  # a directory may have links that lead elsewhere
+                paths.resolve(str(split.path), base_directory, data_roots)
+            return splits
         case "stdin":
             return [StreamSplit("stdin", stdin, _decoder(table, settings))]
         case "documents" | "words":

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 BLOCK_BYTES: Final = 1 << 22
 _WAIT_SECONDS_MIN: Final = 0.001
-_WAIT_SECONDS_MAX: Final = 0.016
+_WAIT_SECONDS_MAX: Final = 0.004
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,9 +59,16 @@ class StreamSplit:
     block_bytes: int = BLOCK_BYTES
 
     def open(self) -> LineReader:
-        """Return a reader that hands out what is there and never blocks."""
-        decoder = self.decoder()
-        return LineReader(os.dup(self.descriptor), self.name, decoder, self.block_bytes, live=True)
+        """Return a reader that hands out what is there and never blocks.
+
+        Raises:
+            FsqlError: E531, if the stream is closed.
+        """
+        try:
+            descriptor = os.dup(self.descriptor)
+        except OSError as error:
+            raise paths.cannot_open("E531", self.name, error) from None
+        return LineReader(descriptor, self.name, self.decoder(), self.block_bytes, live=True)
 
 
 class LineReader:
@@ -81,6 +88,8 @@ class LineReader:
         self._decoder = decoder
         self._block_bytes = block_bytes
         self._live = live
+        self._readable = select.poll()
+        self._readable.register(descriptor, select.POLLIN)
         self._cutter = LineCutter(decoder.record_bytes_max)
         self._parts: deque[Lines] = deque()
         self._ended = False
@@ -97,7 +106,7 @@ class LineReader:
         while not self._parts:
             if self._ended:
                 return None
-            if self._live and not select.select([self._descriptor], [], [], 0)[0]:
+            if self._live and not self._readable.poll(0):
                 wait, self._wait_seconds = self._wait_seconds, self._wait_seconds * 2
                 self._wait_seconds = min(self._wait_seconds, _WAIT_SECONDS_MAX)
                 return Wait(wait)

@@ -133,6 +133,8 @@ def test_data_roots_hold_after_every_link(tmp_path: Path) -> None:
         (directory / "a.jsonl").write_bytes(b'{"n":1}\n')
     (inside / "link.jsonl").symlink_to(outside / "a.jsonl")
     (inside / "fine.jsonl").symlink_to("a.jsonl")
+    (inside / "all").mkdir()
+    (inside / "all" / "link.jsonl").symlink_to(outside / "a.jsonl")
 
     def source(path: str) -> object:
         return open_source(table(connector="file", path=path), inside, data_roots=[inside])
@@ -146,6 +148,10 @@ def test_data_roots_hold_after_every_link(tmp_path: Path) -> None:
             (f"it leads to {outside}/a.jsonl; the data roots are {inside}",),
             (),
         )
+    assert refusal(partial(source, "all"))[:2] == (
+        "E533",
+        f'path "{inside}/all/link.jsonl" leads out of the data roots',
+    )
 
 
 def test_a_record_limit_has_a_limit(tmp_path: Path) -> None:
@@ -169,6 +175,19 @@ def rows_now(reader: SplitReader) -> list[int] | None:
     assert isinstance(chunk, Chunk)
     values: list[int] = chunk.columns[0].to_pylist()
     return values
+
+
+def test_standard_input_may_be_closed(tmp_path: Path) -> None:
+    read_end, write_end = os.pipe()
+    os.close(read_end)
+    os.close(write_end)
+    (split,) = open_source(table(connector="stdin"), tmp_path, stdin=read_end)
+    assert refusal(split.open) == (
+        "E531",
+        'path "stdin" cannot be read: bad file descriptor',
+        (),
+        (),
+    )
 
 
 def test_standard_input_gives_what_is_there(tmp_path: Path) -> None:
