@@ -22,7 +22,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from fsql.compiler import logical
-from fsql.compiler.explain import logical_text
+from fsql.compiler.explain import plan_text
 from fsql.compiler.expression import AggregateFunction, ColumnRef
 from fsql.compiler.functions.aggregates import aggregate_result
 from fsql.compiler.logical import append_only
@@ -39,28 +39,35 @@ if TYPE_CHECKING:
 
 
 def verify_logical(job: logical.Job) -> None:
-    """Raise AssertionError, with every violation on a line of its own, unless `job` is legal."""
-    violations = [violation for insert in job.inserts for violation in _insert(insert)]
-    if violations:
-        listed = "\n".join(dict.fromkeys(violations))
-        raise AssertionError(f"illegal plan:\n{listed}\n{logical_text(job, details=False)}")
+    """Raise AssertionError, with every violation on a line of its own, unless `job` is legal.
+
+    Inputs are looked at first.  Where one is illegal its readers are not: they cannot even be printed.
+    """
+    for insert in job.inserts:
+        for plan in logical.operators(insert.query):
+            violations = [f"{type(plan).__name__}: {each}" for each in _operator(plan)]
+            if violations:
+                raise AssertionError(_report(violations, plan_text(plan)))
+        if violations := [f"Insert into {insert.sink.name}: {each}" for each in _insert(insert)]:
+            raise AssertionError(_report(violations, plan_text(insert.query)))
+
+
+def _report(violations: Iterable[str], plan: str) -> str:
+    return "\n".join(["illegal plan:", *dict.fromkeys(violations), plan])
 
 
 def _insert(insert: logical.Insert) -> Iterator[str]:
-    for plan in logical.operators(insert.query):
-        yield from (f"{type(plan).__name__}: {violation}" for violation in _operator(plan))
-    name = f"Insert into {insert.sink.name}"
     given, wanted = _types(insert.query.schema), _types(insert.sink.columns)
     if given != wanted:
-        yield f"{name}: the query gives {_listed(given)}, the sink has {_listed(wanted)}"
-    if any(not 0 <= index < len(insert.sink.columns) for index in insert.sink.key or ()):
-        yield f"{name}: the key {insert.sink.key} is not among the sink's columns"
+        yield f"the query gives {_listed(given)}, the sink has {_listed(wanted)}"
+    if any(not 0 <= index < len(wanted) for index in insert.sink.key or ()):
+        yield f"the key {insert.sink.key} is not among the sink's columns"
     if insert.sink.changes is logical.Changes.APPEND and not append_only(insert.query):
-        yield f"{name}: an append sink is given changes"
-    scans = [p for p in logical.operators(insert.query) if isinstance(p, logical.Scan)]
+        yield "an append sink is given changes"
+    scans = [plan for plan in logical.operators(insert.query) if isinstance(plan, logical.Scan)]
     for mention, count in Counter(scan.mention for scan in scans).items():
         if count > 1:
-            yield f"{name}: mention {mention} belongs to {count} scans"
+            yield f"mention {mention} belongs to {count} scans"
 
 
 def _operator(plan: logical.Plan) -> Iterator[str]:
@@ -188,7 +195,7 @@ def _time_column(schema: Schema, index: int) -> Iterator[str]:
     if not 0 <= index < len(schema):
         yield f"there is no column {index} to take the time from"
     elif not schema[index].time_attribute or schema[index].nullable:
-        yield f"{schema[index]} is not event time that is never NULL"
+        yield f"column {schema[index]} is not event time that is never NULL"
 
 
 def _types(schema: Schema) -> list[SqlType]:
