@@ -97,23 +97,21 @@ class Oracle:
         """Give each row of a split its root position, and sort out the malformed ones."""
         time = TIME_START
         for number, row in enumerate(rows):
-            malformed = row.code if isinstance(row, Reject) else None
+            origin = table.ordinal << 56 | split << 40 | number
+            code = row.code if isinstance(row, Reject) else None
             if table.time is logical.TimeKind.OFFSET:
                 time = number
             if table.event_time is not None and not isinstance(row, Reject):
-                event_time = time_of(table.event_time, row)
-                if event_time is None:
-                    malformed = NO_EVENT_TIME
-                else:
-                    time = max(time, event_time)
-            root = time, table.ordinal << 56 | split << 40 | number
-            if malformed is None:
+                event_time, code = time_of(table.event_time, row)
+                time = max(time, event_time)
+            if code is None:
                 assert not isinstance(row, Reject)
-                self.rows[table.ordinal].append(Row(row, root))
+                self.rows[table.ordinal].append(Row(row, (time, origin)))
             elif dict(table.options).get("on_error", "stop") == "reject":
-                self.rejects.append(RejectedRow(root, table.ordinal, split, number, malformed))
+                rejected = RejectedRow((time, origin), table.ordinal, split, number, code)
+                self.rejects.append(rejected)
             else:
-                self.errors.add((root, malformed))
+                self.errors.add(((time, origin), code))
 
     def result(self) -> OracleResult:
         """Return what is released at each root, in order, up to the first error."""
@@ -187,14 +185,14 @@ class Oracle:
         )
 
 
-def time_of(event_time: Expression, row: Values) -> int | None:
-    """Return the event time of a row, None where it has none."""
+def time_of(event_time: Expression, row: Values) -> tuple[int, int | None]:
+    """Return the event time of a row; if it has none, the least time and the code of the error."""
     try:
         value = evaluate(event_time, row)
-    except FailureError:
-        return None
+    except FailureError as failure:
+        return TIME_START, failure.code
     assert value is None or isinstance(value, int)
-    return value
+    return (TIME_START, NO_EVENT_TIME) if value is None else (value, None)
 
 
 def evaluate_job(job: logical.Job, inputs: Inputs, *, literal: bool = False) -> OracleResult:

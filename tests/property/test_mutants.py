@@ -1,0 +1,200 @@
+"""The tester's test: the engine with a mistake in it has to be told from the right one.
+
+Each mutant breaks one rule of the engine's contracts: repairs, holds, min time, promises, routes, order,
+lateness, consolidation, labels.  A mutant that no case finds means that the cases or the schedules do not
+reach the rule.  Mutants replace private methods, so they have to follow when those change.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from random import Random
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+from fsql.compiler.diagnostics import FsqlError
+from fsql.runtime.batch import END, Root
+from fsql.runtime.hashing import hash_rows
+from fsql.runtime.kernels import windows
+from fsql.runtime.order import position_order
+from fsql.runtime.protocol import barrier, fold, worker
+from fsql.runtime.protocol.acker import Acker
+from fsql.runtime.protocol.front import Front
+from fsql.runtime.protocol.messages import Kind
+from fsql.tests.property.cases import Case, case_of
+from fsql.tests.property.check import random_schedule
+from fsql.tests.property.ways import Outcome, by_engine, by_oracle
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    Patch = pytest.MonkeyPatch
+
+SEEDS = 40
+SCHEDULES = 4
+
+
+@cache
+def cases() -> list[tuple[Case, Outcome]]:
+    """Return the cases that mutants run, and what they should release."""
+    found = []
+    for seed in range(SEEDS):
+        for kind in ("script", "plan"):
+            try:
+                case = case_of(kind, seed)
+            except FsqlError:
+                continue
+            found.append((case, by_oracle(case.job, case.inputs)))
+    return found
+
+
+def first_found(chosen: Sequence[tuple[Case, Outcome]]) -> int | None:
+    """Return which of the cases first finds that the engine is wrong; None if none does."""
+    for number, (case, expected) in enumerate(chosen):
+        random = Random(number)
+        for _ in range(SCHEDULES):
+            try:
+                actual, _ = by_engine(case.job, case.inputs, random_schedule(random))
+            except AssertionError:  # The engine's own assertions find mutants as well.
+                return number
+            if expected.difference(actual):
+                return number
+    return None
+
+
+# The mutants.
+
+
+def rows_that_come_late_are_applied_as_the_latest(patch: Patch) -> None:
+    def repair(
+        self: fold.Fold, _first: int, _least: Root, sides: list[Any], output: fold.Output
+    ) -> None:
+        applied = self._apply(sides, undoable=True)
+        if applied is not None:
+            self._remember(sides, applied)
+            fold._append(output, applied.rows, applied.errors)
+
+    patch.setattr(fold.Fold, "_repair", repair)
+
+
+def repairs_take_nothing_back(patch: Patch) -> None:
+    right = fold.Fold._append_differences
+
+    def append(self: fold.Fold, output: fold.Output, made: list[Any], *_old: object) -> None:
+        right(self, output, made, None, None)
+
+    patch.setattr(fold.Fold, "_append_differences", append)
+
+
+def undo_restores_nothing(patch: Patch) -> None:
+    patch.setattr(fold.Fold, "_restore", lambda *_: None)
+
+
+def holds_are_not_told(patch: Patch) -> None:
+    patch.setattr(fold.Fold, "hold", lambda _: None)
+
+
+def min_time_overlooks_messages(patch: Patch) -> None:
+    patch.setattr(Acker, "acknowledge", _overlooking(Kind.MESSAGE))
+
+
+def min_time_overlooks_holds(patch: Patch) -> None:
+    patch.setattr(Acker, "acknowledge", _overlooking(Kind.HOLD))
+
+
+def _overlooking(kind: Kind) -> Callable[[Acker, Any], Any]:
+    right = Acker.acknowledge
+
+    def acknowledge(self: Acker, given: Any) -> Any:
+        kept = tuple(entry for entry in given.entries if entry.kind is not kind)
+        return right(self, type(given)(kept))
+
+    return acknowledge
+
+
+def fronts_promise_a_row_too_much(patch: Patch) -> None:
+    right = Front._settle_later
+
+    def settle_later(self: Front, count: int, last: int) -> None:
+        right(self, count, last + 1 if count else last)
+
+    patch.setattr(Front, "_settle_later", settle_later)
+
+
+def the_barrier_releases_what_is_at_min_time(patch: Patch) -> None:
+    right = barrier.Barrier.advance
+
+    def advance(self: barrier.Barrier, min_time: Root) -> Any:
+        later = min_time if min_time == END else Root(min_time.time + 1, min_time.origin)
+        return right(self, later)
+
+    patch.setattr(barrier.Barrier, "advance", advance)
+
+
+def the_barrier_forgets_repairs(patch: Patch) -> None:
+    right = barrier._Gate.accept
+
+    def accept(self: barrier._Gate, batch: Any, **_repairs: bool) -> None:
+        right(self, batch, repairs=False)
+
+    patch.setattr(barrier._Gate, "accept", accept)
+
+
+def rows_that_tie_come_as_they_arrive(patch: Patch) -> None:
+    patch.setattr(barrier, "position_order", lambda rows, **_: position_order(rows, ties=False))
+
+
+def updates_are_not_paired(patch: Patch) -> None:
+    right = barrier._canonical_order
+
+    def order(rows: Any, key: tuple[int, ...] | None) -> Any:
+        return right(rows, key)[0], np.empty(0, np.int64)
+
+    patch.setattr(barrier, "_canonical_order", order)
+
+
+def routes_depend_on_the_batch(patch: Patch) -> None:
+    patch.setattr(
+        worker, "hash_rows", lambda keys, count: hash_rows(keys, count) ^ np.uint32(count % 4 << 30)
+    )
+
+
+def rows_at_the_time_of_the_closing_are_on_time(patch: Patch) -> None:
+    def late(batch: Any, closing: Any) -> Any:
+        ends = windows._micros(batch.columns[closing.window_end])
+        close = -(-ends // closing.grain_us) * closing.grain_us + closing.delay_us
+        return batch.time > close
+
+    patch.setattr(windows, "late", late)
+
+
+MUTANTS = (
+    rows_that_come_late_are_applied_as_the_latest,
+    repairs_take_nothing_back,
+    undo_restores_nothing,
+    holds_are_not_told,
+    min_time_overlooks_messages,
+    min_time_overlooks_holds,
+    fronts_promise_a_row_too_much,
+    the_barrier_releases_what_is_at_min_time,
+    the_barrier_forgets_repairs,
+    rows_that_tie_come_as_they_arrive,
+    updates_are_not_paired,
+    routes_depend_on_the_batch,
+    rows_at_the_time_of_the_closing_are_on_time,
+)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.__name__)
+def test_mutants_are_found(mutant: Callable[[Patch], None], monkeypatch: Patch) -> None:
+    mutant(monkeypatch)
+    found = first_found(cases())
+    assert found is not None, f"no case finds that {mutant.__name__.replace('_', ' ')}"
+
+
+@pytest.mark.slow
+def test_the_engine_as_it_is_is_not_found_wrong() -> None:
+    assert first_found(cases()[:10]) is None
