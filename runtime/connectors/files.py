@@ -123,6 +123,11 @@ class LineReader:
         self._read_bytes = lines.end_byte
         return Chunk(columns, rows, rejects, bytes_read)
 
+    @property
+    def unknown_fields(self) -> int:
+        """Return how many fields that are no columns the accepted rows have had so far."""
+        return self._decoder.unknown_fields
+
     def close(self) -> None:
         """Close the descriptor."""
         os.close(self._descriptor)

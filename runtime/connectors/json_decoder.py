@@ -62,7 +62,7 @@ class _Rows:
 
 
 class JsonDecoder:
-    """Decodes lines into the columns of a table; `unknown_fields` counts those that are ignored."""
+    """Decodes lines into the columns of a table."""
 
     skips_empty_lines = True
 

@@ -117,6 +117,10 @@ class LineDecoder(Protocol):
     def record_bytes_max(self) -> int:
         """Return how long a line may be."""
 
+    @property
+    def unknown_fields(self) -> int:
+        """Return how many fields that are no columns the accepted rows have had so far."""
+
     def decode(self, lines: Lines, first_row: int) -> DecodedRows:
         """Return the rows of the lines, which would have the numbers from `first_row` on."""
 

@@ -22,6 +22,7 @@ class TextDecoder:
     """Decodes lines into one column of STRING."""
 
     skips_empty_lines = False
+    unknown_fields = 0
 
     def __init__(self, record_bytes_max: int) -> None:
         self.record_bytes_max = record_bytes_max
