@@ -59,7 +59,7 @@ def random_field(random: Random, column: ColumnText, at: int | None, *, awkward:
     if column.time:
         return at
     if column.name == "m":
-        return random.choice((None, 2**61)) if at is None else at // 1000
+        return None if at is None else at // 1000
     if column.name == "k":
         return random.choice(KEYS[column.letter])
     if column.letter == "B" and random.random() >= awkward:
