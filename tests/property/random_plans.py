@@ -285,7 +285,9 @@ class Plans:
         literal = Literal(column.type, value is None, value)
         test = _call(self.random.choice(COMPARISONS), BOOLEAN, column, literal)
         other = _call(self.random.choice(COMPARISONS), BOOLEAN, column, literal)
-        return _call("or", BOOLEAN, test, other) if self.random.random() < 0.5 else test
+        if self.random.random() < 0.5:
+            test = _call("or", BOOLEAN, test, other)
+        return _call("not", BOOLEAN, test) if self.random.random() < 0.1 else test
 
 
 def _whole(value: int) -> Literal:
