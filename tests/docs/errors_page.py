@@ -1,0 +1,51 @@
+"""`docs/errors.md`, made from the table of codes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from fsql.compiler.codes import CODES
+
+if TYPE_CHECKING:
+    from fsql.compiler.codes import Code
+
+ERRORS_PAGE: Final = "docs/errors.md"
+
+_HEAD: Final = """\
+<!-- Made from compiler/codes*.py by `pytest tests/test_docs.py --rewrite`; edit those. -->
+
+# Error codes
+
+What fsql reports has a code that never changes its meaning.  `fsql explain-error E203` shows one of these
+entries without a network.  `E` is an error, `W` a warning, `I` a bug of fsql itself.
+"""
+
+_CHAPTERS: Final = (
+    ("E1", "The form of the text"),
+    ("E2", "Names and types"),
+    ("E3", "Meaning"),
+    ("E4", "Functions and determinism"),
+    ("E5", "Data: a row that fails or is malformed, a file that cannot be used"),
+    ("E6", "The cluster"),
+    ("W", "Warnings"),
+    ("I", "Bugs of fsql"),
+)
+
+
+def errors_page() -> str:
+    """Return the page."""
+    parts = [_HEAD]
+    for prefix, title in _CHAPTERS:
+        codes = sorted(code for code in CODES if code.startswith(prefix))
+        if codes:
+            parts.append(f"\n## {title}\n")
+            parts.extend(_entry(CODES[code]) for code in codes)
+    return "".join(parts)
+
+
+def _entry(code: Code) -> str:
+    example = "".join(f"    {line}\n" for line in code.example.splitlines())
+    return (
+        f"\n### FSQL-{code.code}: {code.title}\n\n{code.cause}\n\n"
+        f"**What to do:** {code.fix}\n\n{example}"
+    )

@@ -1,0 +1,208 @@
+"""The documentation is true: examples give what they show, tables say what the code says.
+
+`pytest tests/test_docs.py --rewrite` writes what the examples give now, and `docs/errors.md`; the
+difference is then there to be read.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import pytest
+
+from fsql.compiler.codes import CODES
+from fsql.compiler.connectors import CONNECTORS, OptionKind
+from fsql.compiler.diagnostics import FsqlError
+from fsql.compiler.functions.aggregates import AGGREGATES
+from fsql.compiler.functions.refused import LATER, NOT_DETERMINISTIC
+from fsql.compiler.functions.table import CALLABLE
+from fsql.compiler.keywords import RESERVED
+from fsql.compiler.pipeline import compile_script
+from fsql.compiler.source import SourceText
+from fsql.tests.cli.commands import fsql
+from fsql.tests.docs.data_errors import FAILING, script
+from fsql.tests.docs.errors_page import ERRORS_PAGE, errors_page
+from fsql.tests.docs.pages import (
+    PAGES,
+    ROOT,
+    page_text,
+    read_blocks,
+    read_examples,
+    rewritten,
+    section,
+    table_rows,
+)
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from fsql.compiler.connectors import Option
+    from fsql.tests.docs.pages import Example
+
+EXAMPLES = {
+    f"{example.page}:{example.line}": example for page in PAGES for example in read_examples(page)
+}
+LANGUAGE = "docs/language.md"
+IN_NO_CASE = {
+    "E533": "no command sets data roots; tests/unit/connectors/test_sources.py has it",
+    "I901": "a bug; tests/cli/test_errors.py makes one",
+}
+"""Codes that no script is known to lead to.  May only shrink."""
+
+
+@pytest.mark.parametrize("example", EXAMPLES.values(), ids=EXAMPLES.keys())
+@pytest.mark.parametrize("flags", ["--workers=2", "--engine=model"])
+def test_an_example_gives_what_it_shows(
+    example: Example,
+    flags: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    request: pytest.FixtureRequest,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    given = example.run(tmp_path, flags)
+    shown = {(block.kind, block.name): block.text for block in example.shown}
+    assert shown, "the example shows nothing"
+    if request.config.getoption("--rewrite"):
+        _rewrite(example, given)
+        return
+    assert shown == {place: text for place, text in given.items() if text or place in shown}
+
+
+def _rewrite(example: Example, given: dict[tuple[str, str], str]) -> None:
+    """Write what the example gives into its page, where earlier examples may have moved it."""
+    text = page_text(example.page)
+    ordinal = [each for each in EXAMPLES.values() if each.page == example.page].index(example)
+    now = read_examples(example.page)[ordinal]
+    results = [(block, given.get((block.kind, block.name), "")) for block in now.shown]
+    (ROOT / example.page).write_text(rewritten(text, results))
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_block_is_of_a_known_kind(page: str) -> None:
+    kinds = {block.kind for block in read_blocks(page_text(page))}
+    assert kinds <= {"sql", "json", "text", "output", "error", "console"}
+
+
+def test_links_of_the_language_reference_lead_somewhere() -> None:
+    text = page_text(LANGUAGE)
+    titles = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
+    anchors = {re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-") for title in titles}
+    links = re.findall(r"\]\(([^)#]*)(?:#([^)]*))?\)", text)
+    assert {path for path, _ in links if path and not (ROOT / "docs" / path).is_file()} == set()
+    assert {anchor for path, anchor in links if not path} <= anchors
+
+
+# --- Tables of the language reference ---
+
+
+def _used_by(key: str) -> str:
+    return ", ".join(f"`{each.name}`" for each in CONNECTORS.values() if key in each.keys)
+
+
+def _values(option: Option) -> str:
+    if option.kind is OptionKind.CHOICE:
+        return ", ".join(f"`{choice}`" for choice in option.choices)
+    return option.expected
+
+
+def test_the_table_of_options_is_that_of_the_connectors() -> None:
+    options = {option.key: option for each in CONNECTORS.values() for option in each.options}
+    rows = table_rows(section(page_text(LANGUAGE), "### Options"))
+    assert {tuple(row[:4]) for row in rows} == {
+        (
+            f"`{key}`",
+            _used_by(key),
+            _values(option),
+            "required" if option.required else f"`{option.default}`" if option.default else "",
+        )
+        for key, option in options.items()
+    }
+
+
+def test_the_table_of_connectors_is_complete() -> None:
+    rows = table_rows(section(page_text(LANGUAGE), "### Connectors"))
+    assert {tuple(row[:3]) for row in rows if row[0].startswith("`") and len(row) == 4} == {
+        (f"`{each.name}`", "yes" if each.reads else "", "yes" if each.writes else "")
+        for each in CONNECTORS.values()
+    }
+
+
+def test_the_tables_of_functions_are_complete() -> None:
+    text = section(page_text(LANGUAGE), "## Functions")
+    named = set(re.findall(r"`([A-Z_]+)(?=[(`])", "\n".join(row[0] for row in table_rows(text))))
+    assert named == {*CALLABLE, *AGGREGATES, "NULLIF", "IF"}
+
+
+def test_the_functions_that_are_refused_are_named() -> None:
+    text = page_text(LANGUAGE)
+    later = section(text, "## Not implemented yet")
+    assert {name for name in LATER if f"`{name}`" not in later} == set()
+    refused = section(text, "### Functions that are refused")
+    assert {name for name in NOT_DETERMINISTIC if f"`{name}`" not in refused} == set()
+
+
+def test_the_reserved_words_are_listed() -> None:
+    (listed,) = re.findall(r"^Reserved: (.*?)\.$", page_text(LANGUAGE), re.MULTILINE | re.DOTALL)
+    assert set(re.findall(r"[A-Z_]+", listed)) == RESERVED
+
+
+LATER_TABLES = (
+    "CREATE TABLE t (k STRING, n BIGINT, at TIMESTAMP, WATERMARK FOR at)"
+    " WITH ('connector' = 'file', 'path' = 't.jsonl');\n"
+    "CREATE TABLE u (k STRING, m BIGINT) WITH ('connector' = 'file', 'path' = 'u.jsonl');\n"
+)
+LATER_ROWS = table_rows(section(page_text(LANGUAGE), "## Not implemented yet"))
+
+
+@pytest.mark.parametrize("row", LATER_ROWS, ids=[row[0] for row in LATER_ROWS])
+def test_what_is_said_to_be_not_implemented_is_refused_so(row: list[str]) -> None:
+    for written in re.findall(r"`([^`]+)`", row[1]):
+        text = written if written.startswith(("SELECT", "CREATE", "EXPLAIN")) else None
+        text = text or f"SELECT k, {written} AS x FROM t"
+        with pytest.raises(FsqlError) as raised:
+            compile_script(SourceText("row.sql", f"{LATER_TABLES}{text};"))
+        codes = {each.code for each in raised.value.diagnostics}
+        assert codes == {"E301"}, f"{text}: {raised.value.diagnostics}"
+
+
+# --- Error codes ---
+
+
+def test_the_page_of_error_codes_is_up_to_date(request: pytest.FixtureRequest) -> None:
+    path = ROOT / ERRORS_PAGE
+    if request.config.getoption("--rewrite"):
+        path.write_text(errors_page())
+    assert path.read_text() == errors_page(), "run pytest tests/test_docs.py --rewrite"
+
+
+def _codes_in_cases() -> set[str]:
+    """Return the codes that the expected texts of `.test` files have."""
+    found: set[str] = set()
+    for path in (ROOT / "tests" / "cases").rglob("*.test"):
+        text = path.read_text()
+        found.update(re.findall(r"\[FSQL-([EWI]\d{3})\]", text))
+        found.update(re.findall(r"^(W\d{3}): ", text, re.MULTILINE))
+    return found
+
+
+def test_cases_use_known_codes_only() -> None:
+    assert _codes_in_cases() <= set(CODES)
+
+
+def test_every_code_has_a_case() -> None:
+    assert set(CODES) - _codes_in_cases() - set(FAILING) == set(IN_NO_CASE)
+
+
+@pytest.mark.parametrize("code", FAILING)
+def test_data_that_fails_is_reported_with_its_code(
+    code: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    failing = FAILING[code]
+    if failing.input is not None:
+        (tmp_path / "t.jsonl").write_bytes(failing.input)
+    said = fsql("run", "-e", script(failing), "--quiet")
+    assert said.code in {1, 3}
+    assert re.findall(r"error\[FSQL-(\w+)\]", said.err) == [code]
