@@ -50,12 +50,13 @@ class Example:
     def run(self, folder: Path, *flags: str) -> dict[tuple[str, str], str]:
         """Run the example in `folder`, the working directory; return the texts it may show."""
         for name, text in {**self.files, SCRIPT: self.script}.items():
+            (folder / name).parent.mkdir(exist_ok=True)
             (folder / name).write_text(text)
         said = fsql("run", SCRIPT, "--quiet", "--debug", *flags)
         written = {
             ("output", path.name): path.read_text()
             for path in folder.iterdir()
-            if path.name not in self.files and path.name != SCRIPT
+            if path.is_file() and path.name not in self.files and path.name != SCRIPT
         }
         return {**written, ("output", ""): said.out, ("error", ""): said.err}
 
