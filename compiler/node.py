@@ -11,6 +11,7 @@ and `-0.0` are two), because they would otherwise hash alike and meet by mistake
 from __future__ import annotations
 
 import dataclasses
+import functools
 import weakref
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -38,8 +39,7 @@ class Interned(type):
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401 - any constructor
         """Return the node with these fields, made once."""
         made = super().__call__(*args, **kwargs)
-        fields = dataclasses.fields(made)
-        key = (cls, *(_identity(getattr(made, field.name)) for field in fields))
+        key = (cls, *(_identity(getattr(made, name)) for name in _field_names(cls)))
         return _TABLE.setdefault(key, made)
 
 
@@ -48,10 +48,20 @@ class Node(metaclass=Interned):
     """The base of every interned record; compare nodes with `is`."""
 
 
+@functools.cache
+def _field_names(kind: type) -> tuple[str, ...]:
+    # Looked up for every node that is made or walked over; `dataclasses.fields` builds it each time.
+    return tuple(field.name for field in dataclasses.fields(kind))
+
+
 def children(node: Node) -> Iterator[Node]:
     """Yield the nodes directly below `node`, in field order; tuples are looked into."""
-    for field in dataclasses.fields(node):
-        yield from _nodes_in(getattr(node, field.name))
+    for name in _field_names(type(node)):
+        value = getattr(node, name)
+        if isinstance(value, Node):
+            yield value
+        elif isinstance(value, tuple):
+            yield from _nodes_in(value)
 
 
 def _nodes_in(value: object) -> Iterator[Node]:
@@ -86,6 +96,4 @@ def map_children(node: _NodeT, change: Callable[[Node], Node]) -> _NodeT:
             return tuple(changed(item) for item in value)
         return value
 
-    fields = dataclasses.fields(node)
-    values = {field.name: changed(getattr(node, field.name)) for field in fields if field.init}
-    return type(node)(**values)
+    return type(node)(*(changed(getattr(node, name)) for name in _field_names(type(node))))

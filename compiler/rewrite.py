@@ -22,11 +22,12 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, TypeVar
 
+from fsql.compiler.expression import Expression
 from fsql.compiler.logical import Plan
 from fsql.compiler.node import Node, children, map_children, walk
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
 
     from fsql.compiler.logical import Job
 
@@ -143,6 +144,7 @@ class _Rewriting:
         self._rules = rules
         self._shared = shared
         self._firings_max = firings_max
+        self._below: dict[Node, tuple[Node, ...]] = {}
         self._became: dict[Node, Node] = {}
         self._replaced: dict[Node, Node] = {}
 
@@ -167,29 +169,31 @@ class _Rewriting:
         """Return the children of `node` that are not yet at rest, the first one last."""
         if node in self._replaced:
             return []
-        return [child for child in children(node) if child not in self._became][::-1]
+        below = self._below.get(node)
+        if below is None:
+            below = self._below[node] = tuple(children(node))
+        return [child for child in below if child not in self._became][::-1]
 
     def _replacement(self, node: Node) -> Node | None:
         """Return what takes the place of `node`, whose children are at rest; None if it stays.
 
         A node that comes up again before its replacement is at rest is part of that replacement.
         """
-        if node in self._replaced:
-            replacement = self._replaced[node]
+        replacement = self._replaced.get(node)
+        if replacement is not None:
             if replacement not in self._became:
                 raise RestlessRulesError("rewrite rules go in a circle", self.firings)
             return replacement
-        rebuilt = map_children(node, self._became.__getitem__)
-        if rebuilt is node:
-            found = self._fire(node)
-            if found is None:
-                return None
-            rebuilt = found
-        self._replaced[node] = rebuilt
-        return rebuilt
+        if all(self._became[child] is child for child in self._below[node]):
+            replacement = self._fire(node)
+        else:
+            replacement = map_children(node, self._became.__getitem__)
+        if replacement is not None:
+            self._replaced[node] = replacement
+        return replacement
 
     def _fire(self, node: Node) -> Node | None:
-        opens = not any(child in self._shared for child in _inputs(node))
+        opens = not any(child in self._shared for child in self._below[node])
         for rule in self._rules:
             if isinstance(node, rule.on) and (opens or not rule.opens_inputs):
                 result = rule.apply(node)
@@ -207,11 +211,13 @@ class _Rewriting:
             self._shared.add(result)
 
 
-def _inputs(node: Node) -> Iterator[Node]:
-    return (child for child in children(node) if isinstance(child, Plan))
-
-
 def _read_twice(root: Node) -> set[Node]:
     """Return the operators below `root` that are read more than once."""
-    readers = Counter(below for node in walk(root) for below in _inputs(node))
+    readers = Counter(
+        below
+        for node in walk(root)
+        if not isinstance(node, Expression)
+        for below in children(node)
+        if isinstance(below, Plan)
+    )
     return {node for node, count in readers.items() if count > 1}
