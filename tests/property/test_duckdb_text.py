@@ -34,7 +34,7 @@ from fsql.tests.reference.relations import END
 if TYPE_CHECKING:
     from fsql.compiler.logical import Plan
     from fsql.tests.property.inputs import Splits
-    from fsql.tests.property.scripts import ScriptWriter
+    from fsql.tests.property.script_writer import ScriptWriter
 
 SEEDS = 150
 
