@@ -5,7 +5,7 @@
       s1 ← s0    Select price > 100
       send s1 → stage 1, exchanged by auction
     stage 1: Fold CombineAggregate by auction; compute COUNT(*) AS n
-      policy: speculative; operator: aggregate-4f0c…
+      policy: speculative, 1,000 rows redone for free; operator: aggregate-0
       send head → sink 0 (busy)
 
 A step is named within its stage; `head` is what the stage begins with.
@@ -69,7 +69,7 @@ def _ranges(plan: t.TickPlan) -> list[tuple[int, int]]:
 def _stage_lines(plan: t.TickPlan, number: int, stage: t.Stage, *, details: bool) -> Iterator[str]:
     yield f"stage {number}: {_head_text(stage.head)}"
     if isinstance(stage.head, t.FoldHead):
-        yield f"  policy: {stage.head.policy.value}; operator: {stage.head.operator}"
+        yield f"  policy: {_policy_text(stage.head)}; operator: {stage.head.operator}"
         if stage.head.marks_replacements:
             yield "  marks replacements, takes nothing back"
     if details:
@@ -84,6 +84,12 @@ def _stage_lines(plan: t.TickPlan, number: int, stage: t.Stage, *, details: bool
         f"  send {_step_name(send.step)} → {_target_text(plan, stage, send)}"
         for send in stage.sends
     )
+
+
+def _policy_text(head: t.FoldHead) -> str:
+    if head.policy is t.Policy.ORDERED:
+        return head.policy.value
+    return f"{head.policy.value}, {head.repairs_free:,} rows redone for free"
 
 
 def _step_name(index: int) -> str:
@@ -154,6 +160,7 @@ def _stage_json(stage: t.Stage) -> JsonObject:
         fold = {
             "operator_id": head.operator,
             "policy": head.policy.value,
+            "repairs_free": head.repairs_free,
             "marks_replacements": head.marks_replacements,
         }
     return {

@@ -16,7 +16,10 @@ from fsql.compiler.expression import AggregateFunction
 from fsql.compiler.logical import Changes, append_only
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from fsql.compiler.explain.document import JsonObject
+    from fsql.compiler.expression import AggregateCall, Expression
     from fsql.compiler.properties import Key
     from fsql.compiler.schema import Column, Schema
 
@@ -61,12 +64,14 @@ def _column_text(column: Column) -> str:
 def state_bound(plan: logical.Plan) -> str:
     """Return what `plan` remembers and what bounds it; `none` where it remembers nothing."""
     match plan:
-        case logical.Aggregate():
-            return f"{_per_group(plan)}, unbounded" if plan.keys else _per_group(plan)
-        case logical.WindowAggregate():
-            return f"{_per_group(plan)}, bounded by window"
-        case logical.Over(partition=partition):
-            return "one row per partition, unbounded" if partition else "one row"
+        case logical.Aggregate(keys=keys, aggregates=calls):
+            return _rows("group", keys, calls, append=append_only(plan.input), bound="unbounded")
+        case logical.WindowAggregate(keys=keys, aggregates=calls):
+            bound = "bounded by window"
+            return _rows("group", keys, calls, append=append_only(plan.input), bound=bound)
+        case logical.Over(partition=keys, calls=running):
+            calls = tuple(call.aggregate for call in running)
+            return _rows("partition", keys, calls, append=True, bound="unbounded")
         case logical.Join(time_range=None):
             return "the rows of both sides, unbounded"
         case logical.Join():
@@ -75,11 +80,21 @@ def state_bound(plan: logical.Plan) -> str:
             return "none"
 
 
-def _per_group(plan: logical.Aggregate | logical.WindowAggregate) -> str:
-    """Extremes of rows that may be taken back need every value; an array has every value anyway."""
-    rows = "one row per group" if plan.keys else "one row"
-    functions = {call.function for call in plan.aggregates}
+def _rows(
+    group: str,
+    keys: Sequence[Expression],
+    calls: Sequence[AggregateCall],
+    *,
+    append: bool,
+    bound: str,
+) -> str:
+    """Return what aggregates remember.
+
+    Without keys there is one group; but an array has every value, and so has the extreme of values that
+    may be taken back.
+    """
+    functions = {call.function for call in calls}
     extremes = {AggregateFunction.MIN, AggregateFunction.MAX} & functions
-    if AggregateFunction.ARRAY_AGG in functions or (extremes and not append_only(plan.input)):
-        rows += " and its values"
-    return rows
+    values = AggregateFunction.ARRAY_AGG in functions or (extremes and not append)
+    rows = f"one row per {group}" if keys else "one row"
+    return (f"{rows} and its values" if values else rows) + (f", {bound}" if keys or values else "")
