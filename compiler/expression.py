@@ -19,9 +19,12 @@ from __future__ import annotations
 
 import enum
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from fsql.compiler.node import Node
-from fsql.compiler.sqltypes import SqlType
+
+if TYPE_CHECKING:
+    from fsql.compiler.sqltypes import SqlType
 
 Value = bool | int | float | str | tuple["Value", ...] | None
 """A SQL value outside of Arrow; `fsql.compiler.sqltypes` says which Python type stands for which."""

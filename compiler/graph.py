@@ -17,11 +17,14 @@ plan fuses each cycle into one fold.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from fsql.compiler.expression import AggregateCall, Expression
-from fsql.compiler.logical import OverCall, SinkTable, Table, TimeRange
 from fsql.compiler.node import Node
-from fsql.compiler.schema import Schema
+
+if TYPE_CHECKING:
+    from fsql.compiler.expression import AggregateCall, Expression
+    from fsql.compiler.logical import OverCall, SinkTable, Table, TimeRange
+    from fsql.compiler.schema import Schema
 
 
 @dataclass(frozen=True, eq=False)

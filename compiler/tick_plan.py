@@ -11,11 +11,13 @@ from __future__ import annotations
 
 import enum
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from fsql.compiler.expression import Expression
-from fsql.compiler.graph import Combine, MapFunction
-from fsql.compiler.logical import SinkTable, Table
-from fsql.compiler.schema import Schema
+if TYPE_CHECKING:
+    from fsql.compiler.expression import Expression
+    from fsql.compiler.graph import Combine, MapFunction
+    from fsql.compiler.logical import SinkTable, Table
+    from fsql.compiler.schema import Schema
 
 HEAD = -1
 """The input of a step, or the step of a send, that is the stage's head itself."""

@@ -7,7 +7,6 @@ import os
 from pathlib import Path
 
 import pyarrow as pa
-import pytest
 
 from fsql.compiler.logical import Changes
 from fsql.compiler.schema import Column, Schema
@@ -88,7 +87,6 @@ def test_text_has_no_place_for_changes() -> None:
     )
 
 
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
 def test_a_full_disk_is_said_to_be_full(tmp_path: Path) -> None:
     writer = open_sink(sink(connector="file", path="/dev/full"), tmp_path)
     assert refusal(lambda: writer.write(release(pa.array([1])))) == (

@@ -114,15 +114,11 @@ def test_what_cannot_be_opened(tmp_path: Path) -> None:
     assert refused("a\0b")[0] == "E531"
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="the superuser may read everything")
-def test_a_file_that_may_not_be_read(tmp_path: Path) -> None:
-    (tmp_path / "secret").touch(mode=0)
-    assert refusal(lambda: open_source(table(connector="file", path="secret"), tmp_path)) == (
-        "E531",
-        f'path "{tmp_path}/secret" cannot be read: permission denied',
-        (),
-        (),
-    )
+def test_a_path_below_a_file(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    path = "file/below"
+    code, message, *_ = refusal(lambda: open_source(table(connector="file", path=path), tmp_path))
+    assert (code, message) == ("E531", f'path "{tmp_path}/{path}" cannot be read: there is no such file')
 
 
 def test_data_roots_hold_after_every_link(tmp_path: Path) -> None:
