@@ -52,7 +52,7 @@ def times_with_windows(plan: AssignWindows) -> tuple[int, int]:
     >>> rows = Scan(Table("t", 0, (), (), TimeKind.START), 0)
     >>> low, high = times_with_windows(AssignWindows(rows, 0, size_us=10, slide_us=4))
     >>> low - TIMESTAMP_MIN, high - TIMESTAMP_MAX
-    (6, -4)
+    (6, -8)
     """
     # The least start in range; the window before it ends, and with it the times that have it.
     start = plan.offset_us - (plan.offset_us - TIMESTAMP_MIN) // plan.slide_us * plan.slide_us
