@@ -203,7 +203,10 @@ class _Gate:
         order = position_order(rows, ties=True)
         if order is not None:
             rows = rows.take(order)
-        return Release(rows.columns, None, rows.time, rows.origin)
+        operations = None
+        if self._port.table.changes is not Changes.APPEND:
+            operations = np.full(len(rows), INSERT, np.int8)
+        return Release(rows.columns, operations, rows.time, rows.origin)
 
     def _changes(self, rows: Batch) -> Release:
         if self._repaired or not self._port.consolidated:

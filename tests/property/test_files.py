@@ -118,18 +118,7 @@ def labels_rows_that_stay(case: Case) -> bool:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "labelled",
-    [
-        False,
-        pytest.param(
-            True,
-            marks=pytest.mark.xfail(
-                reason="the barrier gives no operations for an append-only query", strict=True
-            ),
-        ),
-    ],
-)
+@pytest.mark.parametrize("labelled", [False, True])
 def test_the_command_writes_what_the_oracle_says(tmp_path: Path, *, labelled: bool) -> None:
     for seed in range(SEEDS):
         try:
