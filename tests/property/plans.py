@@ -152,7 +152,8 @@ class PlanMaker:
     def keys(self, schema: Schema, *counts: int) -> tuple[Expression, ...]:
         """Return expressions to group by."""
         count = self.random.choice(counts)
-        types = [self.random.choice(KEY_TYPES) for _ in range(count)]
+        choices = (*KEY_TYPES, *KEY_TYPES, DOUBLE, array_of(DOUBLE))
+        types = [self.random.choice(choices) for _ in range(count)]
         return tuple(self.expression(schema, type_, 1) for type_ in types)
 
     def named(self, items: tuple[object, ...]) -> tuple[str, ...]:
@@ -181,6 +182,9 @@ class PlanMaker:
         )
         types = [self.random.choice(VALUE_TYPES) for _ in range(self.random.choice((1, 2)))]
         made = tuple(self.expression(below.schema, type_) for type_ in types)
+        if self.random.random() < 0.15:
+            sides = self.expression(below.schema, BIGINT), self.expression(below.schema, BIGINT)
+            made += (Call(BIGINT, nullable=True, function="divide", arguments=sides),)
         return logical.Project(below, kept + made, self.named(kept + made))
 
     def unnest(self, depth: int) -> Plan:
@@ -253,7 +257,7 @@ class PlanMaker:
             self.plan(self.random.randrange(depth)),
         )
         sides = left.schema, right.schema
-        types = [self.random.choice((BIGINT, BIGINT, STRING))]
+        types = [self.random.choice((BIGINT, BIGINT, BIGINT, STRING, DOUBLE, array_of(DOUBLE)))]
         keys = tuple(
             tuple(self.expression(schema, type_, 1) for type_ in types) for schema in sides
         )
@@ -320,7 +324,7 @@ def random_plan_case(random: Random) -> PlanCase:
     """Return a job with input."""
     event = random.random() < 0.75
     tables = [random_table(random, n, event=event) for n in range(random.choice((1, 2, 2, 3)))]
-    job = random_job(random, tables, risk=random.choice((0.0, 0.0, 0.1)))
+    job = random_job(random, tables, risk=random.choice((0.0, 0.0, 0.2)))
     awkward, malformed = random.choice((0.0, 0.1)), random.choice((0.0, 0.05))
     rows = random.choice((5, 10, 20, 30))
     inputs = {

@@ -121,8 +121,10 @@ class ScriptWriter:
 
     def keys(self, relation: RelationText, *counts: int) -> list[ColumnText]:
         """Return columns to group by: integers, strings, truth values and times."""
-        choices = relation.having("SBQT")
-        choices = [column for column in choices if column.name in "kvs"] or choices
+        choices = relation.having("SBQTDA")
+        choices = [
+            column for column in choices if column.name in "kvs" and self.chance(0.8)
+        ] or choices
         return self.random.sample(choices, k=min(self.random.choice(counts), len(choices)))
 
     # Tables.

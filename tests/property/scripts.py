@@ -236,10 +236,10 @@ class ViewWriter(ScriptWriter):
 
     def join(self) -> bool:
         """JOIN two relations, often one with itself, perhaps within a time range."""
-        left = self.pick(lambda relation: relation.having("BS"))
+        left = self.pick(lambda relation: relation.having("BSD"))
         if left is None:
             return False
-        letters = {column.letter for column in left.having("BS")}
+        letters = {column.letter for column in left.having("BSD")}
         fitting = [relation for relation in self.relations if relation.having("".join(letters))]
         right = self.random.choice(fitting)
         letter = self.random.choice([c.letter for c in right.columns if c.letter in letters])

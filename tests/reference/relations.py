@@ -254,12 +254,12 @@ class Relations:
         inputs = arguments([call.aggregate for call in plan.calls])
         partitions: dict[Key, list[Arguments]] = defaultdict(list)
         for number, row in enumerate(self.relation(plan.input, prefix)):
-            partition = self.values(plan.partition, row, prefix)
-            given = self.values(inputs, row, prefix)
-            if partition is None or given is None:
+            values = self.values([*plan.partition, *inputs], row, prefix)
+            if values is None:
                 continue
-            frame = partitions[tuple(order_key(value) for value in partition)]
-            frame.append(Arguments((number,), given))
+            key = tuple(order_key(value) for value in values[: len(plan.partition)])
+            frame = partitions[key]
+            frame.append(Arguments((number,), values[len(plan.partition) :]))
             added: list[Value] = []
             try:
                 for index, call in enumerate(plan.calls):
@@ -321,9 +321,9 @@ class Relations:
         """Return the groups of `rows` in the order of their first rows, with the calls' arguments."""
         found: dict[Key, Group] = {}
         for row in rows:
-            key = self.values(keys, row, prefix)
-            given = self.values(arguments(calls), row, prefix)
-            if key is not None and given is not None:
+            values = self.values([*keys, *arguments(calls)], row, prefix)
+            if values is not None:
+                key, given = values[: len(keys)], values[len(keys) :]
                 group = Group(tuple(normalised(value) for value in key), [])
                 group = found.setdefault(tuple(order_key(value) for value in key), group)
                 group.rows.append(Arguments((row.root, row.path), given))
