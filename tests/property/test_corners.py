@@ -219,9 +219,12 @@ def run(corner: Corner, way: str) -> Outcome:
 
 @pytest.mark.parametrize("way", ["oracle", "model", *(policy.value for policy in Policy)])
 @pytest.mark.parametrize("corner", CORNERS, ids=lambda corner: corner.name)
-def test_corners(corner: Corner, way: str, request: pytest.FixtureRequest) -> None:
-    if corner.name in ENGINE_FAILS and way in {policy.value for policy in Policy}:
-        request.applymarker(pytest.mark.xfail(reason="keys that are not normalised", strict=True))
+def test_corners(corner: Corner, way: str) -> None:
     outcome = run(corner, way)
-    assert outcome.error == (None if corner.code is None else (corner.code, (0, 0)))
-    assert tuple(text for _, text in outcome.released[0]) == corner.lines
+    error = None if corner.code is None else (corner.code, (0, 0))
+    released = tuple(text for _, text in outcome.released[0])
+    known_to_fail = corner.name in ENGINE_FAILS and way not in {"oracle", "model"}
+    if known_to_fail:
+        assert released != corner.lines, "it is right now: take it off the list"
+    else:
+        assert (outcome.error, released) == (error, corner.lines)
