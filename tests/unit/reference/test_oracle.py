@@ -624,6 +624,57 @@ def test_a_malformed_row_has_the_event_time_of_the_row_before_it() -> None:
     assert [reject.root for reject in result.rejects] == [(EARLY, 0), (5 * SECOND, 3)]
 
 
+def test_a_row_whose_event_time_fails_is_malformed_with_that_code() -> None:
+    millis = Column("ms", BIGINT)
+    event_time = call("timestamp_millis", TIMESTAMP, ColumnRef(BIGINT, nullable=True, index=0))
+    options = (("on_error", "reject"),)
+    table = Table("t", 0, (millis,), options, TimeKind.EVENT, event_time)
+    result = evaluate(
+        job_of(logical.Scan(table, 0), changes=Changes.APPEND),
+        {0: [[(5,), (None,), (BIGINT_MAX,), (4,)]]},
+    )
+    assert result.rejects == (((5_000, 1), 0, 0, 1, 521), ((5_000, 2), 0, 0, 2, 504))
+    assert released(result) == ['{"ms":5}', '{"ms":4}']
+
+
+def test_the_grain_moves_the_closing_up() -> None:
+    table = Table(
+        "clicks",
+        0,
+        CLICKS.columns,
+        (),
+        TimeKind.EVENT,
+        CLICKS.event_time,
+        delay_us=2 * SECOND,
+        grain_us=3 * SECOND,
+    )
+    result = evaluate(
+        job_of(windowed(10, 10, table=table), changes=Changes.APPEND),
+        clicks(["a 1 1", "a 2 13.9", "a 4 3", "a 8 14", "a 16 3"]),
+    )
+    # The watermark is a multiple of 3 seconds: it reaches 10 with 12, at 12 + 2.
+    assert result.released[0][0] == (
+        (14 * SECOND, -1),
+        '{"user":"a","window_end":"1970-01-01T00:00:10Z","count":2,"sum":5}',
+    )
+    assert [late.values[1] for late in result.late[0]] == [16]
+
+
+def test_pairs_of_earlier_rows_that_tie_tie_as_well() -> None:
+    per_user = windowed(10, 10)
+    ends = logical.Join(
+        per_user,
+        logical.Scan(CLICKS, 1),
+        (ColumnRef(BIGINT, nullable=False, index=2),),
+        (CLICK_N,),
+        None,
+    )
+    query = logical.Project(ends, (USER, ColumnRef(BIGINT, nullable=True, index=5)), ("user", "n"))
+    counted = logical.Over(query, (), (logical.OverCall(COUNT, FrameEnd.CURRENT_ROW),), ("i",))
+    result = evaluate(job_of(counted, changes=Changes.APPEND), clicks(["b 7 1", "a 8 2", "z 1 30"]))
+    assert released(result)[:2] == ['{"user":"a","n":1,"i":1}', '{"user":"b","n":1,"i":2}']
+
+
 def test_equal_event_times_are_ordered_by_split() -> None:
     query = logical.Project(logical.Scan(CLICKS, 0), (USER,), ("user",))
     result = evaluate(
