@@ -19,14 +19,14 @@ DATA_ROWS: Final[tuple[Row, ...]] = (
         "E502",
         "number out of range",
         "The result does not fit its type: INT has 32 bits, BIGINT and INTERVAL have 64.",
-        "Cast an operand to a wider type before the operation.",
+        "Cast an INT operand to BIGINT, or compute in DOUBLE (15 digits), or filter such rows before.",
         "SELECT a * a FROM t;  -- a row with a = 9223372036854775807",
     ),
     (
         "E503",
         "value cannot be cast",
         "The text does not have the form of a value of that type.",
-        "Use TRY_CAST, which gives NULL instead, or filter such rows before.",
+        "Filter such rows before, or read the value with CASE: only the branch taken is evaluated.",
         "SELECT CAST(s AS BIGINT) FROM t;  -- a row with s = 'x'",
     ),
     (
@@ -34,7 +34,7 @@ DATA_ROWS: Final[tuple[Row, ...]] = (
         "timestamp out of range",
         "Timestamps are in the years 1 to 9999.",
         "Filter the rows whose time is beyond before computing with it.",
-        "SELECT at + INTERVAL '9000' YEAR FROM t;",
+        "SELECT at + INTERVAL '3650000' DAY FROM t;",
     ),
     (
         "E505",
@@ -110,7 +110,7 @@ DATA_ROWS: Final[tuple[Row, ...]] = (
         "E521",
         "NULL where a value is required",
         "The column is NOT NULL or the table's event time, and the record has no value for it.",
-        "Declare the column nullable, or have the producer write it.",
+        "Have the producer write it, or reject such rows; only a column that is not event time may be NULL.",
         "{}  -- with a BIGINT NOT NULL",
     ),
     (

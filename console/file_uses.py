@@ -30,15 +30,18 @@ class FileUse:
 
     @property
     def purpose(self) -> str:
-        """Return what the table does with the file, to be read behind the table's name."""
+        """Return who does what with the file."""
+        if not self.table:
+            return "it is the script itself"
         if self.option == "path":
-            return "writes it" if self.written else "reads it"
-        return f"writes it as '{self.option}'"
+            return f'table "{self.table}" ' + ("writes it" if self.written else "reads it")
+        return f"table \"{self.table}\" writes it as '{self.option}'"
 
 
-def file_uses(job: Job, base_directory: Path) -> list[FileUse]:
-    """Return the paths that the job's tables name."""
+def file_uses(job: Job, base_directory: Path, script: Path | None) -> list[FileUse]:
+    """Return the paths that the job's tables name, and that of the script if it is a file."""
     return [
+        *(() if script is None else (FileUse("", "", script, written=False),)),
         *(
             FileUse(table.name, option, path, written=option != "path")
             for table in job.tables
@@ -72,13 +75,22 @@ def check_apart(use: FileUse, others: list[FileUse]) -> None:
     for other in others:
         if other == use or not _meet(use.path, other):
             continue
-        reason = f'table "{other.table}" {other.purpose}'
-        raise paths.cannot_open("E532", use.path, reason, "choose another path")
+        raise paths.cannot_open("E532", use.path, other.purpose, "choose another path")
 
 
 def _meet(written: Path, other: FileUse) -> bool:
     if written.exists() and not written.is_file():
         return False  # a device, which anybody may write; a directory is refused by who opens it
-    if written == other.path:
+    if written == other.path or _same_file(written, other.path):
         return True
-    return not other.written and written.parent == other.path
+    if other.written or not other.path.is_dir():
+        return False
+    return written.parent == other.path or any(_same_file(written, f) for f in other.path.iterdir())
+
+
+def _same_file(one: Path, another: Path) -> bool:
+    """Say whether both are there and one file, be it by another name (a hard link)."""
+    try:
+        return one.samefile(another)
+    except OSError:
+        return False

@@ -22,6 +22,7 @@ from fsql.runtime.drivers.model_run import ModelRun
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
+    from fsql.compiler.logical import Table
     from fsql.compiler.tick_plan import Policy, TickPlan
     from fsql.console.compiled import Compiled
     from fsql.runtime.drivers.local import Counters
@@ -64,9 +65,23 @@ def open_splits(compiled: Compiled) -> Splits:
     """
     splits = {}
     for table in compiled.job.tables:
+        with pointing_at(compiled.syntax, table.name, "connector"):
+            _check_standard_input(compiled, table)
         with pointing_at(compiled.syntax, table.name, "path"):
             splits[table.ordinal] = open_source(table, compiled.script.base_directory)
     return splits
+
+
+def _check_standard_input(compiled: Compiled, table: Table) -> None:
+    """Check that standard input is not both the script and a table.
+
+    Raises:
+        FsqlError: E531, if it is.
+    """
+    if compiled.script.used_stdin and dict(table.options)["connector"] == "stdin":
+        message = "standard input cannot be read: the script has come by it"
+        helps = ("put the script in a file, or behind -e",)
+        raise FsqlError([Diagnostic("E531", message, helps=helps)])
 
 
 def planned(compiled: Compiled, splits: Splits, options: RunOptions) -> TickPlan:

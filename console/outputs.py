@@ -69,7 +69,8 @@ class _Opening:
     def __init__(self, compiled: Compiled, splits: Mapping[int, Sequence[Split]]) -> None:
         self._compiled = compiled
         self._job = compiled.job
-        self._uses = file_uses(self._job, compiled.script.base_directory)
+        script = compiled.script
+        self._uses = file_uses(self._job, script.base_directory, script.path)
         self._origins = Origins({table.ordinal: table.name for table in self._job.tables}, splits)
 
     def check(self) -> None:

@@ -22,11 +22,17 @@ class ScriptError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Script:
-    """A script's text, the values of its `${name}`, and the directory that relative paths start from."""
+    """A script's text, the values of its `${name}`, and the directory that relative paths start from.
+
+    `path` is its file, None where the text came otherwise; `used_stdin` says that it came by standard
+    input, which then has nothing left for a table.
+    """
 
     source: SourceText
     parameters: Mapping[str, str]
     base_directory: Path
+    path: Path | None = None
+    used_stdin: bool = False
 
 
 def script_of_text(text: str, parameters: Mapping[str, str]) -> Script:
@@ -42,14 +48,14 @@ def read_script(name: str, parameters: Mapping[str, str]) -> Script:
     """
     if name == STANDARD_INPUT:
         text = _decoded(sys.stdin.buffer.read())
-        return Script(SourceText("<stdin>", text), parameters, Path.cwd())
+        return Script(SourceText("<stdin>", text), parameters, Path.cwd(), used_stdin=True)
     path = Path(name)
     try:
         text = _decoded(path.read_bytes())
     except OSError as error:
         reason = error.strerror or str(error)
         raise ScriptError(f'script "{name}" cannot be read: {reason}{_near(path)}') from None
-    return Script(SourceText(name, text), parameters, path.resolve().parent)
+    return Script(SourceText(name, text), parameters, path.resolve().parent, path.resolve())
 
 
 def _decoded(content: bytes) -> str:

@@ -31,7 +31,8 @@ def stop_error(
 ) -> FsqlError:
     """Return the error that tells why a job stopped.  Its source is the place of the row, as a name."""
     code = f"E{stopped.code}"
-    released = f"{count_text(rows_released)} rows were released before it, and nothing behind it"
+    rows = "row was" if rows_released == 1 else "rows were"
+    released = f"{count_text(rows_released)} {rows} released before it, and nothing behind it"
     if stopped.root.origin == PUNCTUATION:
         when = format_timestamp(stopped.root.time)
         message = f"{CODES[code].title}, in a window that closed at {when}"

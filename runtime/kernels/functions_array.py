@@ -20,9 +20,13 @@ from fsql.runtime.kernels.vectors import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from numpy.typing import NDArray
+
     from fsql.compiler.expression import Call
     from fsql.compiler.sqltypes import SqlType
     from fsql.runtime.kernels.vectors import Kernel
+
+    Ints = NDArray[np.int64]
 
 
 def _cardinality(arguments: Sequence[Vector]) -> Vector:
@@ -36,6 +40,11 @@ def _make_element_at(call: Call) -> Kernel:
 
     def kernel(arguments: Sequence[Vector]) -> Vector:
         arrays, ordinals = arguments
+        simple = _within_every_row(arrays, ordinals)
+        if simple is not None:
+            found = arrays.values.values.take(pa.array(simple))
+            values, present, _ = from_array(found, element)
+            return Vector(values, present, leftmost_failure(arguments))
         count = common_length(arguments)
         starts = np.broadcast_to(offsets(arrays.values)[:-1], count)
         lengths = np.broadcast_to(np.diff(offsets(arrays.values)), count)
@@ -48,6 +57,17 @@ def _make_element_at(call: Call) -> Kernel:
         return Vector(values, present, leftmost_failure(arguments))
 
     return kernel
+
+
+def _within_every_row(arrays: Vector, ordinals: Vector) -> Ints | None:
+    """Return where the elements are, if the ordinal is one for all rows and every row is long enough."""
+    if len(ordinals.values) != 1 or ordinals.valid is not None or arrays.valid is not None:
+        return None
+    bounds = offsets(arrays.values)
+    ordinal = int(ordinals.values[0])
+    if ordinal < 1 or (np.diff(bounds) < ordinal).any():
+        return None
+    return bounds[:-1].astype(np.int64) + (ordinal - 1)
 
 
 def _make_array(call: Call) -> Kernel:

@@ -75,6 +75,7 @@ class Fold:
         self._waiting: list[list[Batch]] = [[] for _ in head.inputs]
         self._log: list[_Entry] = []
         self._entries = 0
+        self._applied_to = START
         self._retired: deque[tuple[int, list[int]]] = deque()
         self._min_time = START
         self._holding_until: Root | None = None
@@ -151,10 +152,11 @@ class Fold:
         if not new:
             return
         least = min(rows.batch.least_root() for rows in new)
-        first = next((i for i, e in enumerate(self._log) if e.greatest >= least), len(self._log))
-        if first < len(self._log):
-            self._repair(first, least, sides, output)
-            return
+        if least <= self._applied_to:
+            first = next((i for i, e in enumerate(self._log) if e.greatest >= least), None)
+            if first is not None:
+                self._repair(first, least, sides, output)
+                return
         applied = self._apply(sides, undoable=not self._ordered)
         if applied is not None:
             if not self._ordered:
@@ -268,6 +270,7 @@ class Fold:
         least = min(batch.least_root() for batch in batches)
         greatest = max(batch.greatest_root() for batch in batches)
         self._entries += 1
+        self._applied_to = max(self._applied_to, greatest)
         self._log.append(_Entry(self._entries, list(sides), applied, least, greatest))
 
     def _settle_log(self, final: Root) -> None:

@@ -168,7 +168,7 @@ def test_a_malformed_row_stops_the_job(folder: Path, engine: str) -> None:
         " --> numbers.jsonl:3 (byte 9)\n"
         '  = note: it reads {"n":"two"}\n'
         '  = note: row 1 of split "numbers.jsonl", counted from 0\n'
-        "  = note: 1 rows were released before it, and nothing behind it\n"
+        "  = note: 1 row was released before it, and nothing behind it\n"
         "  = help: Declare the column with the type that the data has, and cast in the query.\n"
         "  = help: or go on without such rows: 'on_error' = 'reject', 'rejects_path' = '…'\n"
     )

@@ -118,7 +118,10 @@ def test_a_path_below_a_file(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     path = "file/below"
     code, message, *_ = refusal(lambda: open_source(table(connector="file", path=path), tmp_path))
-    assert (code, message) == ("E531", f'path "{tmp_path}/{path}" cannot be read: there is no such file')
+    assert (code, message) == (
+        "E531",
+        f'path "{tmp_path}/{path}" cannot be read: there is no such file',
+    )
 
 
 def test_data_roots_hold_after_every_link(tmp_path: Path) -> None:
