@@ -18,8 +18,7 @@ FILE_LINES_MAX = 400
 FUNCTION_LINES_MAX = 60
 LONGER_FILES = {
     "compiler/logical.py": 557,
-    "tests/property/scripts.py": 529,
-    "tests/unit/reference/test_oracle.py": 675,
+    "tests/unit/reference/test_oracle.py": 726,
 }
 LONGER_FUNCTIONS: dict[str, int] = {}
 
