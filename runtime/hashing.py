@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import xxhash
 
-from fsql.runtime.order import fixed_width, integers
+from fsql.runtime.order import fixed_width, integers, key_values, of_lists
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -48,8 +48,8 @@ def _hash_column(array: pa.Array) -> NDArray[np.uint64]:
         return hashes if valid is None else np.where(valid, hashes, _NULL)
     if pa.types.is_null(array.type):
         return np.full(len(array), _NULL)
-    if pa.types.is_list(array.type):
-        digests = [_digest(value) for value in array.to_pylist()]
+    if of_lists(array.type):
+        digests = [_digest(value) for value in key_values(array).to_pylist()]
         return np.array(digests, np.uint64)
     if not pa.types.is_dictionary(array.type):
         array = array.dictionary_encode()

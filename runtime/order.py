@@ -184,6 +184,22 @@ def _concat_dictionaries(arrays: Sequence[pa.DictionaryArray]) -> pa.DictionaryA
     return pa.DictionaryArray.from_arrays(pa.concat_arrays(indices), dictionary)
 
 
+def key_values(array: pa.Array) -> pa.Array:
+    """Return a key column as keys are compared: -0.0 as 0.0, within arrays as well."""
+    kind = array.type
+    if pa.types.is_floating(kind):
+        return pc.add(array, 0.0)
+    if of_lists(kind):
+        lists = plain(array)
+        if pa.types.is_floating(lists.type.value_type):
+            ends = lists.offsets.to_numpy()
+            offsets = pa.array(ends - ends[0])
+            values = pc.add(lists.values.slice(ends[0], ends[-1] - ends[0]), 0.0)
+            mask = lists.is_null() if lists.null_count else None
+            return pa.ListArray.from_arrays(offsets, values, mask=mask)
+    return array
+
+
 def plain(array: pa.Array) -> pa.Array:
     """Return the array without its dictionary."""
     return array.dictionary_decode() if pa.types.is_dictionary(array.type) else array

@@ -29,6 +29,7 @@ from fsql.runtime.kernels.steps import Steps, Values, steps_of
 from fsql.runtime.order import (
     canonical_rank,
     concat_arrays,
+    key_values,
     lexicographic_order,
     position_columns,
     sameness,
@@ -81,6 +82,7 @@ class AggregateKernel:
         """See `Kernel`: keys, then the aggregates' distinct arguments, then the window's end."""
         del side
         values, kept, errors = self._evaluate(batch)
+        values[: self._keys] = map(key_values, values[: self._keys])
         if self._closings is not None:
             batch = batch if kept is None else batch.take(kept)
             ends = batch.columns[self._closings.window_end]

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from fsql.runtime.order import doubles_of_sortable, of_lists, plain, sortable_doubles
+from fsql.runtime.order import doubles_of_sortable, of_lists, sortable_doubles
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -263,12 +263,3 @@ def _key_column(values: list[object], kind: pa.DataType) -> pa.Array:
         doubles = doubles_of_sortable(keys.fill_null(0).to_numpy(zero_copy_only=False))
         return pa.array(doubles, mask=_nulls(keys))
     return pa.array(values, kind)
-
-
-def key_values(array: pa.Array) -> pa.Array:
-    """Return a key column as keys are compared: without dictionary, -0.0 as 0.0."""
-    array = plain(array)
-    if pa.types.is_floating(array.type):
-        values = array.fill_null(0.0).to_numpy(zero_copy_only=False) + 0.0
-        return pa.array(values, mask=_nulls(array))
-    return array

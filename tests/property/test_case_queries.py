@@ -1,0 +1,85 @@
+"""Every query of the case files, over random rows: all ways of running it release the same.
+
+The case files show what queries bind to; this runs them.  Their tables have no input of their own, so rows
+are drawn by column type, with few distinct values, NULLs where a column allows them, and times that meet.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from random import Random
+from typing import TYPE_CHECKING, Final
+
+import pytest
+
+from fsql.compiler.pipeline import compile_script
+from fsql.compiler.source import SourceText
+from fsql.compiler.sqltypes import Kind
+from fsql.tests.case_files import read_cases
+from fsql.tests.property.cases import Case
+from fsql.tests.property.check import check
+from fsql.tests.property.values import random_value
+
+if TYPE_CHECKING:
+    from fsql.compiler.expression import Value
+    from fsql.compiler.logical import Table
+    from fsql.compiler.schema import Column
+    from fsql.tests.property.inputs import Row, Splits
+
+_CASES: Final = Path(__file__).parents[1] / "cases"
+_COMMANDS: Final = ("bind", "explain", "optimize")
+_ROWS: Final = 8
+_NOON: Final = 1_700_000_000_000_000
+
+
+def queries() -> list[tuple[str, str]]:
+    """Return the scripts of the case files that compile, with the file and line of each."""
+    found = []
+    for path in sorted(_CASES.glob("*/*.test")):
+        tables = ""
+        for case in read_cases(path.read_text(encoding="utf-8")):
+            command = case.command.split()[0]
+            if command == "tables":
+                tables = case.input
+            elif command in _COMMANDS:
+                name = f"{path.relative_to(_CASES)}:{case.line}"
+                found.append((name, tables + case.input))
+    return found
+
+
+def rows_of(random: Random, table: Table) -> list[Row]:
+    """Return random rows of a table; its times go on from row to row, now and then back."""
+    clock = _NOON
+    rows: list[Row] = []
+    for _ in range(random.randint(0, _ROWS)):
+        clock += random.choice((0, 1, 1, 5, -3)) * 1_000_000
+        rows.append(tuple(_value(random, column, clock) for column in table.columns))
+    return rows
+
+
+def _value(random: Random, column: Column, clock: int) -> Value:
+    if column.type.kind is Kind.TIMESTAMP:
+        return clock
+    if column.type.kind in {Kind.INT, Kind.BIGINT} and random.random() < 0.9:
+        return random.choice((1, 2, 3, 120))
+    value = random_value(random, column.type, awkward=0.0)
+    while value is None and not column.nullable:
+        value = random_value(random, column.type, awkward=0.0)
+    return value
+
+
+def test_there_are_many() -> None:
+    assert len(queries()) > 100
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("part", range(8))
+def test_every_query_of_the_case_files(part: int) -> None:
+    for name, text in queries()[part::8]:
+        job = compile_script(SourceText(name, text)).logical
+        random = Random(name)
+        inputs: dict[int, Splits] = {
+            table.ordinal: [rows_of(random, table) for _ in range(random.randint(1, 3))]
+            for table in job.tables
+        }
+        check(Case(name, text, job, inputs), schedules=1)
