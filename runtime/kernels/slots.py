@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from itertools import repeat
 from typing import TYPE_CHECKING, Final
@@ -10,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from fsql.runtime.order import doubles_of_sortable, of_lists, sortable_doubles
+from fsql.runtime.order import doubles_of_sortable, key_values, of_lists, sortable_doubles
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -210,7 +211,7 @@ def _distinct(array: pa.Array) -> tuple[Ints, list[object]]:
     """Return a code for each row and the key value of each code; equal values may have two codes."""
     if of_lists(array.type) or pa.types.is_null(array.type):
         numbers: dict[object, int] = {}
-        values = [tuple(v) if isinstance(v, list) else v for v in array.to_pylist()]
+        values = [_comparable(value) for value in key_values(array).to_pylist()]
         rows = [numbers.setdefault(value, len(numbers)) for value in values]
         return np.array(rows, np.int64), list(numbers)
     if pa.types.is_timestamp(array.type) or pa.types.is_duration(array.type):
@@ -222,6 +223,13 @@ def _distinct(array: pa.Array) -> tuple[Ints, list[object]]:
         array = array.dictionary_encode()
     codes, distinct = _codes_of(array)
     return codes, distinct.to_pylist()
+
+
+def _comparable(value: object) -> object:
+    """Return a list as a tuple in which every NaN is one object, so that it equals itself."""
+    if isinstance(value, list):
+        return tuple(_comparable(element) for element in value)
+    return math.nan if isinstance(value, float) and math.isnan(value) else value
 
 
 def _nulls(array: pa.Array) -> NDArray[np.bool_] | None:

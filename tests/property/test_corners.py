@@ -185,12 +185,6 @@ CORNERS = (
         ('{"x":1,"y":1}',),
     ),
 )
-ENGINE_FAILS = {
-    "a key is zero from its first row on",
-    "arrays of zeros are one key",
-    "arrays of NaN are one key of a join",
-}
-"""Where the engine takes a key as it came, and compares arrays by their bits."""
 
 
 def run(corner: Corner, way: str) -> Outcome:
@@ -223,8 +217,4 @@ def test_corners(corner: Corner, way: str) -> None:
     outcome = run(corner, way)
     error = None if corner.code is None else (corner.code, (0, 0))
     released = tuple(text for _, text in outcome.released[0])
-    known_to_fail = corner.name in ENGINE_FAILS and way not in {"oracle", "model"}
-    if known_to_fail:
-        assert released != corner.lines, "it is right now: take it off the list"
-    else:
-        assert (outcome.error, released) == (error, corner.lines)
+    assert (outcome.error, released) == (error, corner.lines)
