@@ -74,16 +74,6 @@ class Batch:
             None if self.weight is None else self.weight[rows],
         )
 
-    def slice(self, start: int, stop: int) -> Batch:
-        """Return rows `[start, stop)`, without copying."""
-        return Batch(
-            [column.slice(start, stop - start) for column in self.columns],
-            self.time[start:stop],
-            self.origin[start:stop],
-            tuple(level[start:stop] for level in self.path),
-            None if self.weight is None else self.weight[start:stop],
-        )
-
     def with_columns(self, columns: Sequence[pa.Array]) -> Batch:
         """Return the same positions and weights with another payload."""
         return Batch(columns, self.time, self.origin, self.path, self.weight)

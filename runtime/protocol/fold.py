@@ -9,8 +9,8 @@ what it makes of the live content below m in the total order.  Both policies kee
 * SPECULATIVE applies rows as they come and keeps, above m, what it applied and what that made.  A row
   that comes at or before a position that its slot has seen makes it *repair*: it takes back the rows of
   the slots concerned, applies all of them again in order, and sends the difference of the outputs.  When
-  more rows have been redone than `REPAIR_BOUND` times those applied, it takes back all that is above m
-  and goes on as ORDERED until m has passed that, so that no hot key can start a storm of repairs.
+  more rows have been redone than `REPAIR_BOUND` times those applied, it takes back what it applied from
+  the row at hand on, and goes on as ORDERED until m has passed that: no hot key can start a storm.
 
 Windows close only when m has passed their punctuation, never speculatively.  `hold()` tells the least
 root at which the fold may still send something that no message in flight stands for; behind the fold,
