@@ -7,7 +7,7 @@ protocols, in `fsql.runtime.connectors` and `fsql.runtime.drivers`.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -57,6 +57,14 @@ class Wait:
     """Nothing to read now; ask again after `seconds` (a live source)."""
 
     seconds: float
+
+
+class Place(NamedTuple):
+    """Where a reader stands in its split: how many rows, lines and bytes it has used up."""
+
+    row: int
+    line: int
+    byte: int
 
 
 class SplitReader(Protocol):

@@ -1,0 +1,102 @@
+"""What a snapshot consists of: its manifest, as data.
+
+A manifest names every record that the state at a position is made of, with size and hash, and where
+every
+front resumes.  Its own bytes end with a hash, and coordination holds that hash: a manifest that was cut
+short, altered, or is not the one that was committed, does not verify.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import msgspec
+import xxhash
+
+from fsql.runtime.batch import Root
+
+FORMAT: Final = 1
+"""The number of the format; a manifest of another format is refused, not guessed at."""
+
+
+class Record(msgspec.Struct, frozen=True):
+    """A piece of the state of one fold on one worker, kept in that worker's store under `key`.
+
+    Of records of one operator, those of later snapshots (and of later places in the manifest) are
+    newer.
+    """
+
+    worker: int
+    key: str
+    operator: str
+    snapshot: int
+    level: int
+    rows: int
+    size: int
+    hash: str
+
+
+class ResumePoint(msgspec.Struct, frozen=True):
+    """Where a front begins again: the boundary of a chunk at or before the snapshot's position.
+
+    `row`, `line` and `byte` are the place of the reader (`ports.Place`); `time` is the greatest
+    time before it.
+    """
+
+    front: int
+    row: int
+    line: int
+    byte: int
+    time: int
+
+
+class Manifest(msgspec.Struct, frozen=True):
+    """A snapshot: the state as of `position`."""
+
+    job: str
+    tick: int
+    epoch: int
+    snapshot: int
+    position: tuple[int, int]
+    workers: int
+    records: tuple[Record, ...]
+    fronts: tuple[ResumePoint, ...]
+    format: int = FORMAT
+
+    @property
+    def root(self) -> Root:
+        """Return the position as a root position."""
+        return Root(*self.position)
+
+
+class DamagedManifestError(Exception):
+    """A manifest's bytes are not what was written; says what is wrong with them."""
+
+
+def manifest_bytes(manifest: Manifest) -> bytes:
+    """Return a manifest as bytes that end with their hash."""
+    body = msgspec.json.encode(manifest)
+    return body + b"\n" + manifest_hash(body).encode() + b"\n"
+
+
+def manifest_hash(body: bytes) -> str:
+    """Return the hash of a manifest's body, in hexadecimal."""
+    return xxhash.xxh3_128_hexdigest(body)
+
+
+def manifest_of(data: bytes) -> Manifest:
+    """Return the manifest that `data` holds.
+
+    Raises:
+        DamagedManifestError: if it holds none, or one of another format.
+    """
+    body, newline, end = data.partition(b"\n")
+    if not newline or end != manifest_hash(body).encode() + b"\n":
+        raise DamagedManifestError("its hash does not fit")
+    try:
+        manifest = msgspec.json.decode(body, type=Manifest)
+    except msgspec.MsgspecError as error:
+        raise DamagedManifestError(str(error)) from None
+    if manifest.format != FORMAT:
+        raise DamagedManifestError(f"its format is {manifest.format}, and this is {FORMAT}")
+    return manifest
