@@ -1,9 +1,10 @@
 """Columns into JSON lines, byte for byte as `docs/internals/semantics.md`, "JSON out", has it.
 
-Nothing runs for a single row: every column says which pieces of text stand where (`json_columns`), and
-one `take` writes them all (`json_pieces`).  Between the columns stands the *frame*: keys, colons and
-commas, with the quotes and brackets that the columns leave to it.  The end of a row and the beginning
-of the next are one piece of the frame; what it writes before the first row is cut off.
+A few rows are written one by one, by way of Python values (`json_few`).  Of many, nothing runs for a
+single row: every column says which pieces of text stand where (`json_columns`), and one `take` writes
+them all (`json_pieces`).  Between the columns stands the *frame*: keys, colons and commas, with the
+quotes and brackets that the columns leave to it.  The end of a row and the beginning of the next are one
+piece of the frame; what it writes before the first row is cut off.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import pyarrow as pa
 from fsql.compiler.sqltypes import STRING, Kind, SqlType
 from fsql.runtime.connectors.json_columns import Formatted, format_column, format_dictionary
 from fsql.runtime.connectors.json_dictionary import DictionaryMemory, Use
+from fsql.runtime.connectors.json_few import FEW_MAX, FewRows
 from fsql.runtime.connectors.json_pieces import (
     OPERATIONS,
     OUTPUT_BYTES_MAX,
@@ -66,12 +68,19 @@ class JsonEncoder:
     """Encodes batches of rows of one schema; without an `operation_name` they are all additions."""
 
     def __init__(
-        self, names: Sequence[str], types: Sequence[SqlType], operation_name: str | None = None
+        self,
+        names: Sequence[str],
+        types: Sequence[SqlType],
+        operation_name: str | None = None,
+        few_max: int = FEW_MAX,
     ) -> None:
+        """`few_max` is how many rows count as few; it shows in no byte."""
         self._labelled = operation_name is not None
         names = names if operation_name is None else (operation_name, *names)
         self._keys = [f"{json.dumps(name, ensure_ascii=False)}:" for name in names]
         self._types = tuple(types)
+        self._few = FewRows(names, types)
+        self._few_max = few_max
         self._memories = [DictionaryMemory() for _ in types]
         self._framed: dict[tuple[str, ...], _Framed] = {}
         self._last = STANDARD
@@ -90,8 +99,14 @@ class JsonEncoder:
         """
         assert (operations is not None) == self._labelled
         rows = len(columns[0])
+        if rows == 0:
+            return []
+        if rows <= self._few_max:
+            text = self._few.encode(columns, operations)
+            if text is not None and len(text) <= OUTPUT_BYTES_MAX:
+                return [pa.py_buffer(text)]
         if rows <= _ROWS_MAX:
-            return self._encode_within(columns, operations) if rows else []
+            return self._encode_within(columns, operations)
         return self._encode_parts(columns, operations, _ROWS_MAX)
 
     def _encode_parts(

@@ -50,7 +50,7 @@ _NUMPY_TYPES: Final[dict[Kind, type[np.signedinteger]]] = {
 """Kinds whose columns NumPy makes faster than Arrow; of DOUBLE it would take NULL for NaN."""
 _NOT_CONVERTED: Final = (pa.ArrowInvalid, pa.ArrowTypeError, TypeError)
 """What making a column raises where a field is missing: UNSET is not a value of any type."""
-_ODD_NAME: Final = re.compile(r'["\\\x00-\x1f]')
+ODD_NAME: Final = re.compile(r'["\\\x00-\x1f]')
 """What msgspec does not allow in the name of a field."""
 
 
@@ -79,7 +79,7 @@ class RowType:
             else:
                 fields.append((field, _field_type(column.type)))
         names = [column.name for column in columns]
-        odd = any(map(_ODD_NAME.search, names))
+        odd = any(map(ODD_NAME.search, names))
         rename = None if odd else dict(zip(self._fields, names, strict=True))
         self._struct = msgspec.defstruct("Row", fields, rename=rename, gc=False, kw_only=True)
         self.decode: Callable[[bytes], msgspec.Struct] = (

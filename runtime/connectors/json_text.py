@@ -87,12 +87,13 @@ def double_text(values: NDArray[np.float64]) -> tuple[pa.StringArray, NDArray[np
     alike = ((magnitudes >= 1e-4) & (magnitudes < 1e10)) | (values == 0)
     text = pc.cast(pa.array(values), pa.string())
     if not alike.all():
-        others = [_repr(value) for value in values[~alike].tolist()]
+        others = [json_of_double(value) for value in values[~alike].tolist()]
         text = pc.replace_with_mask(text, pa.array(~alike), pa.array(others, pa.string()))
     return text, alike & (values == np.floor(values))
 
 
-def _repr(value: float) -> str:
+def json_of_double(value: float) -> str:
+    """Return one double as JSON."""
     if math.isfinite(value):
         return repr(value)
     if math.isnan(value):

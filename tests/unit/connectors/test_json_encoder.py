@@ -18,7 +18,7 @@ from fsql.compiler.diagnostics import FsqlError
 from fsql.compiler.sqltypes import BIGINT, DOUBLE, STRING, Kind, SqlType, array_of
 from fsql.runtime.arrow_types import arrow_type, to_arrow
 from fsql.runtime.connectors import json_encoder, json_pieces
-from fsql.runtime.connectors.json_encoder import JsonEncoder, encode
+from fsql.runtime.connectors.json_encoder import JsonEncoder
 from fsql.tests.unit.connectors.drawn import drawn
 from fsql.tests.unit.connectors.naive_json import TEXT, TYPES, naive_lines, values
 
@@ -41,6 +41,10 @@ def column_of(data: DataObject, column: Sequence[Value], sql_type: SqlType) -> p
     return array
 
 
+FEW_MAX = st.sampled_from([0, 1 << 10])
+"""Nothing counts as few, or everything here: both ways of writing have to come to the same."""
+
+
 @drawn(80, st.data(), st.lists(TYPES, min_size=1, max_size=4))
 def test_writes_what_the_naive_encoder_writes(data: DataObject, types: list[SqlType]) -> None:
     names = data.draw(st.lists(TEXT, min_size=len(types), max_size=len(types)))
@@ -53,14 +57,17 @@ def test_writes_what_the_naive_encoder_writes(data: DataObject, types: list[SqlT
         column_of(data, [row[i] for row in rows], sql_type) for i, sql_type in enumerate(types)
     ]
     given = None if operations is None else np.array(operations, np.int8)
-    assert encode(columns, names, types, given) == naive_lines(rows, names, types, operations)
+    name = None if operations is None else "op"
+    encoder = JsonEncoder(names, types, name, data.draw(FEW_MAX))
+    written = b"".join(encoder.encode(columns, given))
+    assert written == naive_lines(rows, names, types, operations)
 
 
 @drawn(40, st.data(), st.lists(st.sampled_from([STRING, BIGINT, DOUBLE]), min_size=1, max_size=4))
 def test_nothing_of_one_batch_shows_in_another(data: DataObject, types: list[SqlType]) -> None:
     """Batches of one schema that share dictionaries, larger and smaller than a batch."""
     names = [f"c{i}" for i in range(len(types))]
-    encoder = JsonEncoder(names, types)
+    encoder = JsonEncoder(names, types, few_max=data.draw(FEW_MAX))
     dictionaries = [
         pa.array(["a", 'b"', "", "√"]),
         pa.array([f"w{i}" for i in range(40)]),
@@ -83,7 +90,8 @@ def test_nothing_of_one_batch_shows_in_another(data: DataObject, types: list[Sql
         assert b"".join(encoder.encode(columns)) == expected
 
 
-def test_whole_output() -> None:
+@pytest.mark.parametrize("few_max", [0, 3])
+def test_whole_output(few_max: int) -> None:
     columns = [
         pa.array(["a", None, 'é"\n'], pa.string()),
         pa.array([1, -(2**63), None], pa.int64()),
@@ -91,7 +99,8 @@ def test_whole_output() -> None:
         pa.array([0.1, -0.0, math.nan]),
     ]
     types = [STRING, BIGINT, array_of(BIGINT), DOUBLE]
-    written = encode(columns, ["s", "n", "a", "d"], types, np.array([0, 1, 3], np.int8))
+    encoder = JsonEncoder(["s", "n", "a", "d"], types, "op", few_max)
+    written = b"".join(encoder.encode(columns, np.array([0, 1, 3], np.int8)))
     assert written.decode() == (
         '{"op":"+I","s":"a","n":1,"a":[1,null],"d":0.1}\n'
         '{"op":"-U","s":null,"n":-9223372036854775808,"a":[],"d":-0.0}\n'
@@ -103,7 +112,8 @@ def test_no_rows_are_no_text() -> None:
     assert JsonEncoder(["a"], [BIGINT]).encode([pa.array([], pa.int64())]) == []
 
 
-def test_what_lies_under_a_null_does_not_show() -> None:
+@pytest.mark.parametrize("few_max", [0, 3])
+def test_what_lies_under_a_null_does_not_show(few_max: int) -> None:
     under = pa.py_buffer(np.array([7, -(10**9), 3], np.int64))
     validity = pa.py_buffer(bytes([0b101]))
     numbers = pa.Array.from_buffers(pa.int64(), 3, [validity, under])
@@ -111,8 +121,11 @@ def test_what_lies_under_a_null_does_not_show() -> None:
     arrays = pa.Array.from_buffers(
         arrow_type(array_of(BIGINT)), 3, [validity, offsets], children=[numbers]
     )
-    written = encode([numbers, arrays], ["n", "a"], [BIGINT, array_of(BIGINT)])
-    assert written == b'{"n":7,"a":[7]}\n{"n":null,"a":null}\n{"n":3,"a":[]}\n'
+    encoder = JsonEncoder(["n", "a"], [BIGINT, array_of(BIGINT)], few_max=few_max)
+    assert (
+        b"".join(encoder.encode([numbers, arrays]))
+        == b'{"n":7,"a":[7]}\n{"n":null,"a":null}\n{"n":3,"a":[]}\n'
+    )
 
 
 def test_a_large_batch_is_written_in_parts() -> None:
