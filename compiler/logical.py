@@ -258,8 +258,8 @@ class WindowAggregate(Plan):
     """An aggregate of windowed rows: GROUP BY keys that hold the window's end.
 
     The window of a row ends at `window_end` (an index into the input's columns) and closes at the
-    position of the punctuation that reaches it: (`close_time`, PUNCTUATION) with the delay
-    `delay(input)`.  A row behind that position is late: it is dropped here and counted, never an error.
+    position of the punctuation that reaches it: (`close_time`, PUNCTUATION) with that column's delay
+    (`delays`).  A row behind that position is late: it is dropped here and counted, never an error.
     With `final`, the group's row comes once, at that position; ties are ordered by their own columns.
     Otherwise the groups are updating, as in `Aggregate`, until the window closes, which changes nothing
     but frees the state.  Output: keys, aggregates.  Path: `(least mention below,)`.
@@ -347,8 +347,8 @@ class TimeRange(Node):
     """A bound on a join: `right_time` is in `[left_time + low_us, left_time + high_us]`.
 
     The columns are event-time columns of the sides, never NULL.  A pair joins only if, at the position
-    of its later row, the watermark (with the delay of the join's inputs) is not beyond the greatest
-    time that the earlier row could match: `left_time + high_us`, or `right_time - low_us`.
+    of its later row, the watermark (with the greater delay of the two columns) is not beyond the
+    greatest time that the earlier row could match: `left_time + high_us`, or `right_time - low_us`.
     """
 
     left_time: int
@@ -524,11 +524,6 @@ def depth(plan: Plan) -> int:
             case _:
                 depths[node] = below
     return depths[plan]
-
-
-def delay_us(plan: Plan) -> int:
-    """Return the delay of the watermark behind `plan`: the greatest of the tables that it scans."""
-    return max(table.delay_us for table in tables(plan))
 
 
 def grain_us(plan: Plan) -> int:

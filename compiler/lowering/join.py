@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from fsql.compiler.delays import join_delay_us
 from fsql.compiler.graph import CombineJoin, Map, Side
-from fsql.compiler.logical import append_only, delay_us, depth, grain_us
+from fsql.compiler.logical import append_only, depth, grain_us
 from fsql.compiler.lowering.cycle import add_cycle
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ def lower_join(draft: Draft, plan: Join, left: int, right: int) -> int:
         left_depth=depth(plan.left),
         right_depth=depth(plan.right),
         time_range=plan.time_range,
-        delay_us=delay_us(plan),
+        delay_us=join_delay_us(plan),
         grain_us=grain_us(plan),
         input_append_only=append_only(plan),
     )

@@ -11,8 +11,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from fsql.compiler.delays import delay_us
 from fsql.compiler.graph import Closing, CombineAggregate, Late, LateSink, Map, OnTime
-from fsql.compiler.logical import append_only, delay_us, grain_us, least_mention
+from fsql.compiler.logical import append_only, grain_us, least_mention
 from fsql.compiler.lowering.cycle import add_cycle
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 def lower_window_aggregate(draft: Draft, plan: WindowAggregate, rows: int) -> int:
     """Append what `plan` becomes behind vertex `rows`; return the vertex of its rows."""
     origin = type(plan).__name__
-    closing = Closing(plan.window_end, delay_us(plan.input), grain_us(plan.input))
+    closing = Closing(plan.window_end, delay_us(plan.input, plan.window_end), grain_us(plan.input))
     late = draft.add_behind(Map(Late(closing)), rows, origin)
     draft.add_behind(LateSink(draft.next_late_window()), late, origin)
     on_time = draft.add_behind(Map(OnTime(closing)), rows, origin)

@@ -34,6 +34,7 @@ from fsql.tests.property.duckdb_expressions import (
     expression_sql,
     floor_divide,
 )
+from fsql.tests.reference.delays import behind
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -184,7 +185,7 @@ class Translation:
     @staticmethod
     def closing(plan: logical.WindowAggregate, end: str) -> str:
         """Return the time at which a window closes."""
-        grain, delay = logical.grain_us(plan), logical.delay_us(plan)
+        grain, delay = logical.grain_us(plan), behind(plan.input, plan.window_end)
         return f"(({end} + {grain - 1}) // {grain} * {grain} + {delay})"
 
     def grouped(self, plan: logical.Aggregate | logical.WindowAggregate, kept: str) -> str:
@@ -235,7 +236,8 @@ class Translation:
             bounds = plan.time_range
             a, b = f"l.c{bounds.left_time}", f"r.c{bounds.right_time}"
             on.append(f"{b} BETWEEN {a} + {bounds.low_us} AND {a} + {bounds.high_us}")
-            grain, delay = logical.grain_us(plan), logical.delay_us(plan)
+            grain = logical.grain_us(plan)
+            delay = max(behind(plan.left, bounds.left_time), behind(plan.right, bounds.right_time))
             time = f"(CASE WHEN {right_later} THEN r.pos[1] ELSE l.pos[1] END - {delay})"
             watermark = f"{floor_divide(time, str(grain))} * {grain}"
             until = f"CASE WHEN {right_later} THEN {a} + {bounds.high_us} ELSE {b} - {bounds.low_us} END"

@@ -23,6 +23,7 @@ from fsql.compiler.expression import AggregateCall, Expression, Literal
 from fsql.compiler.logical import FrameEnd
 from fsql.compiler.sqltypes import BOOLEAN, TIMESTAMP
 from fsql.tests.reference.aggregates import aggregate
+from fsql.tests.reference.delays import behind, up
 from fsql.tests.reference.order import normalised, order_key, row_key
 from fsql.tests.reference.scalar import FailureError, evaluate, in_range
 
@@ -84,15 +85,16 @@ def window_end(plan: logical.WindowAggregate, values: Values) -> int:
 
 def closing(plan: logical.WindowAggregate, end: int) -> Root:
     """Return the position at which a window closes: where the watermark reaches its end."""
-    grain, delay = logical.grain_us(plan.input), logical.delay_us(plan.input)
-    time = -(-end // grain) * grain + delay
+    grain = logical.grain_us(plan.input)
+    time = up(end, grain) + behind(plan.input, plan.window_end)
     return time, PUNCTUATION
 
 
-def watermark(plan: logical.Plan, time: int) -> int:
-    """Return the watermark behind the inputs of `plan` at a root position with `time`."""
+def watermark(plan: logical.Join, bounds: logical.TimeRange, time: int) -> int:
+    """Return the watermark by which a pair is too late, at a root position with `time`."""
     grain = logical.grain_us(plan)
-    return (time - logical.delay_us(plan)) // grain * grain
+    delay = max(behind(plan.left, bounds.left_time), behind(plan.right, bounds.right_time))
+    return (time - delay) // grain * grain
 
 
 def elements(array: Value, *, ordinality: bool) -> Iterator[Values]:
@@ -363,4 +365,4 @@ def in_time(plan: logical.Join, left: Row, right: Row, *, later_side: int) -> bo
     if not left_time + bounds.low_us <= right_time <= left_time + bounds.high_us:
         return False
     matches_until = left_time + bounds.high_us if later_side == 1 else right_time - bounds.low_us
-    return watermark(plan, (left, right)[later_side].root[0]) <= matches_until
+    return watermark(plan, bounds, (left, right)[later_side].root[0]) <= matches_until

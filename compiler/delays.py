@@ -1,0 +1,170 @@
+"""An analysis: how far event-time columns can be from the time of their row's root position.
+
+The **delay** of an event-time column is how far it can be behind its row's root time where no row of the
+input is behind its table's delay; windows over the column close so much behind their end, and so wait for
+all that is not late.  Most operators keep their input's delays.  A pair of a ranged join may come long
+after the earlier of its rows, so it is further behind:
+
+    join on right_time in [left_time + low, left_time + high]        l, r: the delays of the two columns
+    left_time     l, where the left row is the later one; else left_time >= right_time - high: r + high
+    right_time    r, where the right row is the later one; else right_time >= left_time + low: l - low
+    others        their delay, and how long their row's root may precede the other side's
+
+A column can also be **ahead** of its root: the end of a window that is still open, by the window's size.
+What is added to a delay is rounded up to the grain, in which windows close and their rows come.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+from fsql.compiler.expression import ColumnRef, Expression
+from fsql.compiler.logical import (
+    AssignWindows,
+    Filter,
+    Join,
+    LateralAggregate,
+    Over,
+    Plan,
+    Project,
+    Scan,
+    TimeRange,
+    Union,
+    Unnest,
+    WindowAggregate,
+    declared_event_time,
+    grain_us,
+    operators,
+    tables,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+DELAY_US_MAX: Final = 400_000_000_000_000_000
+"""More than any two timestamps are apart, so no delay need be longer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Distance:
+    """By how much a column can be behind its row's root time, and by how much ahead of it."""
+
+    behind_us: int
+    ahead_us: int = 0
+
+    def at_least(self, behind_us: int) -> Distance:
+        """Return the distance where the column can be `behind_us` behind as well."""
+        return replace(self, behind_us=min(max(self.behind_us, behind_us), DELAY_US_MAX))
+
+
+Distances = tuple[Distance | None, ...]
+"""For each column of a plan: None where it is no event time."""
+
+
+def delay_us(plan: Plan, column: int) -> int:
+    """Return the delay of an event-time column of `plan`."""
+    distance = distances(plan)[column]
+    assert distance is not None, "windows and time ranges are over event time"
+    return distance.behind_us
+
+
+def join_delay_us(join: Join) -> int:
+    """Return the delay of the watermark that decides which pairs of a ranged join come too late."""
+    if join.time_range is None:
+        return 0
+    return max(
+        delay_us(join.left, join.time_range.left_time),
+        delay_us(join.right, join.time_range.right_time),
+    )
+
+
+def distances(plan: Plan) -> Distances:
+    """Return the distance of each column of `plan`."""
+    found: dict[Plan, Distances] = {}
+    for node in operators(plan):
+        found[node] = _distances(node, [found[below] for below in node.inputs])
+    return found[plan]
+
+
+def _distances(plan: Plan, below: Sequence[Distances]) -> Distances:
+    made: Distances = ()
+    match plan:
+        case Scan(table=table):
+            delay = Distance(table.delay_us)
+            made = tuple(delay if column.time_attribute else None for column in plan.schema)
+        case Filter() | Unnest() | LateralAggregate() | Over():
+            made = below[0]
+        case Project(expressions=expressions):
+            made = tuple(_of_expression(plan, each, below[0]) for each in expressions)
+        case AssignWindows():
+            made = below[0] + _of_windows(plan, below[0])
+        case WindowAggregate(keys=keys):
+            made = tuple(_of_key(plan, key, below[0]) for key in keys)
+        case Union():
+            made = tuple(_of_branches(column) for column in zip(*below, strict=True))
+        case Join(time_range=None):
+            made = below[0] + below[1]
+        case Join(time_range=TimeRange() as bounds):
+            made = _of_pairs(plan, bounds, *below)
+        case _:
+            pass
+    # What an operator appends, and what it computes, is no event time.
+    return made + (None,) * (len(plan.schema) - len(made))
+
+
+def _of_expression(plan: Project, expression: Expression, below: Distances) -> Distance | None:
+    if isinstance(expression, ColumnRef):
+        return below[expression.index]
+    if expression is declared_event_time(plan.input):
+        (table,) = tables(plan.input)
+        return Distance(table.delay_us)
+    return None
+
+
+def _of_windows(plan: AssignWindows, below: Distances) -> Distances:
+    """`window_start` is no event time; the others are behind their row's time, by up to the size."""
+    time = below[plan.time_column]
+    assert time is not None, "windows are over event time"
+    size_us = _rounded_up(plan.size_us, grain_us(plan))
+    bound = Distance(time.behind_us, time.ahead_us + size_us)
+    return None, bound, bound
+
+
+def _of_key(plan: WindowAggregate, key: Expression, below: Distances) -> Distance | None:
+    """The row comes when the window closes, so it is as far from the window's end as that is."""
+    ends = below[plan.window_end]
+    if not isinstance(key, ColumnRef) or ends is None or below[key.index] is None:
+        return None
+    return Distance(ends.behind_us)
+
+
+def _of_branches(columns: Sequence[Distance | None]) -> Distance | None:
+    known = [column for column in columns if column is not None]
+    if len(known) < len(columns):
+        return None
+    return Distance(max(each.behind_us for each in known), max(each.ahead_us for each in known))
+
+
+def _of_pairs(plan: Join, bounds: TimeRange, left: Distances, right: Distances) -> Distances:
+    grain = grain_us(plan)
+    left_time, right_time = left[bounds.left_time], right[bounds.right_time]
+    assert left_time is not None
+    assert right_time is not None
+    high_us, minus_low_us = _rounded_up(bounds.high_us, grain), _rounded_up(-bounds.low_us, grain)
+    lefts, rights = (
+        [None if each is None else each.at_least(each.behind_us + wait_us) for each in side]
+        for side, wait_us in (
+            (left, right_time.behind_us + high_us + left_time.ahead_us),
+            (right, left_time.behind_us + minus_low_us + right_time.ahead_us),
+        )
+    )
+    # The range bounds these two themselves, not only by way of their rows' roots.
+    lefts[bounds.left_time] = left_time.at_least(right_time.behind_us + high_us)
+    rights[bounds.right_time] = right_time.at_least(left_time.behind_us + minus_low_us)
+    return (*lefts, *rights)
+
+
+def _rounded_up(time_us: int, grain: int) -> int:
+    return -(-time_us // grain) * grain

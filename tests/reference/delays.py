@@ -1,0 +1,79 @@
+"""How late a row may be: the delay of an event-time column, followed down to the tables, one by one.
+
+`behind` is the most by which the column can lag its row's root time, `ahead` the most by which it can
+lead it, where no input row is later than its table allows (semantics.md, "Delays").
+"""
+
+from __future__ import annotations
+
+from fsql.compiler import logical
+from fsql.compiler.expression import ColumnRef
+
+LONGEST = 400_000_000_000_000_000
+"""No delay is longer: it is more than any two timestamps are apart."""
+
+
+def behind(plan: logical.Plan, column: int) -> int:
+    """Return the delay of an event-time column."""
+    match plan:
+        case logical.Scan():
+            return plan.table.delay_us
+        case logical.Union():
+            return max(behind(branch, column) for branch in plan.branches)
+        case logical.WindowAggregate():
+            return behind(plan.input, plan.window_end)
+        case logical.AssignWindows() if column >= len(plan.input.schema):
+            return behind(plan.input, plan.time_column)
+        case logical.Join():
+            return behind_in_pair(plan, column)
+        case _:
+            return behind(plan.inputs[0], source(plan, column))
+
+
+def ahead(plan: logical.Plan, column: int) -> int:
+    """Return by how much an event-time column can lead: by the size of a window that is open."""
+    match plan:
+        case logical.Scan() | logical.WindowAggregate():
+            return 0
+        case logical.Union():
+            return max(ahead(branch, column) for branch in plan.branches)
+        case logical.AssignWindows() if column >= len(plan.input.schema):
+            size = up(plan.size_us, logical.grain_us(plan))
+            return ahead(plan.input, plan.time_column) + size
+        case logical.Join() if column >= len(plan.left.schema):
+            return ahead(plan.right, column - len(plan.left.schema))
+        case _:
+            return ahead(plan.inputs[0], source(plan, column))
+
+
+def source(plan: logical.Plan, column: int) -> int:
+    """Return the column below that an event-time column is."""
+    if not isinstance(plan, logical.Project):
+        return column
+    kept = plan.expressions[column]
+    # What is no column is event time as a table declares it; all columns of a table are alike here.
+    return kept.index if isinstance(kept, ColumnRef) else 0
+
+
+def behind_in_pair(plan: logical.Join, column: int) -> int:
+    """Return the delay of a column of a join's pairs; without a time range, of its side."""
+    width, bounds = len(plan.left.schema), plan.time_range
+    in_left = column < width
+    own, other = (plan.left, plan.right) if in_left else (plan.right, plan.left)
+    column -= 0 if in_left else width
+    alone = behind(own, column)
+    if bounds is None:
+        return alone
+    times = bounds.left_time, bounds.right_time
+    own_time, other_time = times if in_left else times[::-1]
+    # The later row is of the other side; the range says how far back from it this one can be.
+    lag = up(bounds.high_us if in_left else -bounds.low_us, logical.grain_us(plan))
+    since = behind(other, other_time) + lag
+    if column != own_time:
+        since += alone + ahead(own, own_time)
+    return min(max(alone, since), LONGEST)
+
+
+def up(time: int, grain: int) -> int:
+    """Return the least multiple of the grain from `time` on."""
+    return -(-time // grain) * grain
