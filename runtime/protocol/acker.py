@@ -32,20 +32,25 @@ class Acker:
     """The ack table of a job, and min time at each of its stages and at the barrier."""
 
     def __init__(
-        self, upstream: Sequence[frozenset[int]], fronts_of: Sequence[frozenset[int]]
+        self,
+        upstream: Sequence[frozenset[int]],
+        fronts_of: Sequence[frozenset[int]],
+        start: Root = START,
     ) -> None:
-        """Begin with nothing in flight and no promises.
+        """Begin with nothing in flight, and no promises but that nothing below `start` comes.
 
         Args:
             upstream: for each stage, the stages strictly upstream of it; the barrier comes last.
             fronts_of: for each stage, the fronts whose rows can come to it.
+            start: the position that the job's state is of, min time of all stages at first.
         """
         self._upstream = upstream
+        self._start = start
         self._fronts_of = fronts_of
         fronts = frozenset().union(*fronts_of)
-        self._promises = dict.fromkeys(sorted(fronts), START)
+        self._promises = dict.fromkeys(sorted(fronts), start)
         self._tables = {(stage, kind): _Table() for stage in range(len(upstream)) for kind in Kind}
-        self._min_times = [START] * len(upstream)
+        self._min_times = [start] * len(upstream)
         self.acknowledgements = 0
 
     def acknowledge(self, acknowledgement: Acknowledgement) -> list[MinTime]:
@@ -56,9 +61,13 @@ class Acker:
         return self._risen()
 
     def promise(self, promise: Promise) -> list[MinTime]:
-        """Take a front's promise; return the min times that rose."""
-        assert promise.root >= self._promises[promise.front]
-        self._promises[promise.front] = promise.root
+        """Take a front's promise; return the min times that rose.
+
+        A front that resumes before the start promises less at first than is known.
+        """
+        before = self._promises[promise.front]
+        assert promise.root >= before or before == self._start
+        self._promises[promise.front] = max(before, promise.root)
         return self._risen()
 
     def min_time(self, stage: int) -> Root:

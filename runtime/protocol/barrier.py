@@ -80,13 +80,14 @@ class Stopped:
 class Barrier:
     """The gate of one job."""
 
-    def __init__(self, sinks: Sequence[SinkPort], late_windows: int) -> None:
+    def __init__(self, sinks: Sequence[SinkPort], late_windows: int, start: Root = START) -> None:
+        """Stand closed at `start`: what is below was released before."""
         self._sinks = [_Gate(port) for port in sinks]
         self._late: list[list[Batch]] = [[] for _ in range(late_windows)]
         self._errors: list[Batch] = []
         self._rejects: list[tuple[Root, Reject]] = []
         self._stopping: dict[Root, Reject] = {}
-        self.min_time = START
+        self.min_time = start
         self.stopped = False
         self.releases = 0
 

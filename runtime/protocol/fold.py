@@ -35,7 +35,11 @@ from fsql.runtime.kernels.kernel import Applied, Kernel, Slotted, joined_rows
 from fsql.runtime.order import below, concat, consolidate, expanded, negated, parted, position_order
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
+
+    from fsql.runtime.kernels.increment import Increment
 
     Bools = NDArray[np.bool_]
 
@@ -67,6 +71,8 @@ class Fold:
     """One fused cycle on one worker."""
 
     def __init__(self, head: FoldHead, kernel: Kernel, *, ties: bool, append_only: bool) -> None:
+        self.operator = head.operator
+        self.reached = START
         self._kernel = kernel
         self._ordered = head.policy is Policy.ORDERED
         self._repairs_free = head.repairs_free
@@ -111,6 +117,27 @@ class Fold:
             _append(output, closed.rows, closed.errors)
         self._recycle_slots()
         return output
+
+    @property
+    def crossed(self) -> bool:
+        """Say whether min time has come to the announced position, so that there is an increment."""
+        raise NotImplementedError
+
+    def load(self, increments: Sequence[Increment], owned: tuple[int, int], position: Root) -> None:
+        """Take over the state of the keys whose hashes are in `[owned[0], owned[1])`."""
+        raise NotImplementedError
+
+    def announce(self, position: Root) -> bool:
+        """Agree to give the state as of `position`, unless rows at or above it were applied already."""
+        raise NotImplementedError
+
+    def cancel(self) -> None:
+        """Forget what was announced; what has changed is left for the next increment."""
+        raise NotImplementedError
+
+    def take_increment(self) -> Increment | None:
+        """Return, once, what has changed between the position announced last and the one before it."""
+        raise NotImplementedError
 
     def _recycle_slots(self) -> None:
         """Let slots be used again once no entry of the log can hold rows of their former keys."""

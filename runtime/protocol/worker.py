@@ -25,7 +25,7 @@ from fsql.compiler.tick_plan import (
     ToLate,
     ToSink,
 )
-from fsql.runtime.batch import END, Batch
+from fsql.runtime.batch import END, START, Batch
 from fsql.runtime.hashing import hash_rows
 from fsql.runtime.kernels.aggregate import AggregateKernel
 from fsql.runtime.kernels.join import JoinKernel
@@ -48,10 +48,11 @@ from fsql.runtime.protocol.messages import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from fsql.compiler.tick_plan import Send, Step
     from fsql.runtime.batch import Root
+    from fsql.runtime.kernels.increment import Increment
     from fsql.runtime.kernels.kernel import Kernel
     from fsql.runtime.kernels.map_result import MapResult
     from fsql.runtime.ports import Chunk
@@ -117,6 +118,7 @@ class Worker:
             for index, stage in enumerate(plan.stages)
             if isinstance(stage.head, SourceHead)
         }
+        self._announced = False
         self._calls: deque[Parcel] = deque()
         self._sent: list[SendMessage] = []
 
@@ -148,6 +150,48 @@ class Worker:
             return []
         self._passed_on(min_time.stage, self._advance[min_time.stage](min_time.root))
         return self._finish_step(None)
+
+    @property
+    def reached(self) -> Root:
+        """Return the greatest root position that any fold has applied."""
+        return max((fold.reached for fold in self.folds.values()), default=START)
+
+    def load(self, state: Mapping[str, tuple[Increment, ...]], position: Root) -> list[Effect]:
+        """Take over the worker's share of a snapshot's state; nothing may have come in before.
+
+        Args:
+            state: the increments of each operator, oldest first, of any number of workers.
+            position: the position that the state is of: min time of all folds, to begin with.
+        """
+        low, high = self._plan.hash_ranges[self._number : self._number + 2]
+        for fold in self.folds.values():
+            fold.load(state.get(fold.operator, ()), (low, high), position)
+        return self._finish_step(None)
+
+    def announce(self, position: Root) -> bool:
+        """Agree to a snapshot of the state as of `position`, unless a fold is beyond it already."""
+        agreed = [fold for fold in self.folds.values() if fold.announce(position)]
+        if len(agreed) == len(self.folds):
+            self._announced = True
+            return True
+        for fold in agreed:
+            fold.cancel()
+        return False
+
+    def cancel(self) -> None:
+        """Forget the snapshot that was announced; what changed is left for the next one."""
+        self._announced = False
+        for fold in self.folds.values():
+            fold.cancel()
+
+    def take_increments(self) -> list[tuple[str, Increment]] | None:
+        """Return, once, what changed in each operator; None until min time is there at all folds."""
+        folds = list(self.folds.values())
+        if not self._announced or not all(fold.crossed for fold in folds):
+            return None
+        self._announced = False
+        taken = [(fold.operator, fold.take_increment()) for fold in folds]
+        return [(operator, increment) for operator, increment in taken if increment is not None]
 
     def _finish_step(self, consumed: Entry | None) -> list[Effect]:
         """Carry out the calls of this step; return what was sent and one acknowledgement of it all."""
