@@ -7,7 +7,7 @@ integers are built from 16-bit digits, the least first, as long as that is the s
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -41,7 +41,7 @@ def stable_order(values: Ints) -> Ints:
     return order
 
 
-def starts_of_runs(*columns: Ints) -> Ints:
+def starts_of_runs(*columns: NDArray[np.signedinteger]) -> Ints:
     """Return the indexes at which a run of rows equal in all columns begins."""
     count = len(columns[0])
     if count == 0:
@@ -58,9 +58,9 @@ def lexicographic_order(columns: Sequence[Ints]) -> Ints | None:
     """Return the stable order by `columns`, the first most significant; None if already in order."""
     if len(columns[0]) < 2:
         return None
-    words = _packed(columns)
-    if _in_order(words):
+    if _in_order(columns):
         return None
+    words = _packed(columns)
     order = stable_order(words[-1])
     for word in reversed(words[:-1]):
         order = order[stable_order(word[order])]
@@ -88,10 +88,10 @@ def _packed(columns: Sequence[Ints]) -> list[Ints]:
     return words or [columns[0]]
 
 
-def _in_order(words: list[Ints]) -> bool:
+def _in_order(columns: Sequence[Ints]) -> bool:
     undecided = None
-    for word in words:
-        before, after = word[:-1], word[1:]
+    for column in columns:
+        before, after = column[:-1], column[1:]
         wrong = before > after
         if undecided is not None:
             wrong &= undecided
@@ -99,7 +99,25 @@ def _in_order(words: list[Ints]) -> bool:
             return False
         equal = before == after
         undecided = equal if undecided is None else undecided & equal
+        if not undecided.any():
+            return True
     return True
+
+
+class Roots(NamedTuple):
+    """The roots of a batch: `time` and `origin` of each, and for each row the `number` of its root."""
+
+    time: Ints
+    origin: Ints
+    number: NDArray[np.int32]
+
+
+def roots_of(batch: Batch) -> Roots:
+    """Return the roots of rows that are in the total order."""
+    starts = starts_of_runs(batch.time, batch.origin)
+    lengths = np.diff(np.append(starts, len(batch)))
+    number = np.arange(len(starts), dtype=np.int32).repeat(lengths)
+    return Roots(batch.time[starts], batch.origin[starts], number)
 
 
 def position_columns(batch: Batch) -> list[Ints]:

@@ -17,10 +17,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from fsql.compiler.expression import AggregateFunction
+from fsql.compiler.expression import AggregateCall, AggregateFunction
+from fsql.compiler.sqltypes import BIGINT
 from fsql.runtime.arrow_types import arrow_type
 from fsql.runtime.batch import PUNCTUATION, Batch, Root
-from fsql.runtime.kernels.accumulators import Accumulator, Column, accumulator
+from fsql.runtime.kernels.accumulators import Accumulator, accumulator
 from fsql.runtime.kernels.closings import Closings
 from fsql.runtime.kernels.kernel import Applied, Slotted, joined
 from fsql.runtime.kernels.prepare import Evaluator
@@ -32,6 +33,7 @@ from fsql.runtime.order import (
     key_values,
     lexicographic_order,
     position_columns,
+    roots_of,
     sameness,
     stable_order,
     starts_of_runs,
@@ -43,16 +45,19 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from fsql.compiler.graph import CombineAggregate
+    from fsql.runtime.order import Roots
 
     Ints = NDArray[np.int64]
     Bools = NDArray[np.bool_]
 
 SUM_OVERFLOW = 505
 
+_ROWS_OF_GROUP = AggregateCall(AggregateFunction.COUNT, None, BIGINT, nullable=False)
+"""The sum of a group's weights, by which the group exists: COUNT(*), whether the query asks for it or not."""
+
 
 class _Undo(NamedTuple):
     slots: Ints
-    counts: Ints
     saved: list[Any]
 
 
@@ -63,7 +68,9 @@ class AggregateKernel:
         self._marks_replacements = marks_replacements
         self._combine = combine
         self._keys = len(combine.keys)
-        arguments = [call.argument for call in combine.aggregates]
+        self._calls = list(dict.fromkeys((_ROWS_OF_GROUP, *combine.aggregates)))
+        self._shown = [self._calls.index(call) for call in combine.aggregates]
+        arguments = [call.argument for call in self._calls]
         self._argument_of: list[int | None] = []
         distinct = list(dict.fromkeys(a for a in arguments if a is not None))
         for argument in arguments:
@@ -72,9 +79,8 @@ class AggregateKernel:
         self._evaluate = Evaluator((*combine.keys, *distinct))
         self._key_types = [arrow_type(key.type) for key in combine.keys]
         self._table = SlotTable()
-        self._count = Column()
         self._accumulators: list[Accumulator] = [
-            accumulator(call, append_only=combine.input_append_only) for call in combine.aggregates
+            accumulator(call, append_only=combine.input_append_only) for call in self._calls
         ]
         self._closings = None if combine.closing is None else Closings(combine.closing)
 
@@ -96,10 +102,8 @@ class AggregateKernel:
         del side
         found = self._table.find(batch.columns[: self._keys], len(batch))
         if found.any_new:
-            size = len(self._table)
-            self._count.grow(size)
             for one in self._accumulators:
-                one.grow(size)
+                one.grow(len(self._table))
             if self._closings is not None:
                 new, rows = found.new()
                 self._closings.open(batch.columns[-1].take(pa.array(rows)), new)
@@ -109,39 +113,35 @@ class AggregateKernel:
         assert sides[0] is not None
         batch, slot = sides[0]
         order = stable_order(slot)
-        sorted_slot, time, origin = slot[order], batch.time[order], batch.origin[order]
+        sorted_slot = slot[order]
         if self._combine.final:
-            starts = starts_of_runs(sorted_slot)
+            steps = steps_of(sorted_slot, starts_of_runs(sorted_slot))
         else:
-            starts = starts_of_runs(sorted_slot, time, origin)
-        steps = steps_of(sorted_slot, starts)
+            roots = roots_of(batch)
+            steps = steps_of(sorted_slot, starts_of_runs(sorted_slot, roots.number[order]))
         undo = None
         if undoable:
-            saved = [one.save(steps.slots) for one in self._accumulators]
-            undo = _Undo(steps.slots, self._count.values[steps.slots], saved)
-        weights = None if batch.weight is None else batch.weight[order]
+            undo = _Undo(steps.slots, [one.save(steps.slots) for one in self._accumulators])
         if self._combine.final:
-            self._add(batch, order, weights, steps)
-            self._count.add(steps.sums(weights), steps)
+            self._add(batch, order, steps)
             return Applied(None, None, undo)
-        count_before = self._count.values[steps.slots]
         before = [one.read(steps.slots) for one in self._accumulators]
-        after = self._add(batch, order, weights, steps)
-        count = self._count.add(steps.sums(weights), steps)
-        changes = _changes(steps, count_before, count, before, after)
-        first_rows = order[starts]
+        after = self._add(batch, order, steps)
+        changes = _changes(steps, self._groups(before), self._groups(after))
+        first_rows = order[steps.start]
         return Applied(
-            self._rows(batch, first_rows, steps, changes),
+            self._rows(batch, roots, first_rows, steps, changes),
             _errors(batch, first_rows[changes.failing], steps.slot[changes.failing]),
             undo,
         )
 
-    def _add(self, batch: Batch, order: Ints, weights: Ints | None, steps: Steps) -> list[Values]:
+    def _add(self, batch: Batch, order: Ints, steps: Steps) -> list[Values]:
         indexes = pa.array(order)
+        weights = None if batch.weight is None else batch.weight[order]
         sorted_columns: dict[int, pa.Array] = {}
         results = []
         for one, column, call in zip(
-            self._accumulators, self._argument_of, self._combine.aggregates, strict=True
+            self._accumulators, self._argument_of, self._calls, strict=True
         ):
             if column is None:
                 results.append(one.add(None, weights, steps))
@@ -158,32 +158,46 @@ class AggregateKernel:
             results.append(one.add(values, weights, steps))
         return results
 
+    def _groups(self, values: list[Values]) -> _Groups:
+        """Return the state of groups by what their accumulators hold."""
+        exists = values[0].array.to_numpy() > 0
+        shown = [values[index] for index in self._shown]
+        failed = np.zeros(len(exists), np.bool_)
+        for value in shown:
+            if value.failed is not None:
+                failed |= value.failed
+        return _Groups(shown, exists & ~failed, exists & failed)
+
     def _rows(
-        self, batch: Batch, first_rows: Ints, steps: Steps, changes: _Changes
+        self, batch: Batch, roots: Roots, first_rows: Ints, steps: Steps, changes: _Changes
     ) -> Slotted | None:
         removed, added = changes.removed, changes.added
         if self._marks_replacements:
             removed = removed[~changes.shown_after[removed]]
-        taken = np.concatenate([removed, added])
-        if len(taken) == 0:
+        count = len(removed) + len(added)
+        if count == 0:
             return None
-        if len(removed) == 0 and len(added) == len(first_rows):
-            rows, values = first_rows, [column.slice(0, len(added)) for column in changes.columns]
+        weight = None
+        if len(added) == count == len(first_rows):
+            rows, slot, replaces = first_rows, steps.slot, changes.shown_before
+            values = [column.slice(0, count) for column in changes.columns]
         else:
-            rows = first_rows[taken]
-            places = pa.array(np.concatenate([changes.before_of[removed], added]))
+            taken = np.concatenate([removed, added])
+            rows, slot, replaces = first_rows[taken], steps.slot[taken], changes.shown_before[taken]
+            replaces[: len(removed)] = False
+            places = pa.array(np.concatenate([steps.places_before[removed], added]))
             values = [column.take(places) for column in changes.columns]
+        if len(removed):
+            weight = np.ones(count, np.int64)
+            weight[: len(removed)] = -1
+        if self._marks_replacements:
+            values.append(pa.array(replaces))
         indexes = pa.array(rows)
         keys = [column.take(indexes) for column in batch.columns[: self._keys]]
-        weight = np.ones(len(taken), np.int64)
-        weight[: len(removed)] = -1
-        if self._marks_replacements:
-            replaces = changes.shown_before[taken]
-            replaces[: len(removed)] = False
-            values.append(pa.array(replaces))
-        path = np.full(len(taken), self._combine.mention, np.int64)
-        made = Batch([*keys, *values], batch.time[rows], batch.origin[rows], (path,), weight)
-        return Slotted(made, steps.slot[taken])
+        root = roots.number[rows]
+        path = np.full(count, self._combine.mention, np.int64)
+        made = Batch([*keys, *values], roots.time[root], roots.origin[root], (path,), weight)
+        return Slotted(made, slot)
 
     @property
     def table(self) -> SlotTable:
@@ -192,7 +206,6 @@ class AggregateKernel:
     def restore(self, undo: object, affected: Bools) -> None:
         assert isinstance(undo, _Undo)
         kept = np.flatnonzero(affected[undo.slots])
-        self._count.values[undo.slots[kept]] = undo.counts[kept]
         for one, saved in zip(self._accumulators, undo.saved, strict=True):
             one.restore(undo.slots, saved, kept)
 
@@ -209,25 +222,23 @@ class AggregateKernel:
         return joined([applied for applied in closed if applied is not None])
 
     def _close(self, time: int, slots: Ints) -> Applied | None:
-        made = None
-        existing = slots[self._count.values[slots] > 0]
-        if self._combine.final and len(existing):
-            values = [one.read(existing) for one in self._accumulators]
-            failed = _any_failed(values, len(existing))
-            kept = np.flatnonzero(~failed)
-            keys = self._table.keys(existing, self._key_types)
-            columns = [*keys, *(value.array for value in values)]
-            times = np.full(len(existing), time, np.int64)
-            origins = np.full(len(existing), PUNCTUATION, np.int64)
-            path = np.full(len(existing), self._combine.mention, np.int64)
-            batch = Batch(columns, times, origins, (path,))
-            errors = _errors(batch, np.flatnonzero(failed), existing[failed])
-            made = Applied(Slotted(batch.take(kept), existing[kept]), errors, None)
-        self._count.values[slots] = 0
+        made = self._final_rows(time, slots) if self._combine.final else None
         for one in self._accumulators:
             one.clear(slots)
         self._table.free(slots)
         return made
+
+    def _final_rows(self, time: int, slots: Ints) -> Applied:
+        groups = self._groups([one.read(slots) for one in self._accumulators])
+        keys = self._table.keys(slots, self._key_types)
+        times = np.full(len(slots), time, np.int64)
+        origins = np.full(len(slots), PUNCTUATION, np.int64)
+        path = np.full(len(slots), self._combine.mention, np.int64)
+        columns = [*keys, *(value.array for value in groups.values)]
+        batch = Batch(columns, times, origins, (path,))
+        shown, failing = np.flatnonzero(groups.shown), np.flatnonzero(groups.fails)
+        rows = Slotted(batch.take(shown), slots[shown])
+        return Applied(rows, _errors(batch, failing, slots[failing]), None)
 
     def next_close(self) -> Root | None:
         if self._closings is None or not self._combine.final:
@@ -238,35 +249,37 @@ class AggregateKernel:
         return self._table.live
 
 
+class _Groups(NamedTuple):
+    """The values of groups; which groups have a row, and which exist but fail."""
+
+    values: list[Values]
+    shown: Bools
+    fails: Bools
+
+
 class _Changes(NamedTuple):
     """Which steps remove their group's row of before and which add a new one; both, where they differ.
 
     `shown_before` and `shown_after` say at which steps the group has a row.
 
-    `columns` hold the values after all steps, then those before each slot's first; `before_of` is the
-    place in them of the row before each step.
+    `columns` hold the values after all steps, then those before each slot's first.
     """
 
     removed: Ints
     added: Ints
     failing: Ints
-    before_of: Ints
     shown_before: Bools
     shown_after: Bools
     columns: list[pa.Array]
 
 
-def _changes(
-    steps: Steps, count_before: Ints, count: Ints, before: list[Values], after: list[Values]
-) -> _Changes:
+def _changes(steps: Steps, before: _Groups, after: _Groups) -> _Changes:
     size = len(steps.slot)
-    before_of = np.arange(-1, size - 1)
-    before_of[steps.first] = size + np.arange(len(steps.first))
-    columns = [concat_arrays([a.array, b.array]) for a, b in zip(after, before, strict=True)]
-    failed = np.concatenate([_any_failed(after, size), _any_failed(before, len(steps.first))])
-    counts = np.concatenate([count, count_before])
-    shown = (counts > 0) & ~failed
-    shown_before, shown_after = shown[before_of], shown[:size]
+    columns = [
+        concat_arrays([a.array, b.array]) for a, b in zip(after.values, before.values, strict=True)
+    ]
+    failing = after.fails & ~steps.before(after.fails, before.fails)
+    shown_after, shown_before = after.shown, steps.before(after.shown, before.shown)
     differs = np.zeros(size, np.bool_)
     for column in columns:
         codes = (
@@ -274,25 +287,15 @@ def _changes(
         )
         if codes is None:
             codes = column.to_numpy(zero_copy_only=False)
-        differs |= codes[:size] != codes[before_of]
-    failing = (count > 0) & failed[:size] & ~(failed[before_of] & (counts[before_of] > 0))
+        differs |= codes[:size] != steps.before(codes[:size], codes[size:])
     return _Changes(
         np.flatnonzero(shown_before & (differs | ~shown_after)),
         np.flatnonzero(shown_after & (differs | ~shown_before)),
         np.flatnonzero(failing),
-        before_of,
         shown_before,
         shown_after,
         columns,
     )
-
-
-def _any_failed(values: list[Values], count: int) -> Bools:
-    failed = np.zeros(count, np.bool_)
-    for value in values:
-        if value.failed is not None:
-            failed |= value.failed
-    return failed
 
 
 def _errors(batch: Batch, rows: Ints, slots: Ints) -> Slotted | None:

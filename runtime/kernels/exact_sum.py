@@ -73,7 +73,7 @@ class ExactSums:
                 after[name] = steps.running(base, steps.sums(added[name]))
                 column[steps.slots] = after[name][steps.last]
             else:
-                after[name] = base[steps.group]
+                after[name] = steps.of_slots(base)
         return _rounded(after, len(steps.slot))
 
 

@@ -111,10 +111,10 @@ class Extreme:
         if len(first) != len(least):
             # One pass for all slots: ranks are lowered from slot to slot, so that none sees another's.
             distinct, ranks = np.unique(least, return_inverse=True)
-            lowered = ranks - steps.group * len(distinct)
-            least = distinct[np.minimum.accumulate(lowered) + steps.group * len(distinct)]
+            below = steps.group * len(distinct)
+            least = distinct[np.minimum.accumulate(ranks - below) + below]
             counted = np.cumsum(some)
-            some = counted > (counted - some)[first][steps.group]
+            some = counted > steps.of_slots((counted - some)[first])
         self._keys[slots] = least[steps.last]
         self._some[slots] = some[steps.last]
         return least, some

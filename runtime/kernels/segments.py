@@ -90,9 +90,7 @@ def _accumulated(
     filled = np.flatnonzero(count)
     if len(filled):
         start = (np.cumsum(count) - count)[filled]
-        steps = np.arange(len(filled))
-        state.add(
-            column, np.ones(len(column), np.int64), Steps(start, len(column), filled, steps, steps)
-        )
+        steps = Steps(start, len(column), filled, np.arange(len(filled)))
+        state.add(column, np.ones(len(column), np.int64), steps)
     result = state.read(np.arange(len(count)))
     return result.array, result.failed

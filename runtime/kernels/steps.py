@@ -12,7 +12,7 @@ the value after every step with whole-column operations:
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -22,21 +22,21 @@ if TYPE_CHECKING:
 
     Ints = NDArray[np.int64]
 
+_Column = TypeVar("_Column", "NDArray[np.int64]", "NDArray[np.bool_]")
+
 
 @dataclass(frozen=True, slots=True)
 class Steps:
     """The steps over rows sorted by slot.
 
     `start` is the first row of each step and `rows` the number of rows; `slot` the slot of each step;
-    `first` the indexes of the steps that are the first of their slot, and `group` for each step the
-    index into `first` of its slot.
+    `first` the indexes of the steps that are the first of their slot.
     """
 
     start: Ints
     rows: int
     slot: Ints
     first: Ints
-    group: Ints
 
     @property
     def slots(self) -> Ints:
@@ -47,6 +47,11 @@ class Steps:
     def last(self) -> Ints:
         """Return the indexes of the steps that are the last of their slot."""
         return np.append(self.first[1:], len(self.slot)) - 1
+
+    @property
+    def group(self) -> Ints:
+        """Return for each step the index into `first` of its slot."""
+        return self.of_slots(np.arange(len(self.first)))
 
     @property
     def sizes(self) -> Ints:
@@ -67,7 +72,25 @@ class Steps:
             return base + deltas
         total = np.cumsum(deltas)
         before = total[self.first] - deltas[self.first]
-        return total + (base - before)[self.group]
+        total += self.of_slots(base - before)
+        return total
+
+    def of_slots(self, values: Ints) -> Ints:
+        """Return for each step the value of its slot; `values` are for `first`, in its order."""
+        return values.repeat(np.diff(np.append(self.first, len(self.slot))))
+
+    @property
+    def places_before(self) -> Ints:
+        """Return for each step the place of what stood before it, among what all left and `first` found."""
+        size = len(self.slot)
+        return self.before(np.arange(size), size + np.arange(len(self.first)))
+
+    def before(self, after: _Column, initial: _Column) -> _Column:
+        """Return what stood before each step; `initial` is for `first`, `after` what each step left."""
+        before = np.empty_like(after)
+        before[1:] = after[:-1]
+        before[self.first] = initial
+        return before
 
 
 class Values(NamedTuple):
@@ -83,4 +106,4 @@ def steps_of(slot: Ints, start: Ints) -> Steps:
     new = np.empty(len(slot_of_step), np.bool_)
     new[:1] = True
     np.not_equal(slot_of_step[1:], slot_of_step[:-1], out=new[1:])
-    return Steps(start, len(slot), slot_of_step, np.flatnonzero(new), np.cumsum(new) - 1)
+    return Steps(start, len(slot), slot_of_step, np.flatnonzero(new))
