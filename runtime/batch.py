@@ -33,6 +33,13 @@ class Root(NamedTuple):
     origin: int
 
 
+class Span(NamedTuple):
+    """The least and the greatest of some root positions."""
+
+    least: Root
+    greatest: Root
+
+
 START: Final = Root(-(2**63), -(2**63))
 """Before every position."""
 END: Final = Root(TIME_END, TIME_END)
@@ -51,13 +58,18 @@ def origin_parts(packed: int) -> tuple[int, int, int]:
 
 @dataclass(slots=True, eq=False)
 class Batch:
-    """Weighted rows: payload `columns`, root `(time, origin)`, `path` columns, `weight`."""
+    """Weighted rows: payload `columns`, root `(time, origin)`, `path` columns, `weight`.
+
+    `span` is asked for at every station of a batch's way, so it is computed once; who makes a batch of
+    the same roots hands it on.
+    """
 
     columns: Sequence[pa.Array]
     time: Ints
     origin: Ints
     path: tuple[Ints, ...]
     weight: Ints | None = None
+    known_span: Span | None = None
 
     def __len__(self) -> int:
         """Return the number of rows."""
@@ -76,7 +88,7 @@ class Batch:
 
     def with_columns(self, columns: Sequence[pa.Array]) -> Batch:
         """Return the same positions and weights with another payload."""
-        return Batch(columns, self.time, self.origin, self.path, self.weight)
+        return Batch(columns, self.time, self.origin, self.path, self.weight, self.known_span)
 
     def weights(self) -> Ints:
         """Return the weights as a column, also where all are +1."""
@@ -86,12 +98,20 @@ class Batch:
         """Return the root position of a row."""
         return Root(int(self.time[row]), int(self.origin[row]))
 
-    def least_root(self) -> Root:
-        """Return the least root position; the batch may not be empty."""
-        time = self.time.min()
-        return Root(int(time), int(self.origin[self.time == time].min()))
+    def span(self) -> Span:
+        """Return the least and the greatest root position; the batch may not be empty."""
+        if self.known_span is None:
+            self.known_span = _span(self.time, self.origin)
+        return self.known_span
 
-    def greatest_root(self) -> Root:
-        """Return the greatest root position; the batch may not be empty."""
-        time = self.time.max()
-        return Root(int(time), int(self.origin[self.time == time].max()))
+
+def _span(time: Ints, origin: Ints) -> Span:
+    if len(time) == 1:
+        root = Root(int(time[0]), int(origin[0]))
+        return Span(root, root)
+    first, last = int(time.min()), int(time.max())
+    if first == last:
+        return Span(Root(first, int(origin.min())), Root(last, int(origin.max())))
+    return Span(
+        Root(first, int(origin[time == first].min())), Root(last, int(origin[time == last].max()))
+    )

@@ -121,7 +121,11 @@ def roots_of(batch: Batch) -> Roots:
 
 
 def position_columns(batch: Batch) -> list[Ints]:
-    """Return the columns that order a batch by position."""
+    """Return the columns that order a batch by position; of one root only its path does."""
+    if batch.path and len(batch):
+        least, greatest = batch.span()
+        if least == greatest:
+            return list(batch.path)
     return [batch.time, batch.origin, *batch.path]
 
 
@@ -131,6 +135,8 @@ def position_order(batch: Batch, *, ties: bool) -> Ints | None:
     None if the rows are in that order already.
     """
     columns = position_columns(batch)
+    if (columns[0][1:] > columns[0][:-1]).all():
+        return None
     order = lexicographic_order(columns)
     if not ties:
         return order
@@ -149,10 +155,11 @@ def parted(batches: list[Batch], bound: Root) -> tuple[list[Batch], list[Batch]]
     """Return the rows that are not below `bound`, and those that are."""
     kept, passed = [], []
     for batch in batches:
-        under = below(batch, bound)
-        if under.all():
+        least, greatest = batch.span()
+        if greatest < bound:
             passed.append(batch)
-        elif under.any():
+        elif least < bound:
+            under = below(batch, bound)
             passed.append(batch.take(np.flatnonzero(under)))
             kept.append(batch.take(np.flatnonzero(~under)))
         else:

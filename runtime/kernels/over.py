@@ -76,28 +76,27 @@ class OverKernel:
     def apply(self, sides: Sequence[Slotted | None], *, undoable: bool) -> Applied:
         assert sides[0] is not None
         batch, slot = sides[0]
-        order = stable_order(slot)
-        steps = steps_of(slot[order], np.arange(len(order)))
+        order, steps = _by_slot(slot)
         undo = None
         if undoable:
             undo = _Undo(steps.slots, [one.save(steps.slots) for one in self._accumulators])
-        indexes = pa.array(order)
-        back = np.empty(len(order), np.int64)
-        back[order] = np.arange(len(order))
-        back_indexes = pa.array(back)
-        weights = None if batch.weight is None else batch.weight[order]
+        weights = batch.weight if order is None or batch.weight is None else batch.weight[order]
         columns: list[pa.Array] = []
-        failed = np.zeros(len(order), np.bool_)
+        failed = None
         for one, call, column in zip(
             self._accumulators, self._combine.calls, self._argument_of, strict=True
         ):
-            values = None if column is None else batch.columns[column].take(indexes)
+            values = None if column is None else batch.columns[column]
+            if values is not None and order is not None:
+                values = values.take(pa.array(order))
             seen = _framed(one, call.frame_end, values, weights, steps)
-            columns.append(seen.array.take(back_indexes))
+            if order is not None:
+                seen = _put_back(seen, order)
+            columns.append(seen.array)
             if seen.failed is not None:
-                failed |= seen.failed[back]
+                failed = seen.failed if failed is None else failed | seen.failed
         rows = batch.with_columns([*batch.columns[self._added :], *columns])
-        if not failed.any():
+        if failed is None or not failed.any():
             return Applied(Slotted(rows, slot), None, undo)
         bad, kept = np.flatnonzero(failed), np.flatnonzero(~failed)
         codes = pa.array(np.full(len(bad), SUM_OVERFLOW, np.int16))
@@ -132,6 +131,27 @@ class OverKernel:
         return self._table.live
 
 
+def _by_slot(slot: Ints) -> tuple[Ints | None, Steps]:
+    """Return how to sort rows by slot, each of which is a step, and the steps; no order if none is needed.
+
+    Where no slot comes twice, as in the rows of one group of words, each row is its slot's only one.
+    """
+    order = stable_order(slot)
+    in_order = slot[order]
+    rows = np.arange(len(slot))
+    if (in_order[1:] != in_order[:-1]).all():
+        return None, Steps(rows, len(slot), slot, rows, rows)
+    return order, steps_of(in_order, rows)
+
+
+def _put_back(seen: Values, order: Ints) -> Values:
+    """Return what rows in `order` have for the rows as they were."""
+    place = np.empty(len(order), np.int64)
+    place[order] = np.arange(len(order))
+    failed = None if seen.failed is None else seen.failed[place]
+    return Values(seen.array.take(pa.array(place)), failed)
+
+
 def _framed(
     one: Accumulator, end: FrameEnd, values: pa.Array | None, weights: Ints | None, steps: Steps
 ) -> Values:
@@ -140,6 +160,8 @@ def _framed(
         return one.add(values, weights, steps)
     before = one.read(steps.slots)
     after = one.add(values, weights, steps)
+    if len(steps.first) == len(steps.slot):
+        return before
     size = len(steps.slot)
     place = np.arange(-1, size - 1)
     place[steps.first] = size + np.arange(len(steps.first))

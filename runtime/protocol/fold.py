@@ -148,7 +148,7 @@ class Fold:
 
     def hold(self) -> Root | None:
         """Return the least root of what waits and of the windows to close; None for nothing."""
-        roots = [batch.least_root() for side in self._waiting for batch in side]
+        roots = [batch.span().least for side in self._waiting for batch in side]
         closing = self._kernel.next_close()
         if closing is not None:
             roots.append(closing)
@@ -178,7 +178,7 @@ class Fold:
         new = [rows for rows in sides if rows is not None]
         if not new:
             return
-        least = min(rows.batch.least_root() for rows in new)
+        least = min(rows.batch.span().least for rows in new)
         if least <= self._applied_to:
             first = next((i for i, e in enumerate(self._log) if e.greatest >= least), None)
             if first is not None:
@@ -294,8 +294,8 @@ class Fold:
 
     def _remember(self, sides: list[Slotted | None], applied: Applied) -> None:
         batches = [rows.batch for rows in sides if rows is not None]
-        least = min(batch.least_root() for batch in batches)
-        greatest = max(batch.greatest_root() for batch in batches)
+        least = min(batch.span().least for batch in batches)
+        greatest = max(batch.span().greatest for batch in batches)
         self._entries += 1
         self._applied_to = max(self._applied_to, greatest)
         self._log.append(_Entry(self._entries, list(sides), applied, least, greatest))

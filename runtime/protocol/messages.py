@@ -68,7 +68,7 @@ class Parcel:
         """Return the least root position in the parcel."""
         roots = [root for root, _ in self.rejects]
         if self.batch is not None:
-            roots.append(self.batch.least_root())
+            roots.append(self.batch.span().least)
         return min(roots)
 
 
