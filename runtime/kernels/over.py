@@ -140,7 +140,7 @@ def _by_slot(slot: Ints) -> tuple[Ints | None, Steps]:
     in_order = slot[order]
     rows = np.arange(len(slot))
     if (in_order[1:] != in_order[:-1]).all():
-        return None, Steps(rows, len(slot), slot, rows, rows)
+        return None, Steps(rows, len(slot), slot, rows)
     return order, steps_of(in_order, rows)
 
 
