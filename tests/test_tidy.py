@@ -16,10 +16,7 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 FILE_LINES_MAX = 400
 FUNCTION_LINES_MAX = 60
-LONGER_FILES = {
-    "compiler/logical.py": 557,
-    "tests/unit/reference/test_oracle.py": 726,
-}
+LONGER_FILES: dict[str, int] = {}
 LONGER_FUNCTIONS: dict[str, int] = {}
 
 BANNED = {

@@ -1,6 +1,6 @@
 """Map functions over batches against the same functions row by row.
 
-Catches a kernel whose rows, order, paths, weights or failures differ from what compiler/logical.py says of
+Catches a kernel whose rows, order, paths, weights or failures differ from what compiler/logical says of
 one row at a time, over random expressions.  Cannot catch an expression that is wrong in both (see
 tests/property), nor batches larger than a few rows: `test_maps_lateral.py` has some.
 """

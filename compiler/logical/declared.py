@@ -1,0 +1,66 @@
+"""Tables as they are declared: what is read, and what is written."""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from fsql.compiler.node import Node
+
+if TYPE_CHECKING:
+    from fsql.compiler.expression import Expression
+    from fsql.compiler.schema import Schema
+
+
+class TimeKind(enum.Enum):
+    """What the time of a root position is for the rows of a source (design 2)."""
+
+    EVENT = "event"
+    OFFSET = "offset"
+    START = "start"
+
+
+@dataclass(frozen=True, eq=False)
+class Table(Node):
+    """A source table as declared: its physical columns, its connector, and its time.
+
+    `event_time` is an expression over the physical columns (it may go through a computed column);
+    present exactly where `time` is EVENT.  The watermark at a position with time T is
+    `floor((T - delay_us) / grain_us) * grain_us`.  `ordinal` numbers the tables of the script in the
+    order of their declaration: it is the source part of an origin.
+    """
+
+    name: str
+    ordinal: int
+    columns: Schema
+    options: tuple[tuple[str, str], ...]
+    time: TimeKind
+    event_time: Expression | None = None
+    delay_us: int = 0
+    grain_us: int = 1_000
+
+
+class Changes(enum.Enum):
+    """What a sink is given (language.md, "what a sink is given")."""
+
+    APPEND = "append"
+    UPSERT = "upsert"
+    RETRACT = "retract"
+
+
+@dataclass(frozen=True, eq=False)
+class SinkTable(Node):
+    """A table that is written: its columns, connector options, and how changes are written.
+
+    `key` holds the column indexes by which a removed and an added row of one group are the same row
+    (`-U`/`+U`): the PRIMARY KEY for UPSERT, else the key that the query derives (None: no such key).
+    It also orders the changes of a group.
+    """
+
+    name: str
+    columns: Schema
+    options: tuple[tuple[str, str], ...]
+    changes: Changes
+    key: tuple[int, ...] | None
+    operation_column: str = "op"

@@ -1,0 +1,176 @@
+"""Operators that aggregate: the rows of a group become one, or each gets what came before it."""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+from functools import cached_property
+
+from fsql.compiler.expression import AggregateCall, ColumnRef, Expression
+from fsql.compiler.logical.plan import Plan
+from fsql.compiler.node import Node
+from fsql.compiler.schema import Column, Schema
+
+
+@dataclass(frozen=True, eq=False)
+class LateralAggregate(Plan):
+    """An aggregate over each input row's own array: `LATERAL (SELECT … FROM UNNEST(array) … GROUP BY …)`.
+
+    For each input row by itself: unnest `array` as `Unnest` does (NULL counts as empty), keep the
+    elements where `predicate` is TRUE (None: all), group them by `keys`, aggregate.  `predicate`,
+    `keys` and the aggregates' arguments are over the input's columns followed by element and, if
+    `ordinality`, ordinal (from 1, BIGINT).  Without keys there is exactly one group, empty or not.
+    ARRAY_AGG keeps the order of the elements.  Groups come in the order of their first element.
+    Output: the input's columns, the keys, the aggregates.  Path: the group's index is appended.
+    """
+
+    input: Plan
+    array: Expression
+    ordinality: bool
+    predicate: Expression | None
+    keys: tuple[Expression, ...]
+    key_names: tuple[str, ...]
+    aggregates: tuple[AggregateCall, ...]
+    aggregate_names: tuple[str, ...]
+
+    @property
+    def inputs(self) -> tuple[Plan, ...]:
+        """Return the input."""
+        return (self.input,)
+
+    @cached_property
+    def schema(self) -> Schema:
+        """Return the input's columns, the keys and the aggregates."""
+        return (
+            *self.input.schema,
+            *group_columns(self.keys, self.key_names, self.aggregates, self.aggregate_names),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Aggregate(Plan):
+    """The unbounded, updating aggregate: GROUP BY … EMIT CHANGES without a window.
+
+    A group exists while the weights of its rows sum to more than 0, also where there are no keys.  Each
+    root position that changes a group's row takes the old row back and adds the new one.
+    Output: keys, aggregates.  Path: `(least mention below,)`; order within a root is the barrier's.
+    """
+
+    input: Plan
+    keys: tuple[Expression, ...]
+    key_names: tuple[str, ...]
+    aggregates: tuple[AggregateCall, ...]
+    aggregate_names: tuple[str, ...]
+
+    @property
+    def inputs(self) -> tuple[Plan, ...]:
+        """Return the input."""
+        return (self.input,)
+
+    @cached_property
+    def schema(self) -> Schema:
+        """Return the keys and the aggregates."""
+        return group_columns(self.keys, self.key_names, self.aggregates, self.aggregate_names)
+
+
+@dataclass(frozen=True, eq=False)
+class WindowAggregate(Plan):
+    """An aggregate of windowed rows: GROUP BY keys that hold the window's end.
+
+    The window of a row ends at `window_end` (an index into the input's columns) and closes at the
+    position of the punctuation that reaches it: (`close_time`, PUNCTUATION) with that column's delay
+    (`delays`).  A row behind that position is late: it is dropped here and counted, never an error.
+    With `final`, the group's row comes once, at that position; ties are ordered by their own columns.
+    Otherwise the groups are updating, as in `Aggregate`, until the window closes, which changes nothing
+    but frees the state.  Output: keys, aggregates.  Path: `(least mention below,)`.
+    """
+
+    input: Plan
+    keys: tuple[Expression, ...]
+    key_names: tuple[str, ...]
+    aggregates: tuple[AggregateCall, ...]
+    aggregate_names: tuple[str, ...]
+    window_end: int
+    final: bool
+
+    @property
+    def inputs(self) -> tuple[Plan, ...]:
+        """Return the input."""
+        return (self.input,)
+
+    @cached_property
+    def schema(self) -> Schema:
+        """Return the keys and the aggregates; keys that are event time stay so when final."""
+        below = self.input.schema
+        columns = group_columns(self.keys, self.key_names, self.aggregates, self.aggregate_names)
+        return tuple(
+            Column(column.name, column.type, nullable=column.nullable, time_attribute=time)
+            for column, time in zip(
+                columns,
+                [
+                    self.final and isinstance(key, ColumnRef) and below[key.index].time_attribute
+                    for key in (*self.keys, *(None for _ in self.aggregates))
+                ],
+                strict=True,
+            )
+        )
+
+
+class FrameEnd(enum.Enum):
+    """Where a running frame ends: with the row itself, or with the one before it."""
+
+    CURRENT_ROW = 0
+    ONE_PRECEDING = 1
+
+
+@dataclass(frozen=True, eq=False)
+class OverCall(Node):
+    """One running aggregate of `Over`: all rows of the partition up to `frame_end`."""
+
+    aggregate: AggregateCall
+    frame_end: FrameEnd
+
+
+@dataclass(frozen=True, eq=False)
+class Over(Plan):
+    """Running aggregates: `… OVER (PARTITION BY partition ROWS UNBOUNDED PRECEDING)`.
+
+    For each row of the append-only input, its columns and the value of each call over the rows of its
+    partition so far, in the total order; rows that share a position by their own columns (so none of
+    the input's columns may be pruned where rows can tie).  Path: unchanged.
+    """
+
+    input: Plan
+    partition: tuple[Expression, ...]
+    calls: tuple[OverCall, ...]
+    names: tuple[str, ...]
+
+    @property
+    def inputs(self) -> tuple[Plan, ...]:
+        """Return the input."""
+        return (self.input,)
+
+    @cached_property
+    def schema(self) -> Schema:
+        """Return the input's columns and one for each call."""
+        return (
+            *self.input.schema,
+            *(
+                Column(name, call.aggregate.type, nullable=call.aggregate.nullable)
+                for name, call in zip(self.names, self.calls, strict=True)
+            ),
+        )
+
+
+def group_columns(
+    keys: tuple[Expression, ...],
+    key_names: tuple[str, ...],
+    aggregates: tuple[AggregateCall, ...],
+    aggregate_names: tuple[str, ...],
+) -> Schema:
+    """Return the columns of groups: their keys, then their aggregates."""
+    values: tuple[Expression | AggregateCall, ...] = (*keys, *aggregates)
+    return tuple(
+        Column(name, value.type, nullable=value.nullable)
+        for name, value in zip((*key_names, *aggregate_names), values, strict=True)
+    )

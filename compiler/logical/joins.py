@@ -1,0 +1,92 @@
+"""Operators over several inputs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from fsql.compiler.logical.plan import Plan
+from fsql.compiler.node import Node
+from fsql.compiler.schema import Column, Schema
+
+if TYPE_CHECKING:
+    from fsql.compiler.expression import Expression
+
+
+@dataclass(frozen=True, eq=False)
+class TimeRange(Node):
+    """A bound on a join: `right_time` is in `[left_time + low_us, left_time + high_us]`.
+
+    The columns are event-time columns of the sides, never NULL.  A pair joins only if, at the position
+    of its later row, the watermark (with the greater delay of the two columns) is not beyond the
+    greatest time that the earlier row could match: `left_time + high_us`, or `right_time - low_us`.
+    """
+
+    left_time: int
+    right_time: int
+    low_us: int
+    high_us: int
+
+
+@dataclass(frozen=True, eq=False)
+class Join(Plan):
+    """The inner equi-join of two streams: all pairs whose keys are equal and not NULL.
+
+    A pair has the position of its later row, and the product of the weights.  Of two rows with equal
+    root and path the left one is the earlier.  Output: the left side's columns, then the right's.
+    Path: the later row's, padded with -1 to the deeper side's depth, then the index of the earlier row's
+    position among those of the later row's pairs (earlier rows that tie share it: their pairs tie).
+    """
+
+    left: Plan
+    right: Plan
+    left_keys: tuple[Expression, ...]
+    right_keys: tuple[Expression, ...]
+    time_range: TimeRange | None
+
+    @property
+    def inputs(self) -> tuple[Plan, ...]:
+        """Return both sides."""
+        return (self.left, self.right)
+
+    @cached_property
+    def schema(self) -> Schema:
+        """Return the columns of both sides.
+
+        Without a time range they are no event time: the earlier row may be of any age.
+        """
+        both = (*self.left.schema, *self.right.schema)
+        if self.time_range is not None:
+            return both
+        return tuple(Column(each.name, each.type, nullable=each.nullable) for each in both)
+
+
+@dataclass(frozen=True, eq=False)
+class Union(Plan):
+    """UNION ALL: the rows of all branches, which have equal types; names are the first branch's.
+
+    Path: each branch's, padded with -1 to the deepest.  (Mentions already put the first branch first.)
+    """
+
+    branches: tuple[Plan, ...]
+
+    @property
+    def inputs(self) -> tuple[Plan, ...]:
+        """Return the branches."""
+        return self.branches
+
+    @cached_property
+    def schema(self) -> Schema:
+        """Return the first branch's names, nullable or event time as all branches allow."""
+        first, *others = (branch.schema for branch in self.branches)
+        return tuple(
+            Column(
+                column.name,
+                column.type,
+                nullable=column.nullable or any(other[i].nullable for other in others),
+                time_attribute=column.time_attribute
+                and all(other[i].time_attribute for other in others),
+            )
+            for i, column in enumerate(first)
+        )

@@ -1,0 +1,83 @@
+"""Analyses of plans: which operators and tables, and what positions their rows have.
+
+Facts about a plan, computed when asked for; what more there is to know stands in `properties` (keys) and
+`delays` (event time).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fsql.compiler.logical.groups import Aggregate, LateralAggregate, WindowAggregate
+from fsql.compiler.logical.joins import Join
+from fsql.compiler.logical.rows import AssignWindows, Scan, Unnest
+
+if TYPE_CHECKING:
+    from fsql.compiler.logical.declared import Table
+    from fsql.compiler.logical.plan import Plan
+
+
+def operators(plan: Plan) -> tuple[Plan, ...]:
+    """Return every operator of `plan`, each once, inputs before the operators that read them."""
+    found: dict[Plan, None] = {}
+    # A stack of our own, since views make plans deeper than calls should nest.
+    waiting: list[tuple[Plan, bool]] = [(plan, False)]
+    while waiting:
+        node, below_done = waiting.pop()
+        if below_done:
+            found[node] = None
+        elif node not in found:
+            waiting.append((node, True))
+            waiting.extend((below, False) for below in reversed(node.inputs))
+    return tuple(found)
+
+
+def tables(plan: Plan) -> tuple[Table, ...]:
+    """Return the tables that `plan` scans, in the order of their first mention."""
+    return tuple(dict.fromkeys(node.table for node in operators(plan) if isinstance(node, Scan)))
+
+
+def least_mention(plan: Plan) -> int:
+    """Return the least mention that `plan` scans."""
+    return min(node.mention for node in operators(plan) if isinstance(node, Scan))
+
+
+def depth(plan: Plan) -> int:
+    """Return how many path columns the rows of `plan` have."""
+    depths: dict[Plan, int] = {}
+    for node in operators(plan):
+        below = max((depths[each] for each in node.inputs), default=0)
+        match node:
+            case Scan() | Aggregate() | WindowAggregate():
+                depths[node] = 1
+            case Unnest() | LateralAggregate() | AssignWindows() | Join():
+                depths[node] = below + 1
+            case _:
+                depths[node] = below
+    return depths[plan]
+
+
+def append_only(plan: Plan) -> bool:
+    """Say whether `plan` never takes a row back."""
+    return not any(
+        isinstance(node, Aggregate) or (isinstance(node, WindowAggregate) and not node.final)
+        for node in operators(plan)
+    )
+
+
+def may_tie(plan: Plan) -> bool:
+    """Say whether two rows of the append-only `plan` may share a position (root and path)."""
+    return any(isinstance(node, WindowAggregate) for node in operators(plan))
+
+
+def grain_us(plan: Plan) -> int:
+    """Return the grain of the watermark behind `plan`: the greatest of the tables that it scans."""
+    return max(table.grain_us for table in tables(plan))
+
+
+def close_time(window_end_us: int, delay: int, grain: int) -> int:
+    """Return the time of the punctuation at which a window that ends at `window_end_us` closes.
+
+    It is the least T whose watermark `floor((T - delay) / grain) * grain` reaches the end.
+    """
+    return -(-window_end_us // grain) * grain + delay

@@ -1,0 +1,148 @@
+"""Operators that look at one row at a time: what each row becomes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from fsql.compiler.expression import ColumnRef, Expression
+from fsql.compiler.logical.plan import Plan
+from fsql.compiler.schema import Column, Schema
+from fsql.compiler.sqltypes import BIGINT, TIMESTAMP
+
+if TYPE_CHECKING:
+    from fsql.compiler.logical.declared import Table
+
+
+@dataclass(frozen=True, eq=False)
+class Scan(Plan):
+    """The rows of a table, +1 each, as the front hands them out.
+
+    Path: `(mention,)`.  The mentions of an INSERT's query are numbered from 0 in the order of its text,
+    views expanded; so all that one input row leads to by the first mention precedes the second's.
+    """
+
+    table: Table
+    mention: int
+
+    @cached_property
+    def schema(self) -> Schema:
+        """Return the table's physical columns."""
+        return self.table.columns
+
+
+@dataclass(frozen=True, eq=False)
+class Filter(Plan):
+    """The rows for which `predicate` is TRUE.  Path: unchanged."""
+
+    input: Plan
+    predicate: Expression
+
+    @property
+    def inputs(self) -> tuple[Plan, ...]:
+        """Return the input."""
+        return (self.input,)
+
+    @cached_property
+    def schema(self) -> Schema:
+        """Return the input's columns."""
+        return self.input.schema
+
+
+@dataclass(frozen=True, eq=False)
+class Project(Plan):
+    """One row of `expressions` for each input row.  Path: unchanged."""
+
+    input: Plan
+    expressions: tuple[Expression, ...]
+    names: tuple[str, ...]
+
+    @property
+    def inputs(self) -> tuple[Plan, ...]:
+        """Return the input."""
+        return (self.input,)
+
+    @cached_property
+    def schema(self) -> Schema:
+        """Return a column for each expression.
+
+        A bare reference to event time stays event time, and never NULL; so is the expression that the
+        table declares for it.
+        """
+        below = self.input.schema
+        declared = declared_event_time(self.input)
+        columns = []
+        for name, expression in zip(self.names, self.expressions, strict=True):
+            time = expression is declared or (
+                isinstance(expression, ColumnRef) and below[expression.index].time_attribute
+            )
+            nullable = expression.nullable and expression is not declared
+            columns.append(Column(name, expression.type, nullable=nullable, time_attribute=time))
+        return tuple(columns)
+
+
+@dataclass(frozen=True, eq=False)
+class Unnest(Plan):
+    """For each input row, one row for each element of `array`: the input's columns, then the element.
+
+    With `ordinality_name`, then the element's ordinal from 1 (BIGINT).  A NULL or empty array gives no
+    row.  Path: the element's index from 0 is appended.
+    """
+
+    input: Plan
+    array: Expression
+    element_name: str
+    ordinality_name: str | None
+
+    @property
+    def inputs(self) -> tuple[Plan, ...]:
+        """Return the input."""
+        return (self.input,)
+
+    @cached_property
+    def schema(self) -> Schema:
+        """Return the input's columns, the element, and the ordinal if asked for."""
+        assert self.array.type.element is not None
+        added: Schema = (Column(self.element_name, self.array.type.element),)
+        if self.ordinality_name is not None:
+            added = (*added, Column(self.ordinality_name, BIGINT, nullable=False))
+        return (*self.input.schema, *added)
+
+
+@dataclass(frozen=True, eq=False)
+class AssignWindows(Plan):
+    """Each row once for each window `[start, start + size)` with `start = offset + k * slide` it is in.
+
+    Adds `window_start`, `window_end` and `window_time` (the end less 1 microsecond), all TIMESTAMP; the
+    last two are event time.  `time_column` is the index of an event-time column that is never NULL.
+    Windows come in ascending order of start.  Path: the window's index from 0 is appended.
+    """
+
+    input: Plan
+    time_column: int
+    size_us: int
+    slide_us: int
+    offset_us: int = 0
+
+    @property
+    def inputs(self) -> tuple[Plan, ...]:
+        """Return the input."""
+        return (self.input,)
+
+    @cached_property
+    def schema(self) -> Schema:
+        """Return the input's columns, then the window's three."""
+        return (
+            *self.input.schema,
+            Column("window_start", TIMESTAMP, nullable=False),
+            Column("window_end", TIMESTAMP, nullable=False, time_attribute=True),
+            Column("window_time", TIMESTAMP, nullable=False, time_attribute=True),
+        )
+
+
+def declared_event_time(plan: Plan) -> Expression | None:
+    """Return event time as the table declares it, over the columns of a scan or of its filter."""
+    while isinstance(plan, Filter):
+        plan = plan.input
+    return plan.table.event_time if isinstance(plan, Scan) else None
