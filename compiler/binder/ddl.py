@@ -8,14 +8,13 @@ from fsql.compiler import syntax
 from fsql.compiler.binder.expression import ExpressionBinder
 from fsql.compiler.binder.options import TableOptions, bind_options
 from fsql.compiler.binder.query import bind_view
-from fsql.compiler.binder.report import not_implemented, refusal
+from fsql.compiler.binder.report import no_column, not_implemented, refusal
 from fsql.compiler.binder.tables import simple_name
 from fsql.compiler.binder.type_names import bind_type
 from fsql.compiler.binder.watermark import delay_us, event_time, mark_event_time
 from fsql.compiler.catalog import ComputedColumn, TableEntry
 from fsql.compiler.diagnostics import Label
 from fsql.compiler.logical import TimeKind
-from fsql.compiler.near_names import near_name
 from fsql.compiler.schema import Column, Schema
 from fsql.compiler.scope import Scope, fields_of, listing, matches
 from fsql.compiler.sqltypes import STRING
@@ -240,11 +239,4 @@ def _key_column(name: syntax.Identifier, columns: Schema) -> int:
         if matches(name, column.name):
             return index
     names = [column.name for column in columns]
-    near = near_name(name.name, names)
-    raise refusal(
-        "E203",
-        f'column "{name.name}" does not exist',
-        name.span,
-        note=f"the key is made of {listing(names)}",
-        help=f'a column with a similar name exists: "{near}"' if near else None,
-    )
+    raise no_column(name, names, note=f"the key is made of {listing(names)}")

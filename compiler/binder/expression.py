@@ -14,7 +14,7 @@ from fsql.compiler import syntax
 from fsql.compiler.binder import calls, conditionals, operators
 from fsql.compiler.binder.limits import check_size
 from fsql.compiler.binder.literals import bind_literal
-from fsql.compiler.binder.report import Refusal, not_implemented, refusal
+from fsql.compiler.binder.report import Refusal, no_column, not_implemented, refusal
 from fsql.compiler.coercion import coerce
 from fsql.compiler.expression import ColumnRef, Expression
 from fsql.compiler.near_names import near_name
@@ -130,15 +130,12 @@ def _unknown_column(
     if qualifier is not None:
         fields = [field for field in fields if matches(qualifier, field.qualifier)]
     names = list(dict.fromkeys(field.name for field in fields))
-    near = near_name(name.name, names)
     where = qualifier.name if qualifier is not None else " or ".join(relations[:3])
-    return refusal(
-        "E203",
-        f'column "{name.name}" does not exist',
-        name.span,
-        f"not a column of {where}" if where else "",
+    return no_column(
+        name,
+        names,
+        label=f"not a column of {where}" if where else "",
         note=f"{where} has {listing(names)}" if where and names else None,
-        help=f'a column with a similar name exists: "{near}"' if near else None,
     )
 
 

@@ -9,7 +9,7 @@ from fsql.compiler.binder.changes import resolve_changes
 from fsql.compiler.binder.limits import check_depth
 from fsql.compiler.binder.query import bind_query, output_expressions
 from fsql.compiler.binder.relation import check_column_names, project
-from fsql.compiler.binder.report import Abandoned, Refusal, refusal
+from fsql.compiler.binder.report import Abandoned, Refusal, no_column, refusal
 from fsql.compiler.binder.tables import find_entry
 from fsql.compiler.catalog import TableEntry, ViewEntry
 from fsql.compiler.coercion import accepts, coerce
@@ -18,7 +18,6 @@ from fsql.compiler.diagnostics import Label
 from fsql.compiler.expression import Expression, Literal
 from fsql.compiler.functions.casts import castable
 from fsql.compiler.logical import Insert
-from fsql.compiler.near_names import near_name
 from fsql.compiler.schema import Column
 from fsql.compiler.scope import counted, listing, matches
 from fsql.compiler.sqltypes import NULL, STRING
@@ -162,15 +161,8 @@ def _place(written: syntax.Identifier, table: TableEntry) -> int:
         if matches(written, column.name):
             return place
     names = [column.name for column in table.columns]
-    near = near_name(written.name, names)
-    raise refusal(
-        "E203",
-        f'column "{written.name}" does not exist',
-        written.span,
-        f"not a column of {table.name}",
-        note=f"{table.name} has {listing(names)}",
-        help=f'a column with a similar name exists: "{near}"' if near else None,
-    )
+    label, note = f"not a column of {table.name}", f"{table.name} has {listing(names)}"
+    raise no_column(written, names, label=label, note=note)
 
 
 def _wrong_count(insert: syntax.Insert, table: TableEntry, given: int, wanted: int) -> Refusal:

@@ -13,11 +13,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.diagnostics import Diagnostic, Label
+from fsql.compiler.near_names import near_name
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from fsql.compiler.source import SourceText, Span
+    from fsql.compiler.syntax import Identifier
 
 DIAGNOSTICS_MAX: Final = 20
 """Binding stops when it has found so many errors."""
@@ -124,6 +126,21 @@ def refusal(  # noqa: PLR0913 - the parts of a diagnostic, each by its name
             () if help is None else (help,),
         ),
         quote,
+    )
+
+
+def no_column(
+    name: Identifier, names: Sequence[str], *, label: str = "", note: str | None = None
+) -> Refusal:
+    """Return the refusal of a name that none of the columns `names` has (E203)."""
+    near = near_name(name.name, names)
+    return refusal(
+        "E203",
+        f'column "{name.name}" does not exist',
+        name.span,
+        label,
+        note=note,
+        help=f'a column with a similar name exists: "{near}"' if near else None,
     )
 
 

@@ -6,10 +6,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from fsql.compiler import syntax
-from fsql.compiler.binder.report import Refusal, refusal
+from fsql.compiler.binder.report import Refusal, no_column, refusal
 from fsql.compiler.binder.window import WINDOW_US_MAX, constant_interval_us
 from fsql.compiler.expression import ColumnRef, Expression
-from fsql.compiler.near_names import near_name
 from fsql.compiler.scope import listing, matches
 from fsql.compiler.sqltypes import TIMESTAMP, SqlType
 
@@ -52,14 +51,7 @@ def event_time(
             _check_type(watermark, other.expression.type)
             return other.expression
     names = [*(column.name for column in columns), *(other.name for other in computed)]
-    near = near_name(watermark.column.name, names)
-    raise refusal(
-        "E203",
-        f'column "{watermark.column.name}" does not exist',
-        watermark.column.span,
-        note=f"the table has {listing(names)}",
-        help=f'a column with a similar name exists: "{near}"' if near else None,
-    )
+    raise no_column(watermark.column, names, note=f"the table has {listing(names)}")
 
 
 def delay_us(watermark: syntax.Watermark) -> int:

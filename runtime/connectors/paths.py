@@ -7,10 +7,10 @@ query cannot thereby read or write any file of the machine.
 
 from __future__ import annotations
 
-import difflib
 from typing import TYPE_CHECKING
 
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
+from fsql.compiler.near_names import near_name
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -54,8 +54,8 @@ def near(path: Path) -> tuple[str, ...]:
         names = sorted(entry.name for entry in path.parent.iterdir())
     except OSError:
         return (f'the directory "{path.parent}" does not exist or cannot be read',)
-    found = difflib.get_close_matches(path.name, names, n=1)
-    return tuple(f'a file with a similar name exists: "{path.with_name(name)}"' for name in found)
+    name = near_name(path.name, [name for name in names if name != path.name])
+    return () if name is None else (f'a file with a similar name exists: "{path.with_name(name)}"',)
 
 
 def _reason(error: Exception | str) -> str:
