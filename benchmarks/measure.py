@@ -27,7 +27,7 @@ from fsql.console.outputs import opened_outputs
 from fsql.console.script import read_script
 from fsql.runtime.drivers.local import Edges, LocalRun
 from fsql.runtime.drivers.memory import keep_freed_memory
-from fsql.runtime.ports import Chunk, Wait
+from fsql.runtime.ports import Chunk, Place, Wait
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -158,7 +158,8 @@ class _PacedSplit:
     def name(self) -> str:
         return self.split.name
 
-    def open(self) -> SplitReader:
+    def open(self, place: Place | None = None) -> SplitReader:
+        assert place is None
         reader = self.split.open()
         first = reader.read(1 << 40)
         assert isinstance(first, Chunk)
@@ -171,6 +172,9 @@ class _PacedSplit:
         ]
         self.chunk = Chunk(columns, np.concatenate([part.rows for part in parts]), (), 0)
         return self
+
+    def place(self) -> Place:
+        return Place(self.row, 0, 0)
 
     def read(self, rows_max: int) -> Chunk | Wait | None:
         assert self.chunk is not None

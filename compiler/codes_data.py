@@ -148,4 +148,11 @@ DATA_ROWS: Final[tuple[Row, ...]] = (
         "Remove the cause that the message names, and run again.",
         "INSERT INTO t SELECT a FROM u;  -- t on a full disk",
     ),
+    (
+        "E536",
+        "source cannot be replayed",
+        "A job that goes on after a failure reads on at a place where its source is not what it was.",
+        "Bring back the source as it was, or start the job anew.",
+        "SELECT a FROM t;  -- t's file was truncated while the job was down",
+    ),
 )

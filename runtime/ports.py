@@ -60,11 +60,16 @@ class Wait:
 
 
 class Place(NamedTuple):
-    """Where a reader stands in its split: how many rows, lines and bytes it has used up."""
+    """Where a reader stands in its split: the row and line that come next, and where they begin.
+
+    `content` says what the split's last bytes before the place are, by their hash, "" where a split has
+    none: so a split that is another one now is not taken for the one that was read.
+    """
 
     row: int
     line: int
     byte: int
+    content: str = ""
 
 
 class SplitReader(Protocol):
@@ -74,6 +79,13 @@ class SplitReader(Protocol):
         """Return up to about `rows_max` further rows, a Wait, or None at the end of the split.
 
         How the rows are cut into chunks may depend on anything; what they are may not.
+        """
+
+    def place(self) -> Place:
+        """Return where the reader stands: behind what `read` has returned.
+
+        Raises:
+            FsqlError: E535, if the operating system fails to read.
         """
 
     def close(self) -> None:
@@ -87,8 +99,13 @@ class Split(Protocol):
     def name(self) -> str:
         """Return the name that splits are numbered by."""
 
-    def open(self) -> SplitReader:
-        """Return a reader that stands at the first row."""
+    def open(self, place: Place | None = None) -> SplitReader:
+        """Return a reader that stands at the first row, or where another reader of the split stood.
+
+        Raises:
+            FsqlError: E531, if the split cannot be opened; E536, if what it has before the place is not
+                what was read.
+        """
 
 
 @dataclass(frozen=True, slots=True)

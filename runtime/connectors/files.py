@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Final
 
 from fsql.runtime.connectors import paths
 from fsql.runtime.connectors.lines import LineCutter
-from fsql.runtime.ports import Chunk, Wait
+from fsql.runtime.connectors.replay import check_replayable, content_before, not_replayable
+from fsql.runtime.ports import Chunk, Place, Wait
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -29,24 +30,33 @@ _WAIT_SECONDS_MAX: Final = 0.004
 
 @dataclass(frozen=True, slots=True)
 class FileSplit:
-    """A file; its rows begin at its beginning whenever it is opened."""
+    """A file; its rows begin at its beginning, or at a place that a reader of it has named."""
 
     name: str
     path: Path
     decoder: Callable[[], LineDecoder]
     block_bytes: int = BLOCK_BYTES
 
-    def open(self) -> LineReader:
-        """Return a reader that stands at the first row.
+    def open(self, place: Place | None = None) -> LineReader:
+        """Return a reader that stands at the first row, or at `place`.
 
         Raises:
-            FsqlError: E531, if the file cannot be opened.
+            FsqlError: E531, if the file cannot be opened; E536, if it is not the file that was read.
         """
         try:
             descriptor = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC)
         except OSError as error:
             raise paths.cannot_open("E531", self.path, error) from None
-        return LineReader(descriptor, str(self.path), self.decoder(), self.block_bytes)
+        try:
+            if place is not None:
+                check_replayable(descriptor, self.path, place)
+                os.lseek(descriptor, place.byte, os.SEEK_SET)
+            return LineReader(
+                descriptor, str(self.path), self.decoder(), self.block_bytes, place=place
+            )
+        except BaseException:
+            os.close(descriptor)
+            raise
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,12 +68,14 @@ class StreamSplit:
     decoder: Callable[[], LineDecoder]
     block_bytes: int = BLOCK_BYTES
 
-    def open(self) -> LineReader:
+    def open(self, place: Place | None = None) -> LineReader:
         """Return a reader that hands out what is there and never blocks.
 
         Raises:
-            FsqlError: E531, if the stream is closed.
+            FsqlError: E531, if the stream is closed; E536, if it is to be read from a place on.
         """
+        if place is not None and place.byte:
+            raise not_replayable(self.name, place, "a stream can be read once only")
         try:
             descriptor = os.dup(self.descriptor)
         except OSError as error:
@@ -82,6 +94,7 @@ class LineReader:
         block_bytes: int,
         *,
         live: bool = False,
+        place: Place | None = None,
     ) -> None:
         self._descriptor = descriptor
         self._name = name
@@ -90,12 +103,12 @@ class LineReader:
         self._live = live
         self._readable = select.poll()
         self._readable.register(descriptor, select.POLLIN)
-        self._cutter = LineCutter(decoder.record_bytes_max)
+        self._place = Place(0, 1, 0) if place is None else place
+        _, line, byte, _ = self._place
+        self._cutter = LineCutter(decoder.record_bytes_max, byte, line)
         self._parts: deque[Lines] = deque()
         self._ended = False
         self._wait_seconds = _WAIT_SECONDS_MIN
-        self._row = 0
-        self._read_bytes = 0
 
     def read(self, rows_max: int) -> Chunk | Wait | None:
         """Return up to `rows_max` further rows, a Wait, or None at the end.
@@ -116,12 +129,26 @@ class LineReader:
         if len(lines) > rows_max:
             self._parts.appendleft(lines.slice(rows_max, len(lines)))
             lines = lines.slice(0, rows_max)
-        columns, rows, rejects = self._decoder.decode(lines, self._row)
-        self._row += len(lines)
+        row, _, byte, _ = self._place
+        columns, rows, rejects = self._decoder.decode(lines, row)
+        self._place = Place(row + len(lines), lines.end_number, lines.end_byte)
         # Empty lines and blocks without a line end belong to the chunk that comes after them.
-        bytes_read = lines.end_byte - self._read_bytes
-        self._read_bytes = lines.end_byte
-        return Chunk(columns, rows, rejects, bytes_read)
+        return Chunk(columns, rows, rejects, lines.end_byte - byte)
+
+    def place(self) -> Place:
+        """Return where the reader stands.
+
+        Raises:
+            FsqlError: E535, if the operating system fails to read.
+        """
+        if self._place.content or self._live:
+            return self._place
+        try:
+            content = content_before(self._descriptor, self._place.byte)
+        except OSError as error:
+            raise paths.failed("reading", self._name, error) from None
+        self._place = self._place._replace(content=content)
+        return self._place
 
     @property
     def unknown_fields(self) -> int:

@@ -23,7 +23,7 @@ from fsql.compiler.diagnostics import Diagnostic, FsqlError
 from fsql.compiler.sqltypes import Kind
 from fsql.runtime.connectors.json_text import string_buffers
 from fsql.runtime.connectors.word_law import WordLaw, mix
-from fsql.runtime.ports import Chunk, Wait
+from fsql.runtime.ports import Chunk, Place, Wait
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -95,27 +95,30 @@ class GeneratedText:
 
 @dataclass(frozen=True, slots=True)
 class GeneratorSplit:
-    """The only split of a generator; rows begin at number 0 whenever it is opened."""
+    """The only split of a generator; any row can be made without those before it."""
 
     name: str
     text: GeneratedText
     columns: Schema
     clock: Callable[[], float]
 
-    def open(self) -> GeneratorReader:
-        """Return a reader that stands at row 0."""
-        return GeneratorReader(self.text, self.columns, self.clock)
+    def open(self, place: Place | None = None) -> GeneratorReader:
+        """Return a reader that stands at row 0, or at `place`."""
+        first = 0 if place is None else place.row
+        return GeneratorReader(self.text, self.columns, self.clock, first)
 
 
 class GeneratorReader:
     """Makes the rows in order."""
 
-    def __init__(self, text: GeneratedText, columns: Schema, clock: Callable[[], float]) -> None:
+    def __init__(
+        self, text: GeneratedText, columns: Schema, clock: Callable[[], float], first: int = 0
+    ) -> None:
         self._text = text
         self._columns = columns
         self._clock = clock
         self._start: float | None = None
-        self._row = 0
+        self._first = self._row = first
         self._key = mix(np.array([text.seed], np.uint64) + _GOLDEN)
         self._law = WordLaw(text.vocabulary)
         words = self._law.words()
@@ -141,6 +144,10 @@ class GeneratorReader:
         columns = [lines if column.type.kind is Kind.STRING else ids for column in self._columns]
         return Chunk(columns, numbers, (), lines.buffers()[2].size)
 
+    def place(self) -> Place:
+        """Return where the reader stands; a generator has neither lines nor bytes."""
+        return Place(self._row, 0, 0)
+
     def close(self) -> None:
         """Do nothing; a generator holds nothing of the outside."""
 
@@ -149,10 +156,11 @@ class GeneratorReader:
         now = self._clock()
         if self._start is None:
             self._start = now
-        available = math.floor((now - self._start) * rows_per_second) + 1 - self._row
+        made = self._row - self._first
+        available = math.floor((now - self._start) * rows_per_second) + 1 - made
         if available > 0:
             return available
-        return Wait(self._start + self._row / rows_per_second - now)
+        return Wait(self._start + made / rows_per_second - now)
 
     def _lines(self, numbers: Ints) -> pa.StringArray:
         """Return the text of the rows with the given numbers."""

@@ -42,7 +42,8 @@ class Lines:
     """Consecutive lines of a stream, in one buffer.
 
     Line i is `data[starts[i]:ends[i]]`, without its terminator; its number (from 1) is `numbers[i]`.
-    `data[0]` stands at offset `byte` of the stream, and the lines use the stream up to `end_byte`.
+    `data[0]` stands at offset `byte` of the stream, and the lines use the stream up to `end_byte`, where
+    line number `end_number` begins.
     """
 
     data: bytes
@@ -51,6 +52,7 @@ class Lines:
     numbers: Ints
     byte: int
     end_byte: int
+    end_number: int
 
     def __len__(self) -> int:
         """Return the number of lines."""
@@ -80,6 +82,10 @@ class Lines:
         """Return where in the stream a line begins; the end of the lines for `len(self)`."""
         return self.byte + int(self.starts[line]) if line < len(self) else self.end_byte
 
+    def number(self, line: int) -> int:
+        """Return the number of a line; that of what follows the lines for `len(self)`."""
+        return int(self.numbers[line]) if line < len(self) else self.end_number
+
     def slice(self, start: int, stop: int) -> Lines:
         """Return lines `[start, stop)`, without copying; bytes between lines go to the line before."""
         return Lines(
@@ -89,6 +95,7 @@ class Lines:
             self.numbers[start:stop],
             self.byte,
             self.offset(stop),
+            self.number(stop),
         )
 
     def without_empty(self) -> Lines:
@@ -103,6 +110,7 @@ class Lines:
             self.numbers[filled],
             self.byte,
             self.end_byte,
+            self.end_number,
         )
 
 
@@ -128,14 +136,15 @@ class LineDecoder(Protocol):
 class LineCutter:
     """Cuts blocks of a stream into lines, keeping what is unfinished for the next block."""
 
-    def __init__(self, bytes_max: int) -> None:
+    def __init__(self, bytes_max: int, byte: int = 0, number: int = 1) -> None:
+        """Begin at offset `byte` of the stream, where line `number` begins."""
         self._kept_max = max(bytes_max, EXCERPT_BYTES) + _TERMINATOR_MAX + 1
         self._kept: list[bytes] = []
         self._kept_bytes = 0
         self._passed_over = False
-        self._byte = 0
-        self._number = 1
-        self._seen_bytes = 0
+        self._byte = byte
+        self._number = number
+        self._seen_bytes = byte
 
     def feed(self, block: bytes) -> list[Lines]:
         """Return the lines that `block` completes, in at most two parts."""
@@ -186,7 +195,6 @@ class LineCutter:
         if b"\r" in data:
             ends = ends - ((ends > starts) & (octets[ends - 1] == _RETURN))
         numbers = np.arange(self._number, self._number + len(ends))
-        lines = Lines(data, starts, ends, numbers, self._byte, end_byte)
-        self._byte = end_byte
+        byte, self._byte = self._byte, end_byte
         self._number += len(ends)
-        return lines
+        return Lines(data, starts, ends, numbers, byte, end_byte, self._number)

@@ -3,20 +3,24 @@
 Contract.  Roots of a split strictly increase with the row number; they depend on the split's rows alone,
 not on how a reader cut them into chunks.  A promise p says that all further rows have roots >= p; it is
 the successor of the last row that was read, so it needs no log.
+
+A front that resumes begins at the boundary of a chunk and drops the rows below a snapshot's position; from
+there on its rows, rejects and promises are those of a front that was never interrupted.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
 from fsql.compiler.logical import Table, TimeKind
 from fsql.runtime.batch import END, START, TIME_START, Batch, Root, origin
 from fsql.runtime.kernels.expressions import compile_expressions
-from fsql.runtime.order import integers
-from fsql.runtime.ports import Chunk, Reject
+from fsql.runtime.order import below, integers
+from fsql.runtime.ports import Chunk, Place, Reject
+from fsql.runtime.protocol.manifest import ResumePoint
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -24,6 +28,17 @@ if TYPE_CHECKING:
     Ints = NDArray[np.int64]
 
 NULL_EVENT_TIME = 521
+
+BOUNDARIES_MAX: Final = 256
+"""How many boundaries of chunks a front remembers; where there are more, only every second, fourth, … one."""
+
+
+class Boundary(NamedTuple):
+    """Where a chunk begins: all rows before have roots below `root`; `time` is the greatest of them."""
+
+    root: Root
+    place: Place
+    time: int
 
 
 class Front:
@@ -44,14 +59,62 @@ class Front:
         self._greatest_time = TIME_START
         self._unsettled: deque[tuple[Root, int]] = deque()
         self._rows_unsettled = 0
+        self._read_up_to = START
+        self._boundaries: deque[Boundary] = deque()
+        self._stride = 1
+        self._passed_boundaries = 0
+        self._below = START
+        self._skipped = (START, START)
+
+    def resume(self, point: ResumePoint, position: Root) -> None:
+        """Go on from `point`, and drop the rows with roots below `position`: what a snapshot has."""
+        assert self.promised == START, "a front resumes before it has read anything"
+        self._greatest_time = point.time
+        if point.row:
+            self._read_up_to = self._successor(point.row - 1)
+        assert self._read_up_to <= position
+        self._boundaries.append(Boundary(self._read_up_to, point.place, point.time))
+        self._below = position
+        self.promised = max(self._read_up_to, position)
+
+    def skip(self, first: Root, end: Root) -> None:
+        """Pass over rows with roots from `first` on and below `end`.
+
+        They still count for the times of the rows behind them.
+        """
+        self._skipped = (first, end)
+
+    def resume_point(self, position: Root) -> ResumePoint:
+        """Return where to begin again so that no row with a root from `position` on is missed.
+
+        The front has been told the place of every chunk, and not to forget those below `position`.
+        """
+        found = Boundary(START, Place(0, 1, 0), TIME_START)
+        for boundary in self._boundaries:
+            if boundary.root <= position:
+                found = boundary
+        return ResumePoint(self.number, *found.place[:3], found.time, found.place.content)
+
+    def forget_below(self, position: Root) -> None:
+        """Learn that nobody will ask for a resume point of a position before this one."""
+        while len(self._boundaries) > 1 and self._boundaries[1].root <= position:
+            self._boundaries.popleft()
+        if len(self._boundaries) < BOUNDARIES_MAX // 4:
+            self._stride = max(self._stride // 2, 1)
 
     @property
     def ended(self) -> bool:
         """Say whether the front has promised that nothing more will come."""
         return self.promised == END
 
-    def take(self, chunk: Chunk) -> tuple[Batch | None, tuple[tuple[Root, Reject], ...]]:
-        """Return the chunk's rows with their positions (path ()), and its malformed rows with theirs."""
+    def take(
+        self, chunk: Chunk, place: Place | None = None
+    ) -> tuple[Batch | None, tuple[tuple[Root, Reject], ...]]:
+        """Return the chunk's rows with their positions (path ()), and its malformed rows with theirs.
+
+        `place` is where the reader stood before it read them; who never resumes need not say it.
+        """
+        self._remember(place)
         rejects = list(chunk.rejects)
         columns, rows = chunk.columns, chunk.rows
         times = rows
@@ -72,10 +135,48 @@ class Front:
             self._greatest_time = int(time[-1])
         last = max([reject.row for reject in rejects], default=-1)
         last = max(last, int(rows[-1])) if len(rows) else last
-        self._settle_later(len(rows) + len(rejects), last)
         self.bytes_read += chunk.bytes_read
         batch = Batch(columns, time, rows + self._base, ()) if len(rows) else None
+        if last >= 0 and self._drops():
+            batch, positioned = self._kept(batch), self._kept_rejects(positioned)
+        self._settle_later((0 if batch is None else len(batch)) + len(positioned), last)
         return batch, positioned
+
+    def _remember(self, place: Place | None) -> None:
+        """Remember where the next chunk begins, unless that is close behind the last."""
+        if place is None:
+            return
+        self._passed_boundaries += 1
+        if self._passed_boundaries < self._stride:
+            return
+        self._passed_boundaries = 0
+        self._boundaries.append(Boundary(self._read_up_to, place, self._greatest_time))
+        if len(self._boundaries) > BOUNDARIES_MAX:
+            self._boundaries = deque(list(self._boundaries)[::2])
+            self._stride *= 2
+
+    def _drops(self) -> bool:
+        """Say whether any row from the next one on can be one that is to be dropped."""
+        return self._read_up_to < self._below or self._read_up_to < self._skipped[1]
+
+    def _kept(self, batch: Batch | None) -> Batch | None:
+        if batch is None:
+            return None
+        start, end = self._skipped
+        kept = np.flatnonzero(
+            ~below(batch, self._below) & (below(batch, start) | ~below(batch, end))
+        )
+        return batch.take(kept) if len(kept) else None
+
+    def _kept_rejects(
+        self, rejects: tuple[tuple[Root, Reject], ...]
+    ) -> tuple[tuple[Root, Reject], ...]:
+        start, end = self._skipped
+        return tuple(
+            (root, reject)
+            for root, reject in rejects
+            if root >= self._below and not start <= root < end
+        )
 
     def _times(self, times: Ints) -> Ints:
         if self._kind is TimeKind.EVENT:
@@ -98,16 +199,24 @@ class Front:
 
     def _settle_later(self, count: int, last: int) -> None:
         """Count the rows as sent, up to row number `last`, and promise what follows from it."""
+        if last < 0:
+            return
+        self._read_up_to = self._successor(last)
+        self.promised = max(self.promised, self._read_up_to)
         if count == 0:
             return
         self.rows_read += count
-        next_time = last + 1 if self._kind is TimeKind.OFFSET else self._greatest_time
-        self.promised = Root(next_time, self._base + last + 1)
         self._unsettled.append((self.promised, count))
         self._rows_unsettled += count
 
-    def end(self) -> None:
-        """Promise that nothing more will come."""
+    def _successor(self, row: int) -> Root:
+        """Return the least root that can follow the row, which has been read."""
+        next_time = row + 1 if self._kind is TimeKind.OFFSET else self._greatest_time
+        return Root(next_time, self._base + row + 1)
+
+    def end(self, place: Place | None = None) -> None:
+        """Promise that nothing more will come; `place` is where the reader stands at the end."""
+        self._remember(place)
         self.promised = END
 
     def rows_above(self, min_time: Root) -> int:

@@ -14,6 +14,7 @@ import msgspec
 import xxhash
 
 from fsql.runtime.batch import Root
+from fsql.runtime.ports import Place
 
 FORMAT: Final = 1
 """The number of the format; a manifest of another format is refused, not guessed at."""
@@ -39,7 +40,7 @@ class Record(msgspec.Struct, frozen=True):
 class ResumePoint(msgspec.Struct, frozen=True):
     """Where a front begins again: the boundary of a chunk at or before the snapshot's position.
 
-    `row`, `line` and `byte` are the place of the reader (`ports.Place`); `time` is the greatest
+    `row`, `line`, `byte` and `content` are the place of the reader (`ports.Place`); `time` is the greatest
     time before it.
     """
 
@@ -48,6 +49,12 @@ class ResumePoint(msgspec.Struct, frozen=True):
     line: int
     byte: int
     time: int
+    content: str = ""
+
+    @property
+    def place(self) -> Place:
+        """Return the place of the reader."""
+        return Place(self.row, self.line, self.byte, self.content)
 
 
 class Manifest(msgspec.Struct, frozen=True):

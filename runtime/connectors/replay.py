@@ -1,0 +1,60 @@
+"""Whether a file still has what was read of it, checked cheaply: by its last bytes before the place.
+
+A file that was put in the place of another, was cut, or was written anew is noticed unless it has the same
+64 KiB before the place.  A change further before is not; the rows that it would change are in the state
+already, and are not read again.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Final
+
+import xxhash
+
+from fsql.compiler.diagnostics import Diagnostic, FsqlError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from fsql.runtime.ports import Place
+
+CHECKED_BYTES: Final = 1 << 16
+
+
+def content_before(descriptor: int, byte: int) -> str:
+    """Return the hash of the last bytes of a file before offset `byte`, and of how many they are."""
+    start = max(byte - CHECKED_BYTES, 0)
+    checked = bytearray()
+    while start + len(checked) < byte:
+        piece = os.pread(descriptor, byte - start - len(checked), start + len(checked))
+        if not piece:
+            break
+        checked += piece
+    return xxhash.xxh3_128_hexdigest(checked)
+
+
+def check_replayable(descriptor: int, path: str | Path, place: Place) -> None:
+    """Check that an open file has what was read of it before `place`.
+
+    Raises:
+        FsqlError: E536, if it has not; E535, if the operating system fails to read.
+    """
+    try:
+        size = os.fstat(descriptor).st_size
+        if size < place.byte:
+            raise not_replayable(path, place, f"it has {size:,} bytes now")
+        if place.content and content_before(descriptor, place.byte) != place.content:
+            raise not_replayable(path, place, "what stands before that is not what was read")
+        if 0 < place.byte < size and os.pread(descriptor, 1, place.byte - 1) != b"\n":
+            raise not_replayable(path, place, "the line that ended there goes on now")
+    except OSError as error:
+        message = f'reading "{path}" failed: {error.strerror}'
+        raise FsqlError([Diagnostic("E535", message)]) from None
+
+
+def not_replayable(path: str | Path, place: Place, reason: str) -> FsqlError:
+    """Return the error of a source that cannot be read again from a place on."""
+    message = f'source "{path}" cannot be replayed from byte {place.byte:,}: {reason}'
+    note = f"the job has read {place.row:,} rows of it and goes on behind them"
+    return FsqlError([Diagnostic("E536", message, notes=(note,))])
