@@ -12,7 +12,7 @@ from collections import deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-from fsql.compiler.tick_plan import SourceHead, TickPlan, ToFold
+from fsql.compiler.tick_plan import SourceHead, TickPlan
 from fsql.runtime.protocol.acker import Acker
 from fsql.runtime.protocol.barrier import Barrier, LateRows, Rejected, Released, Stopped
 from fsql.runtime.protocol.messages import (
@@ -24,6 +24,7 @@ from fsql.runtime.protocol.messages import (
     PortKind,
     Promise,
 )
+from fsql.runtime.protocol.topology import topology
 from fsql.runtime.protocol.worker import (
     BARRIER,
     Effect,
@@ -87,7 +88,7 @@ class Cluster:
         self.plan = plan
         self.fronts = fronts
         self.workers = [Worker(plan, number, epoch, watch) for number in range(plan.workers)]
-        self.acker = Acker(*_topology(plan, fronts))
+        self.acker = Acker(*topology(plan, [(at.front.number, at.ordinal) for at in fronts]))
         self.barrier = Barrier(plan.sinks, len(plan.late_windows))
         self._release = watch("barrier", self.barrier.advance)
         self._schedule = schedule
@@ -181,26 +182,3 @@ class Cluster:
 
     def _put(self, sender: int, receiver: int, carried: Carried) -> None:
         self._channels.setdefault((sender, receiver), deque()).append(carried)
-
-
-def _topology(
-    plan: TickPlan, fronts: Sequence[FrontAt]
-) -> tuple[list[frozenset[int]], list[frozenset[int]]]:
-    """Return for each stage, and the barrier behind them, what is upstream and which fronts feed it."""
-    upstream: list[set[int]] = [set() for _ in plan.stages]
-    for index, stage in enumerate(plan.stages):
-        for send in stage.sends:
-            if isinstance(send.to, ToFold):
-                upstream[send.to.stage] |= {index, *upstream[index]}
-    everything = set(range(len(plan.stages)))
-    closed = [frozenset(stages) for stages in (*upstream, everything)]
-    heads = [stage.head for stage in plan.stages]
-    fronts_of = []
-    for number, above in enumerate(closed):
-        sources = {
-            head.table.ordinal
-            for index, head in enumerate(heads)
-            if isinstance(head, SourceHead) and (index in above or index == number)
-        }
-        fronts_of.append(frozenset(a.front.number for a in fronts if a.ordinal in sources))
-    return closed, fronts_of

@@ -70,6 +70,17 @@ class Acker:
         self._promises[promise.front] = max(before, promise.root)
         return self._risen()
 
+    @property
+    def promises(self) -> dict[int, Root]:
+        """Return what each front has promised."""
+        return self._promises
+
+    def messages_in_flight(self) -> bool:
+        """Say whether a message is under way or not yet dealt with; what folds hold does not count."""
+        return any(
+            table.xor_of for (_, kind), table in self._tables.items() if kind is Kind.MESSAGE
+        )
+
     def min_time(self, stage: int) -> Root:
         """Return min time at the input of `stage`."""
         return self._min_times[stage]

@@ -29,8 +29,16 @@ class Go:
 
 
 @dataclass(frozen=True, slots=True)
+class Blocked:
+    """`front`, which has promised `promise`, may not read: it is as far ahead as its lead allows."""
+
+    front: int
+    promise: Root
+
+
+@dataclass(frozen=True, slots=True)
 class Grant:
-    """`front`, which has promised `promise`, may read one chunk beyond its lead: nothing is in flight."""
+    """`front`, which has promised `promise`, may read a chunk beyond its lead: nothing is in flight."""
 
     front: int
     promise: Root
@@ -111,6 +119,7 @@ class Failure:
 Control = (
     Ready
     | Go
+    | Blocked
     | Grant
     | Announce
     | Answer
@@ -129,10 +138,8 @@ class Frame:
     """Items from one node to another, in order.
 
     `sequence` counts the frames of the link from 1; 0 is a frame without items, which only
-    acknowledges.
-    `acknowledged` is the greatest sequence number up to which all frames of the link in the other
-    direction
-    have come.
+    acknowledges. `acknowledged` is the greatest sequence number up to which all frames of the link in
+    the other direction have come.
     """
 
     job: str
@@ -158,11 +165,9 @@ class Hello:
 class Begin:
     """The coordinator of `epoch` wants `worker` to take part as number `number`.
 
-    `addresses` are those of the workers by number; `description` says what the job is and
-    `manifest` from which
-    snapshot it goes on (empty: from the beginning).  `skip` has for each front a bound: rows below
-    it that
-    the snapshot does not have are passed over (at-most-once), none if it is `START`.
+    `addresses` are those of the workers by number; `description` says what the job is and `manifest` from
+    which snapshot it goes on (empty: from the beginning).  `skip` says for each front from which to which
+    position rows are passed over (at-most-once); it is empty where none are.
     """
 
     job: str
@@ -174,7 +179,7 @@ class Begin:
     addresses: tuple[str, ...]
     description: bytes
     manifest: bytes
-    skip: tuple[Root, ...] = ()
+    skip: tuple[tuple[Root, Root], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,7 +193,7 @@ class Heartbeat:
 
 @dataclass(frozen=True, slots=True)
 class Goodbye:
-    """The sender leaves `epoch`; from the coordinator with `finished`: the job is done, the worker may end."""
+    """The sender leaves `epoch`; a coordinator that has `finished` lets its workers end."""
 
     job: str
     epoch: int

@@ -1,11 +1,9 @@
 """What nodes are told and what they want done: events and effects.
 
-A node is a machine: `step(event, now) -> effects`, where `now` is in seconds of a clock that never
-goes back and
-is the driver's own.  `next_timer()` says when it wants a `Tick` at the latest.  A driver carries out
-the effects in their order, and answers those that have an answer with an event; it may do so at
-once or much later.
-See `docs/internals/distribution.md`.
+A node is a machine: `step(event, now) -> effects`, where `now` is in seconds of a clock that never goes
+back and is the driver's own.  `next_timer()` says when it wants a `Tick` at the latest.  A driver
+carries out the effects in their order, and answers those that have an answer with an event; it may do
+so at once or much later. See `docs/internals/distribution.md`.
 """
 
 from __future__ import annotations
@@ -20,8 +18,9 @@ if TYPE_CHECKING:
     from fsql.runtime.batch import Root
     from fsql.runtime.kernels.increment import Increment
     from fsql.runtime.ports import Chunk, Place, Wait
+    from fsql.runtime.protocol.barrier import Stopped
     from fsql.runtime.protocol.delivery import Bundle
-    from fsql.runtime.protocol.frames import Begin, Counted, Datagram, Frame
+    from fsql.runtime.protocol.frames import Begin, Datagram, Frame
     from fsql.runtime.protocol.manifest import Manifest, Record
 
 # Both kinds of nodes.
@@ -37,7 +36,7 @@ class Received:
 
 @dataclass(frozen=True, slots=True)
 class Tick:
-    """Event: time has passed."""
+    """Event: time has passed, and everything that has come has been handed in."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +86,13 @@ class NotLoaded:
     epoch: int
     reason: str
     diagnostics: bytes | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LeaderAt:
+    """Event: the coordinator that holds the lease has this address."""
+
+    address: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +158,7 @@ class Leave:
 
 
 WorkerEvent: TypeAlias = (
-    Received | Tick | Loaded | NotLoaded | ChunkRead | SourceFailed | Stored | NotStored
+    Received | Tick | LeaderAt | Loaded | NotLoaded | ChunkRead | SourceFailed | Stored | NotStored
 )
 WorkerEffect: TypeAlias = Transmit | Load | Store | Trim | Close | Leave
 
@@ -264,20 +270,44 @@ class ManifestNotCommitted:
 
 
 @dataclass(frozen=True, slots=True)
+class Tally:
+    """What a job has done in an epoch."""
+
+    rows_in: int = 0
+    bytes_in: int = 0
+    rows_out: int = 0
+    rows_late: int = 0
+    rows_rejected: int = 0
+    rows_redone: int = 0
+    rows_held: int = 0
+    rows_state: int = 0
+    messages: int = 0
+    acknowledgements: int = 0
+    releases: int = 0
+    snapshots: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class Progress:
-    """Effect: tell whoever watches: the phase, the epoch, and what the workers have done."""
+    """Effect: tell whoever watches: the phase, the epoch, the last thing of note, and what was done."""
 
     phase: str
     epoch: int
     detail: str
-    counted: Counted
+    tally: Tally
 
 
 @dataclass(frozen=True, slots=True)
 class Finish:
-    """Effect: the job is over.  `diagnostics` (JSON) says why it cannot go on, None at its end."""
+    """Effect: the job is over: it has come to its end, or `stopped` at an error row.
 
-    diagnostics: bytes | None
+    With `diagnostics` (JSON) it cannot go on: a source cannot be read, an output cannot be written; nor
+    where the consumer of an output has `refused` to be where it was, with the reason.
+    """
+
+    stopped: Stopped | None = None
+    diagnostics: bytes | None = None
+    refused: tuple[int, str] | None = None
 
 
 CoordinatorEvent: TypeAlias = (

@@ -1,0 +1,305 @@
+"""The coordinator node: gathers workers, leads them through epochs, and lets results out while it may.
+
+Contract.  `docs/internals/distribution.md`, sections 2 and 3.  Whatever goes wrong with an epoch (a
+worker that is lost or cannot be reached, an output that does not answer, state that cannot be loaded)
+ends it as a whole, and the next one begins at the newest snapshot that verifies.  Nothing is released
+at or after the time until which the lease is known to be held; a coordinator that has lost its lease
+does nothing any more.
+
+Not promised: a bound on the number of attempts.  Who watches sees each in the progress.
+"""
+
+from __future__ import annotations
+
+import enum
+from typing import TYPE_CHECKING
+
+from fsql.runtime.batch import START, Root
+from fsql.runtime.protocol.delivery import DeliveryOption, PositionRefusedError
+from fsql.runtime.protocol.epoch import Epoch
+from fsql.runtime.protocol.frames import (
+    COORDINATOR,
+    Begin,
+    Frame,
+    Goodbye,
+    Heartbeat,
+    Hello,
+)
+from fsql.runtime.protocol.manifest import manifest_bytes
+from fsql.runtime.protocol.members import Members
+from fsql.runtime.protocol.node import (
+    Delivered,
+    EpochTaken,
+    Finish,
+    LeaseHeld,
+    LeaseLost,
+    ManifestCommitted,
+    ManifestNotCommitted,
+    OpenOutputs,
+    OutputAt,
+    OutputLost,
+    Progress,
+    Received,
+    TakeEpoch,
+    Tally,
+    Tick,
+    Transmit,
+    WorkerGone,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from fsql.runtime.protocol.job_spec import JobSpec, Settings
+    from fsql.runtime.protocol.node import CoordinatorEffect, CoordinatorEvent
+
+
+class Phase(enum.Enum):
+    """Where the coordinator stands."""
+
+    WAITING = "waiting for the lease"
+    GATHERING = "waiting for workers"
+    OPENING = "asking outputs what they have"
+    RESTORING = "loading state"
+    RUNNING = "running"
+    FINISHED = "finished"
+
+
+class CoordinatorNode:
+    """The coordinator of one job."""
+
+    def __init__(self, spec: JobSpec, address: str, settings: Settings) -> None:
+        """Wait for the lease; `address` is where workers reach the node."""
+        self.phase = Phase.WAITING
+        self.epoch: Epoch | None = None
+        self._spec = spec
+        self._address = address
+        self._settings = settings
+        self._members = Members(spec.plan.workers, settings)
+        self._lease_until = float("-inf")
+        self._asked = False
+        self._manifest = b""
+        self._begun_at = 0.0
+        self._next_begin = 0.0
+        self._next_heartbeat = 0.0
+        self._next_progress = 0.0
+        self._promises: dict[int, Root] = {}
+        self._detail = ""
+
+    def step(self, event: CoordinatorEvent, now: float) -> list[CoordinatorEffect]:
+        """Deal with an event."""
+        if self.phase is Phase.FINISHED:
+            return self._told_again(event)
+        phase = self.phase
+        effects = self._dealt_with(event, now)
+        effects += self._kept_up(now)
+        if isinstance(event, Tick):
+            effects += self._given_up_if_lost(now)
+        finish = next((effect for effect in effects if isinstance(effect, Finish)), None)
+        if finish is not None:
+            effects = [*effects[: effects.index(finish)], *self._finished(), finish]
+        if self.phase is not phase or now >= self._next_progress:
+            self._next_progress = now + self._settings.counted_every
+            effects.append(self._progress())
+        return effects
+
+    def next_timer(self) -> float | None:
+        """Return when to step with a `Tick` at the latest."""
+        if self.phase in {Phase.WAITING, Phase.FINISHED}:
+            return None
+        times = [self._next_heartbeat, self._next_progress]
+        if self.phase is Phase.RESTORING:
+            times.append(self._next_begin)
+        epoch_timer = None if self.epoch is None else self.epoch.next_timer()
+        return min([*times, *([] if epoch_timer is None else [epoch_timer])])
+
+    def _may_release(self, now: float) -> bool:
+        return now < self._lease_until
+
+    def _dealt_with(self, event: CoordinatorEvent, now: float) -> list[CoordinatorEffect]:
+        match event:
+            case Received():
+                return self._received(event, now)
+            case LeaseHeld() | LeaseLost():
+                self._lease_changed(event)
+            case WorkerGone(address) if self._members.gone(address):
+                return self._given_up(f"the worker at {address} has ended", now)
+            case EpochTaken():
+                return self._epoch_taken(event, now)
+            case OutputLost():
+                return self._output_lost(event, now)
+            case OutputAt() | Delivered() | ManifestCommitted() | ManifestNotCommitted():
+                if self.epoch is not None and self.epoch.number == event.epoch:
+                    return self._answered(self.epoch, event, now)
+            case _:
+                pass
+        return []
+
+    def _output_lost(self, lost: OutputLost, now: float) -> list[CoordinatorEffect]:
+        if lost.diagnostics is not None:
+            return [Finish(diagnostics=lost.diagnostics)]
+        return self._given_up(f"output {lost.output}: {lost.reason}", now)
+
+    def _lease_changed(self, event: LeaseHeld | LeaseLost) -> None:
+        if isinstance(event, LeaseLost):
+            self._lease_until = float("-inf")
+            self.epoch, self.phase = None, Phase.WAITING
+            return
+        self._lease_until = event.until
+        if self.phase is Phase.WAITING:
+            self.phase = Phase.GATHERING
+
+    def _answered(
+        self,
+        epoch: Epoch,
+        event: OutputAt | Delivered | ManifestCommitted | ManifestNotCommitted,
+        now: float,
+    ) -> list[CoordinatorEffect]:
+        match event:
+            case OutputAt() | Delivered():
+                try:
+                    return epoch.consumer_says(event, now)
+                except PositionRefusedError as error:
+                    return [Finish(refused=(event.output, str(error)))]
+            case ManifestCommitted():
+                epoch.manifest_settled(event, event.unneeded)
+            case ManifestNotCommitted():
+                self._detail = f"snapshot {event.snapshot}: {event.reason}"
+                epoch.manifest_settled(event, None)
+        return []
+
+    def _received(self, received: Received, now: float) -> list[CoordinatorEffect]:
+        epoch = self.epoch
+        match received.what:
+            case Frame() as frame:
+                if epoch is None or frame.epoch != epoch.number:
+                    return []
+                self._members.heard(frame.sender, now)
+                return epoch.receive(frame, now, may_release=self._may_release(now))
+            case Hello(job, worker, address):
+                if job == self._spec.job and self._members.hello(worker, address, now):
+                    return self._given_up(f"the worker at {address} has begun anew", now)
+            case Heartbeat(_, number, sender):
+                if epoch is not None and number == epoch.number:
+                    self._members.heard(sender, now)
+            case Goodbye(_, number, sender, _):
+                if epoch is not None and number == epoch.number and sender != COORDINATOR:
+                    return self._given_up(f"worker {sender} has left", now)
+            case _:
+                pass
+        return []
+
+    def _epoch_taken(self, taken: EpochTaken, now: float) -> list[CoordinatorEffect]:
+        self._asked = False
+        if self.phase is not Phase.GATHERING or not self._members.enough(now):
+            return []
+        spec, manifest = self._spec, taken.manifest
+        self._manifest = b"" if manifest is None else manifest_bytes(manifest)
+        addresses = self._members.chosen(now)
+        self.epoch = Epoch(spec, taken.epoch, manifest, addresses, self._settings, now)
+        self.phase = Phase.OPENING
+        self._begun_at = self._next_heartbeat = now
+        return [OpenOutputs(taken.epoch)]
+
+    def _kept_up(self, now: float) -> list[CoordinatorEffect]:
+        """Go on to the next phase where that is possible, and do what the time demands."""
+        effects: list[CoordinatorEffect] = []
+        epoch = self.epoch
+        if self.phase is Phase.GATHERING and not self._asked and self._members.enough(now):
+            self._asked = True
+            effects.append(TakeEpoch())
+        if epoch is None:
+            return effects
+        if self.phase is Phase.OPENING and epoch.outputs_known:
+            self.phase = Phase.RESTORING
+            self._next_begin = now
+        if self.phase is Phase.RESTORING and epoch.running:
+            self.phase = Phase.RUNNING
+        if self.phase is Phase.RESTORING and now >= self._next_begin:
+            self._next_begin = now + self._settings.hello_every
+            effects += self._begins(epoch)
+        if now >= self._next_heartbeat:
+            self._next_heartbeat = now + self._settings.heartbeat_every
+            beat = Heartbeat(self._spec.job, epoch.number, COORDINATOR)
+            effects += [Transmit(address, beat) for address in epoch.addresses]
+        return effects + epoch.kept_up(now, may_release=self._may_release(now))
+
+    def _given_up_if_lost(self, now: float) -> list[CoordinatorEffect]:
+        """Give the epoch up if it is lost; asked at ticks, when all that has come is dealt with."""
+        why = None if self.epoch is None else self._lost(self.epoch, now)
+        return [] if why is None else self._given_up(why, now)
+
+    def _lost(self, epoch: Epoch, now: float) -> str | None:
+        """Return why the epoch is to be given up, None if it is not."""
+        if self.phase is Phase.RUNNING:
+            silent = self._members.silent(now)
+            if silent is not None:
+                return f"worker {silent} is silent"
+            stuck = epoch.stuck(now)
+            return None if stuck is None else f"worker {stuck} does not acknowledge"
+        if now - self._begun_at > self._settings.loading_at_most:
+            return "the workers were not ready in time"
+        return None
+
+    def _begins(self, epoch: Epoch) -> Iterator[CoordinatorEffect]:
+        spec = self._spec
+        skip = self._skips(epoch)
+        for number, (worker, address) in enumerate(self._members.of_epoch):
+            begin = Begin(
+                spec.job,
+                spec.tick,
+                epoch.number,
+                worker,
+                number,
+                self._address,
+                epoch.addresses,
+                spec.description,
+                self._manifest,
+                skip,
+            )
+            yield Transmit(address, begin)
+
+    def _skips(self, epoch: Epoch) -> tuple[tuple[Root, Root], ...]:
+        """Return for each front the rows that are passed over: from which position to which."""
+        options = {output.option for output in self._spec.outputs}
+        if options != {DeliveryOption.AT_MOST_ONCE}:
+            return ()
+        delivered = epoch.delivered_below()
+        return tuple(
+            (delivered, max(delivered, self._promises.get(task.number, START)))
+            for task in self._spec.fronts
+        )
+
+    def _given_up(self, why: str, now: float) -> list[CoordinatorEffect]:
+        """End the epoch, if there is one, and gather again."""
+        epoch, self.epoch = self.epoch, None
+        self._detail = why
+        self.phase = Phase.GATHERING
+        self._next_heartbeat = now
+        if epoch is None:
+            return []
+        self._promises = dict(epoch.acker.promises)
+        self._members.scatter()
+        goodbye = Goodbye(self._spec.job, epoch.number, COORDINATOR, finished=False)
+        return [Transmit(address, goodbye) for address in epoch.addresses]
+
+    def _finished(self) -> list[CoordinatorEffect]:
+        self.phase = Phase.FINISHED
+        addresses = self._members.addresses()
+        number = 0 if self.epoch is None else self.epoch.number
+        goodbye = Goodbye(self._spec.job, number, COORDINATOR, finished=True)
+        return [Transmit(address, goodbye) for address in addresses]
+
+    def _told_again(self, event: CoordinatorEvent) -> list[CoordinatorEffect]:
+        """Tell a worker that has not heard it that the job is done."""
+        if not isinstance(event, Received) or isinstance(event.what, Goodbye):
+            return []
+        number = 0 if self.epoch is None else self.epoch.number
+        goodbye = Goodbye(self._spec.job, number, COORDINATOR, finished=True)
+        return [Transmit(event.source, goodbye)]
+
+    def _progress(self) -> Progress:
+        epoch = self.epoch
+        if epoch is None:
+            return Progress(self.phase.value, 0, self._detail, Tally())
+        return Progress(self.phase.value, epoch.number, self._detail, epoch.tally())

@@ -1,0 +1,346 @@
+"""The coordinator's part in one epoch: acker, barrier, deliveries, snapshots, links to the workers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fsql.compiler.tick_plan import SourceHead
+from fsql.runtime.batch import END, START, Root
+from fsql.runtime.protocol.acker import Acker
+from fsql.runtime.protocol.barrier import Barrier, LateRows, Rejected, Released, Stopped
+from fsql.runtime.protocol.delivery import Delivery, DeliveryOption
+from fsql.runtime.protocol.frames import (
+    COORDINATOR,
+    Answer,
+    Blocked,
+    Committed,
+    Counted,
+    Failure,
+    Go,
+    Grant,
+    NotSaved,
+    Ready,
+    Saved,
+)
+from fsql.runtime.protocol.link import Link
+from fsql.runtime.protocol.messages import (
+    Acknowledgement,
+    Entry,
+    Kind,
+    Message,
+    MinTime,
+    PortKind,
+    Promise,
+)
+from fsql.runtime.protocol.node import (
+    CommitManifest,
+    Deliver,
+    Finish,
+    OutputAt,
+    Tally,
+    Transmit,
+)
+from fsql.runtime.protocol.snapshots import Snapshots
+from fsql.runtime.protocol.topology import topology
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from fsql.runtime.protocol.delivery import Bundle
+    from fsql.runtime.protocol.frames import Frame, Item
+    from fsql.runtime.protocol.job_spec import JobSpec, Settings
+    from fsql.runtime.protocol.manifest import Manifest
+    from fsql.runtime.protocol.node import (
+        CoordinatorEffect,
+        Delivered,
+        ManifestCommitted,
+        ManifestNotCommitted,
+    )
+
+
+class Epoch:
+    """One attempt at the job, as the coordinator has it."""
+
+    def __init__(
+        self,
+        spec: JobSpec,
+        number: int,
+        manifest: Manifest | None,
+        addresses: Sequence[str],
+        settings: Settings,
+        now: float,
+    ) -> None:
+        self.number = number
+        self.start = START if manifest is None else manifest.root
+        self.addresses = tuple(addresses)
+        self.running = False
+        self.counted: dict[int, Counted] = {}
+        self.rows_out = 0
+        self.rows_late = 0
+        self.rows_rejected = 0
+        self._spec = spec
+        self._settings = settings
+        self._barrier_stage = len(spec.plan.stages)
+        fronts = [(task.number, task.ordinal) for task in spec.fronts]
+        self.acker = Acker(*topology(spec.plan, fronts), start=self.start)
+        self.barrier = Barrier(spec.plan.sinks, len(spec.plan.late_windows), start=self.start)
+        self._links = {
+            worker: Link(spec.job, spec.tick, number, COORDINATOR, worker, settings.link)
+            for worker in range(len(addresses))
+        }
+        self._ready: set[int] = set()
+        self._deliveries: dict[int, Delivery] = {}
+        self._stop: Stopped | None = None
+        self._blocked: dict[int, Root] = {}
+        self._folds = [
+            index
+            for index, stage in enumerate(spec.plan.stages)
+            if not isinstance(stage.head, SourceHead)
+        ]
+        self._risen: dict[int, Root] = {}
+        self._outgoing: dict[int, list[Item]] = {}
+        self._effects: list[CoordinatorEffect] = []
+        every = settings.snapshot_every
+        if all(output.option is DeliveryOption.NONE for output in spec.outputs):
+            every = None
+        self.snapshots = Snapshots(spec, number, every, now)
+
+    # What happens.
+
+    def consumer_says(self, says: OutputAt | Delivered, now: float) -> list[CoordinatorEffect]:
+        """Learn what the consumer of an output has: at the beginning, or by now.
+
+        Raises:
+            PositionRefusedError: if it has lost what it had, or cannot have what it says.
+        """
+        if isinstance(says, OutputAt):
+            option = self._spec.outputs[says.output].option
+            rows_max = self._settings.bundle_rows_max
+            delivery = Delivery(option, says.position, says.window, rows_max, self.start)
+            self._deliveries[says.output] = delivery
+            return []
+        self._deliver(says.output, self._deliveries[says.output].acknowledge(says.position))
+        return self.settle(now, may_release=False)
+
+    @property
+    def outputs_known(self) -> bool:
+        """Say whether it is known of every output what its consumer has."""
+        return len(self._deliveries) == len(self._spec.outputs)
+
+    def delivered_below(self) -> Root:
+        """Return below which position at least one output has everything."""
+        return max([self.start, *(each.position for each in self._deliveries.values())])
+
+    def receive(self, frame: Frame, now: float, *, may_release: bool) -> list[CoordinatorEffect]:
+        """Take a frame from a worker."""
+        link = self._links.get(frame.sender)
+        if link is None:
+            return []
+        items, frames = link.receive(frame, now)
+        self._transmit(frame.sender, frames)
+        for item in items:
+            self._take(frame.sender, item, now)
+        return self.settle(now, may_release=may_release)
+
+    def manifest_settled(
+        self,
+        event: ManifestCommitted | ManifestNotCommitted,
+        unneeded: Mapping[int, tuple[str, ...]] | None,
+    ) -> None:
+        """Learn whether a manifest is committed, and tell the workers; `unneeded` is None if it is not."""
+        announced = self.snapshots.settled(event.snapshot, committed=unneeded is not None)
+        if announced is None or unneeded is None:
+            return
+        for worker in self._links:
+            keys = unneeded.get(worker, ())
+            self._put(worker, Committed(announced.snapshot, announced.position, keys))
+
+    def settle(self, now: float, *, may_release: bool) -> list[CoordinatorEffect]:
+        """Pass on what has come of the last event; return what is to be done."""
+        self._announce_min_times(may_release=may_release)
+        if self.running:
+            self._grant()
+            self._further_snapshots(now)
+        self._finish_if_over()
+        for worker, items in self._outgoing.items():
+            self._transmit(worker, self._links[worker].send(items, now))
+        self._outgoing = {}
+        effects, self._effects = self._effects, []
+        return effects
+
+    def kept_up(self, now: float, *, may_release: bool) -> list[CoordinatorEffect]:
+        """Do what the time demands."""
+        for worker, link in self._links.items():
+            due = link.next_due()
+            if due is not None and due <= now:
+                self._transmit(worker, link.due(now))
+        return self.settle(now, may_release=may_release)
+
+    def tally(self) -> Tally:
+        """Return what has been done so far."""
+        counted = self.counted.values()
+        return Tally(
+            rows_in=sum(one.rows_in for one in counted),
+            bytes_in=sum(one.bytes_in for one in counted),
+            rows_out=self.rows_out,
+            rows_late=self.rows_late,
+            rows_rejected=self.rows_rejected,
+            rows_redone=sum(one.rows_redone for one in counted),
+            rows_held=sum(one.rows_held for one in counted),
+            rows_state=sum(one.rows_state for one in counted),
+            messages=sum(one.messages for one in counted),
+            acknowledgements=self.acker.acknowledgements,
+            releases=self.barrier.releases,
+            snapshots=self.snapshots.committed,
+        )
+
+    def next_timer(self) -> float | None:
+        """Return when to call `kept_up` at the latest."""
+        times = [due for link in self._links.values() if (due := link.next_due()) is not None]
+        snapshot = self.snapshots.next_timer() if self.running else None
+        return min([*times, *([] if snapshot is None else [snapshot])], default=None)
+
+    def stuck(self, now: float) -> int | None:
+        """Return a worker that has not acknowledged for too long."""
+        for worker, link in self._links.items():
+            if link.stuck_for(now) > self._settings.failure_after:
+                return worker
+        return None
+
+    # Items.
+
+    def _take(self, worker: int, item: Item, now: float) -> None:  # noqa: C901 - one case for each
+        match item:
+            case Message():
+                self._at_barrier(item)
+            case Acknowledgement():
+                self._rise(self.acker.acknowledge(item))
+            case Promise():
+                self._rise(self.acker.promise(item))
+            case Ready():
+                self._ready.add(worker)
+                if len(self._ready) == len(self._links):
+                    self.running = True
+                    self._put_all(Go())
+            case Blocked(front, promise):
+                self._blocked[front] = promise
+            case Answer():
+                cancel = self.snapshots.answered(worker, item, now)
+                self._put_all(cancel)
+            case Saved():
+                self.snapshots.saved(worker, item)
+            case NotSaved(snapshot, _):
+                self._put_all(self.snapshots.not_saved(snapshot, now))
+            case Counted():
+                self.counted[worker] = item
+            case Failure(diagnostics):
+                self._effects.append(Finish(diagnostics=diagnostics))
+            case _:
+                raise AssertionError(item)
+
+    def _at_barrier(self, message: Message) -> None:
+        to = message.parcel.to
+        stops = to.port is PortKind.REJECT and to.side == 1
+        self.barrier.accept(message.parcel, stops=stops)
+        entry = Entry(to.stage, Kind.MESSAGE, message.root, message.id)
+        self._rise(self.acker.acknowledge(Acknowledgement((entry,))))
+
+    def _rise(self, risen: Iterable[MinTime]) -> None:
+        for min_time in risen:
+            self._risen[min_time.stage] = min_time.root
+
+    # Min times, and what the barrier lets go.
+
+    def _announce_min_times(self, *, may_release: bool) -> None:
+        if not self.running:
+            return
+        risen, self._risen = self._risen, {}
+        for stage, root in sorted(risen.items()):
+            if stage in self._folds:
+                self._put_all(MinTime(stage, root))
+            elif stage == self._barrier_stage and not may_release:
+                self._risen[stage] = root
+            elif stage == self._barrier_stage:
+                self._release(root)
+                self._put_all(MinTime(stage, root))
+
+    def _release(self, min_time: Root) -> None:
+        let_gos = self.barrier.advance(min_time)
+        bound = min_time
+        if let_gos and isinstance(last := let_gos[-1], Stopped):
+            let_gos = let_gos[:-1]
+            self._stop, bound = last, last.root
+        for let_go in let_gos:
+            assert not isinstance(let_go, Stopped)
+            self._count(let_go)
+            for number, output in enumerate(self._spec.outputs):
+                share = output.share(let_go)
+                if share is not None:
+                    self._deliveries[number].take(share)
+        for number, delivery in self._deliveries.items():
+            self._deliver(number, delivery.advance(bound))
+
+    def _count(self, let_go: Released | LateRows | Rejected) -> None:
+        match let_go:
+            case LateRows():
+                self.rows_late += len(let_go.rows)
+            case Rejected():
+                self.rows_rejected += len(let_go.rejects)
+            case Released():
+                self.rows_out += len(let_go.release.time)
+
+    def _deliver(self, output: int, bundles: Iterable[Bundle]) -> None:
+        for bundle in bundles:
+            self._effects.append(Deliver(self.number, output, bundle))
+
+    def _finish_if_over(self) -> None:
+        end = END if self._stop is None else self._stop.root
+        if not self.running or self.barrier.min_time < end:
+            return
+        deliveries = self._deliveries.values()
+        if all(each.settled >= end and each.rows_waiting == 0 for each in deliveries):
+            self._effects.append(Finish(stopped=self._stop))
+
+    # Snapshots and grants.
+
+    def _further_snapshots(self, now: float) -> None:
+        promises = [root for root in self.acker.promises.values() if root != END]
+        announce = self.snapshots.due(promises, now)
+        self._put_all(announce)
+        if self.snapshots.stored_below(self.barrier.min_time):
+            for number, delivery in self._waited_for():
+                self._deliver(number, delivery.reach())
+        settled = [delivery.settled for _, delivery in self._waited_for()]
+        manifest = self.snapshots.whole(min(settled, default=self.barrier.min_time))
+        if manifest is not None:
+            self._effects.append(CommitManifest(manifest))
+
+    def _waited_for(self) -> list[tuple[int, Delivery]]:
+        """Return the deliveries without which no snapshot may be committed."""
+        return [
+            (number, self._deliveries[number])
+            for number, output in enumerate(self._spec.outputs)
+            if output.option.is_waited_for
+        ]
+
+    def _grant(self) -> None:
+        """Let the front that has promised least read, if it is blocked and nothing is in flight."""
+        if not self._blocked or self.acker.messages_in_flight():
+            return
+        front, promise = min(self.acker.promises.items(), key=lambda item: (item[1], item[0]))
+        if self._blocked.get(front) == promise:
+            del self._blocked[front]
+            self._put(front % len(self._links), Grant(front, promise))
+
+    # What goes out.
+
+    def _put_all(self, item: Item | None) -> None:
+        if item is not None:
+            for worker in self._links:
+                self._put(worker, item)
+
+    def _put(self, worker: int, item: Item) -> None:
+        self._outgoing.setdefault(worker, []).append(item)
+
+    def _transmit(self, worker: int, frames: Iterable[Frame]) -> None:
+        self._effects += [Transmit(self.addresses[worker], frame) for frame in frames]

@@ -1,0 +1,69 @@
+"""What nodes are told once: the job, and the settings of the protocol."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from fsql.runtime.batch import origin_parts
+from fsql.runtime.protocol.barrier import LateRows, Rejected, Released
+from fsql.runtime.protocol.link import LinkSettings
+
+if TYPE_CHECKING:
+    from fsql.compiler.tick_plan import TickPlan
+    from fsql.runtime.protocol.delivery import DeliveryOption
+    from fsql.runtime.protocol.node import FrontTask
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """What goes to one consumer: the rows of an INSERT, late rows of windows, or rejects of a table."""
+
+    option: DeliveryOption
+    insert: int | None = None
+    windows: frozenset[int] = frozenset()
+    rejects_of: int | None = None
+
+    def share(
+        self, let_go: Released | LateRows | Rejected
+    ) -> Released | LateRows | Rejected | None:
+        """Return what of `let_go` is for this output, None for nothing."""
+        match let_go:
+            case Released():
+                return let_go if let_go.insert == self.insert else None
+            case LateRows():
+                return let_go if let_go.window in self.windows else None
+            case Rejected():
+                own = tuple(
+                    item
+                    for item in let_go.rejects
+                    if origin_parts(item[0].origin)[0] == self.rejects_of
+                )
+                return Rejected(own) if own else None
+
+
+@dataclass(frozen=True, slots=True)
+class JobSpec:
+    """A job as its coordinator must know it; `description` is for the drivers of its workers."""
+
+    job: str
+    tick: int
+    plan: TickPlan
+    fronts: tuple[FrontTask, ...]
+    outputs: tuple[Output, ...]
+    description: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Times in seconds, and sizes; nothing here shows in what is released."""
+
+    lead_rows: int = 1_000_000
+    hello_every: float = 0.05
+    heartbeat_every: float = 0.2
+    failure_after: float = 1.5
+    loading_at_most: float = 60.0
+    counted_every: float = 0.25
+    snapshot_every: float | None = 1.0
+    bundle_rows_max: int = 262_144
+    link: LinkSettings = field(default_factory=LinkSettings)

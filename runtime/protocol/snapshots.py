@@ -1,0 +1,138 @@
+"""The coordinator's side of snapshots: when, at which position, and when one is whole.
+
+Contract.  `docs/internals/distribution.md`, section 4.  One snapshot at a time is announced.  It
+becomes a manifest when every worker has stored its part and every output that must lose nothing has all
+below its position; so whoever begins again at a manifest has nothing to add to what consumers had
+before it.
+
+Not promised: that a snapshot comes to an end.  One whose position the input never reaches stays
+pending.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from fsql.compiler.logical import TimeKind
+from fsql.compiler.tick_plan import SourceHead
+from fsql.runtime.batch import START, Root
+from fsql.runtime.protocol.frames import Announce, Answer, Cancel, Saved
+from fsql.runtime.protocol.manifest import Manifest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from fsql.runtime.protocol.job_spec import JobSpec
+
+NUMBERS_OF_AN_EPOCH: Final = 1_000_000
+"""Snapshot numbers grow from epoch to epoch, whatever became of the snapshots of the one before."""
+
+
+class Snapshots:
+    """The snapshots of one epoch."""
+
+    def __init__(self, spec: JobSpec, epoch: int, every: float | None, now: float) -> None:
+        """Take one each `every` seconds; none at all if that is None."""
+        self._spec = spec
+        self._epoch = epoch
+        self._every = every
+        self._next_at = now + (every or 0.0)
+        self._number = epoch * NUMBERS_OF_AN_EPOCH
+        # Root times are row numbers (the next row's is free) or event times (the last row's is taken).
+        heads = [stage.head for stage in spec.plan.stages]
+        kinds = {head.table.time for head in heads if isinstance(head, SourceHead)}
+        self._least_margin = 0 if kinds == {TimeKind.OFFSET} else 1
+        self._margin = self._least_margin
+        self._pending: Announce | None = None
+        self._answers: dict[int, Answer] = {}
+        self._saved: dict[int, Saved] = {}
+        self._committing = False
+        self.committed = 0
+
+    def next_timer(self) -> float | None:
+        """Return when a snapshot is due, None if there is one under way or none is wanted."""
+        return None if self._every is None or self._pending is not None else self._next_at
+
+    def due(self, promises: Iterable[Root], now: float) -> Announce | None:
+        """Return the announcement of a snapshot, if it is time and there is a position for it."""
+        if self._every is None or self._pending is not None or now < self._next_at:
+            return None
+        self._next_at = now + self._every
+        greatest = max(promises, default=START)
+        if greatest == START:
+            return None
+        self._number += 1
+        position = Root(greatest.time + self._margin, START.origin)
+        self._pending = Announce(self._number, position)
+        self._answers, self._saved = {}, {}
+        return self._pending
+
+    def answered(self, worker: int, answer: Answer, now: float) -> Cancel | None:
+        """Take a worker's answer; return the cancellation if it refuses."""
+        pending = self._pending
+        if pending is None or answer.snapshot != pending.snapshot:
+            return None
+        self._answers[worker] = answer
+        if answer.accepted:
+            if len(self._answers) == self._spec.plan.workers:
+                self._margin = max(self._least_margin, self._margin - self._margin // 8)
+            return None
+        beyond = max(0, answer.reached.time - pending.position.time)
+        self._margin = 2 * (self._margin + beyond) + 1
+        return self._given_up(now)
+
+    def _given_up(self, now: float) -> Cancel:
+        assert self._pending is not None
+        cancel = Cancel(self._pending.snapshot)
+        self._pending = None
+        self._next_at = now
+        return cancel
+
+    def saved(self, worker: int, saved: Saved) -> None:
+        """Learn that a worker has stored its part."""
+        if self._pending is not None and saved.snapshot == self._pending.snapshot:
+            self._saved[worker] = saved
+
+    def not_saved(self, snapshot: int, now: float) -> Cancel | None:
+        """Learn that a worker could not store its part; the next snapshot is a new attempt."""
+        if self._pending is None or snapshot != self._pending.snapshot:
+            return None
+        cancel = self._given_up(now)
+        self._next_at = now + (self._every or 0.0)
+        return cancel
+
+    def stored_below(self, min_time: Root) -> bool:
+        """Say whether all is stored and `min_time` has passed the position: only consumers lack."""
+        pending = self._pending
+        if pending is None or self._committing or min_time < pending.position:
+            return False
+        return len(self._saved) == self._spec.plan.workers
+
+    def whole(self, settled: Root) -> Manifest | None:
+        """Return the manifest, once, when all is stored and consumers have all below its position."""
+        pending = self._pending
+        if pending is None or not self.stored_below(settled):
+            return None
+        self._committing = True
+        parts = [self._saved[worker] for worker in sorted(self._saved)]
+        points = [point for part in parts for point in part.fronts]
+        return Manifest(
+            job=self._spec.job,
+            tick=self._spec.tick,
+            epoch=self._epoch,
+            snapshot=pending.snapshot,
+            position=(pending.position.time, pending.position.origin),
+            workers=self._spec.plan.workers,
+            records=tuple(record for part in parts for record in part.records),
+            fronts=tuple(sorted(points, key=lambda point: point.front)),
+        )
+
+    def settled(self, snapshot: int, *, committed: bool) -> Announce | None:
+        """Learn what became of a manifest; return the announcement that it had."""
+        pending = self._pending
+        if pending is None or snapshot != pending.snapshot:
+            return None
+        self._pending = None
+        self._committing = False
+        self.committed += committed
+        return pending

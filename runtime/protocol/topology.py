@@ -1,0 +1,39 @@
+"""Which stages are upstream of which, and which fronts feed them: what the acker must know of a plan."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fsql.compiler.tick_plan import SourceHead, ToFold
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from fsql.compiler.tick_plan import TickPlan
+
+StageSets = list[frozenset[int]]
+
+
+def topology(plan: TickPlan, fronts: Iterable[tuple[int, int]]) -> tuple[StageSets, StageSets]:
+    """Return for each stage, and the barrier behind them, what is upstream and which fronts feed it.
+
+    `fronts` are the number of each front and the ordinal of its table.
+    """
+    upstream: list[set[int]] = [set() for _ in plan.stages]
+    for index, stage in enumerate(plan.stages):
+        for send in stage.sends:
+            if isinstance(send.to, ToFold):
+                upstream[send.to.stage] |= {index, *upstream[index]}
+    everything = set(range(len(plan.stages)))
+    closed = [frozenset(stages) for stages in (*upstream, everything)]
+    heads = [stage.head for stage in plan.stages]
+    fronts = list(fronts)
+    fronts_of = []
+    for number, above in enumerate(closed):
+        sources = {
+            head.table.ordinal
+            for index, head in enumerate(heads)
+            if isinstance(head, SourceHead) and (index in above or index == number)
+        }
+        fronts_of.append(frozenset(front for front, ordinal in fronts if ordinal in sources))
+    return closed, fronts_of
