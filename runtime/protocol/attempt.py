@@ -166,7 +166,7 @@ class Attempt:
             return []
         here.granted = None
         if read.chunk is None:
-            self._carry(self._worker.end(here.front))
+            self._carry(self._worker.end(here.front, read.place))
         elif isinstance(read.chunk, Wait):
             here.waits_until = now + read.chunk.seconds
         else:

@@ -55,7 +55,7 @@ if TYPE_CHECKING:
     from fsql.runtime.kernels.increment import Increment
     from fsql.runtime.kernels.kernel import Kernel
     from fsql.runtime.kernels.map_result import MapResult
-    from fsql.runtime.ports import Chunk
+    from fsql.runtime.ports import Chunk, Place
     from fsql.runtime.protocol.front import Front
 
 _Result = TypeVar("_Result")
@@ -122,9 +122,14 @@ class Worker:
         self._calls: deque[Parcel] = deque()
         self._sent: list[SendMessage] = []
 
-    def read(self, front: Front, ordinal: int, chunk: Chunk) -> list[Effect]:
-        """Take a chunk that one of the worker's fronts has read, from table number `ordinal`."""
-        batch, rejects = front.take(chunk)
+    def read(
+        self, front: Front, ordinal: int, chunk: Chunk, place: Place | None = None
+    ) -> list[Effect]:
+        """Take a chunk that one of the worker's fronts has read, from table number `ordinal`.
+
+        `place` is where the reader stood before; only a front that may have to resume needs it.
+        """
+        batch, rejects = front.take(chunk, place)
         if batch is not None:
             self._run(self._source_stage[ordinal], [batch], repairs=False)
         if rejects:
@@ -133,9 +138,9 @@ class Worker:
             self._post(BARRIER, Parcel(to, None, rejects=rejects))
         return [*self._finish_step(None), Promise(front.number, front.promised)]
 
-    def end(self, front: Front) -> list[Effect]:
-        """Learn that a front has nothing more to read."""
-        front.end()
+    def end(self, front: Front, place: Place | None = None) -> list[Effect]:
+        """Learn that a front has nothing more to read; `place` is where its reader stands."""
+        front.end(place)
         return [Promise(front.number, END)]
 
     def receive(self, message: Message) -> list[Effect]:

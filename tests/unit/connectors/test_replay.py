@@ -83,7 +83,9 @@ def test_the_check_is_cheap_and_looks_at_the_last_bytes_only(tmp_path: Path) -> 
     place = place_behind(written(tmp_path, line * (rows + 1)), rows)
     other = b"y" + line[1:]
     assert rest(written(tmp_path, other + line * rows), place) == [(rows, "x" * 99)]
-    assert refused(written(tmp_path, 2 * line + other + line * (rows - 2)), place).startswith("what")
+    assert refused(written(tmp_path, 2 * line + other + line * (rows - 2)), place).startswith(
+        "what"
+    )
 
 
 def test_a_last_line_that_goes_on_is_refused(tmp_path: Path) -> None:
