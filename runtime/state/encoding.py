@@ -1,0 +1,136 @@
+"""Increments as bytes: a header line, an Arrow stream, and a hash of both.
+
+    {"format":1,"rows":2,"keys":1,"appends":false}      padded with spaces, ends with a newline
+    Arrow IPC stream of one record batch, compressed with LZ4
+    xxh3_128 of all before it, 16 bytes
+
+Arrow has no checksum of its own, and most flipped bits would read as other data: so nothing is given to Arrow
+before the hash fits.  Extension types are neither written nor read, since reading one may run what is
+registered for it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+import pyarrow as pa
+import xxhash
+
+from fsql.runtime.kernels.increment import EXPIRES, Increment
+
+if TYPE_CHECKING:
+    from fsql.runtime.state.store import Octets
+
+FORMAT: Final = 1
+"""The number of the format; a record of another format is refused, not guessed at."""
+_HASH_BYTES: Final = 16
+_ALIGNMENT: Final = 64
+_EXTENSION: Final = b"ARROW:extension:name"
+
+
+class UnreadableIncrementError(Exception):
+    """Bytes are not an increment as it was written; says what is wrong with them."""
+
+
+class _Format(msgspec.Struct):
+    """What the headers of all formats have."""
+
+    format: int
+
+
+class _Header(_Format):
+    rows: int
+    keys: int
+    appends: bool
+
+
+def encoded(increment: Increment) -> memoryview:
+    """Return an increment as bytes."""
+    rows = increment.rows
+    assert not _extensions(rows.schema), "state has no extension types"
+    header = _Header(FORMAT, rows.num_rows, increment.keys, increment.appends)
+    # Whatever is large goes from one Arrow call to the next: these let go of the interpreter lock.
+    body = pa.BufferOutputStream()
+    body.write(_padded(msgspec.json.encode(header)))
+    options = pa.ipc.IpcWriteOptions(compression="lz4")
+    with pa.ipc.new_stream(body, rows.schema, options=options) as stream:
+        stream.write_batch(rows)
+    written = body.getvalue()
+    whole = pa.BufferOutputStream()
+    whole.write(written)
+    whole.write(xxhash.xxh3_128_digest(written))
+    return memoryview(whole.getvalue()).cast("B")
+
+
+def _padded(line: bytes) -> bytes:
+    """Return a header such that what comes behind it is aligned."""
+    return line + b" " * (-(len(line) + 1) % _ALIGNMENT) + b"\n"
+
+
+def hash_of(data: Octets) -> str:
+    """Return the hash that encoded bytes end with, in hexadecimal."""
+    return bytes(data[-_HASH_BYTES:]).hex()
+
+
+def decoded(data: Octets) -> Increment:
+    """Return the increment that `encoded` was given.
+
+    Raises:
+        UnreadableIncrementError: if the bytes are not as they were written, or of another format.
+    """
+    view = memoryview(data).cast("B")
+    body = view[:-_HASH_BYTES]
+    if len(view) <= _HASH_BYTES or xxhash.xxh3_128_digest(body) != view[-_HASH_BYTES:]:
+        raise UnreadableIncrementError("its hash does not fit")
+    header, start = _header(body)
+    try:
+        with pa.ipc.open_stream(pa.py_buffer(body[start:])) as stream:
+            if _extensions(stream.schema):
+                raise UnreadableIncrementError("it has extension types")
+            batches = list(stream)
+        for batch in batches:
+            batch.validate(full=True)
+    except pa.ArrowException as error:
+        raise UnreadableIncrementError(str(error)) from None
+    return _increment(header, batches)
+
+
+def _header(body: memoryview) -> tuple[_Header, int]:
+    """Return the header, and where it ends."""
+    line, newline, _ = bytes(body[:4096]).partition(b"\n")
+    try:
+        known = msgspec.json.decode(line, type=_Format)
+        if known.format != FORMAT:
+            raise UnreadableIncrementError(f"its format is {known.format}, and this is {FORMAT}")
+        return msgspec.json.decode(line, type=_Header), len(line) + len(newline)
+    except msgspec.MsgspecError as error:
+        raise UnreadableIncrementError(f"its header is not one: {error}") from None
+
+
+def _increment(header: _Header, batches: list[pa.RecordBatch]) -> Increment:
+    if len(batches) != 1 or batches[0].num_rows != header.rows:
+        rows = sum(batch.num_rows for batch in batches)
+        raise UnreadableIncrementError(f"it has {rows} rows, and its header says {header.rows}")
+    (rows,) = batches
+    names = rows.schema.names
+    if not names or names[-1] != EXPIRES or not 0 <= header.keys < len(names):
+        raise UnreadableIncrementError("its columns are not those of an increment")
+    return Increment(rows, header.keys, header.appends)
+
+
+def _extensions(schema: pa.Schema) -> list[str]:
+    """Return the names of the columns that have an extension type, known or not, at any depth."""
+    return [field.name for field in schema if _is_extension(field)]
+
+
+def _is_extension(field: pa.Field) -> bool:
+    if isinstance(field.type, pa.BaseExtensionType) or _EXTENSION in (field.metadata or {}):
+        return True
+    return any(_is_extension(child) for child in _children(field.type))
+
+
+def _children(kind: Any) -> list[pa.Field]:  # noqa: ANN401 - Arrow is untyped
+    if pa.types.is_dictionary(kind):
+        return [pa.field("", kind.value_type)]
+    return [kind.field(index) for index in range(kind.num_fields)]

@@ -1,0 +1,74 @@
+"""Reading records that a manifest names: each is there, whole, and what was written, or an error names it.
+
+A store that lost something can look empty.  So nothing is taken from what a store lists: the manifest
+says what there is.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fsql.runtime.state.encoding import UnreadableIncrementError, decoded, hash_of
+from fsql.runtime.state.store import StateStoreError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from fsql.runtime.kernels.increment import Increment
+    from fsql.runtime.protocol.manifest import Record
+    from fsql.runtime.state.store import StateStore
+
+
+class DamagedRecordError(Exception):
+    """A record that a manifest names cannot be read back; says which, and why."""
+
+    def __init__(self, record: Record, reason: str) -> None:
+        super().__init__(f'record "{record.key}" of worker {record.worker}: {reason}')
+        self.record = record
+        self.reason = reason
+
+
+def read_record(record: Record, store: StateStore) -> Increment:
+    """Return the increment that a record holds.
+
+    Raises:
+        DamagedRecordError: if it is missing, or not what the manifest says.
+    """
+    try:
+        data = store.get(record.key)
+        if data is None:
+            raise DamagedRecordError(record, "it is missing from the store")
+        if len(data) != record.size:
+            raise DamagedRecordError(
+                record, f"it has {len(data)} bytes, and the manifest says {record.size}"
+            )
+        increment = decoded(data)
+        if hash_of(data) != record.hash:
+            raise DamagedRecordError(record, "it is another than the manifest names")
+    except (StateStoreError, UnreadableIncrementError) as error:
+        raise DamagedRecordError(record, str(error)) from None
+    if increment.rows.num_rows != record.rows:
+        raise DamagedRecordError(
+            record, f"it has {increment.rows.num_rows} rows, and the manifest says {record.rows}"
+        )
+    return increment
+
+
+def read_state(
+    records: Iterable[Record], store_of: Callable[[int], StateStore]
+) -> dict[str, tuple[Increment, ...]]:
+    """Return the increments of each operator, oldest first, as the order of `records` has them.
+
+    `store_of` returns the open store of a worker.
+
+    Raises:
+        DamagedRecordError: if any record cannot be read back, or its store cannot be opened.
+    """
+    found: dict[str, list[Increment]] = {}
+    for record in records:
+        try:
+            store = store_of(record.worker)
+        except StateStoreError as error:
+            raise DamagedRecordError(record, str(error)) from None
+        found.setdefault(record.operator, []).append(read_record(record, store))
+    return {operator: tuple(increments) for operator, increments in found.items()}

@@ -1,0 +1,169 @@
+"""The records of one worker: increments go in, and what the state is made of comes out.
+
+One record an operator and snapshot at most; `chain` decides what is merged into it.  Merging
+reads pieces back from the store, so that nothing of the state is held in memory twice.
+
+Of a partial merge expired rows must stay, unless rows only ever get added: an expired row may stand for
+what took the place of a row in an older piece, which would come back without it.
+
+Records that are merged into others stay in the store until `remove` or `sweep` is told that no manifest
+needs them.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+from fsql.runtime.batch import START
+from fsql.runtime.protocol.manifest import Record
+from fsql.runtime.state.chain import Piece, expiry, plan
+from fsql.runtime.state.encoding import encoded, hash_of
+from fsql.runtime.state.loading import read_record
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Mapping, Sequence
+
+    from fsql.runtime.batch import Root
+    from fsql.runtime.kernels.increment import Increment
+    from fsql.runtime.state.store import Octets, StateStore
+
+
+class Merge(Protocol):
+    """`merged` of `fsql.runtime.kernels.increment`."""
+
+    def __call__(
+        self, increments: Sequence[Increment], position: Root, *, whole: bool = False
+    ) -> Increment:
+        """Return one increment in the place of several; `whole` says that nothing is older."""
+
+
+class _Written(NamedTuple):
+    chain: list[Piece]
+    values: dict[str, Octets]
+
+
+class Records:
+    """The live records of a worker in one epoch.
+
+    Args:
+        store: the worker's own.
+        worker: its number.
+        epoch: part of the keys, so that no record of another epoch is overwritten.
+        merge: how increments become one.
+    """
+
+    def __init__(self, store: StateStore, worker: int, epoch: int, merge: Merge) -> None:
+        self._store = store
+        self._worker = worker
+        self._epoch = epoch
+        self._merge = merge
+        self._chains: dict[str, list[Piece]] = {}
+        self._pending: dict[str, Increment] = {}
+
+    def resume(self, records: Iterable[Record], state: Mapping[str, Sequence[Increment]]) -> None:
+        """Go on from own records, which have been read back as `state`."""
+        for record in records:
+            assert record.worker == self._worker, "records of others are taken by `take_over`"
+            chain = self._chains.setdefault(record.operator, [])
+            chain.append(Piece(record, expiry(state[record.operator][len(chain)])))
+
+    def take_over(self, increments: Iterable[tuple[str, Increment]]) -> None:
+        """Go on from state that was read from other records: the next `store` stores it here."""
+        for operator, increment in increments:
+            self._add_pending(operator, increment)
+
+    def store(
+        self, snapshot: int, position: Root, increments: Iterable[tuple[str, Increment]]
+    ) -> tuple[Record, ...]:
+        """Store increments; return what the worker's state at `position` is made of.
+
+        Records of one operator come oldest first.  If it fails nothing of it counts: the increments
+        stay in memory, and go with those of the next call.
+
+        Raises:
+            StateStoreError: if they could not be stored.
+            DamagedRecordError: if a record that is to be merged cannot be read back.
+        """
+        for operator, increment in increments:
+            self._add_pending(operator, increment)
+        chains: dict[str, list[Piece]] = {}
+        values: dict[str, Octets] = {}
+        for operator in sorted(self._pending):
+            written = self._written(operator, snapshot, position)
+            chains[operator] = written.chain
+            values.update(written.values)
+        if values:
+            self._store.put(values)
+        self._chains.update(chains)
+        self._pending.clear()
+        return self.live
+
+    @property
+    def live(self) -> tuple[Record, ...]:
+        """Return the records that the state is made of, without what could not be stored yet."""
+        return tuple(
+            piece.record for operator in sorted(self._chains) for piece in self._chains[operator]
+        )
+
+    @property
+    def pending_rows(self) -> int:
+        """Return how many rows are in memory because they could not be stored yet."""
+        return sum(increment.rows.num_rows for increment in self._pending.values())
+
+    def _add_pending(self, operator: str, increment: Increment) -> None:
+        if increment.rows.num_rows == 0:
+            return
+        before = self._pending.get(operator)
+        if before is not None:
+            increment = self._merge((before, increment), START)
+        self._pending[operator] = increment
+
+    def _written(self, operator: str, snapshot: int, position: Root) -> _Written:
+        """Return the chain of an operator with its pending increment, and what is to be put for that."""
+        chain = self._chains.get(operator, [])
+        increment = self._pending[operator]
+        data = encoded(increment)
+        start, level = plan(chain, len(data), position.time)
+        if start < len(chain):
+            older = [read_record(piece.record, self._store) for piece in chain[start:]]
+            droppable = start == 0 or increment.appends
+            increment = self._merge(
+                (*older, increment), position if droppable else START, whole=start == 0
+            )
+            data = encoded(increment)
+        kept = chain[:start]
+        if increment.rows.num_rows == 0:
+            return _Written(kept, {})
+        key = f"{self._epoch:08d}/{snapshot:012d}/{operator}"
+        record = Record(
+            worker=self._worker,
+            key=key,
+            operator=operator,
+            snapshot=snapshot,
+            level=level,
+            rows=increment.rows.num_rows,
+            size=len(data),
+            hash=hash_of(data),
+        )
+        return _Written([*kept, Piece(record, expiry(increment))], {key: data})
+
+    def remove(self, keys: Collection[str]) -> None:
+        """Remove records that no kept manifest names.
+
+        Raises:
+            StateStoreError: if they could not be removed; they may be told again.
+        """
+        live = {record.key for record in self.live}
+        assert live.isdisjoint(keys), "a record that the next manifest names is not unneeded"
+        self._store.remove(keys)
+
+    def sweep(self, named: Collection[str]) -> None:
+        """Remove all records but live ones and those under the keys `named`: what a crash left behind.
+
+        To be called before the first `store`, with all keys that manifests name.
+
+        Raises:
+            StateStoreError: if they could not be removed.
+        """
+        needed = {record.key for record in self.live} | set(named)
+        self._store.remove([key for key in self._store.keys() if key not in needed])  # noqa: SIM118

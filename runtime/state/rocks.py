@@ -1,0 +1,234 @@
+"""The state store of one worker in RocksDB.
+
+What is known of rocksdict, and decides how it is used here:
+
+* Unless it is in raw mode it stores serialized Python objects, and runs them when it reads.  Raw mode only.
+* An iteration that meets damage ends quietly; only the iterator's status tells.  `keys` asks for it.
+* A database with a damaged list of files can open empty.  Nobody may take "no such key" for "no state":
+  whoever reads knows from a manifest what there is.
+* Every call but `flush` keeps the interpreter lock, whatever it waits for.  So there is no write-ahead log,
+  whose sync would stop all other threads: a value goes to the memory table in slices of at most
+  `SLICE_BYTES`, with a pause behind each in which others run, and `flush`, which makes it durable, lets go
+  of the lock.
+
+A value of several slices becomes visible by its head, which is written behind all slices of all values
+of a `put`, all heads in one batch: so a crash leaves all or none.
+"""
+
+from __future__ import annotations
+
+import struct
+import time
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Final
+
+from rocksdict import (
+    AccessType,
+    BlockBasedOptions,
+    ChecksumType,
+    DBCompressionType,
+    Options,
+    Rdict,
+    WriteBatch,
+    WriteOptions,
+)
+
+from fsql.runtime.state.store import StateStoreError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+    from pathlib import Path
+
+    from fsql.runtime.state.store import Octets
+
+SLICE_BYTES: Final = 1 << 18
+"""A slice is copied in about 0.2 ms, and nobody else runs meanwhile."""
+PAUSE_SECONDS: Final = 1e-4
+"""How long others may run between two slices; they run on if they have more to do."""
+_FLUSH_BYTES: Final = 16 << 20
+"""What is flushed at once; well below the memory table, so that a write never waits for one."""
+_WRITE_BUFFER_BYTES: Final = 64 << 20
+_FILE_BYTES: Final = 8 << 20
+_HEAD: Final = struct.Struct("<QI")
+"""What stands under a head: the size of the value, and that of its slices."""
+_HEADS: Final = b"head/"
+_LAST_HEAD: Final = b"head0"
+"""Behind every head: `0` is the character behind `/`."""
+
+
+def _options() -> Options:
+    options = Options(raw_mode=True)
+    options.create_if_missing(create_if_missing=True)
+    options.set_paranoid_checks(True)
+    options.set_compression_type(DBCompressionType.none())  # Arrow has compressed already
+    options.set_write_buffer_size(_WRITE_BUFFER_BYTES)
+    options.set_target_file_size_base(_FILE_BYTES)
+    options.set_keep_log_file_num(2)
+    options.set_max_log_file_size(1 << 20)
+    options.set_stats_dump_period_sec(0)
+    options.set_stats_persist_period_sec(0)
+    tables = BlockBasedOptions()
+    tables.disable_cache()  # what is read is read once
+    tables.set_checksum_type(ChecksumType.xxh3())
+    options.set_block_based_table_factory(tables)
+    return options
+
+
+def _write_options() -> WriteOptions:
+    options = WriteOptions()
+    options.disable_wal = True  # type: ignore[assignment,method-assign] # the stub is mistaken
+    options.no_slowdown = True  # rather fail than wait with the interpreter lock held
+    return options
+
+
+@contextmanager
+def _telling(attempt: str) -> Iterator[None]:
+    try:
+        yield
+    except Exception as error:  # noqa: BLE001 - rocksdict raises nothing more special
+        raise StateStoreError(f"{attempt}: {error}") from None
+
+
+class RocksStore:
+    """A directory of RocksDB as a `StateStore`.
+
+    After a write that failed the database is closed, and opened again for the next: RocksDB does not
+    trust itself either once a disk was full.
+    """
+
+    def __init__(self, directory: Path, *, read_only: bool = False) -> None:
+        self._directory = directory
+        self._read_only = read_only
+        self._write_options = _write_options()
+        self._unflushed_bytes = 0
+        self._database: Rdict | None = None
+        self._opened()
+
+    def _opened(self) -> Rdict:
+        if self._database is not None:
+            return self._database
+        access = AccessType.read_write()
+        if self._read_only:
+            # rocksdict would make the directory, and an empty one is no store.
+            if not (self._directory / "CURRENT").is_file():
+                raise StateStoreError(f'"{self._directory}" holds no state store')
+            access = AccessType.read_only(error_if_log_file_exist=False)
+        with _telling(f'cannot open the state store "{self._directory}"'):
+            self._database = Rdict(str(self._directory), _options(), access_type=access)
+        return self._database
+
+    def put(self, records: Mapping[str, Octets]) -> None:
+        """Store all values or none; durable when it returns."""
+        assert not self._read_only, "a store that is open for reading only is not written"
+        try:
+            self._put_slices(records)
+            heads = WriteBatch(raw_mode=True)
+            for key, value in records.items():
+                heads[_head_key(key)] = _HEAD.pack(len(value), SLICE_BYTES)
+            with _telling("cannot write"):
+                self._opened().write(heads, self._write_options)
+            self._flush()
+        except StateStoreError:
+            self._give_up()
+            raise
+
+    def _put_slices(self, records: Mapping[str, Octets]) -> None:
+        database = self._opened()
+        for key, value in records.items():
+            view = memoryview(value)
+            for number, start in enumerate(range(0, len(view), SLICE_BYTES)):
+                part = bytes(view[start : start + SLICE_BYTES])
+                with _telling("cannot write"):
+                    database.put(_slice_key(key, number), part, self._write_options)
+                self._unflushed_bytes += len(part)
+                if self._unflushed_bytes >= _FLUSH_BYTES:
+                    self._flush()
+                time.sleep(PAUSE_SECONDS)
+
+    def _flush(self) -> None:
+        with _telling("cannot write"):
+            self._opened().flush(wait=True)
+        self._unflushed_bytes = 0
+
+    def _give_up(self) -> None:
+        """Forget the database after an error; what is not durable is not wanted any more."""
+        database, self._database = self._database, None
+        self._unflushed_bytes = 0
+        if database is not None:
+            with suppress(StateStoreError), _telling("cannot close"):
+                database.close()
+
+    def get(self, key: str) -> memoryview | None:
+        """Return the value under a key, None if there is none."""
+        try:
+            return self._get(key)
+        except StateStoreError:
+            if not self._read_only:
+                raise
+            # Its owner may have moved what this one had open: look at it as it is now.
+            self._give_up()
+            return self._get(key)
+
+    def _get(self, key: str) -> memoryview | None:
+        database = self._opened()
+        with _telling(f'cannot read "{key}"'):
+            head = database.get(_head_key(key))
+        if head is None:
+            return None
+        if len(head) != _HEAD.size:
+            raise StateStoreError(f'cannot read "{key}": its head has {len(head)} bytes')
+        size, slice_bytes = _HEAD.unpack(head)
+        value = bytearray(size)
+        for number, start in enumerate(range(0, size, slice_bytes)):
+            with _telling(f'cannot read "{key}"'):
+                part = database.get(_slice_key(key, number))
+            wanted = min(slice_bytes, size - start)
+            if part is None or len(part) != wanted:
+                found = "missing" if part is None else f"of {len(part)} bytes"
+                raise StateStoreError(
+                    f'cannot read "{key}": slice {number} is {found}, and not of {wanted} bytes'
+                )
+            value[start : start + wanted] = part
+            if start:
+                time.sleep(PAUSE_SECONDS)
+        return memoryview(value).toreadonly()
+
+    def keys(self) -> tuple[str, ...]:
+        """Return all keys, ascending; an iteration that damage cut short is an error."""
+        found = []
+        with _telling("cannot list the keys"):
+            places = self._opened().iter()
+            places.seek(_HEADS)
+            while places.valid() and places.key() < _LAST_HEAD:
+                found.append(places.key()[len(_HEADS) :].decode())
+                places.next()
+            places.status()
+        return tuple(found)
+
+    def remove(self, keys: Iterable[str]) -> None:
+        """Let go what is under the keys; the next `put` makes that durable."""
+        assert not self._read_only, "a store that is open for reading only is not written"
+        database = self._opened()
+        with _telling("cannot remove"):
+            for key in keys:
+                head = database.get(_head_key(key))
+                if head is None:
+                    continue
+                size, slice_bytes = _HEAD.unpack(head)
+                batch = WriteBatch(raw_mode=True)
+                del batch[_head_key(key)]
+                for number in range(-(-size // slice_bytes)):
+                    del batch[_slice_key(key, number)]
+                database.write(batch, self._write_options)
+
+    def close(self) -> None:
+        """Close the database."""
+        self._give_up()
+
+
+def _head_key(key: str) -> bytes:
+    return _HEADS + key.encode()
+
+
+def _slice_key(key: str, number: int) -> bytes:
+    return b"slice/%s/%08d" % (key.encode(), number)

@@ -1,0 +1,50 @@
+"""The port to a store of state: values under keys, put all or none, durable when `put` returns.
+
+The values are big and few, and their reader checks them against the size and hash that a manifest names:
+a store may fail, but it need not be believed.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol, TypeAlias
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+Octets: TypeAlias = bytes | memoryview
+"""Bytes, maybe those of somebody else's buffer."""
+
+
+class StateStoreError(Exception):
+    """The store could not do what it was asked for; says what and why."""
+
+
+class StateStore(Protocol):
+    """Values under keys; used from one thread at a time."""
+
+    def put(self, records: Mapping[str, Octets]) -> None:
+        """Store all of them or none, durably.
+
+        Raises:
+            StateStoreError: if none was stored (or none that anybody was told of).
+        """
+
+    def get(self, key: str) -> memoryview | None:
+        """Return the value under a key, None if there is none.
+
+        Raises:
+            StateStoreError: if it cannot be read.
+        """
+
+    def keys(self) -> tuple[str, ...]:
+        """Return all keys, ascending.
+
+        Raises:
+            StateStoreError: if it is not certain that these are all.
+        """
+
+    def remove(self, keys: Iterable[str]) -> None:
+        """Let go what is under the keys, where there is something; a crash may bring it back."""
+
+    def close(self) -> None:
+        """Release what the store holds; it is not used afterwards."""

@@ -1,0 +1,60 @@
+"""Increments for tests, and what becomes of them by hand: a dictionary of rows by key."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from fsql.runtime.batch import PUNCTUATION, Root
+from fsql.runtime.kernels.increment import EXPIRES, NEVER, Increment
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    Row = tuple[int, str, int]
+
+GONE = -(2**63)
+"""Of a key that has no state any more: such a row only hides older ones."""
+
+
+def increment(rows: Iterable[Row], *, appends: bool = False) -> Increment:
+    """Return an increment of rows (key, value, expires)."""
+    keys, values, expires = zip(*rows, strict=True) if (rows := list(rows)) else ((), (), ())
+    columns = [
+        pa.array(keys, pa.int64()),
+        pa.array(values, pa.string()),
+        pa.array(expires, pa.int64()),
+    ]
+    return Increment(pa.RecordBatch.from_arrays(columns, ["k", "v", EXPIRES]), 1, appends)
+
+
+def rows_of(increment: Increment) -> list[Row]:
+    """Return the rows of an increment."""
+    return [tuple(row.values()) for row in increment.rows.to_pylist()]
+
+
+def by_hand(increments: Sequence[Increment], position: Root, *, whole: bool = False) -> Increment:
+    """Merge as the contract of increments says it, row by row."""
+    newest: dict[object, Row] = {}
+    appends = increments[0].appends
+    for number, each in enumerate(increments):
+        assert each.appends is appends
+        for ordinal, row in enumerate(rows_of(each)):
+            newest[(number, ordinal) if appends else row[0]] = row
+    left = [
+        row
+        for row in newest.values()
+        if (not whole if row[2] == GONE else position <= Root(row[2], PUNCTUATION))
+    ]
+    return increment(sorted(left), appends=appends)
+
+
+def state_of(increments: Sequence[Increment], position: Root) -> list[Row]:
+    """Return the rows that are of use at a position."""
+    return rows_of(by_hand(increments, position, whole=True)) if increments else []
+
+
+def numbered(keys: Iterable[int], word: str = "v", expires: int = NEVER) -> Increment:
+    """Return an increment of rows with these keys and values made of `word` and the key."""
+    return increment((key, f"{word}{key}", expires) for key in keys)
