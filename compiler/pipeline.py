@@ -21,6 +21,7 @@ from fsql.compiler.verify_logical import verify_logical
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from fsql.compiler.binder.places import Places
     from fsql.compiler.diagnostics import Diagnostic
     from fsql.compiler.logical import Job
     from fsql.compiler.rewrite import Firing
@@ -32,11 +33,15 @@ _NO_PARAMETERS: Final[Mapping[str, str]] = {}
 
 @dataclass(frozen=True, slots=True)
 class CompiledScript:
-    """A script at every stage, and the warnings about it (diagnostics whose code begins with W)."""
+    """A script at every stage, and the warnings about it (diagnostics whose code begins with W).
+
+    `places` says where in the text the parts of the plan stand.
+    """
 
     syntax: Script
     logical: Job
     warnings: tuple[Diagnostic, ...]
+    places: Places
 
 
 def compile_script(
@@ -50,7 +55,7 @@ def compile_script(
     """
     script = parse_script(source, parameters)
     bound = bind(script)
-    return CompiledScript(script, bound.job, bound.warnings)
+    return CompiledScript(script, bound.job, bound.warnings, bound.places)
 
 
 def apply_rules(

@@ -9,6 +9,7 @@ from fsql.compiler.lowering import lower
 from fsql.compiler.pipeline import apply_rules, compile_script
 
 if TYPE_CHECKING:
+    from fsql.compiler.binder.places import Places
     from fsql.compiler.diagnostics import Diagnostic
     from fsql.compiler.graph import Graph
     from fsql.compiler.logical import Job
@@ -21,7 +22,8 @@ if TYPE_CHECKING:
 class Compiled:
     """A script at every stage.
 
-    `bound` is the job as its author wrote it, `job` what the rules made of it, `firings` how.
+    `bound` is the job as its author wrote it, `job` what the rules made of it, `firings` how;
+    `places` says where in the text the parts of `bound` stand.
     """
 
     script: Script
@@ -31,6 +33,7 @@ class Compiled:
     graph: Graph
     firings: tuple[Firing, ...]
     warnings: tuple[Diagnostic, ...]
+    places: Places
 
 
 def compiled(script: Script) -> Compiled:
@@ -43,5 +46,12 @@ def compiled(script: Script) -> Compiled:
     firings: list[Firing] = []
     job = apply_rules(result.logical, trace=firings)
     return Compiled(
-        script, result.syntax, result.logical, job, lower(job), tuple(firings), result.warnings
+        script,
+        result.syntax,
+        result.logical,
+        job,
+        lower(job),
+        tuple(firings),
+        result.warnings,
+        result.places,
     )

@@ -50,7 +50,7 @@ def run_script(script: Script, options: RunOptions, talk: Talk) -> int:
                 run.run(on_progress)
         if run.stopped is not None:
             status, code = summary.STOPPED, exit_codes.STOPPED
-            talk.error(stop_error(run.stopped, result.job, splits, counters.rows_out))
+            talk.error(stop_error(run.stopped, result, splits, counters.rows_out))
     except Interrupted:
         status, code = summary.INTERRUPTED, exit_codes.INTERRUPTED
     except FsqlError as error:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -11,6 +12,7 @@ from fsql.compiler.diagnostics import Diagnostic, FsqlError
 from fsql.compiler.functions.timestamps import format_timestamp
 from fsql.compiler.logical import TimeKind
 from fsql.compiler.source import SourceText
+from fsql.console.failing_place import failing_labels
 from fsql.console.numbers import count_text
 from fsql.runtime.batch import PUNCTUATION, TIME_START, origin_parts
 from fsql.runtime.connectors.files import FileSplit
@@ -18,7 +20,8 @@ from fsql.runtime.connectors.files import FileSplit
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from fsql.compiler.logical import Job, Table
+    from fsql.compiler.logical import Table
+    from fsql.console.compiled import Compiled
     from fsql.runtime.batch import Root
     from fsql.runtime.ports import Reject, Split
     from fsql.runtime.protocol.barrier import Stopped
@@ -27,35 +30,48 @@ _REJECT_HELP: Final = "or go on without such rows: 'on_error' = 'reject', 'rejec
 
 
 def stop_error(
-    stopped: Stopped, job: Job, splits: Mapping[int, Sequence[Split]], rows_released: int
+    stopped: Stopped, compiled: Compiled, splits: Mapping[int, Sequence[Split]], rows_released: int
 ) -> FsqlError:
-    """Return the error that tells why a job stopped.  Its source is the place of the row, as a name."""
+    """Return the error that tells why a job stopped.
+
+    It points at what failed in the script; if that is not known, or the row is malformed, its source is the
+    place of the row, as a name.
+    """
     code = f"E{stopped.code}"
     rows = "row was" if rows_released == 1 else "rows were"
     released = f"{count_text(rows_released)} {rows} released before it, and nothing behind it"
     if stopped.root.origin == PUNCTUATION:
         when = format_timestamp(stopped.root.time)
         message = f"{CODES[code].title}, in a window that closed at {when}"
-        return FsqlError([Diagnostic(code, message, notes=(released,), helps=(CODES[code].fix,))])
+        return _placed(compiled, stopped, Diagnostic(code, message, notes=(released,)), "")
     ordinal, number, row = origin_parts(stopped.root.origin)
-    table = next(table for table in job.tables if table.ordinal == ordinal)
+    table = next(table for table in compiled.job.tables if table.ordinal == ordinal)
     split = splits[ordinal][number]
-    notes = [f'row {count_text(row)} of split "{split.name}", counted from 0', released]
+    notes = [f"row {count_text(row)} of {_named(split)}, counted from 0", released]
     time = _time_note(table, stopped.root)
     if time:
         notes.insert(1, time)
-    helps = [CODES[code].fix]
     if stopped.reject is None:
         message = f'{CODES[code].title}, caused by a row of table "{table.name}"'
-        where = _place(split)
-    else:
-        message = f'malformed row of table "{table.name}": {_fault(stopped.reject)}'
-        where = f"{_place(split)}{_line(stopped.reject)}"
-        helps.append(_REJECT_HELP)
-        if stopped.reject.excerpt:
-            notes.insert(0, f"it reads {stopped.reject.excerpt}")
-    error = Diagnostic(code, message, notes=tuple(notes), helps=tuple(helps))
-    return FsqlError([error], SourceText(where, ""))
+        return _placed(
+            compiled, stopped, Diagnostic(code, message, notes=tuple(notes)), _place(split)
+        )
+    message = f'malformed row of table "{table.name}": {_fault(stopped.reject)}'
+    if stopped.reject.excerpt:
+        notes.insert(0, f"it reads {stopped.reject.excerpt}")
+    helps = (CODES[code].fix, _REJECT_HELP)
+    error = Diagnostic(code, message, notes=tuple(notes), helps=helps)
+    return FsqlError([error], SourceText(f"{_place(split)}{_line(stopped.reject)}", ""))
+
+
+def _placed(compiled: Compiled, stopped: Stopped, error: Diagnostic, row_place: str) -> FsqlError:
+    """Return the error of an expression that failed, pointing at it if it is known."""
+    error = replace(error, helps=(CODES[error.code].fix,))
+    labels = failing_labels(compiled, stopped)
+    if not labels:
+        return FsqlError([error], SourceText(row_place, "") if row_place else None)
+    error = replace(error, primary=labels[0], secondary=tuple(labels[1:]))
+    return FsqlError([error], compiled.syntax.source)
 
 
 def _fault(reject: Reject) -> str:
@@ -75,6 +91,12 @@ def _place(split: Split) -> str:
         return split.name
     relative = os.path.relpath(split.path)
     return str(split.path) if relative.startswith("..") else str(Path(relative))
+
+
+def _named(split: Split) -> str:
+    """Return the split by its name, and its path where that says more."""
+    place = _place(split)
+    return f'split "{split.name}"' + ("" if place == split.name else f", {place}")
 
 
 def _time_note(table: Table, root: Root) -> str:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from fsql.compiler import syntax
 from fsql.compiler.binder.expression import ExpressionBinder
 from fsql.compiler.binder.pending import AggregateValue, RunningValue, replaced
+from fsql.compiler.binder.places import note_place
 from fsql.compiler.binder.report import Refusal, not_implemented, refusal
 from fsql.compiler.expression import AggregateCall, AggregateFunction, ColumnRef, Expression
 from fsql.compiler.functions.aggregates import (
@@ -103,7 +104,9 @@ def make_aggregate(
     nullable = aggregate_nullable(
         function, argument_nullable=argument is not None and argument.nullable, grouped=not empty
     )
-    return AggregateCall(function, argument, result, nullable)
+    call = AggregateCall(function, argument, result, nullable)
+    note_place(call, written.span)
+    return call
 
 
 def _argument(

@@ -14,6 +14,7 @@ from fsql.compiler import syntax
 from fsql.compiler.binder import calls, conditionals, operators
 from fsql.compiler.binder.limits import check_size
 from fsql.compiler.binder.literals import bind_literal
+from fsql.compiler.binder.places import note_place
 from fsql.compiler.binder.report import Refusal, no_column, not_implemented, refusal
 from fsql.compiler.coercion import coerce
 from fsql.compiler.expression import ColumnRef, Expression
@@ -51,6 +52,7 @@ class ExpressionBinder:
         """
         bound = _BINDERS[type(expression)](self, expression)
         self.spans[bound] = expression.span
+        note_place(bound, expression.span)
         return bound
 
     def bind_whole(self, expression: syntax.Expression) -> Expression:

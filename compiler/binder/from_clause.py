@@ -142,7 +142,7 @@ class FromBinder:
                     written.span,
                     help="write TABLE t, or the name alone",
                 )
-        return aliased(assign_windows(data, call), written.alias)
+        return aliased(assign_windows(data, call, written.span), written.alias)
 
     def _windowed_data(self, data: syntax.TableArgument | syntax.ColumnReference) -> Relation:
         if isinstance(data, syntax.ColumnReference):

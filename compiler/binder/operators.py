@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final, TypedDict
 
 from fsql.compiler import syntax
 from fsql.compiler.binder.literals import bind_number
+from fsql.compiler.binder.places import note_place
 from fsql.compiler.binder.report import Refusal, not_implemented, refusal
 from fsql.compiler.coercion import accepts, coerce, common_type, constructs_array
 from fsql.compiler.diagnostics import Label
@@ -18,13 +19,13 @@ from fsql.compiler.expression import Call, Expression, Literal
 from fsql.compiler.functions.casts import castable
 from fsql.compiler.functions.signature import Nullability, match_signature
 from fsql.compiler.functions.table import FUNCTIONS
+from fsql.compiler.source import Span
 from fsql.compiler.sqltypes import BOOLEAN, NULL, STRING, TIMESTAMP, Kind, SqlType
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from fsql.compiler.binder.expression import ExpressionBinder
-    from fsql.compiler.source import Span
 
 _COMPARISONS: Final[Mapping[str, str]] = {
     "=": "eq",
@@ -188,6 +189,7 @@ def bind_chain(binder: ExpressionBinder, chain: syntax.Chain) -> Expression:
         else:
             left = balanced("concat", texts)
             texts = [_arithmetic(link, left, right, span)]
+            note_place(texts[0], Span(chain.span.start, link.span.end))
         span = span.to(link.operand.span)
     return balanced("concat", texts)
 

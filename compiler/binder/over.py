@@ -13,6 +13,7 @@ from fsql.compiler import syntax
 from fsql.compiler.binder.aggregate import make_aggregate, numbered
 from fsql.compiler.binder.expression import ExpressionBinder
 from fsql.compiler.binder.pending import RunningValue, replaced
+from fsql.compiler.binder.places import note_move
 from fsql.compiler.binder.report import Refusal, not_implemented, refusal
 from fsql.compiler.expression import AggregateCall, ColumnRef, Expression
 from fsql.compiler.logical import FrameEnd, Over, OverCall, Plan
@@ -142,4 +143,5 @@ def _carried(call: OverCall, carry: Callable[[Expression], Expression]) -> OverC
     aggregate = call.aggregate
     argument = None if aggregate.argument is None else carry(aggregate.argument)
     carried = AggregateCall(aggregate.function, argument, aggregate.type, aggregate.nullable)
+    note_move(aggregate, carried)
     return OverCall(carried, call.frame_end)

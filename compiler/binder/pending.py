@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from fsql.compiler.binder.places import note_move
 from fsql.compiler.expression import Expression
 from fsql.compiler.node import children, map_children
 
@@ -50,5 +51,6 @@ def replaced(
                 waiting.append((node, True))
                 waiting.extend((child, False) for child in reversed(list(children(node))))
     result = results[expression]
+    note_move(expression, result)
     assert isinstance(result, Expression)
     return result

@@ -11,6 +11,7 @@ from fsql.compiler import syntax
 from fsql.compiler.binder.context import Context, Mentions
 from fsql.compiler.binder.ddl import create_table, create_view
 from fsql.compiler.binder.insert import bind_insert, bind_select_statement
+from fsql.compiler.binder.places import Places, noting_places
 from fsql.compiler.binder.report import Abandoned, Report, not_implemented, refusal
 from fsql.compiler.binder.time_kinds import settle_times
 from fsql.compiler.catalog import Catalog, TableEntry, ViewEntry
@@ -27,10 +28,11 @@ _STACK_DEPTH: Final = 10_000
 
 @dataclass(frozen=True, slots=True)
 class BoundScript:
-    """What a script means: the job, and what its author should know."""
+    """What a script means: the job, what its author should know, and where in the text its parts stand."""
 
     job: Job
     warnings: tuple[Diagnostic, ...]
+    places: Places
 
 
 def bind(script: syntax.Script) -> BoundScript:
@@ -41,7 +43,7 @@ def bind(script: syntax.Script) -> BoundScript:
     """
     report = Report(script.source)
     job = None
-    with _deep_stack():
+    with _deep_stack(), noting_places() as places:
         try:
             with report.part():
                 job = _ScriptBinder(script, report).bind()
@@ -49,7 +51,7 @@ def bind(script: syntax.Script) -> BoundScript:
             assert report.full
     if report.errors or job is None:
         raise FsqlError(report.errors, script.source)
-    return BoundScript(job, tuple(report.warnings))
+    return BoundScript(job, tuple(report.warnings), places)
 
 
 @contextmanager

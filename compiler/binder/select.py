@@ -87,7 +87,7 @@ def _windowed(select: syntax.Select, relation: Relation) -> tuple[Relation, list
                     "E307", "a GROUP BY has one window", element.span, help="use a subquery in FROM"
                 )
             call = read_window_call(element.name, element.arguments, element.span, in_from=False)
-            relation = assign_windows(relation, call)
+            relation = assign_windows(relation, call, element.span)
             field = window_field(relation, Bound.END)
             reference = ColumnRef(field.column.type, field.column.nullable, field.index)
             keys.append(Key(reference, field.name, element.span))

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from fsql.compiler import syntax
 from fsql.compiler.binder.expression import ExpressionBinder
+from fsql.compiler.binder.places import note_place
 from fsql.compiler.binder.relation import Relation
 from fsql.compiler.binder.report import Refusal, not_implemented, refusal
 from fsql.compiler.functions.evaluate import constant, evaluate
@@ -190,7 +191,7 @@ def constant_interval_us(expression: syntax.Expression) -> int | None:
     return value if isinstance(value, int) else None
 
 
-def assign_windows(relation: Relation, call: WindowCall) -> Relation:
+def assign_windows(relation: Relation, call: WindowCall, span: Span) -> Relation:
     """Return the relation's rows with their windows.
 
     The new columns hide those of the same names, which a window below may have left.
@@ -202,6 +203,7 @@ def assign_windows(relation: Relation, call: WindowCall) -> Relation:
     if not time.column.time_attribute:
         raise _not_event_time(relation, time, call.time_column)
     plan = AssignWindows(relation.plan, time.index, call.size_us, call.slide_us, call.offset_us)
+    note_place(plan, span)
     names = {bound.value for bound in Bound}
     kept = tuple(field for field in relation.fields if field.name.lower() not in names)
     qualifier = _only_qualifier(relation)

@@ -105,10 +105,11 @@ def fallible(expression: Expression) -> bool:
 
     An expression that cannot fail may be evaluated earlier, later, or on more rows than written.
     """
-    return any(_fallible_by_itself(node) for node in walk(expression))
+    return any(fallible_by_itself(node) for node in walk(expression))
 
 
-def _fallible_by_itself(node: object) -> bool:
+def fallible_by_itself(node: object) -> bool:
+    """Say whether a node may fail apart from its operands; False is a proof."""
     match node:
         case Call(function=name) if name in LAZY:
             return False

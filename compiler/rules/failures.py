@@ -59,9 +59,13 @@ def operator_fallible(plan: Plan) -> bool:
 
 
 def aggregate_fallible(call: AggregateCall) -> bool:
-    """Say whether `call` can fail: its argument can, or it is a SUM of integers, which may overflow."""
-    overflows = call.function is AggregateFunction.SUM and call.type != DOUBLE
-    return overflows or (call.argument is not None and fallible(call.argument))
+    """Say whether `call` can fail: its argument can, or its sum may overflow."""
+    return sum_overflows(call) or (call.argument is not None and fallible(call.argument))
+
+
+def sum_overflows(call: AggregateCall) -> bool:
+    """Say whether `call` is a SUM of integers, which may go out of range."""
+    return call.function is AggregateFunction.SUM and call.type != DOUBLE
 
 
 def _part_fallible(part: Node) -> bool:

@@ -183,7 +183,10 @@ def test_an_expression_that_fails_stops_the_job(folder: Path, engine: str) -> No
     said, summary = err.split("stopped after ")
     assert said == (
         'error[FSQL-E501]: division by zero, caused by a row of table "numbers"\n'
-        " --> numbers.jsonl\n"
+        " --> <command line>:2:8\n"
+        "  |\n"
+        "2 | SELECT 4 / n AS quarter FROM numbers\n"
+        "  |        ^^^^^\n"
         '  = note: row 2 of split "numbers.jsonl", counted from 0\n'
         "  = note: 2 rows were released before it, and nothing behind it\n"
         "  = help: Guard the divisor: `a / NULLIF(b, 0)`, or use DOUBLE, where the result is Infinity"
@@ -203,9 +206,9 @@ def test_a_failing_row_of_event_time_is_told_with_its_time(folder: Path) -> None
     )
     code, out, err = fsql("run", "-q", "-e", script)
     assert (code, out) == (3, '{"inverse":1}\n')
-    assert err.splitlines()[1:4] == [
-        " --> splits/b.jsonl",
-        '  = note: row 0 of split "b.jsonl", counted from 0',
+    assert err.splitlines()[4:7] == [
+        "  |        ^^^^^",
+        '  = note: row 0 of split "b.jsonl", splits/b.jsonl, counted from 0',
         "  = note: event time had come to 2024-01-01T00:00:05.500Z",
     ]
 
@@ -220,9 +223,70 @@ def test_an_aggregate_that_fails_when_its_window_closes(folder: Path) -> None:
     )
     code, out, err = fsql("run", "-q", "-e", script)
     assert (code, out) == (3, "")
-    assert err.splitlines()[0] == (
-        "error[FSQL-E501]: division by zero, in a window that closed at 2024-01-01T00:01:00Z"
+    assert err.splitlines()[:5] == [
+        "error[FSQL-E501]: division by zero, in a window that closed at 2024-01-01T00:01:00Z",
+        " --> <command line>:2:8",
+        "  |",
+        f"2 | {script.splitlines()[1]}",
+        "  |        ^^^^^^^^^^",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("item", "said"),
+    [
+        # Of several that may fail the one that does, as lazily as the query is computed.
+        ("(2 - 1) * («(1 + 1) / (n + n)» * 2 - (3))", ""),
+        ("CAST(k AS BIGINT) + «CAST(s AS BIGINT)»", 'cannot read "x" as BIGINT'),
+        ("CASE WHEN n = 0 THEN 0 ELSE 1 / n END + 2 / (n + 1) + «3 % n» * 2", ""),
+        ("COALESCE(n, 1 / n) + («2 / n» + 1)", ""),
+        (
+            "CASE WHEN n > 0 AND 1 / n > 0 OR n = 0 THEN «9223372036854775807 + m» ELSE n + n END",
+            "BIGINT out of range",
+        ),
+        ("SUM(n + m) + SUM(1 / (n + 1)) + SUM(«1 / n»)", ""),
+        # What depends on several rows, where only one part may fail with that code.
+        ("«SUM(9223372036854775807 * m * m)» - 1 / COUNT(*)", ""),
+        ("1 + «1 / SUM(m)»", ""),
+        ("1 + «1 / COUNT(*) OVER (ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)»", ""),
+        # It may be one or the other.
+        ("«1 / SUM(m)» + «1 / MIN(n)»", "this failed, here or where else is marked"),
+    ],
+)
+def test_what_failed_is_marked(folder: Path, item: str, said: str) -> None:
+    rows = [{"k": "1", "s": "1", "n": 1, "m": -1}, {"k": "2", "s": "x", "n": 0, "m": 1}]
+    (folder / "t.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    table = (
+        "CREATE TABLE t (k STRING, s STRING, n BIGINT, m BIGINT)"
+        " WITH ('connector' = 'file', 'path' = 't.jsonl');\n"
     )
+    script = f"{table}SELECT {item.replace('«', '').replace('»', '')} AS x FROM t"
+    code, _, err = fsql("run", "--json", "-e", script)
+    assert code == 3
+    labels = json.loads(err.splitlines()[0])["diagnostics"][0]["labels"]
+    for label in reversed(labels):
+        start, end = label["start"], label["end"]
+        script = f"{script[:start]}«{script[start:end]}»{script[end:]}"
+    assert script == f"{table}SELECT {item} AS x FROM t"
+    assert [label["message"] for label in labels] == [said] + [""] * (len(labels) - 1)
+
+
+def test_a_window_beyond_all_times_is_marked(folder: Path) -> None:
+    (folder / "t.jsonl").write_text('{"at":"9999-12-31T23:59:59Z"}\n')
+    script = (
+        "CREATE TABLE t (at TIMESTAMP(3), WATERMARK FOR at)"
+        " WITH ('connector' = 'file', 'path' = 't.jsonl');\n"
+        "SELECT at FROM TUMBLE(t, at, INTERVAL '1' HOUR)"
+    )
+    code, _, err = fsql("run", "-q", "-e", script)
+    assert code == 3
+    assert err.splitlines()[:5] == [
+        'error[FSQL-E504]: timestamp out of range, caused by a row of table "t"',
+        " --> <command line>:2:16",
+        "  |",
+        "2 | SELECT at FROM TUMBLE(t, at, INTERVAL '1' HOUR)",
+        "  |                ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ TIMESTAMP outside of the years 1 to 9999",
+    ]
 
 
 def test_a_bug_is_said_plainly(monkeypatch: pytest.MonkeyPatch) -> None:

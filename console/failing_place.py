@@ -1,0 +1,86 @@
+"""Where in its script a job failed: the expression to point at, or all that may have been it.
+
+Error rows carry a code only, so that nothing of plan or engine shows in what a job releases.  What failed
+is found out afterwards, from the script and the row, which is read once more.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from fsql.compiler.codes import CODES
+from fsql.compiler.diagnostics import FsqlError, Label
+from fsql.compiler.failing import FailingPart, failing_part, parts_that_may_fail
+from fsql.runtime.batch import PUNCTUATION, origin_parts
+from fsql.runtime.connectors import open_source
+from fsql.runtime.connectors.files import FileSplit
+from fsql.runtime.drivers.model_run import rows_of_chunk
+from fsql.runtime.ports import Chunk, Reject
+
+if TYPE_CHECKING:
+    from fsql.compiler.expression import Value
+    from fsql.compiler.logical import Table
+    from fsql.console.compiled import Compiled
+    from fsql.runtime.protocol.barrier import Stopped
+
+READ_AGAIN_ROWS_MAX: Final = 1_000_000
+"""Rows further behind in their file are not looked for, since that takes seconds."""
+_PLACES_MAX: Final = 8
+_CHUNK_ROWS: Final = 4_096
+
+
+def failing_labels(compiled: Compiled, stopped: Stopped) -> list[Label]:
+    """Return a label on what failed; on all that may have, if that is not known; none if too many."""
+    found = _failing_part(compiled, stopped)
+    spans = [] if found is None else list(compiled.places.of(found.part))
+    said = "" if found is None else str(found.failure)
+    if not spans:
+        parts = parts_that_may_fail(compiled.bound, stopped.code)
+        each = [compiled.places.of(part) for part in parts]
+        if not all(each):
+            return []
+        spans = [span for of_part in each for span in of_part]
+        said = ""
+    if len(spans) > _PLACES_MAX:
+        return []
+    spans = sorted(dict.fromkeys(spans), key=lambda span: (span.start, span.end))
+    if len(spans) > 1:
+        first = Label(spans[0], f"{said or 'this failed'}, here or where else is marked")
+        return [first, *map(Label, spans[1:])]
+    return [Label(span, "" if said == CODES[f"E{stopped.code}"].title else said) for span in spans]
+
+
+def _failing_part(compiled: Compiled, stopped: Stopped) -> FailingPart | None:
+    if stopped.root.origin == PUNCTUATION:
+        return None
+    ordinal, split, number = origin_parts(stopped.root.origin)
+    # As the script declares it: the rules leave out columns that nobody reads.
+    table = next(table for table in compiled.bound.tables if table.ordinal == ordinal)
+    row = _row(compiled, table, split, number)
+    if row is None:
+        return None
+    return failing_part(compiled.bound, table, row, stopped.code, time=stopped.root.time)
+
+
+def _row(compiled: Compiled, table: Table, split: int, number: int) -> tuple[Value, ...] | None:
+    """Return a row of a file, read once more; None if it is not to be had."""
+    if number >= READ_AGAIN_ROWS_MAX:
+        return None
+    try:
+        source = open_source(table, compiled.script.base_directory)[split]
+        if not isinstance(source, FileSplit):
+            return None
+        reader = source.open()
+        try:
+            while isinstance(chunk := reader.read(_CHUNK_ROWS), Chunk):
+                rows = rows_of_chunk(chunk, table.columns)
+                if number < len(rows):
+                    row = rows[number]
+                    return None if isinstance(row, Reject) else row
+                number -= len(rows)
+        finally:
+            reader.close()
+    except (FsqlError, IndexError):
+        # The file has changed meanwhile; the error is told without it.
+        return None
+    return None
