@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from fsql.runtime.batch import Batch, Root
+from fsql.runtime.dictionaries import DictionaryRanks, begins_with
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -187,10 +188,10 @@ def concat_arrays(arrays: Sequence[pa.Array]) -> pa.Array:
     """Return one array of all; dictionaries stay where all have them, else all are decoded."""
     encoded = [pa.types.is_dictionary(array.type) for array in arrays]
     if all(encoded):
-        first = arrays[0].dictionary
-        if all(array.dictionary is first for array in arrays):
+        longest = max((array.dictionary for array in arrays), key=len)
+        if all(begins_with(longest, array.dictionary) for array in arrays):
             indices = pa.concat_arrays([array.indices for array in arrays])
-            return pa.DictionaryArray.from_arrays(indices, first)
+            return pa.DictionaryArray.from_arrays(indices, longest, safe=False)
         return _concat_dictionaries(arrays)
     if any(encoded):
         arrays = [plain(array) for array in arrays]
@@ -281,8 +282,11 @@ def fixed_width(kind: pa.DataType) -> bool:
     )
 
 
-def canonical_rank(array: pa.Array) -> Ints:
-    """Return integers that order the rows as the canonical order does: equal values equal, NULL last."""
+def canonical_rank(array: pa.Array, known: DictionaryRanks | None = None) -> Ints:
+    """Return integers that order the rows as the canonical order does: equal values equal, NULL last.
+
+    Who ranks column after column of the same kind keeps what is `known` of their dictionaries.
+    """
     if fixed_width(array.type):
         keys, valid = integers(array)
         if valid is None:
@@ -295,20 +299,11 @@ def canonical_rank(array: pa.Array) -> Ints:
         return _rank_of_lists(plain(array))
     if not pa.types.is_dictionary(array.type):
         array = array.dictionary_encode()
-    words = array.dictionary
-    order = pc.array_sort_indices(words).to_numpy()
-    ordered = words.take(pa.array(order))
-    repeats = np.ones(len(words), np.int64)
-    if len(words) > 1:
-        same = pc.equal(ordered.slice(1), ordered.slice(0, len(words) - 1))
-        repeats[1:] = ~same.to_numpy(zero_copy_only=False)
-    rank_of_word = np.empty(len(words) + 1, np.int64)
-    rank_of_word[order] = np.cumsum(repeats)
-    rank_of_word[len(words)] = len(words) + 1
+    ranks = (DictionaryRanks() if known is None else known).of(array.dictionary)
     indices = array.indices
     if indices.null_count:
-        indices = indices.fill_null(len(words))
-    return rank_of_word[indices.to_numpy(zero_copy_only=False)]
+        indices = indices.fill_null(len(array.dictionary))
+    return np.take(ranks, indices.to_numpy(zero_copy_only=False))
 
 
 def _rank_of_lists(array: pa.Array) -> Ints:

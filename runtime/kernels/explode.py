@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from fsql.runtime.dictionaries import Vocabulary
 from fsql.runtime.kernels.expressions import Program
 from fsql.runtime.kernels.map_result import MapResult, errors_at, succeeded
 from fsql.runtime.kernels.repeats import repeat_batch, repeats_of
@@ -37,8 +38,8 @@ class Elements(NamedTuple):
     place: Ints
 
 
-def unnest(lists: pa.ListArray) -> Elements:
-    """Return the elements of `lists`; a NULL array has none."""
+def unnest(lists: pa.ListArray, vocabulary: Vocabulary) -> Elements:
+    """Return the elements of `lists`, strings encoded by `vocabulary`; a NULL array has none."""
     ends = offsets(lists)
     lengths = (ends[1:] - ends[:-1]).astype(np.int64)
     valid = validity(lists)
@@ -48,7 +49,7 @@ def unnest(lists: pa.ListArray) -> Elements:
         lengths[~valid] = 0
         values = lists.flatten()
     if isinstance(values, pa.StringArray):
-        values = values.dictionary_encode()
+        values = vocabulary.encode(values)
     return Elements(values, *repeats_of(lengths))
 
 
@@ -63,6 +64,7 @@ class Unnested(NamedTuple):
 def compile_unnest(array: Expression) -> Callable[[Batch], Unnested]:
     """Return the function that computes the rows' arrays and takes them apart."""
     program = Program([array])
+    vocabulary = Vocabulary()
 
     def apply(batch: Batch) -> Unnested:
         (vector,) = program.run(batch.columns)
@@ -74,7 +76,7 @@ def compile_unnest(array: Expression) -> Callable[[Batch], Unnested]:
             assert vector.failed is not None
             kept = succeeded(vector.failed, len(batch))
             batch, lists = batch.take(kept), lists.take(pa.array(kept))
-        return Unnested(batch, unnest(lists), errors)
+        return Unnested(batch, unnest(lists, vocabulary), errors)
 
     return apply
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from fsql.runtime.dictionaries import begins_with
 from fsql.runtime.order import doubles_of_sortable, key_values, of_lists, sortable_doubles
 
 if TYPE_CHECKING:
@@ -54,7 +54,8 @@ class SlotTable:
 
     A slot that is freed is retired: nobody gets it before `recycle` says that no log knows it any more.
 
-    Cost of `find`: vectorised per row, one dictionary look-up per distinct key of the batch.
+    Cost of `find`: vectorised per row, one dictionary look-up per distinct key of the batch; for keys in a
+    dictionary, per value that the dictionary of the batch before did not have.
     """
 
     def __init__(self) -> None:
@@ -62,7 +63,7 @@ class SlotTable:
         self._key_of: list[object] = []
         self._free: list[int] = []
         self._retired: list[int] = []
-        self._popular = _PopularKeys()
+        self._of_dictionary = _SlotsOfDictionary()
 
     def __len__(self) -> int:
         """Return how many slots there are, free ones included: the length that state columns need."""
@@ -80,30 +81,48 @@ class SlotTable:
             slot = self._slot(()) if new else self._slot_of[()]
             return Found(np.full(count, slot), [0] if new else [], np.array([slot]), None)
         if len(keys) == 1 and pa.types.is_dictionary(keys[0].type) and not of_lists(keys[0].type):
-            codes, distinct = _codes_of(keys[0])
-            found = self._popular.find(distinct)
-        else:
-            codes, distinct = _distinct(keys[0])
-            if len(keys) > 1:
-                codes, distinct = _distinct_tuples(keys, codes, len(distinct))
-            found = np.full(len(distinct), NO_SLOT)
-        missing = np.flatnonzero(found == NO_SLOT)
-        values = _values_at(distinct, missing)
-        known = list(map(self._slot_of.get, values, repeat(NO_SLOT)))
-        fresh = self._give_slots(known, values, missing) if NO_SLOT in known else []
-        found[missing] = known
-        self._popular.learn(self._key_of)
+            return self._find_in_dictionary(keys[0])
+        codes, distinct = _distinct(keys[0])
+        if len(keys) > 1:
+            codes, distinct = _distinct_tuples(keys, codes, len(distinct))
+        known = list(map(self._slot_of.get, distinct, repeat(NO_SLOT)))
+        fresh = self._give_slots(known, distinct, range(len(distinct)))
+        found = np.array(known, np.int64)
         return Found(np.take(found, codes), fresh, found, codes)
 
-    def _give_slots(self, known: list[int], values: list[object], codes: Ints) -> list[int]:
+    def _find_in_dictionary(self, keys: pa.DictionaryArray) -> Found:
+        dictionary, indices = keys.dictionary, keys.indices
+        if indices.null_count:
+            indices = indices.fill_null(len(dictionary))
+        codes = indices.to_numpy(zero_copy_only=False)
+        slot_of_code = self._of_dictionary.of(dictionary)
+        slots = np.take(slot_of_code, codes)
+        unknown = codes[slots == NO_SLOT]
+        if len(unknown) == 0:
+            return Found(slots, [], slot_of_code, codes)
+        # A dictionary may hold words of rows that were dropped, or that went to other workers.
+        occurs = np.zeros(len(slot_of_code), np.bool_)
+        occurs[unknown] = True
+        missing = np.flatnonzero(occurs)
+        values = dictionary.take(pa.array(missing, mask=missing == len(dictionary))).to_pylist()
+        known = list(map(self._slot_of.get, values, repeat(NO_SLOT)))
+        fresh = self._give_slots(known, values, missing.tolist())
+        slot_of_code[missing] = known
+        return Found(np.take(slot_of_code, codes), fresh, slot_of_code, codes)
+
+    def _give_slots(
+        self, known: list[int], values: list[object], codes: Sequence[int]
+    ) -> list[int]:
         """Fill in slots for the values that have none; return the codes of those that had none."""
-        fresh = []
+        fresh: list[int] = []
+        if NO_SLOT not in known:
+            return fresh
         for place, slot in enumerate(known):
             if slot == NO_SLOT:
                 count = len(self._slot_of)
                 known[place] = self._slot(values[place])
                 if len(self._slot_of) > count:
-                    fresh.append(int(codes[place]))
+                    fresh.append(codes[place])
         return fresh
 
     def _slot(self, key: object) -> int:
@@ -132,7 +151,7 @@ class SlotTable:
             del self._slot_of[self._key_of[slot]]
             self._key_of[slot] = None
             self._retired.append(slot)
-        self._popular.forget()
+        self._of_dictionary.forget()
 
     def take_retired(self) -> list[int]:
         """Return the slots retired since the last call."""
@@ -149,47 +168,29 @@ class SlotTable:
         self.free(live[~used[live]])
 
 
-class _PopularKeys:
-    """The slots of the first keys, which are the frequent ones where keys are skewed, in columns.
-
-    Arrow looks many strings up in a few thousand faster than a dictionary of Python does, although it
-    hashes all of these for each batch; so this is for large batches, and for so many keys only.
-    """
-
-    KEYS_MAX: Final = 1 << 17
-    KEYS_PER_LOOK_UP: Final = 16
+class _SlotsOfDictionary:
+    """The slots of the values of the dictionary that keys came with last, as far as they are known."""
 
     def __init__(self) -> None:
-        self._keys: pa.Array = pa.array([], pa.string())
-        self._usable = True
+        self._known: pa.Array = pa.array([], pa.string())
+        self._slots = np.full(1, NO_SLOT)
 
-    def find(self, distinct: pa.Array) -> Ints:
-        """Return the slots of the keys that are known here, NO_SLOT for the others."""
-        if len(self._keys) == 0 or len(self._keys) > self.KEYS_PER_LOOK_UP * len(distinct):
-            return np.full(len(distinct), NO_SLOT)
-        found = pc.index_in(distinct, value_set=self._keys).fill_null(NO_SLOT)
-        return found.to_numpy(zero_copy_only=False).astype(np.int64)
-
-    def learn(self, keys: list[object]) -> None:
-        """Learn the first keys by slot, when they have become twice as many as those known."""
-        enough = len(keys) >= 2 * max(len(self._keys), 2048) and len(self._keys) < self.KEYS_MAX
-        if self._usable and enough:
-            self._usable = all(isinstance(key, str) for key in keys[: self.KEYS_MAX])
-            if self._usable:
-                self._keys = pa.array(keys[: self.KEYS_MAX], pa.string())
+    def of(self, dictionary: pa.StringArray) -> Ints:
+        """Return the slot of each value, and of NULL behind them; the caller replaces NO_SLOT."""
+        if not begins_with(dictionary, self._known):
+            self.forget()
+        count = len(self._known)
+        if count < len(dictionary):
+            slots = np.full(len(dictionary) + 1, NO_SLOT)
+            slots[:count] = self._slots[:-1]
+            slots[-1] = self._slots[-1]
+            self._known, self._slots = dictionary, slots
+        return self._slots
 
     def forget(self) -> None:
-        """Know nothing from now on: slots have begun to change hands."""
-        self._usable = False
-        self._keys = self._keys.slice(0, 0)
-
-
-def _values_at(distinct: pa.Array | list[object], codes: Ints) -> list[object]:
-    if isinstance(distinct, list):
-        return distinct
-    if len(codes) == len(distinct):
-        return distinct.to_pylist()
-    return distinct.take(pa.array(codes)).to_pylist()
+        """Know nothing."""
+        self._known = self._known.slice(0, 0)
+        self._slots = np.full(1, NO_SLOT)
 
 
 def _codes_of(array: pa.DictionaryArray) -> tuple[Ints, pa.Array]:

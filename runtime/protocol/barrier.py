@@ -20,6 +20,7 @@ import numpy as np
 
 from fsql.compiler.logical import Changes
 from fsql.runtime.batch import START, Batch, Root
+from fsql.runtime.dictionaries import DictionaryRanks
 from fsql.runtime.order import (
     canonical_rank,
     concat,
@@ -178,6 +179,7 @@ class _Gate:
         self._port = port
         self._pending: list[Batch] = []
         self._repaired = False
+        self._ranks = [DictionaryRanks() for _ in port.table.key or ()]
 
     def accept(self, batch: Batch, *, repairs: bool) -> None:
         self._pending.append(batch)
@@ -232,7 +234,7 @@ class _Gate:
     def _marked_changes(self, rows: Batch) -> Release:
         """Label rows of which at most one is left for each key, and the last column marks updates."""
         key = self._port.table.key or ()
-        ranks = [canonical_rank(rows.columns[index]) for index in key]
+        ranks = map(canonical_rank, (rows.columns[index] for index in key), self._ranks)
         order = lexicographic_order([rows.time, rows.origin, *ranks])
         removed = rows.weights() < 0
         rows = Batch(rows.columns, rows.time, rows.origin, ())
