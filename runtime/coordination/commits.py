@@ -1,0 +1,106 @@
+"""What the holder of the lease decides for all: the number of an epoch, and which snapshot is the newest.
+
+Both only ever ascend, and both are written under the session of the lease.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, TypeVar
+
+import msgspec
+
+from fsql.runtime.coordination.port import (
+    CoordinationError,
+    CoordinationUnavailableError,
+    DamagedCoordinationError,
+    EntryChangedError,
+    EntryExistsError,
+)
+
+if TYPE_CHECKING:
+    from fsql.runtime.coordination.port import Coordination, Entry
+
+_Value = TypeVar("_Value")
+
+EPOCH: Final = "epoch"
+SNAPSHOT: Final = "snapshot"
+_ATTEMPTS: Final = 16
+"""Others write now and then, and a stale read is not stale for ever."""
+
+
+class Committed(msgspec.Struct, frozen=True):
+    """The newest snapshot: its number, the hash of its manifest, the epoch that made it."""
+
+    snapshot: int
+    hash: str
+    epoch: int
+
+
+class CommitRefusedError(CoordinationError):
+    """A snapshot is not committed: another one as new, or newer, has been."""
+
+
+def next_epoch(coordination: Coordination, session: int) -> int:
+    """Return a number that is greater than all that anybody was given.
+
+    If no answer comes a number may be lost; it is not given twice.
+
+    Raises:
+        SessionExpiredError: if the session has ended.
+    """
+    for _ in range(_ATTEMPTS):
+        entry = coordination.get(EPOCH)
+        epoch = 1 if entry is None else _decoded(entry, int) + 1
+        if _written(coordination, session, EPOCH, entry, msgspec.json.encode(epoch)):
+            return epoch
+    raise CoordinationUnavailableError(f'the entry "{EPOCH}" always changes')
+
+
+def committed(coordination: Coordination) -> Committed | None:
+    """Return the newest snapshot, None if there is none."""
+    entry = coordination.get(SNAPSHOT)
+    return None if entry is None else _decoded(entry, Committed)
+
+
+def commit_snapshot(coordination: Coordination, session: int, new: Committed) -> None:
+    """Make `new` the newest snapshot; it may be said again if no answer came.
+
+    Raises:
+        CommitRefusedError: if another one as new, or newer, is committed, or one of a later epoch.
+        SessionExpiredError: if the session has ended.
+    """
+    for _ in range(_ATTEMPTS):
+        entry = coordination.get(SNAPSHOT)
+        if entry is not None:
+            newest = _decoded(entry, Committed)
+            if newest == new:
+                return
+            if newest.snapshot >= new.snapshot or newest.epoch > new.epoch:
+                raise CommitRefusedError(
+                    f"snapshot {new.snapshot} of epoch {new.epoch} is not committed:"
+                    f" the newest is {newest.snapshot} of epoch {newest.epoch}"
+                )
+        if _written(coordination, session, SNAPSHOT, entry, msgspec.json.encode(new)):
+            return
+    raise CoordinationUnavailableError(f'the entry "{SNAPSHOT}" always changes')
+
+
+def _written(
+    coordination: Coordination, session: int, key: str, before: Entry | None, value: bytes
+) -> bool:
+    """Write in the place of what was read, and say whether that was still there."""
+    try:
+        if before is None:
+            coordination.create(session, key, value)
+        else:
+            coordination.replace(session, key, value, before.version)
+    except (EntryExistsError, EntryChangedError):
+        return False
+    return True
+
+
+def _decoded(entry: Entry, kind: type[_Value]) -> _Value:
+    try:
+        return msgspec.json.decode(entry.value, type=kind)
+    except msgspec.MsgspecError as error:
+        raise DamagedCoordinationError(f'entry "{entry.key}" is not readable: {error}') from None

@@ -1,0 +1,295 @@
+"""Coordination in one SQLite file, for all processes of a machine.
+
+A write is one transaction that begins by taking the write lock.  Only then it reads the clock, ends the
+sessions whose time is over, and checks its own: so a process that was stopped at any point either writes
+while nobody else could have, or finds its session ended.  One that is killed leaves nothing half done.
+
+The clock must be one that all processes share and that never goes back, such as `time.monotonic` on one
+machine.  A session that would end later than it could have been made for is of another life of the machine:
+it has ended.
+
+SQLite has no checksums on its pages: each row has a hash over what it says.  Commits go from the write-ahead
+log to the file at once, since what is damaged in the log would be passed over without a word.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import struct
+import time
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Final
+
+import xxhash
+
+from fsql.runtime.coordination.port import (
+    Changes,
+    CoordinationUnavailableError,
+    DamagedCoordinationError,
+    Entry,
+    EntryChangedError,
+    EntryExistsError,
+    SessionExpiredError,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+FORMAT: Final = 1
+"""The number of the format, which the file has as its `user_version`."""
+_BUSY_SECONDS: Final = 5.0
+_DAMAGED: Final = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR})
+"""SQLITE_ERROR: our statements are right, so the tables are not ours."""
+
+_TABLES: Final = """
+CREATE TABLE IF NOT EXISTS sessions (
+  id INTEGER PRIMARY KEY AUTOINCREMENT, ttl REAL NOT NULL, ends REAL NOT NULL);
+CREATE TABLE IF NOT EXISTS entries (
+  key TEXT PRIMARY KEY, value BLOB, version INTEGER NOT NULL UNIQUE, session INTEGER, hash BLOB NOT NULL)
+"""
+"""A deleted entry stays as a row without a value: versions ascend over all rows, for ever."""
+
+
+class EmbeddedCoordination:
+    """A connection to the file; each process, and each thread, has its own.
+
+    Args:
+        path: the file; others beside it are SQLite's.
+        create: make the file if there is none.  Otherwise one that is not there is damage: what
+            everybody had agreed on is lost.
+        clock: seconds; see above.
+        busy_seconds: how long to wait for another process to finish its write.
+
+    Raises:
+        DamagedCoordinationError: if the file is not what was written.
+        CoordinationUnavailableError: if it cannot be opened now.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        *,
+        create: bool,
+        clock: Callable[[], float] = time.monotonic,
+        busy_seconds: float = _BUSY_SECONDS,
+    ) -> None:
+        self._path = path
+        self._clock = clock
+        if not create and not path.is_file():
+            raise DamagedCoordinationError(f'the coordination file "{path}" is missing')
+        with self._telling():
+            self._connection = sqlite3.connect(
+                path, timeout=busy_seconds, isolation_level=None, check_same_thread=False
+            )
+        try:
+            self._open(create=create, busy_seconds=busy_seconds)
+        except BaseException:
+            self._connection.close()
+            raise
+
+    def _open(self, *, create: bool, busy_seconds: float) -> None:
+        with self._telling():
+            (version,) = self._connection.execute("PRAGMA user_version").fetchone()
+            if version == 0 and not create:
+                raise self._damaged("it is empty")
+            if version not in {0, FORMAT}:
+                raise self._damaged(f"its format is {version}, and this is {FORMAT}")
+            self._use_log(busy_seconds)
+            self._connection.execute("PRAGMA synchronous = FULL")
+            self._connection.execute("PRAGMA wal_autocheckpoint = 1")
+            if version == 0:
+                with self._transaction():
+                    for statement in _TABLES.split(";"):
+                        self._connection.execute(statement)
+                    self._connection.execute(f"PRAGMA user_version = {FORMAT}")
+            (found,) = self._connection.execute("PRAGMA quick_check(1)").fetchone()
+            if found != "ok":
+                raise self._damaged(found)
+
+    def _use_log(self, busy_seconds: float) -> None:
+        """Turn on the write-ahead log; SQLite does not wait for others here by itself."""
+        for attempt in range(100):
+            try:
+                self._connection.execute("PRAGMA journal_mode = WAL")
+            except sqlite3.OperationalError as error:
+                if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or attempt == 99:
+                    raise
+                time.sleep(busy_seconds / 100)
+            else:
+                return
+
+    # --- Sessions ---
+
+    def open_session(self, ttl_seconds: float) -> int:
+        """Return a new session."""
+        with self._writing() as now:
+            made = self._connection.execute(
+                "INSERT INTO sessions (ttl, ends) VALUES (?, ?)", (ttl_seconds, now + ttl_seconds)
+            )
+            assert made.lastrowid is not None
+            return made.lastrowid
+
+    def keep_alive(self, session: int) -> None:
+        """Let the session live for its `ttl_seconds` from now on."""
+        with self._writing(session) as now:
+            self._connection.execute(
+                "UPDATE sessions SET ends = ? + ttl WHERE id = ?", (now, session)
+            )
+
+    def close_session(self, session: int) -> None:
+        """End the session, if it has not ended."""
+        with self._writing():
+            self._end(session)
+
+    def _over(self, now: float) -> list[int]:
+        """Return the sessions whose time is over."""
+        rows = self._connection.execute("SELECT id FROM sessions ORDER BY id").fetchall()
+        return [session for (session,) in rows if not self._lives(session, now)]
+
+    def _lives(self, session: int, now: float) -> bool:
+        row = self._connection.execute(
+            "SELECT ? < ends AND ends <= ? + ttl FROM sessions WHERE id = ?", (now, now, session)
+        ).fetchone()
+        return row is not None and bool(row[0])
+
+    def _end(self, session: int) -> None:
+        held = self._connection.execute(
+            "SELECT key FROM entries WHERE session = ? ORDER BY key", (session,)
+        )
+        for (key,) in held.fetchall():
+            self._write(key, None, None)
+        self._connection.execute("DELETE FROM sessions WHERE id = ?", (session,))
+
+    # --- Entries ---
+
+    def get(self, key: str) -> Entry | None:
+        """Return the entry under a key, None if there is none."""
+        with self._telling():
+            entry = self._current(key)
+            if entry is None or entry.session is None or self._lives(entry.session, self._clock()):
+                return entry
+        return None
+
+    def create(self, session: int, key: str, value: bytes, *, ephemeral: bool = False) -> Entry:
+        """Make an entry."""
+        with self._writing(session):
+            if self._current(key) is not None:
+                raise EntryExistsError(f'there is an entry "{key}"')
+            return self._write(key, value, session if ephemeral else None)
+
+    def replace(self, session: int, key: str, value: bytes, version: int) -> Entry:
+        """Give the entry of that version another value."""
+        with self._writing(session):
+            return self._write(key, value, self._of_version(key, version).session)
+
+    def delete(self, session: int, key: str, version: int) -> None:
+        """Delete the entry of that version."""
+        with self._writing(session):
+            self._of_version(key, version)
+            self._write(key, None, None)
+
+    def changed_since(self, mark: int) -> Changes:
+        """Return what has changed since `mark`; sessions whose time is over end now."""
+        with self._telling():
+            over = self._over(self._clock())
+        if over:
+            with self._writing():
+                pass
+        with self._telling():
+            rows = self._connection.execute(
+                "SELECT key, version FROM entries WHERE version > ?", (mark,)
+            ).fetchall()
+        return Changes(
+            max([mark, *(row[1] for row in rows)]), tuple(sorted(row[0] for row in rows))
+        )
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._connection.close()
+
+    def _current(self, key: str) -> Entry | None:
+        row = self._connection.execute(
+            "SELECT key, value, version, session, hash FROM entries WHERE key = ?", (key,)
+        ).fetchone()
+        return None if row is None else self._entry(*row)
+
+    def _of_version(self, key: str, version: int) -> Entry:
+        entry = self._current(key)
+        if entry is None or entry.version != version:
+            found = "there is none" if entry is None else f"it is {entry.version}"
+            raise EntryChangedError(f'entry "{key}" is not of version {version}: {found}')
+        return entry
+
+    def _entry(
+        self, key: str, value: bytes | None, version: int, session: int | None, found: bytes
+    ) -> Entry | None:
+        try:
+            whole = found == _row_hash(key, value, version, session)
+        except (TypeError, struct.error):  # SQLite lets any value be in any column
+            whole = False
+        if not whole:
+            raise self._damaged(f'entry "{key}" does not have its hash')
+        return None if value is None else Entry(key, value, version, session)
+
+    def _write(self, key: str, value: bytes | None, session: int | None) -> Entry:
+        (version,) = self._connection.execute(
+            "SELECT coalesce(max(version), 0) + 1 FROM entries"
+        ).fetchone()
+        self._connection.execute(
+            "INSERT OR REPLACE INTO entries VALUES (?, ?, ?, ?, ?)",
+            (key, value, version, session, _row_hash(key, value, version, session)),
+        )
+        return Entry(key, value or b"", version, session)
+
+    # --- Transactions ---
+
+    @contextmanager
+    def _writing(self, session: int | None = None) -> Iterator[float]:
+        """Do something as one write, under a session that lives, if one is given; gives the time."""
+        with self._telling(), self._transaction():
+            now = self._clock()  # behind the lock: no one else writes between this and the commit
+            for ended in self._over(now):
+                self._end(ended)
+            alive = session is None or self._lives(session, now)
+            if alive:
+                yield now
+        if not alive:
+            raise SessionExpiredError(f"session {session} has ended")
+
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        self._connection.execute("BEGIN IMMEDIATE")
+        try:
+            yield
+            self._connection.execute("COMMIT")
+        except BaseException:
+            if self._connection.in_transaction:
+                self._connection.execute("ROLLBACK")
+            raise
+
+    @contextmanager
+    def _telling(self) -> Iterator[None]:
+        """Say what SQLite complains of in the words of the port."""
+        try:
+            yield
+        except sqlite3.Error as error:
+            code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
+            if code in _DAMAGED:
+                raise self._damaged(str(error)) from None
+            raise CoordinationUnavailableError(
+                f'cannot use the coordination file "{self._path}": {error}'
+            ) from None
+        except UnicodeDecodeError:  # of what SQLite says, which quotes the file
+            raise self._damaged("it has text that is none") from None
+
+    def _damaged(self, reason: str) -> DamagedCoordinationError:
+        return DamagedCoordinationError(
+            f'the coordination file "{self._path}" is damaged: {reason}'
+        )
+
+
+def _row_hash(key: str, value: bytes | None, version: int, session: int | None) -> bytes:
+    numbers = struct.pack("<qq?", version, -1 if session is None else session, value is None)
+    name = key.encode(errors="surrogatepass")
+    return xxhash.xxh3_128_digest(struct.pack("<q", len(name)) + name + numbers + (value or b""))

@@ -1,0 +1,183 @@
+"""Coordination in memory, for tests and simulation, with faults that can be set.
+
+An `Ensemble` is what everybody shares; each node has a `MemoryCoordination` of its own, with its own
+`Faults`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from fsql.runtime.coordination.port import (
+    Changes,
+    CoordinationUnavailableError,
+    Entry,
+    EntryChangedError,
+    EntryExistsError,
+    SessionExpiredError,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+_STATES_KEPT: Final = 64
+"""How far back a stale read can go, in writes."""
+
+
+@dataclass(slots=True)
+class Faults:
+    """What goes wrong for one node; nothing does unless set."""
+
+    unavailable: bool = False
+    """No call gets through, and nothing happens."""
+    replies_lost: int = 0
+    """So many of the next writes happen, but their answers do not come."""
+    stale_writes: int = 0
+    """Reads do not know of so many of the newest writes."""
+
+
+@dataclass(slots=True)
+class _Session:
+    ttl: float
+    ends: float
+
+
+@dataclass(slots=True)
+class _State:
+    """The entries after a write, and the version that each key last changed with."""
+
+    entries: Mapping[str, Entry]
+    changed: Mapping[str, int]
+
+
+@dataclass(slots=True)
+class Ensemble:
+    """What all nodes share; `clock` is in seconds."""
+
+    clock: Callable[[], float]
+    sessions: dict[int, _Session] = field(default_factory=dict)
+    states: list[_State] = field(default_factory=lambda: [_State({}, {})])
+    _sessions_made: int = 0
+    _version: int = 0
+
+    def expire(self, session: int) -> None:
+        """Let a session end, as if its time were over."""
+        self.sessions.pop(session, None)
+        held = [entry.key for entry in self.states[-1].entries.values() if entry.session == session]
+        for key in sorted(held):
+            self.write(key, None, None)
+
+    def expire_by_time(self) -> None:
+        """End the sessions whose time is over."""
+        now = self.clock()
+        for session in [number for number, each in self.sessions.items() if each.ends <= now]:
+            self.expire(session)
+
+    def open_session(self, ttl_seconds: float) -> int:
+        """Return a new session."""
+        self._sessions_made += 1
+        self.sessions[self._sessions_made] = _Session(ttl_seconds, self.clock() + ttl_seconds)
+        return self._sessions_made
+
+    def write(self, key: str, value: bytes | None, session: int | None) -> Entry:
+        """Write an entry, or with None delete it."""
+        self._version += 1
+        before = self.states[-1]
+        entry = Entry(key, value or b"", self._version, session)
+        entries = {name: each for name, each in before.entries.items() if name != key}
+        if value is not None:
+            entries[key] = entry
+        self.states.append(_State(entries, {**before.changed, key: self._version}))
+        del self.states[:-_STATES_KEPT]
+        return entry
+
+
+class MemoryCoordination:
+    """One node's way to the ensemble; `faults` may be set at any time."""
+
+    def __init__(self, ensemble: Ensemble) -> None:
+        self._ensemble = ensemble
+        self.faults = Faults()
+
+    def open_session(self, ttl_seconds: float) -> int:
+        """Return a new session."""
+        self._reach()
+        session = self._ensemble.open_session(ttl_seconds)
+        self._reply()
+        return session
+
+    def keep_alive(self, session: int) -> None:
+        """Let the session live for its `ttl_seconds` from now on."""
+        self._reach(session)
+        living = self._ensemble.sessions[session]
+        living.ends = self._ensemble.clock() + living.ttl
+        self._reply()
+
+    def close_session(self, session: int) -> None:
+        """End the session, if it has not ended."""
+        self._reach()
+        self._ensemble.expire(session)
+        self._reply()
+
+    def get(self, key: str) -> Entry | None:
+        """Return the entry under a key, None if there is none."""
+        self._reach()
+        return self._seen().entries.get(key)
+
+    def create(self, session: int, key: str, value: bytes, *, ephemeral: bool = False) -> Entry:
+        """Make an entry."""
+        self._reach(session)
+        if key in self._ensemble.states[-1].entries:
+            raise EntryExistsError(f'there is an entry "{key}"')
+        entry = self._ensemble.write(key, value, session if ephemeral else None)
+        self._reply()
+        return entry
+
+    def replace(self, session: int, key: str, value: bytes, version: int) -> Entry:
+        """Give the entry of that version another value."""
+        self._reach(session)
+        before = self._of_version(key, version)
+        entry = self._ensemble.write(key, value, before.session)
+        self._reply()
+        return entry
+
+    def delete(self, session: int, key: str, version: int) -> None:
+        """Delete the entry of that version."""
+        self._reach(session)
+        self._of_version(key, version)
+        self._ensemble.write(key, None, None)
+        self._reply()
+
+    def changed_since(self, mark: int) -> Changes:
+        """Return what has changed since `mark`."""
+        self._reach()
+        newer = {key: when for key, when in self._seen().changed.items() if when > mark}
+        return Changes(max([mark, *newer.values()]), tuple(sorted(newer)))
+
+    def close(self) -> None:
+        """Do nothing: there is nothing to release."""
+
+    def _reach(self, session: int | None = None) -> None:
+        """Get through to the ensemble, under a session that lives, if one is given."""
+        if self.faults.unavailable:
+            raise CoordinationUnavailableError("coordination does not answer")
+        self._ensemble.expire_by_time()
+        if session is not None and session not in self._ensemble.sessions:
+            raise SessionExpiredError(f"session {session} has ended")
+
+    def _reply(self) -> None:
+        if self.faults.replies_lost:
+            self.faults.replies_lost -= 1
+            raise CoordinationUnavailableError("no answer came")
+
+    def _seen(self) -> _State:
+        states = self._ensemble.states
+        return states[max(0, len(states) - 1 - self.faults.stale_writes)]
+
+    def _of_version(self, key: str, version: int) -> Entry:
+        entry = self._ensemble.states[-1].entries.get(key)
+        if entry is None or entry.version != version:
+            found = "there is none" if entry is None else f"it is {entry.version}"
+            raise EntryChangedError(f'entry "{key}" is not of version {version}: {found}')
+        return entry
