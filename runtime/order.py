@@ -105,6 +105,20 @@ def _in_order(columns: Sequence[Ints]) -> bool:
     return True
 
 
+def _strictly_in_order(columns: Sequence[Ints]) -> bool:
+    """Say whether some column ascends strictly, and those before it ascend: rows in order, none tie.
+
+    Rows that do not ascend like that, column by column, may be in order all the same.
+    """
+    for column in columns:
+        before, after = column[:-1], column[1:]
+        if (before < after).all():
+            return True
+        if (before > after).any():
+            return False
+    return False
+
+
 class Roots(NamedTuple):
     """The roots of a batch: `time` and `origin` of each, and for each row the `number` of its root."""
 
@@ -136,7 +150,7 @@ def position_order(batch: Batch, *, ties: bool) -> Ints | None:
     None if the rows are in that order already.
     """
     columns = position_columns(batch)
-    if (columns[0][1:] > columns[0][:-1]).all():
+    if _strictly_in_order(columns):
         return None
     order = lexicographic_order(columns)
     if not ties:

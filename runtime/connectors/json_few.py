@@ -11,25 +11,25 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
+import numpy as np
 import pyarrow as pa
 from msgspec import Raw
 
 from fsql.compiler.sqltypes import Kind, SqlType
 from fsql.runtime.connectors.json_rows import ODD_NAME
-from fsql.runtime.connectors.json_text import json_of_double, timestamp_text
+from fsql.runtime.connectors.json_text import json_of_double, string_buffers, timestamp_text
 from fsql.runtime.order import integers
 from fsql.runtime.ports import OPERATIONS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    import numpy as np
     from numpy.typing import NDArray
 
 FEW_MAX: Final = 512
 """More rows than this are written faster by pieces (`fsql.benchmarks.encode`)."""
 _LOOKED_UP_BYTES_MAX: Final = 1 << 26
-"""A dictionary that could make a longer text in these rows is left to the pieces."""
+"""Rows that look more up in a dictionary are left to the pieces, which know how long a text may be."""
 _CONVERTED: Final = {Kind.DOUBLE, Kind.TIMESTAMP, Kind.INTERVAL}
 """Kinds that msgspec would write otherwise."""
 
@@ -61,10 +61,17 @@ class FewRows:
 
 
 def _is_large(column: pa.Array, rows: int) -> bool:
-    """Say whether a column has a dictionary of which even few rows could make a long text."""
+    """Say whether a column has a dictionary of which even few rows make a long text."""
     if not isinstance(column, pa.DictionaryArray):
         return False
-    return rows * column.dictionary.nbytes > _LOOKED_UP_BYTES_MAX
+    words = column.dictionary
+    if rows * words.nbytes <= _LOOKED_UP_BYTES_MAX:
+        return False
+    if not isinstance(words, pa.StringArray):
+        return True
+    at = column.indices.fill_null(0).to_numpy()
+    ends, _ = string_buffers(words)
+    return int((ends[at + 1] - ends[at]).sum(dtype=np.int64)) > _LOOKED_UP_BYTES_MAX
 
 
 def _values(array: pa.Array, sql_type: SqlType) -> Sequence[Any]:

@@ -42,7 +42,10 @@ def _make_element_at(call: Call) -> Kernel:
         arrays, ordinals = arguments
         simple = _within_every_row(arrays, ordinals)
         if simple is not None:
-            found = arrays.values.values.take(pa.array(simple))
+            elements = arrays.values.values
+            # A row's own slice is no copy, be the element as long as it likes.
+            one = len(simple) == 1
+            found = elements.slice(simple[0], 1) if one else elements.take(pa.array(simple))
             values, present, _ = from_array(found, element)
             return Vector(values, present, leftmost_failure(arguments))
         count = common_length(arguments)
@@ -65,7 +68,7 @@ def _within_every_row(arrays: Vector, ordinals: Vector) -> Ints | None:
         return None
     bounds = offsets(arrays.values)
     ordinal = int(ordinals.values[0])
-    if ordinal < 1 or (np.diff(bounds) < ordinal).any():
+    if ordinal < 1 or (bounds[1:] - bounds[:-1] < ordinal).any():
         return None
     return bounds[:-1].astype(np.int64) + (ordinal - 1)
 

@@ -160,7 +160,7 @@ def _framed(
         return one.add(values, weights, steps)
     before = one.read(steps.slots)
     after = one.add(values, weights, steps)
-    if len(steps.first) == len(steps.slot):
+    if steps.one_a_slot:
         return before
     size = len(steps.slot)
     place = np.arange(-1, size - 1)

@@ -39,13 +39,20 @@ class Steps:
     first: Ints
 
     @property
+    def one_a_slot(self) -> bool:
+        """Say whether no slot has more than one step."""
+        return len(self.first) == len(self.slot)
+
+    @property
     def slots(self) -> Ints:
         """Return the slots, each once, in the order of `first`."""
-        return self.slot[self.first]
+        return self.slot if self.one_a_slot else self.slot[self.first]
 
     @property
     def last(self) -> Ints:
         """Return the indexes of the steps that are the last of their slot."""
+        if self.one_a_slot:
+            return self.first
         return np.append(self.first[1:], len(self.slot)) - 1
 
     @property
@@ -56,6 +63,8 @@ class Steps:
     @property
     def sizes(self) -> Ints:
         """Return the number of rows of each step."""
+        if len(self.start) == self.rows:
+            return np.ones(self.rows, np.int64)
         return np.diff(np.append(self.start, self.rows))
 
     def sums(self, values: Ints | None) -> Ints:
@@ -68,7 +77,7 @@ class Steps:
 
     def running(self, base: Ints, deltas: Ints) -> Ints:
         """Return base + the sum of deltas up to each step; `base` is for `first`, in its order."""
-        if len(self.first) == len(self.slot):
+        if self.one_a_slot:
             return base + deltas
         total = np.cumsum(deltas)
         before = total[self.first] - deltas[self.first]

@@ -49,16 +49,20 @@ class Acker:
         self._fronts_of = fronts_of
         fronts = frozenset().union(*fronts_of)
         self._promises = dict.fromkeys(sorted(fronts), start)
-        self._tables = {(stage, kind): _Table() for stage in range(len(upstream)) for kind in Kind}
+        self._messages = [_Table() for _ in upstream]
+        self._holds = [_Table() for _ in upstream]
         self._min_times = [start] * len(upstream)
         self.acknowledgements = 0
 
     def acknowledge(self, acknowledgement: Acknowledgement) -> list[MinTime]:
         """Apply one combined acknowledgement; return the min times that rose."""
         self.acknowledgements += 1
-        for entry in acknowledgement.entries:
-            self._tables[entry.stage, entry.kind].flip(entry.root, entry.id)
-        return self._risen()
+        left = False
+        for stage, kind, root, message_id in acknowledgement.entries:
+            tables = self._messages if kind is Kind.MESSAGE else self._holds
+            left |= tables[stage].flip(root, message_id)
+        # What only enters raises nothing.
+        return self._risen() if left else []
 
     def promise(self, promise: Promise) -> list[MinTime]:
         """Take a front's promise; return the min times that rose.
@@ -77,9 +81,7 @@ class Acker:
 
     def messages_in_flight(self) -> bool:
         """Say whether a message is under way or not yet dealt with; what folds hold does not count."""
-        return any(
-            table.xor_of for (_, kind), table in self._tables.items() if kind is Kind.MESSAGE
-        )
+        return any(table.xor_of for table in self._messages)
 
     def min_time(self, stage: int) -> Root:
         """Return min time at the input of `stage`."""
@@ -87,17 +89,18 @@ class Acker:
 
     def entries(self) -> int:
         """Return how many entries of the ack table are not zero."""
-        return sum(len(table.xor_of) for table in self._tables.values())
+        return sum(len(table.xor_of) for table in (*self._messages, *self._holds))
 
     def _risen(self) -> list[MinTime]:
-        least = {key: table.least() for key, table in self._tables.items()}
+        arriving = [table.least() for table in self._messages]
+        leaving = list(map(min, arriving, [table.least() for table in self._holds]))
         risen = []
         for stage, upstream in enumerate(self._upstream):
-            bound = least[stage, Kind.MESSAGE]
+            bound = arriving[stage]
             for front in self._fronts_of[stage]:
                 bound = min(bound, self._promises[front])
             for above in upstream:
-                bound = min(bound, least[above, Kind.MESSAGE], least[above, Kind.HOLD])
+                bound = min(bound, leaving[above])
             if bound != self._min_times[stage]:
                 assert bound > self._min_times[stage], "min time went back"
                 self._min_times[stage] = bound
@@ -114,16 +117,18 @@ class _Table:
         self.xor_of: dict[Root, int] = {}
         self._heap: list[Root] = []
 
-    def flip(self, root: Root, message_id: int) -> None:
-        """XOR an id into the entry of `root`."""
+    def flip(self, root: Root, message_id: int) -> bool:
+        """XOR an id into the entry of `root`; say whether that made it zero."""
         before = self.xor_of.get(root)
         if before is None:
             heapq.heappush(self._heap, root)
             self.xor_of[root] = message_id
         elif before == message_id:
             del self.xor_of[root]
+            return True
         else:
             self.xor_of[root] = before ^ message_id
+        return False
 
     def least(self) -> Root:
         """Return the least root of an entry that is not zero; END if there is none."""

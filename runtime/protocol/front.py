@@ -130,7 +130,7 @@ class Front:
                 picked = Batch(columns, rows, rows, ()).take(kept)
                 columns, rows, times = picked.columns, picked.time, times[kept]
         time = self._times(times)
-        positioned = self._positioned(time, rows, rejects)
+        positioned = self._positioned(time, rows, rejects) if rejects else ()
         if len(time):
             self._greatest_time = int(time[-1])
         last = max([reject.row for reject in rejects], default=-1)
