@@ -120,5 +120,8 @@ def _with_positive_zeros(array: pa.Array) -> pa.Array:
         return pc.add(array, 0.0)
     if pa.types.is_list(array.type) and not pa.types.is_string(array.type.value_type):
         inner = _with_positive_zeros(array.values)
-        return pa.ListArray.from_arrays(array.offsets, inner, mask=array.is_null())
+        buffers = array.buffers()[:2]
+        return pa.Array.from_buffers(
+            array.type, len(array), buffers, offset=array.offset, children=[inner]
+        )
     return array

@@ -16,8 +16,9 @@ from fsql.compiler.sqltypes import BIGINT, BOOLEAN, DOUBLE, STRING, SqlType, arr
 from fsql.runtime.arrow_types import to_arrow
 from fsql.runtime.batch import Batch, Root
 from fsql.runtime.kernels.grouping import group
-from fsql.runtime.kernels.key_codes import KeyCodes
+from fsql.runtime.kernels.key_codes import KeyCodes, keys_at
 from fsql.runtime.kernels.maps import compile_map
+from fsql.runtime.kernels.vectors import from_array
 from fsql.tests.unit.kernels.rows import Failed, Row, batch_of, failures_of, rows_of
 from fsql.tests.unit.kernels.tables import NAN
 
@@ -227,3 +228,11 @@ def test_long_values_are_not_copied() -> None:
     assert line.indices.to_pylist() == [0, 0, 1]
     assert isinstance(word, pa.DictionaryArray)
     assert (word.to_pylist(), count.to_pylist()) == (["a", "b", "b"], [2, 1, 1])
+
+
+def test_keys_of_a_slice_of_lists() -> None:
+    lists = pa.array([[1.0], [-0.0, None], [], None, [2.0]])
+    for start in range(5):
+        key = from_array(lists.slice(start, 1), array_of(DOUBLE))
+        (found,) = keys_at(key, array_of(DOUBLE), np.zeros(1, np.int64)).to_pylist()
+        assert str(found) == ["[1.0]", "[0.0, None]", "[]", "None", "[2.0]"][start]
