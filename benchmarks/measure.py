@@ -26,7 +26,7 @@ from fsql.console.job import RunOptions, open_splits, planned
 from fsql.console.outputs import opened_outputs
 from fsql.console.script import read_script
 from fsql.runtime.drivers.local import Edges, LocalRun
-from fsql.runtime.drivers.memory import keep_freed_memory
+from fsql.runtime.drivers.memory import collect_less_often, keep_freed_memory
 from fsql.runtime.ports import Chunk, Place, Wait
 
 if TYPE_CHECKING:
@@ -246,6 +246,7 @@ def _run(benchmark: Benchmark, load: Load, text: Path, words: int, batch: float 
             sinks = [_PacedSink(sink, pace) for sink in sinks]
         edges = Edges(splits, sinks, outputs.write_late, outputs.write_rejects)
         run = LocalRun(plan, edges, watch=watch)
+        collect_less_often()
         started = time.perf_counter()
         counters = run.run()
         seconds = time.perf_counter() - started

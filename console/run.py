@@ -15,7 +15,7 @@ from fsql.console.progress import Lines, Silence
 from fsql.console.reader_gone import forget_standard_output, reader_gone
 from fsql.console.stop import stop_error
 from fsql.console.talk import say
-from fsql.runtime.drivers.memory import keep_freed_memory
+from fsql.runtime.drivers.memory import collect_less_often, keep_freed_memory
 
 if TYPE_CHECKING:
     from fsql.compiler.logical import Job
@@ -47,6 +47,7 @@ def run_script(script: Script, options: RunOptions, talk: Talk) -> int:
                     progress.update(counters)
                     interrupt.check()
 
+                collect_less_often()
                 run.run(on_progress)
         if run.stopped is not None:
             status, code = summary.STOPPED, exit_codes.STOPPED

@@ -72,6 +72,8 @@ class Program:
                 self._initial[target] = kernel(inputs)  # type: ignore[arg-type]
             else:
                 instructions.append(Instruction(kernel, arguments, target, ()))
+        self.used_columns = tuple(sorted({reference.index for _, reference in self._columns}))
+        """The indexes of the input columns that are read, ascending."""
         self._results = tuple(registers[expression] for expression in expressions)
         self._instructions = _with_last_uses(instructions, self._kept())
 
@@ -79,11 +81,6 @@ class Program:
         """Return the registers that outlive every instruction: results and constants."""
         constants = {i for i, vector in enumerate(self._initial) if vector is not None}
         return constants | set(self._results)
-
-    @property
-    def used_columns(self) -> tuple[int, ...]:
-        """Return the indexes of the input columns that are read, ascending."""
-        return tuple(sorted({reference.index for _, reference in self._columns}))
 
     @property
     def instruction_count(self) -> int:

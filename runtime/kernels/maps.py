@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from fsql.compiler.expression import ColumnRef
 from fsql.compiler.graph import (
     Compute,
     Explode,
@@ -81,6 +82,9 @@ def _compile_select(function: Select) -> Callable[[Batch], MapResult]:
 
 
 def _compile_compute(function: Compute) -> Callable[[Batch], MapResult]:
+    chosen = [e.index for e in function.expressions if isinstance(e, ColumnRef)]
+    if len(chosen) == len(function.expressions):
+        return lambda batch: MapResult(batch.with_columns([batch.columns[i] for i in chosen]), None)
     evaluate = compile_expressions(function.expressions)
 
     def apply(batch: Batch) -> MapResult:
