@@ -193,6 +193,14 @@ def test_a_hole_is_mended_before_the_timer_runs_out() -> None:
     pair.run(0.05)
     assert pair.received[1] == pair.given[0]
     assert pair.links[0].resent == 1
+    pair.network.cuts = ((0.05, 0.06),)
+    pair.send(0, 1)
+    pair.run(0.06)
+    for _ in range(3):
+        pair.send(0, 1)
+    pair.run(0.1)
+    assert pair.received[1] == pair.given[0]
+    assert pair.links[0].resent == 2
 
 
 def test_a_receiver_that_is_away_costs_one_frame_for_each_time_the_timer_runs_out() -> None:
@@ -205,6 +213,8 @@ def test_a_receiver_that_is_away_costs_one_frame_for_each_time_the_timer_runs_ou
         times.append(round(at, 3))
     assert times == [0.2, 0.6, 1.4, 3.0, 5.0, 7.0, 9.0]
     assert link.stuck_for(10.0) == 10.0
+    link.receive(Frame("job", 1, 7, 1, 0, 0, 99, ()), 10.0)
+    assert (link.stuck_for(11.0), link.next_due()) == (1.0, 10.2)
 
 
 def test_what_the_window_does_not_hold_waits_in_order() -> None:
@@ -222,8 +232,12 @@ def test_what_the_window_does_not_hold_waits_in_order() -> None:
     far.receive(freed[0], 0.01)
     [acknowledgement] = far.due(0.015)
     _, freed = near.receive(acknowledgement, 0.015)
-    # A frame that is larger than the window goes alone.
+    # A frame that is larger than the window goes alone, and leaves the window as it was.
     assert [(frame.sequence, len(frame.items)) for frame in freed] == [(4, 10)]
+    far.receive(freed[0], 0.02)
+    [acknowledgement] = far.due(0.025)
+    _, freed = near.receive(acknowledgement, 0.025)
+    assert [frame.sequence for frame in [*freed, *near.send([Go()], 0.03)]] == [5, 6]
 
 
 @pytest.mark.parametrize(
