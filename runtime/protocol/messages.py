@@ -10,10 +10,11 @@ import enum
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
+from fsql.runtime.batch import Root  # noqa: TC001 - the wire format asks what fields are
 from fsql.runtime.hashing import mix
 
 if TYPE_CHECKING:
-    from fsql.runtime.batch import Batch, Root
+    from fsql.runtime.batch import Batch
     from fsql.runtime.ports import Reject
 
 

@@ -1,0 +1,197 @@
+"""Columns as buffers: what Arrow has in memory, cut to the rows that are meant.
+
+The types are those of `fsql.runtime.arrow_types`, and each has a code: one letter, with `[` before it
+for a list and `{` for a dictionary.  Beside the buffers, a column is described by whole numbers:
+
+| code  | type                                  | buffers               | numbers                      |
+|-------|---------------------------------------|-----------------------|------------------------------|
+| `b`   | BOOLEAN                               | nulls, bits           | nulls                        |
+| `ildtv` | INT, BIGINT, DOUBLE, TIMESTAMP, INTERVAL | nulls, values      | nulls                        |
+| `s`   | STRING                                | nulls, offsets, bytes | nulls, bytes                 |
+| `n`   | NULL                                  |                       |                              |
+| `[x`  | ARRAY of x                            | nulls, offsets, x's   | nulls, elements, x's         |
+| `{x`  | x, in a dictionary with int32 indices | nulls, indices, x's   | nulls, words, x's            |
+
+There is a buffer of nulls only if there are nulls.  Of a dictionary longer than its column only those
+words are sent that the column uses.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from struct import Struct
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+import pyarrow as pa
+from pyarrow import compute
+
+from fsql.runtime.wire.errors import MalformedError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from fsql.runtime.wire.parts import PartsReader, PartsWriter
+
+_TYPES: Final = {
+    "b": pa.bool_(),
+    "i": pa.int32(),
+    "l": pa.int64(),
+    "d": pa.float64(),
+    "t": pa.timestamp("us", tz="UTC"),
+    "v": pa.duration("us"),
+    "s": pa.string(),
+    "n": pa.null(),
+}
+_CODES: Final = {kind.id: code for code, kind in _TYPES.items()}
+_WITH_UNIT: Final = "tv"
+_WIDTHS: Final = {"i": 4, "l": 8, "d": 8, "t": 8, "v": 8}
+_DEPTH_MAX: Final = 32
+_LENGTH_MAX: Final = 2**31 - 1
+_OFFSET: Final = Struct("<i")
+_INDEX: Final = pa.int32()
+
+
+def type_code(kind: pa.DataType) -> str:
+    """Return the code of an Arrow type; only those of `fsql.runtime.arrow_types` have one."""
+    code = _CODES.get(kind.id)
+    if code is not None:
+        assert code not in _WITH_UNIT or kind == _TYPES[code], f"{kind} is no column's type"
+        return code
+    if pa.types.is_dictionary(kind):
+        assert kind.index_type == _INDEX, f"{kind} is no column's type"
+        return "{" + type_code(kind.value_type)
+    assert pa.types.is_list(kind), f"{kind} is no column's type"
+    return "[" + type_code(kind.value_type)
+
+
+@lru_cache(256)
+def _type(code: str) -> pa.DataType:
+    if len(code) > _DEPTH_MAX:
+        raise MalformedError(f"a type is {len(code)} deep")
+    kind = _TYPES.get(code[-1:])
+    if kind is None:
+        raise MalformedError(f'there is no type "{code}"')
+    for shape in reversed(code[:-1]):
+        if shape == "[":
+            kind = pa.list_(kind)
+        elif shape == "{":
+            kind = pa.dictionary(_INDEX, kind)
+        else:
+            raise MalformedError(f'there is no type "{code}"')
+    return kind
+
+
+def put_column(array: pa.Array, code: str, writer: PartsWriter, numbers: list[int]) -> None:
+    """Put a column's buffers and numbers."""
+    kind = code[0]
+    if kind == "n":
+        return
+    if kind == "{":
+        _put_dictionary(array, code, writer, numbers)
+        return
+    count, offset, buffers = len(array), array.offset, array.buffers()
+    nulls = array.null_count
+    numbers.append(nulls)
+    if nulls:
+        _put_bits(buffers[0], offset, count, writer)
+    if kind == "b":
+        _put_bits(buffers[1], offset, count, writer)
+    elif (width := _WIDTHS.get(kind)) is not None:
+        _put_bytes(buffers[1], offset * width, count * width, writer)
+    else:
+        first, last = _put_offsets(buffers[1], offset, count, writer)
+        numbers.append(last - first)
+        if kind == "s":
+            _put_bytes(buffers[2], first, last - first, writer)
+        else:
+            put_column(array.values.slice(first, last - first), code[1:], writer, numbers)
+
+
+def _put_dictionary(
+    array: pa.DictionaryArray, code: str, writer: PartsWriter, numbers: list[int]
+) -> None:
+    indices, dictionary = array.indices, array.dictionary
+    if len(dictionary) > len(indices):
+        used = compute.unique(indices).drop_null()
+        indices = compute.index_in(indices, used)
+        dictionary = dictionary.take(used)
+    put_column(indices, "i", writer, numbers)
+    numbers.append(len(dictionary))
+    put_column(dictionary, code[1:], writer, numbers)
+
+
+def _put_bytes(buffer: pa.Buffer, begin: int, size: int, writer: PartsWriter) -> None:
+    if size:
+        writer.put(buffer if size == buffer.size else buffer.slice(begin, size), size)
+
+
+def _put_bits(buffer: pa.Buffer, begin: int, count: int, writer: PartsWriter) -> None:
+    if begin % 8 == 0:
+        _put_bytes(buffer, begin // 8, (count + 7) // 8, writer)
+        return
+    octets = np.frombuffer(buffer, np.uint8)
+    bits = np.unpackbits(octets, axis=None, count=begin + count, bitorder="little")
+    packed = np.packbits(bits[begin:], bitorder="little")
+    writer.put(packed.data, packed.nbytes)
+
+
+def _put_offsets(buffer: pa.Buffer, begin: int, count: int, writer: PartsWriter) -> tuple[int, int]:
+    """Put offsets that begin at 0; return where in the values they began and ended."""
+    if count == 0:
+        writer.put(bytes(4), 4)
+        return 0, 0
+    [first] = _OFFSET.unpack_from(buffer, 4 * begin)
+    [last] = _OFFSET.unpack_from(buffer, 4 * (begin + count))
+    if first == 0:
+        _put_bytes(buffer, 4 * begin, 4 * (count + 1), writer)
+    else:
+        offsets = np.frombuffer(buffer, np.int32)[begin : begin + count + 1] - np.int32(first)
+        writer.put(offsets.data, offsets.nbytes)
+    return first, last
+
+
+def take_column(code: str, count: int, reader: PartsReader, numbers: Iterator[int]) -> pa.Array:
+    """Return the next column, which has `count` rows and is valid in every respect.
+
+    Raises:
+        MalformedError: if there is none.
+    """
+    try:
+        array = _take(_type(code), code, count, reader, numbers)
+        array.validate(full=True)
+    except (pa.ArrowException, StopIteration) as error:
+        raise MalformedError(f"a column is not valid: {error}") from None
+    return array
+
+
+def _take(
+    kind: pa.DataType, code: str, count: int, reader: PartsReader, numbers: Iterator[int]
+) -> pa.Array:
+    if not 0 <= count <= _LENGTH_MAX:
+        raise MalformedError(f"a column has {count} rows")
+    shape = code[0]
+    if shape == "n":
+        return pa.nulls(count)
+    if shape == "{":
+        indices = _take(_INDEX, "i", count, reader, numbers)
+        dictionary = _take(kind.value_type, code[1:], next(numbers), reader, numbers)
+        if dictionary.null_count:
+            raise MalformedError("a dictionary holds NULL")
+        return pa.DictionaryArray.from_arrays(indices, dictionary)
+    nulls = next(numbers)
+    if not 0 <= nulls <= count:
+        raise MalformedError(f"{nulls} of {count} rows are NULL")
+    valid = reader.take((count + 7) // 8) if nulls else None
+    if shape == "b":
+        buffers = [valid, reader.take((count + 7) // 8)]
+    elif (width := _WIDTHS.get(shape)) is not None:
+        buffers = [valid, reader.take(count * width)]
+    else:
+        buffers = [valid, reader.take(4 * (count + 1))]
+        inside = next(numbers)
+        if shape == "[":
+            child = _take(kind.value_type, code[1:], inside, reader, numbers)
+            return pa.Array.from_buffers(kind, count, buffers, nulls, 0, [child])
+        buffers.append(reader.take(inside))
+    return pa.Array.from_buffers(kind, count, buffers, nulls)

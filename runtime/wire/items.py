@@ -1,0 +1,135 @@
+"""Items in the form that msgspec writes and reads: arrays that begin with a number for their kind.
+
+Most kinds are records of plain values, and their form follows from their fields; only a message,
+which has a batch, is told apart.  The numbers of the kinds are part of the format.
+"""
+
+from __future__ import annotations
+
+import functools
+import operator
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, get_type_hints
+
+import msgspec
+
+from fsql.runtime.batch import Root
+from fsql.runtime.ports import Reject  # noqa: TC001 - msgspec asks what fields are
+from fsql.runtime.protocol import frames
+from fsql.runtime.protocol.manifest import Record, ResumePoint
+from fsql.runtime.protocol.messages import (
+    Acknowledgement,
+    Address,
+    Message,
+    MinTime,
+    Parcel,
+    PortKind,
+    Promise,
+)
+from fsql.runtime.wire.batches import BatchShape, put_batch, take_batch
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from fsql.runtime.protocol.frames import Item
+    from fsql.runtime.wire.parts import PartsReader, PartsWriter
+
+Kind = TypeVar("Kind")
+
+_NAMES: Final = {"Root": Root, "Record": Record, "ResumePoint": ResumePoint}
+"""What the fields of records name without their modules importing it."""
+
+
+class MessageForm(msgspec.Struct, frozen=True, array_like=True, tag=0):
+    """A message; the buffers of its batch are elsewhere."""
+
+    stage: int
+    side: int
+    port: PortKind | None
+    id: int
+    root: Root
+    repairs: bool
+    batch: BatchShape | None
+    rejects: tuple[tuple[Root, Reject], ...]
+
+
+class RecordForm(Generic[Kind]):
+    """How a kind of records is written: as an array of its number and its fields."""
+
+    def __init__(self, kind: type[Kind], number: int) -> None:
+        hints = get_type_hints(kind, localns=_NAMES)
+        names = list(hints)
+        self.kind = kind
+        self.form: type[msgspec.Struct] = msgspec.defstruct(
+            kind.__name__,
+            [(name, hints[name]) for name in names],
+            array_like=True,
+            tag=number,
+            frozen=True,
+        )
+        self._values = _values_of(names)
+
+    def written(self, record: Kind) -> msgspec.Struct:
+        """Return the form of a record."""
+        return self.form(*self._values(record))
+
+    def read(self, form: msgspec.Struct) -> Kind:
+        """Return the record of a form."""
+        return self.kind(*self._values(form))
+
+
+def _values_of(names: list[str]) -> Callable[[Any], tuple[Any, ...]]:
+    if len(names) > 1:
+        return operator.attrgetter(*names)
+    if names:
+        get = operator.attrgetter(names[0])
+        return lambda record: (get(record),)
+    return lambda _record: ()
+
+
+_ITEMS: Final[tuple[RecordForm[Any], ...]] = (
+    RecordForm(Acknowledgement, 1),
+    RecordForm(Promise, 2),
+    RecordForm(MinTime, 3),
+    RecordForm(frames.Ready, 4),
+    RecordForm(frames.Go, 5),
+    RecordForm(frames.Grant, 6),
+    RecordForm(frames.Announce, 7),
+    RecordForm(frames.Answer, 8),
+    RecordForm(frames.Cancel, 9),
+    RecordForm(frames.Saved, 10),
+    RecordForm(frames.NotSaved, 11),
+    RecordForm(frames.Committed, 12),
+    RecordForm(frames.Counted, 13),
+    RecordForm(frames.Failure, 14),
+)
+_BY_KIND: Final = {form.kind: form.written for form in _ITEMS}
+_BY_FORM: Final = {form.form: form.read for form in _ITEMS}
+
+ItemForm: Final[Any] = functools.reduce(operator.or_, _BY_FORM, MessageForm)
+"""The union of all forms of items."""
+
+
+def written(item: Item, writer: PartsWriter) -> msgspec.Struct:
+    """Return the form of an item; the buffers that it has are put."""
+    if isinstance(item, Message):
+        parcel = item.parcel
+        to = parcel.to
+        batch = None if parcel.batch is None else put_batch(parcel.batch, writer)
+        return MessageForm(
+            to.stage, to.side, to.port, item.id, item.root, parcel.repairs, batch, parcel.rejects
+        )
+    return _BY_KIND[type(item)](item)
+
+
+def read(form: msgspec.Struct, reader: PartsReader) -> Item:
+    """Return the item of a form; its buffers are taken.
+
+    Raises:
+        MalformedError: if these are not what the form says.
+    """
+    if isinstance(form, MessageForm):
+        batch = None if form.batch is None else take_batch(form.batch, reader)
+        to = Address(form.stage, form.side, form.port)
+        return Message(Parcel(to, batch, form.repairs, form.rejects), form.id, form.root)
+    item: Item = _BY_FORM[type(form)](form)
+    return item

@@ -1,0 +1,93 @@
+"""Buffers as parts: small ones one behind the other in the first part, each large one a part by itself.
+
+Writer and reader follow the same rule, so that only sizes need to be told.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING, Final
+
+import pyarrow as pa
+
+from fsql.runtime.wire.errors import MalformedError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from typing_extensions import Buffer
+
+ALIGNMENT: Final = 8
+"""Every buffer begins at a multiple of this, as Arrow wants it."""
+LARGE_BYTES: Final = 1 << 16
+"""Buffers of this size and more are parts by themselves."""
+_PADDING: Final = [bytes(count) for count in range(ALIGNMENT)]
+
+
+def padding(size: int) -> bytes:
+    """Return what has to follow `size` bytes so that the next ones are aligned."""
+    return _PADDING[-size % ALIGNMENT]
+
+
+class PartsWriter:
+    """Takes buffers, and gives what is small as one run of bytes and what is large as it is."""
+
+    __slots__ = ("large", "small")
+
+    def __init__(self) -> None:
+        self.small: list[Buffer] = []
+        self.large: list[Buffer] = []
+
+    def put(self, buffer: Buffer, size: int) -> None:
+        """Take a buffer of `size` bytes, which nobody may change from now on."""
+        if size >= LARGE_BYTES:
+            self.large.append(buffer)
+        else:
+            self.small.append(buffer)
+            if rest := size % ALIGNMENT:
+                self.small.append(_PADDING[ALIGNMENT - rest])
+
+
+class PartsReader:
+    """Gives the buffers back, in the order in which they were put."""
+
+    __slots__ = ("_large", "_offset", "_small")
+
+    def __init__(self, small: Buffer, large: Sequence[Buffer]) -> None:
+        self._small = _aligned(small)
+        self._large = deque(large)
+        self._offset = 0
+
+    def take(self, size: int) -> pa.Buffer:
+        """Return the next buffer, which has `size` bytes.
+
+        Raises:
+            MalformedError: if there is none of that size.
+        """
+        if size >= LARGE_BYTES:
+            if not self._large:
+                raise MalformedError("a part is missing")
+            buffer = _aligned(self._large.popleft())
+            if buffer.size != size:
+                raise MalformedError(f"a part has {buffer.size} bytes in place of {size}")
+            return buffer
+        offset = self._offset
+        end = offset + size
+        if size < 0 or end > self._small.size:
+            raise MalformedError(f"a column of {size} bytes goes beyond the end")
+        self._offset = end + -size % ALIGNMENT
+        return self._small.slice(offset, size)
+
+    def finish(self) -> None:
+        """Check that nothing is left.
+
+        Raises:
+            MalformedError: if something is.
+        """
+        if self._large or self._offset != self._small.size:
+            raise MalformedError("there is more than was announced")
+
+
+def _aligned(data: Buffer) -> pa.Buffer:
+    buffer = pa.py_buffer(data)
+    return pa.py_buffer(bytes(data)) if buffer.address % ALIGNMENT else buffer

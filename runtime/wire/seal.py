@@ -1,0 +1,93 @@
+"""The seal: in front of the first part, what says whose it is and that nothing of it was altered.
+
+| bytes | what                                                                                      |
+|-------|-------------------------------------------------------------------------------------------|
+| 4     | `fsql`                                                                                    |
+| 2     | the version of the format                                                                 |
+| 2     | how long the sender's address is                                                          |
+| 16    | xxh3-128 of the 8 bytes before and of everything behind the seal, all parts               |
+| 16    | BLAKE2b of that hash, with the cluster's key                                              |
+| …     | the sender's address, and zeros up to a multiple of 8                                     |
+
+Numbers are little-endian.  This table holds for all versions, so that a node of another version is
+known as such.
+
+What the key is for: no one who does not have it can make a frame that is taken.  xxh3 is no
+cryptographic hash, so somebody who sees a sealed frame could make another with the same seal; nodes
+speak over the loopback only, where no one else sees frames.  Old frames that are sent again do no
+harm: links know what they have had, and nodes what epoch it is.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import struct
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import xxhash
+
+from fsql.runtime.wire.errors import DamagedError, ForeignError, NotOursError, VersionError
+from fsql.runtime.wire.parts import padding
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from typing_extensions import Buffer
+
+VERSION: Final = 1
+"""The version of the whole wire format: to be raised with every change that older nodes do not read."""
+_MAGIC: Final = b"fsql"
+_START: Final = struct.Struct("<4sHH")
+_SEAL: Final = struct.Struct("<4sHH16s16s")
+
+
+@dataclass(frozen=True, slots=True)
+class Seal:
+    """Seals and opens with the key of one cluster."""
+
+    key: bytes
+    version: int = VERSION
+
+    def close(self, source: str, parts: Sequence[Buffer]) -> list[Buffer]:
+        """Return the parts sealed, as sent by the node at the address `source`."""
+        address = source.encode()
+        start = _START.pack(_MAGIC, self.version, len(address))
+        body = b"".join((address, padding(len(address)), parts[0]))
+        digest = _digest(start, [body, *parts[1:]])
+        return [b"".join((start, digest, self._tag(digest), body)), *parts[1:]]
+
+    def open(self, parts: Sequence[Buffer]) -> tuple[str, list[Buffer]]:
+        """Return the sender's address and what it sealed.
+
+        Raises:
+            NotOursError: if it is not sealed at all.
+            DamagedError: if it is not what was sealed.
+            ForeignError: if it was sealed with another key.
+            VersionError: if the sender speaks another version.
+        """
+        first = memoryview(parts[0]) if parts else memoryview(b"")
+        if len(first) < _SEAL.size or bytes(first[:4]) != _MAGIC:
+            raise NotOursError("it does not begin with a seal")
+        _, version, length, digest, tag = _SEAL.unpack_from(first)
+        body = first[_SEAL.size :]
+        rest = list(parts[1:])
+        if digest != _digest(first[: _START.size], [body, *rest]):
+            raise DamagedError("its hash does not fit")
+        if not hmac.compare_digest(tag, self._tag(digest)):
+            raise ForeignError("it is not sealed with the key of this cluster")
+        source = bytes(body[:length]).decode(errors="replace")
+        if version != self.version:
+            raise VersionError(source, version, self.version)
+        return source, [body[length + len(padding(length)) :], *rest]
+
+    def _tag(self, digest: bytes) -> bytes:
+        return hashlib.blake2b(digest, digest_size=16, key=self.key).digest()
+
+
+def _digest(start: Buffer, parts: Sequence[Buffer]) -> bytes:
+    hashed = xxhash.xxh3_128(start)
+    for part in parts:
+        hashed.update(part)
+    return hashed.digest()

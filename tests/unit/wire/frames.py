@@ -1,0 +1,162 @@
+"""Frames and datagrams of every kind, with columns of every type, and what equals what."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import fields, is_dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from fsql.runtime.batch import END, START, Batch, Root
+from fsql.runtime.ports import Reject
+from fsql.runtime.protocol import frames
+from fsql.runtime.protocol.frames import Begin, Frame, Goodbye, Heartbeat, Hello
+from fsql.runtime.protocol.manifest import Record, ResumePoint
+from fsql.runtime.protocol.messages import (
+    Acknowledgement,
+    Address,
+    Entry,
+    Kind,
+    Message,
+    MinTime,
+    Parcel,
+    PortKind,
+    Promise,
+)
+
+if TYPE_CHECKING:
+    from fsql.runtime.protocol.frames import Datagram, Item
+
+TYPES = (
+    pa.bool_(),
+    pa.int32(),
+    pa.int64(),
+    pa.float64(),
+    pa.string(),
+    pa.timestamp("us", tz="UTC"),
+    pa.duration("us"),
+    pa.null(),
+    pa.list_(pa.int64()),
+    pa.list_(pa.string()),
+    pa.list_(pa.bool_()),
+    pa.list_(pa.list_(pa.string())),
+    pa.list_(pa.null()),
+    pa.dictionary(pa.int32(), pa.string()),
+    pa.dictionary(pa.int32(), pa.list_(pa.int64())),
+    pa.list_(pa.dictionary(pa.int32(), pa.string())),
+)
+ROOT = Root(5, 2**57)
+
+CONTROL: tuple[Item, ...] = (
+    Promise(3, END),
+    MinTime(1, START),
+    frames.Ready(),
+    frames.Go(),
+    frames.Grant(2, ROOT),
+    frames.Announce(4, ROOT),
+    frames.Answer(4, accepted=False, reached=ROOT),
+    frames.Cancel(4),
+    frames.Saved(
+        4,
+        (Record(0, "a/1", "fold 3", 4, 1, 10, 2**40, "00ff"), Record(1, "", "", 0, 0, 0, 0, "")),
+        (ResumePoint(0, 1, 2, 3, -(2**63)),),
+    ),
+    frames.Saved(5, (), ()),
+    frames.NotSaved(4, "no space left: ☃"),
+    frames.Committed(4, ROOT, ("a/1", "b/2")),
+    frames.Counted(1, 2, 3, 4, 5, 6),
+    frames.Failure(b'{"code": "E531"}'),
+    Acknowledgement((Entry(1, Kind.MESSAGE, ROOT, 2**64 - 1), Entry(2, Kind.HOLD, START, 0))),
+    Acknowledgement(()),
+)
+DATAGRAMS: tuple[Datagram, ...] = (
+    Hello("job", "worker 1", "tcp://127.0.0.1:5555"),
+    Begin("job", 1, 7, "w", 0, "tcp://127.0.0.1:1", ("a", "b"), b"plan", b"", (START, ROOT)),
+    Begin("job", 1, 7, "w", 0, "", (), b"", b"\x00" * 100_000),
+    Heartbeat("job", 7, -1),
+    Goodbye("job", 7, -1, finished=True),
+)
+
+
+def column(kind: pa.DataType, count: int, chance: random.Random, nulls: float = 0.2) -> pa.Array:
+    """Return a column of some values, some of them NULL."""
+    if pa.types.is_dictionary(kind):
+        words = column(kind.value_type, chance.choice((3, 2 * count + 3)), chance, nulls=0)
+        picks = [chance.randrange(len(words)) if chance.random() >= nulls else None] * count
+        return pa.DictionaryArray.from_arrays(pa.array(picks, pa.int32()), words)
+    if pa.types.is_list(kind) and pa.types.is_dictionary(kind.value_type):
+        ends = sorted(chance.randrange(2 * count + 1) for _ in range(count + 1))
+        return pa.ListArray.from_arrays(
+            pa.array(ends, pa.int32()), column(kind.value_type, 2 * count, chance, nulls)
+        )
+    return pa.array([_value(kind, chance, nulls) for _ in range(count)], kind)
+
+
+def _value(kind: pa.DataType, chance: random.Random, nulls: float) -> object:
+    if chance.random() < nulls or pa.types.is_null(kind):
+        return None
+    if pa.types.is_list(kind):
+        return [_value(kind.value_type, chance, nulls) for _ in range(chance.randrange(4))]
+    if pa.types.is_string(kind):
+        return "".join(chance.choice("aß水𝄞") for _ in range(chance.randrange(9)))
+    if pa.types.is_boolean(kind):
+        return chance.random() < 0.5
+    if pa.types.is_floating(kind):
+        return chance.choice((0.0, -0.0, 1e300, float("inf"), chance.random()))
+    return chance.randrange(-(2**31), 2**31)
+
+
+def batch(count: int, chance: random.Random, *, sliced: bool = False) -> Batch:
+    """Return a batch with a column of each type; its columns may be cut out of longer ones."""
+    before, behind = (chance.randrange(12), chance.randrange(12)) if sliced else (0, 0)
+    nulls = chance.choice((0.0, 0.2, 1.0))
+    columns = [
+        column(kind, before + count + behind, chance, nulls).slice(before, count) for kind in TYPES
+    ]
+
+    def integers() -> np.ndarray:
+        return np.array([chance.randrange(-(2**63), 2**63) for _ in range(count)], np.int64)
+
+    path = tuple(integers() for _ in range(chance.randrange(4)))
+    weight = integers() if chance.random() < 0.5 else None
+    return Batch(columns, integers(), integers(), path, weight)
+
+
+def message(rows: Batch | None, *rejects: tuple[Root, Reject], repairs: bool = False) -> Message:
+    """Return a message with rows and malformed rows."""
+    to = Address(3, 1) if not rejects else Address(9, 0, PortKind.REJECT)
+    return Message(Parcel(to, rows, repairs, rejects), 2**64 - 5, ROOT)
+
+
+def frame(*items: Item) -> Frame:
+    """Return a frame with items."""
+    return Frame("job", 1, 7, 0, -1, 55, 44, items)
+
+
+def some_frame(seed: int) -> Frame:
+    """Return a frame with items of many kinds."""
+    chance = random.Random(seed)
+    reject = (ROOT, Reject(1, 2, 3, 511, "a.b", "is no number", "\\xff"))
+    messages = [
+        message(batch(chance.choice((0, 1, 8, 40)), chance, sliced=chance.random() < 0.6))
+        for _ in range(chance.randrange(3))
+    ]
+    return frame(*messages, message(None, reject, repairs=True), *chance.sample(CONTROL, 4))
+
+
+def same(left: Any, right: Any) -> bool:
+    """Say whether two things are the same in type and value; batches are compared by their content."""
+    if type(left) is not type(right):
+        return False
+    if isinstance(left, tuple | list):
+        return len(left) == len(right) and all(map(same, left, right))
+    if isinstance(left, np.ndarray):
+        return left.dtype == right.dtype and bool((left == right).all())
+    if isinstance(left, pa.Array):
+        return left.type == right.type and left.to_pylist() == right.to_pylist()
+    if is_dataclass(left):
+        names = [field.name for field in fields(left)]
+        return all(same(getattr(left, name), getattr(right, name)) for name in names)
+    return bool(left == right)
