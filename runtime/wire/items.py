@@ -101,6 +101,7 @@ _ITEMS: Final[tuple[RecordForm[Any], ...]] = (
     RecordForm(frames.Committed, 12),
     RecordForm(frames.Counted, 13),
     RecordForm(frames.Failure, 14),
+    RecordForm(frames.Blocked, 15),
 )
 _BY_KIND: Final = {form.kind: form.written for form in _ITEMS}
 _BY_FORM: Final = {form.form: form.read for form in _ITEMS}

@@ -54,6 +54,7 @@ CONTROL: tuple[Item, ...] = (
     MinTime(1, START),
     frames.Ready(),
     frames.Go(),
+    frames.Blocked(2, ROOT),
     frames.Grant(2, ROOT),
     frames.Announce(4, ROOT),
     frames.Answer(4, accepted=False, reached=ROOT),
@@ -61,7 +62,7 @@ CONTROL: tuple[Item, ...] = (
     frames.Saved(
         4,
         (Record(0, "a/1", "fold 3", 4, 1, 10, 2**40, "00ff"), Record(1, "", "", 0, 0, 0, 0, "")),
-        (ResumePoint(0, 1, 2, 3, -(2**63)),),
+        (ResumePoint(0, 1, 2, 3, -(2**63)), ResumePoint(1, 0, 0, 0, 0, "ff")),
     ),
     frames.Saved(5, (), ()),
     frames.NotSaved(4, "no space left: ☃"),
@@ -73,7 +74,7 @@ CONTROL: tuple[Item, ...] = (
 )
 DATAGRAMS: tuple[Datagram, ...] = (
     Hello("job", "worker 1", "tcp://127.0.0.1:5555"),
-    Begin("job", 1, 7, "w", 0, "tcp://127.0.0.1:1", ("a", "b"), b"plan", b"", (START, ROOT)),
+    Begin("job", 1, 7, "w", 0, "tcp://127.0.0.1:1", ("a", "b"), b"plan", b"", ((START, ROOT),)),
     Begin("job", 1, 7, "w", 0, "", (), b"", b"\x00" * 100_000),
     Heartbeat("job", 7, -1),
     Goodbye("job", 7, -1, finished=True),
