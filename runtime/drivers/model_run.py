@@ -18,7 +18,7 @@ from fsql.runtime.batch import Batch, origin_parts
 from fsql.runtime.drivers.local import CHUNK_ROWS, Counters
 from fsql.runtime.model.run import run
 from fsql.runtime.ports import OPERATIONS, Chunk, Reject, Release, Wait
-from fsql.runtime.protocol.barrier import Stopped
+from fsql.runtime.protocol.barrier import LateRows, Stopped, in_order
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -96,6 +96,7 @@ class ModelRun:
         return rows
 
     def _write(self, result: ModelResult) -> None:
+        late = []
         for vertex in self.graph.vertices:
             match vertex.operation:
                 case Sink(insert=insert) if result.sinks[insert]:
@@ -109,8 +110,10 @@ class ModelRun:
                 case LateSink(window=window) if result.late[window]:
                     roots, rows, _ = zip(*result.late[window], strict=True)
                     columns = _columns(rows, vertex.schema)
-                    self.edges.on_late(window, Batch(columns, *_roots(roots), ()))
+                    late.append(LateRows(window, Batch(columns, *_roots(roots), ())))
                     self.counters.rows_late += len(rows)
+        for each in in_order(late):
+            self.edges.on_late(each.window, each.rows)
         if result.rejects:
             self.edges.on_rejects([(root, reject) for root, reject in result.rejects])
             self.counters.rows_rejected = len(result.rejects)

@@ -13,7 +13,8 @@ ours (design 5).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -152,7 +153,7 @@ class Barrier:
                 order = position_order(rows, ties=True)
                 if len(rows):
                     let_go.append(LateRows(window, rows if order is None else rows.take(order)))
-        return let_go
+        return in_order(let_go)
 
     def _stop_below(self, bound: Root) -> Stopped | None:
         """Return the least error that remains below `bound`, if any."""
@@ -170,6 +171,24 @@ class Barrier:
                 for row in np.flatnonzero(remaining.weights() > 0).tolist()
             ]
         return min(found, key=lambda stop: (stop.root, stop.code), default=None)
+
+
+def in_order(late: Sequence[LateRows]) -> list[LateRows]:
+    """Return late rows of several windows by their roots, then by window: an order that no bound shows in."""
+    if len(late) < 2:
+        return list(late)
+    sizes = [len(each.rows) for each in late]
+    time = np.concatenate([each.rows.time for each in late])
+    origin = np.concatenate([each.rows.origin for each in late])
+    window = np.repeat(np.arange(len(late)), sizes)
+    row = np.concatenate([np.arange(size) for size in sizes])
+    order = np.lexsort((row, window, origin, time))
+    window, row = window[order], row[order]
+    starts = starts_of_runs(window)
+    return [
+        replace(late[window[start]], rows=late[window[start]].rows.take(row[start:end]))
+        for start, end in pairwise([*starts.tolist(), len(order)])
+    ]
 
 
 class _Gate:
