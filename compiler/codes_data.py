@@ -155,4 +155,11 @@ DATA_ROWS: Final[tuple[Row, ...]] = (
         "Bring back the source as it was, or start the job anew.",
         "SELECT a FROM t;  -- t's file was truncated while the job was down",
     ),
+    (
+        "E537",
+        "output does not go on where the job does",
+        "A job that goes on after a failure finds an output without rows that it had.",
+        "Bring back the output as it was, or start the job anew.",
+        "INSERT INTO t SELECT a FROM u;  -- t's file was emptied while the job was down",
+    ),
 )

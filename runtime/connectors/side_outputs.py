@@ -23,8 +23,8 @@ from fsql.compiler.sqltypes import BIGINT, STRING
 from fsql.runtime.arrow_types import to_arrow
 from fsql.runtime.batch import PUNCTUATION, origin_parts
 from fsql.runtime.connectors.json_encoder import JsonEncoder
-from fsql.runtime.connectors.sinks import FileSink
-from fsql.runtime.ports import Release
+from fsql.runtime.connectors.sinks import LineFile
+from fsql.runtime.protocol.barrier import LateRows, Rejected
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from fsql.compiler.schema import Schema
     from fsql.runtime.batch import Batch, Root
     from fsql.runtime.ports import Reject, Split
+    from fsql.runtime.protocol.delivery import Contents
 
     Ints = NDArray[np.int64]
 
@@ -83,26 +84,17 @@ class Origins:
         return self._names[table], self._splits[table][split].name
 
 
-class RejectsOutput:
-    """The malformed rows of one table."""
+class RejectedLines:
+    """Makes lines of malformed rows."""
 
-    def __init__(self, path: Path, origins: Origins) -> None:
-        """Create the file, or empty it.
-
-        Raises:
-            FsqlError: E532, if that is not possible.
-        """
+    def __init__(self, origins: Origins) -> None:
         self._origins = origins
-        self._file = FileSink(path, _encoder((*_ORIGIN, *_FAULT)))
+        self._encoder = _encoder((*_ORIGIN, *_FAULT))
 
-    def write(self, rejects: Sequence[tuple[Root, Reject]]) -> None:
-        """Write the rows, which are all of this table.
-
-        Raises:
-            FsqlError: E535, if the operating system refuses them.
-        """
-        time = np.array([root.time for root, _ in rejects], np.int64)
-        origin = np.array([root.origin for root, _ in rejects], np.int64)
+    def __call__(self, contents: Contents) -> list[memoryview]:
+        """Return the lines of malformed rows."""
+        assert isinstance(contents, Rejected)
+        origin = np.array([root.origin for root, _ in contents.rejects], np.int64)
         faults = [
             (
                 reject.line if reject.line > 0 else None,
@@ -112,10 +104,52 @@ class RejectsOutput:
                 reject.reason,
                 reject.excerpt,
             )
-            for _, reject in rejects
+            for _, reject in contents.rejects
         ]
         columns = [*self._origins.columns(origin), *_arrays(faults, _FAULT)]
-        self._file.write(Release(columns, None, time, origin))
+        return [memoryview(line) for line in self._encoder.encode(columns, None)]
+
+
+class LateLines:
+    """Makes lines of late rows: several operators write to one output, each with columns of its own."""
+
+    def __init__(self, windows: Mapping[int, Schema], origins: Origins) -> None:
+        """Know the columns of each window operator's input."""
+        self._origins = origins
+        self._encoders = {
+            number: _encoder((*columns, *_renamed(_LATE, columns)))
+            for number, columns in windows.items()
+        }
+
+    def __call__(self, contents: Contents) -> list[memoryview]:
+        """Return the lines of late rows."""
+        assert isinstance(contents, LateRows)
+        rows = contents.rows
+        reason = pa.array([_LATE_REASON]).take(pa.array(np.zeros(len(rows), np.int64)))
+        columns = [*rows.columns, *self._origins.columns(rows.origin), reason]
+        lines = self._encoders[contents.window].encode(columns, None)
+        return [memoryview(line) for line in lines]
+
+
+class RejectsOutput:
+    """The malformed rows of one table, in a file."""
+
+    def __init__(self, path: Path, origins: Origins) -> None:
+        """Create the file, or empty it.
+
+        Raises:
+            FsqlError: E532, if that is not possible.
+        """
+        self._lines = RejectedLines(origins)
+        self._file = LineFile(path)
+
+    def write(self, rejects: Sequence[tuple[Root, Reject]]) -> None:
+        """Write the rows, which are all of this table.
+
+        Raises:
+            FsqlError: E535, if the operating system refuses them.
+        """
+        self._file.append(self._lines(Rejected(tuple(rejects))))
 
     def close(self) -> None:
         """Finish the file.
@@ -127,7 +161,7 @@ class RejectsOutput:
 
 
 class LateOutput:
-    """The rows that came too late for the windows of one INSERT."""
+    """The rows that came too late for the windows of one INSERT, in a file."""
 
     def __init__(self, path: Path, windows: Mapping[int, Schema], origins: Origins) -> None:
         """Create the file, or empty it; `windows` has the columns of each window operator's input.
@@ -136,9 +170,8 @@ class LateOutput:
             FsqlError: E532, if that is not possible.
         """
         self.windows = frozenset(windows)
-        self._origins = origins
-        self._encoder = _LateEncoder(windows)
-        self._file = FileSink(path, self._encoder)
+        self._lines = LateLines(windows, origins)
+        self._file = LineFile(path)
 
     def write(self, window: int, rows: Batch) -> None:
         """Write rows that came too late for window operator number `window`.
@@ -146,10 +179,7 @@ class LateOutput:
         Raises:
             FsqlError: E535, if the operating system refuses them.
         """
-        reason = pa.array([_LATE_REASON]).take(pa.array(np.zeros(len(rows), np.int64)))
-        added = [*self._origins.columns(rows.origin), reason]
-        self._encoder.window = window
-        self._file.write(Release([*rows.columns, *added], None, rows.time, rows.origin))
+        self._file.append(self._lines(LateRows(window, rows)))
 
     def close(self) -> None:
         """Finish the file.
@@ -158,23 +188,6 @@ class LateOutput:
             FsqlError: E535, if the operating system could not keep what was written.
         """
         self._file.close()
-
-
-class _LateEncoder:
-    """Makes lines of late rows: several operators write to one file, each with columns of its own."""
-
-    def __init__(self, windows: Mapping[int, Schema]) -> None:
-        self.window = -1
-        self._encoders = {
-            number: _encoder((*columns, *_renamed(_LATE, columns)))
-            for number, columns in windows.items()
-        }
-
-    def encode(
-        self, columns: Sequence[pa.Array], operations: NDArray[np.int8] | None
-    ) -> Sequence[pa.Buffer]:
-        """Return the lines of rows that came too late for `window`."""
-        return self._encoders[self.window].encode(columns, operations)
 
 
 def _encoder(columns: Schema) -> JsonEncoder:

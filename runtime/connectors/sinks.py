@@ -32,17 +32,16 @@ class LineEncoder(Protocol):
         """Return whole lines, in order, in one or more buffers."""
 
 
-class FileSink:
-    """Writes lines to a file, which is empty when the sink is opened."""
+class LineFile:
+    """A file of lines, which is empty when it is opened."""
 
-    def __init__(self, path: Path, encoder: LineEncoder) -> None:
+    def __init__(self, path: Path) -> None:
         """Create the file, or empty it.
 
         Raises:
             FsqlError: E532, if that is not possible.
         """
         self._path = path
-        self._encoder = encoder
         if not path.parent.is_dir():
             help_ = f'create the directory "{path.parent}"'
             raise paths.cannot_open("E532", path, "its directory does not exist", help_)
@@ -52,14 +51,14 @@ class FileSink:
         except OSError as error:
             raise paths.cannot_open("E532", path, error) from None
 
-    def write(self, release: Release) -> None:
-        """Write the rows.
+    def append(self, pieces: Sequence[memoryview]) -> None:
+        """Write whole lines.
 
         Raises:
             FsqlError: E535, if the operating system refuses them: the disk is full, say.
         """
-        for buffer in self._encoder.encode(release.columns, release.operations):
-            rest = memoryview(buffer)
+        for piece in pieces:
+            rest = piece
             while rest:
                 try:
                     rest = rest[os.write(self._descriptor, rest) :]
@@ -76,6 +75,36 @@ class FileSink:
             os.close(self._descriptor)
         except OSError as error:
             raise paths.failed("writing", self._path, error) from None
+
+
+class FileSink:
+    """Writes rows to a file, which is empty when the sink is opened."""
+
+    def __init__(self, path: Path, encoder: LineEncoder) -> None:
+        """Create the file, or empty it.
+
+        Raises:
+            FsqlError: E532, if that is not possible.
+        """
+        self._encoder = encoder
+        self._file = LineFile(path)
+
+    def write(self, release: Release) -> None:
+        """Write the rows.
+
+        Raises:
+            FsqlError: E535, if the operating system refuses them: the disk is full, say.
+        """
+        lines = self._encoder.encode(release.columns, release.operations)
+        self._file.append([memoryview(line) for line in lines])
+
+    def close(self) -> None:
+        """Close the file.
+
+        Raises:
+            FsqlError: E535, if the operating system could not keep what was written.
+        """
+        self._file.close()
 
 
 class StreamSink:

@@ -1,0 +1,35 @@
+"""Addresses that connectors connect to or listen on: this machine only, for now."""
+
+from __future__ import annotations
+
+import ipaddress
+
+from fsql.compiler.diagnostics import Diagnostic, FsqlError
+
+PORT_MAX = 65_535
+
+
+def loopback(address: str) -> tuple[str, int]:
+    """Return host and port of `HOST:PORT`, where the host is this machine by its loopback interface.
+
+    Raises:
+        FsqlError: E534, if the address is not of that form, or leads elsewhere.
+    """
+    host, _, port = address.rpartition(":")
+    host = host.removeprefix("[").removesuffix("]")
+    if not (port.isascii() and port.isdigit() and int(port) <= PORT_MAX and host):
+        raise _refused(address, "it is not of the form HOST:PORT")
+    if host == "localhost":
+        return "127.0.0.1", int(port)
+    try:
+        inside = ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        inside = False
+    if not inside:
+        raise _refused(address, "rows go unencrypted, so only this machine can be named")
+    return host, int(port)
+
+
+def _refused(address: str, reason: str) -> FsqlError:
+    helps = ("write 127.0.0.1:PORT",)
+    return FsqlError([Diagnostic("E534", f'address "{address}" is refused: {reason}', helps=helps)])

@@ -1,0 +1,68 @@
+"""What consumers ask of files, as one small layer: a test puts one in its place that fails.
+
+Everything is written at a place that the caller names, never at an end that somebody else may have moved.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+class FileLayer:
+    """The files of the operating system."""
+
+    def open(self, path: Path) -> int:
+        """Return a descriptor to read and write a file, which is created if it is not there."""
+        return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+
+    def size(self, descriptor: int) -> int:
+        """Return how long the file is."""
+        return os.fstat(descriptor).st_size
+
+    def read(self, descriptor: int, count: int, start: int) -> bytes:
+        """Return up to `count` bytes from `start` on, fewer only at the end of the file."""
+        pieces = []
+        while count > 0 and (piece := os.pread(descriptor, count, start)):
+            pieces.append(piece)
+            count -= len(piece)
+            start += len(piece)
+        return b"".join(pieces)
+
+    def write(self, descriptor: int, data: memoryview, start: int) -> None:
+        """Write all of `data` at `start`."""
+        while data:
+            written = os.pwrite(descriptor, data, start)
+            data = data[written:]
+            start += written
+
+    def truncate(self, descriptor: int, size: int) -> None:
+        """Cut the file to `size` bytes."""
+        os.ftruncate(descriptor, size)
+
+    def sync(self, descriptor: int) -> None:
+        """Return when what was written survives the loss of power."""
+        os.fsync(descriptor)
+
+    def sync_directory(self, path: Path) -> None:
+        """Return when the names in a directory survive the loss of power."""
+        descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+    def replace(self, old: Path, new: Path) -> None:
+        """Give a file another name, at once, also where a file has that name."""
+        old.replace(new)
+
+    def remove(self, path: Path) -> None:
+        """Remove a file, if it is there."""
+        path.unlink(missing_ok=True)
+
+    def close(self, descriptor: int) -> None:
+        """Close a descriptor."""
+        os.close(descriptor)

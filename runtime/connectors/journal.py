@@ -1,0 +1,120 @@
+"""The journal of a file that a job writes: up to which position it has the rows, and how long it was then.
+
+A record is a line of JSON and the hash of that line.  It says that the file holds all rows below `position`
+in its first `length` bytes, and what the hash of the bytes from `start` to there is.  So a record can be
+checked against the file, and one whose bytes did not survive (a loss of power) gives way to the one before.
+A record whose line is torn counts for nothing.
+
+Each epoch writes a journal of its own, named by the epoch, and removes those before when it has one: whoever
+still writes for an older epoch cannot take back what a later one has noted.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+import xxhash
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from fsql.runtime.connectors.file_layer import FileLayer
+
+_SUFFIX: Final = ".journal"
+
+
+class Entry(msgspec.Struct, frozen=True):
+    """All rows below `position` are in the first `length` bytes; `owner` is whose rows they are."""
+
+    epoch: int
+    position: tuple[int, int]
+    length: int
+    start: int
+    hash: str
+    owner: str = ""
+
+
+class Journal:
+    """The journals of one file; `prefix` is their path without epoch and suffix."""
+
+    def __init__(self, prefix: Path, files: FileLayer) -> None:
+        self._prefix = prefix
+        self._files = files
+        self._descriptor: int | None = None
+        self.size = 0
+
+    def entries(self) -> list[Entry]:
+        """Return all entries that can be read, the best first: the last epoch and position."""
+        found = []
+        for path in self._paths():
+            descriptor = self._files.open(path)
+            try:
+                data = self._files.read(descriptor, self._files.size(descriptor), 0)
+            finally:
+                self._files.close(descriptor)
+            found += [entry for line in data.split(b"\n") if (entry := _entry(line)) is not None]
+        return sorted(found, key=lambda entry: (entry.epoch, entry.position), reverse=True)
+
+    def begin(self, entry: Entry) -> None:
+        """Write the first entry of an epoch, for good, and remove the journals of others."""
+        self._begin(entry)
+        own = self._path(entry.epoch)
+        for path in self._prefix.parent.iterdir():
+            if path.name.startswith(f"{self._prefix.name}.") and path != own:
+                self._files.remove(path)
+
+    def append(self, entry: Entry) -> None:
+        """Write an entry; it survives the end of the process, not the loss of power."""
+        assert self._descriptor is not None
+        line = _line(entry)
+        self._files.write(self._descriptor, memoryview(line), self.size)
+        self.size += len(line)
+
+    def sync(self, entry: Entry) -> None:
+        """Write an entry for good; the ones before it are not needed any more."""
+        self._begin(entry)
+
+    def close(self) -> None:
+        """Close the journal; it stays."""
+        if self._descriptor is not None:
+            descriptor, self._descriptor = self._descriptor, None
+            self._files.close(descriptor)
+
+    def _begin(self, entry: Entry) -> None:
+        """Put a journal of this one entry in the place of the epoch's, at once."""
+        self.close()
+        own = self._path(entry.epoch)
+        new = own.with_name(own.name + ".new")
+        self._files.remove(new)
+        self._descriptor = self._files.open(new)
+        self.size = 0
+        self.append(entry)
+        self._files.sync(self._descriptor)
+        self._files.replace(new, own)
+        self._files.sync_directory(own.parent)
+
+    def _path(self, epoch: int) -> Path:
+        return self._prefix.with_name(f"{self._prefix.name}.{epoch}{_SUFFIX}")
+
+    def _paths(self) -> list[Path]:
+        start = f"{self._prefix.name}."
+        return sorted(
+            path
+            for path in self._prefix.parent.iterdir()
+            if path.name.startswith(start)
+            and path.name.endswith(_SUFFIX)
+            and path.name[len(start) : -len(_SUFFIX)].isdigit()
+        )
+
+
+def _line(entry: Entry) -> bytes:
+    body = msgspec.json.encode(entry)
+    return body + xxhash.xxh3_64_hexdigest(body).encode() + b"\n"
+
+
+def _entry(line: bytes) -> Entry | None:
+    body, hash_ = line[:-16], line[-16:]
+    if xxhash.xxh3_64_hexdigest(body).encode() != hash_:
+        return None
+    return msgspec.json.decode(body, type=Entry)

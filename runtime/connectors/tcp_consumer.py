@@ -1,0 +1,308 @@
+"""A consumer behind a TCP connection, as a job sees it: `'connector' = 'tcp'`.
+
+Nothing here waits except `open` and `sync`.  What the other side has not acknowledged is kept; when the
+connection breaks, a new one is made, and it goes on with what the other side says it has.  When nobody has
+been reached for `patience` seconds, the consumer is lost.
+"""
+
+from __future__ import annotations
+
+import select
+import socket
+import time
+from collections import deque
+from typing import TYPE_CHECKING, Final
+
+from fsql.compiler.diagnostics import Diagnostic, FsqlError
+from fsql.runtime.batch import START, Root
+from fsql.runtime.connectors.consumer import ConsumerLostError, Opened
+from fsql.runtime.connectors.tcp_frames import (
+    PAYLOAD_BYTES_MAX,
+    VERSION,
+    BadFrameError,
+    FrameReader,
+    Have,
+    Head,
+    Hello,
+    Part,
+    Refusal,
+    Sync,
+    Synced,
+    Welcome,
+    frame_bytes,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from fsql.runtime.connectors.consumer import ContentsEncoder, Opening
+    from fsql.runtime.protocol.delivery import Bundle
+
+PATIENCE_SECONDS: Final = 10.0
+_BETWEEN_ATTEMPTS_SECONDS: Final = 0.05
+_ANSWER_BYTES_MAX: Final = 1 << 16
+_READ_BYTES: Final = 1 << 16
+
+_Bytes = bytes | memoryview
+
+
+class TcpConsumer:
+    """The job's end of the connection to the consumer of one output."""
+
+    def __init__(
+        self,
+        address: tuple[str, int],
+        output: str,
+        lines: ContentsEncoder,
+        patience: float = PATIENCE_SECONDS,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._address = address
+        self._output = output
+        self._lines = lines
+        self._patience = patience
+        self._clock = clock
+        self._opening: Opening | None = None
+        self._socket: socket.socket | None = None
+        self._reader = FrameReader(_ANSWER_BYTES_MAX)
+        self._welcomed = False
+        self._opened = False
+        self._window = 0
+        self._synced = False
+        self._lost_since: float | None = None
+        self._next_attempt = 0.0
+        self._outgoing: deque[_Bytes] = deque()
+        self._kept: deque[tuple[Root, list[_Bytes]]] = deque()
+        self._building: list[_Bytes] = []
+        self._parts = 0
+        self._next_part = 0
+        self._have = START
+        self._acknowledged: list[Root] = []
+
+    @property
+    def descriptor(self) -> int | None:
+        """Return what to wait on for acknowledgements, None while there is no connection."""
+        return None if self._socket is None else self._socket.fileno()
+
+    def open(self, opening: Opening) -> Opened:
+        """Begin an epoch, and wait for the answer.
+
+        Raises:
+            FsqlError: E537, if the consumer refuses for good.
+            ConsumerLostError: if it refuses for now, or nobody answers.
+        """
+        self.close()
+        self._opening = opening
+        self._opened = False
+        self._have = opening.begins
+        self._kept.clear()
+        self._building, self._parts, self._next_part = [], 0, 0
+        self._lost_since, self._next_attempt = self._clock(), 0.0
+        self._wait_until(lambda: self._welcomed)
+        self._acknowledged = []
+        return Opened(self._have, self._window)
+
+    def deliver(self, bundle: Bundle) -> None:
+        """Send a bundle, or a part of one.
+
+        Raises:
+            FsqlError: E537, if the consumer refuses for good.
+            ConsumerLostError: if it refuses for now, or has not been reached for too long.
+        """
+        if bundle.part != self._next_part:
+            raise ConsumerLostError(f"part {bundle.part} came where part {self._next_part} was due")
+        self._next_part = 0 if bundle.last else bundle.part + 1
+        pieces = [] if bundle.contents is None else self._lines(bundle.contents)
+        cut = [
+            piece.cast("B")[start : start + PAYLOAD_BYTES_MAX]
+            for piece in pieces
+            for start in range(0, piece.nbytes, PAYLOAD_BYTES_MAX)
+        ]
+        if bundle.last and not cut:
+            cut = [memoryview(b"")]
+        follows, ends = _pair(bundle.follows), _pair(bundle.ends)
+        for number, payload in enumerate(cut):
+            last = bundle.last and number == len(cut) - 1
+            rows = bundle.rows if number == len(cut) - 1 else 0
+            part = Part(follows, ends, self._parts, last, rows)
+            self._building += frame_bytes(part, payload)
+            self._parts += 1
+        if bundle.last:
+            frames, self._building, self._parts = self._building, [], 0
+            self._kept.append((bundle.ends, frames))
+            if self._welcomed:
+                self._outgoing += frames
+        self._pump()
+
+    def acknowledged(self) -> Sequence[Root]:
+        """Return the positions that the consumer has acknowledged since the last call.
+
+        Raises:
+            FsqlError: E537, if the consumer refuses for good.
+            ConsumerLostError: if it refuses for now, or has not been reached for too long.
+        """
+        self._pump()
+        acknowledged, self._acknowledged = self._acknowledged, []
+        return acknowledged
+
+    def sync(self) -> None:
+        """Wait until the consumer says that what it has acknowledged survives the loss of power.
+
+        Raises:
+            FsqlError: E537, if the consumer refuses for good.
+            ConsumerLostError: if it refuses for now, or does not answer.
+        """
+        self._synced = False
+        asked: socket.socket | None = None
+        deadline = self._clock() + self._patience
+        while not self._synced:
+            if self._welcomed and asked is not self._socket:
+                asked = self._socket
+                self._outgoing += frame_bytes(Sync())
+            if self._clock() > deadline:
+                raise ConsumerLostError(f"{self._name} does not answer")
+            self._pump()
+            if not self._synced:
+                self._wait()
+
+    def close(self) -> None:
+        """Hang up."""
+        if self._socket is not None:
+            self._socket.close()
+        self._socket = None
+        self._welcomed = False
+        self._outgoing.clear()
+
+    @property
+    def _name(self) -> str:
+        return f"the consumer at {self._address[0]}:{self._address[1]}"
+
+    def _wait_until(self, reached: Callable[[], bool]) -> None:
+        self._pump()
+        while not reached():
+            self._wait()
+            self._pump()
+
+    def _wait(self) -> None:
+        if self._socket is None:
+            time.sleep(_BETWEEN_ATTEMPTS_SECONDS)
+            return
+        writing = [self._socket] if self._outgoing else []
+        select.select([self._socket], writing, [], _BETWEEN_ATTEMPTS_SECONDS)
+
+    def _pump(self) -> None:
+        """Do what can be done without waiting: connect, send, receive."""
+        if self._opening is None:
+            raise ConsumerLostError(f"{self._name} was not opened")
+        if self._socket is None:
+            self._connect()
+        try:
+            if self._socket is not None:
+                self._receive(self._socket)
+            if self._socket is not None:
+                self._send(self._socket)
+        except (OSError, BadFrameError) as error:
+            self._broken(str(error))
+        if self._lost_since is not None and self._clock() - self._lost_since > self._patience:
+            self.close()
+            raise ConsumerLostError(f"{self._name} has not answered for {self._patience:g} s")
+
+    def _connect(self) -> None:
+        assert self._opening is not None
+        now = self._clock()
+        if now < self._next_attempt:
+            return
+        self._next_attempt = now + _BETWEEN_ATTEMPTS_SECONDS
+        try:
+            made = socket.create_connection(self._address, timeout=1.0)
+        except OSError:
+            return
+        made.settimeout(0)
+        made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._socket = made
+        self._reader = FrameReader(_ANSWER_BYTES_MAX)
+        epoch, _, option, owner = self._opening
+        hello = Hello(VERSION, owner, self._output, epoch, option.value, _pair(self._have))
+        self._outgoing.extend(frame_bytes(hello))
+
+    def _broken(self, reason: str) -> None:
+        """Hang up, and come again later with what was not acknowledged."""
+        del reason
+        self.close()
+        if self._lost_since is None:
+            self._lost_since = self._clock()
+
+    def _send(self, to: socket.socket) -> None:
+        while self._outgoing:
+            piece = self._outgoing[0]
+            try:
+                sent = to.send(piece)
+            except BlockingIOError:
+                return
+            if sent == len(piece):
+                self._outgoing.popleft()
+            else:
+                self._outgoing[0] = memoryview(piece)[sent:]
+
+    def _receive(self, sender: socket.socket) -> None:
+        while self._socket is sender:
+            try:
+                data = sender.recv(_READ_BYTES)
+            except BlockingIOError:
+                return
+            if not data:
+                self._broken("the connection was closed")
+                return
+            for frame in self._reader.feed(data):
+                self._take(frame.head)
+
+    def _take(self, head: Head) -> None:
+        match head:
+            case Welcome() if not self._welcomed:
+                self._welcome(head)
+            case Have(position) if self._welcomed:
+                self._had(Root(*position))
+            case Synced() if self._welcomed:
+                self._synced = True
+            case Refusal(reason, lasting):
+                self.close()
+                if lasting:
+                    raise self._refused(reason)
+                raise ConsumerLostError(f"{self._name} refuses: {reason}")
+            case _:
+                raise BadFrameError("an answer that was not asked for")
+
+    def _welcome(self, welcome: Welcome) -> None:
+        if welcome.version != VERSION:
+            raise self._refused(f"it speaks version {welcome.version}, and this is {VERSION}")
+        position = Root(*welcome.position)
+        if position < self._have:
+            raise self._refused("it lacks rows that it had")
+        self._lost_since = None
+        self._welcomed = True
+        self._window = max(welcome.window, 1)
+        if self._opened:
+            self._had(position)
+        self._have, self._opened = position, True
+        for _, frames in self._kept:
+            self._outgoing += frames
+
+    def _had(self, position: Root) -> None:
+        """Learn what the consumer has: what it had before, or where a bundle ends that was sent."""
+        if position <= self._have:
+            return
+        if all(ends != position for ends, _ in self._kept):
+            raise self._refused(f"it says that it has {tuple(position)}, where no bundle ends")
+        while self._kept and self._kept[0][0] <= position:
+            self._kept.popleft()
+        self._have = position
+        self._acknowledged.append(position)
+
+    def _refused(self, reason: str) -> FsqlError:
+        self.close()
+        message = f"{self._name} does not go on where the job does: {reason}"
+        return FsqlError([Diagnostic("E537", message)])
+
+
+def _pair(position: Root) -> tuple[int, int]:
+    return position.time, position.origin

@@ -1,0 +1,140 @@
+"""The frames between a job and a consumer elsewhere; `docs/protocols/tcp_consumer.md` describes them.
+
+A frame is the length of its body (4 bytes, the most significant first), the XXH3 hash of the body (16 bytes),
+and the body: a line of JSON that says what it is, and bytes behind it.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import Final, NamedTuple, TypeAlias
+
+import msgspec
+import xxhash
+
+VERSION: Final = 1
+BODY_BYTES_MAX: Final = 16 << 20
+"""How long the body of a frame may be; a job sends payloads of `PAYLOAD_BYTES_MAX` at most."""
+PAYLOAD_BYTES_MAX: Final = 4 << 20
+_HEAD: Final = struct.Struct(">I16s")
+
+
+class Hello(msgspec.Struct, frozen=True, tag="hello"):
+    """From the job: an epoch of an output begins, or goes on over a new connection.
+
+    The input is replayed from `begins`; the consumer must have had everything below.
+    """
+
+    version: int
+    job: str
+    output: str
+    epoch: int
+    delivery: str
+    begins: tuple[int, int]
+
+
+class Welcome(msgspec.Struct, frozen=True, tag="welcome"):
+    """From the consumer: it has everything below `position` and takes `window` bundles at a time."""
+
+    version: int
+    position: tuple[int, int]
+    window: int
+
+
+class Refusal(msgspec.Struct, frozen=True, tag="refused"):
+    """From the consumer, before it hangs up; with `lasting` there is no use in coming again."""
+
+    reason: str
+    lasting: bool = False
+
+
+class Part(msgspec.Struct, frozen=True, tag="bundle"):
+    """From the job: bytes of the rows between two positions; with `last` they are complete."""
+
+    follows: tuple[int, int]
+    ends: tuple[int, int]
+    part: int
+    last: bool
+    rows: int
+
+
+class Have(msgspec.Struct, frozen=True, tag="have"):
+    """From the consumer: it has everything below `position`, for good."""
+
+    position: tuple[int, int]
+
+
+class Sync(msgspec.Struct, frozen=True, tag="sync"):
+    """From the job: what was acknowledged is to survive the loss of power."""
+
+
+class Synced(msgspec.Struct, frozen=True, tag="synced"):
+    """From the consumer: it does."""
+
+
+Head: TypeAlias = Hello | Welcome | Refusal | Part | Have | Sync | Synced
+
+
+class Frame(NamedTuple):
+    """What came: what it is, and the bytes behind it."""
+
+    head: Head
+    payload: memoryview
+
+
+class BadFrameError(Exception):
+    """Bytes that are no frame; says why."""
+
+
+_decoder: Final = msgspec.json.Decoder(Head)
+
+
+def frame_bytes(head: Head, payload: bytes | memoryview = b"") -> list[bytes | memoryview]:
+    """Return a frame in pieces that are to be sent one behind the other."""
+    line = msgspec.json.encode(head) + b"\n"
+    hasher = xxhash.xxh3_128(line)
+    hasher.update(payload)
+    start = _HEAD.pack(len(line) + len(payload), hasher.digest()) + line
+    return [start, payload] if len(payload) else [start]
+
+
+class FrameReader:
+    """Makes frames of bytes as they come."""
+
+    def __init__(self, body_bytes_max: int = BODY_BYTES_MAX) -> None:
+        self.body_bytes_max = body_bytes_max
+        self._data = bytearray()
+
+    def feed(self, data: bytes) -> list[Frame]:
+        """Return the frames that `data` completes.
+
+        Raises:
+            BadFrameError: if what came is no frame; the reader is not used afterwards.
+        """
+        self._data += data
+        frames = []
+        start = 0
+        while len(self._data) - start >= _HEAD.size:
+            length, hash_ = _HEAD.unpack_from(self._data, start)
+            if length > self.body_bytes_max:
+                raise BadFrameError(f"a frame of {length:,} bytes")
+            end = start + _HEAD.size + length
+            if len(self._data) < end:
+                break
+            frames.append(_frame(bytes(self._data[start + _HEAD.size : end]), hash_))
+            start = end
+        del self._data[:start]
+        return frames
+
+
+def _frame(body: bytes, hash_: bytes) -> Frame:
+    if xxhash.xxh3_128_digest(body) != hash_:
+        raise BadFrameError("a frame whose hash does not fit")
+    line, newline, _ = body.partition(b"\n")
+    if not newline:
+        raise BadFrameError("a frame without a head")
+    try:
+        head = _decoder.decode(line)
+    except msgspec.MsgspecError as error:
+        raise BadFrameError(f"a frame of an unknown kind: {error}") from None
+    return Frame(head, memoryview(body)[len(line) + 1 :])

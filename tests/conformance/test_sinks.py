@@ -1,0 +1,300 @@
+"""The consumers that come with fsql, checked by the rules of `sinks`, and killed wherever one can be."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import signal
+import subprocess
+import sys
+import threading
+from random import Random
+from typing import TYPE_CHECKING
+
+import pytest
+
+from fsql.compiler.diagnostics import FsqlError
+from fsql.runtime.batch import END, START, Root
+from fsql.runtime.connectors.consumer import ConsumerLostError, LocalConsumer
+from fsql.runtime.connectors.file_store import FileStore
+from fsql.runtime.connectors.stream_stores import NowhereStore, StreamStore
+from fsql.runtime.connectors.tcp_consumer import TcpConsumer
+from fsql.runtime.connectors.tcp_reference import ConsumerServer
+from fsql.tests.conformance import sinks
+from fsql.tests.conformance.failing_files import CountedFiles, FullDisk, KilledError, Unsynced
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from fsql.runtime.connectors.consumer import Consumer
+    from fsql.runtime.connectors.file_layer import FileLayer
+    from fsql.tests.conformance.sinks import Subject
+
+
+class FileSubject:
+    durable = True
+
+    def __init__(self, folder: Path) -> None:
+        self.path = folder / "out.jsonl"
+        self.journal = folder / "positions" / "0"
+        self.journal.parent.mkdir()
+
+    def restarted(self, files: FileLayer | None = None) -> Consumer:
+        return LocalConsumer(FileStore(self.path, self.journal, files), sinks.lines())
+
+    def stored(self) -> bytes:
+        return self.path.read_bytes()
+
+    def close(self) -> None:
+        """Do nothing."""
+
+
+class StreamSubject:
+    durable = False
+
+    def __init__(self, folder: Path) -> None:
+        del folder
+        self._stream = io.BytesIO()
+
+    def restarted(self) -> Consumer:
+        self._stream = io.BytesIO()
+        return LocalConsumer(StreamStore(self._stream, "test"), sinks.lines())
+
+    def stored(self) -> bytes:
+        return self._stream.getvalue()
+
+    def close(self) -> None:
+        """Do nothing."""
+
+
+class TcpSubject:
+    """A server in a thread; only the job's process is started again, except where a test says so."""
+
+    durable = True
+
+    def __init__(self, folder: Path) -> None:
+        self.path = folder / "out.jsonl"
+        self.journal = folder / "positions" / "0"
+        self.journal.parent.mkdir()
+        self.port = 0
+        self.start()
+
+    def start(self) -> None:
+        self.server = ConsumerServer(("127.0.0.1", self.port), FileStore(self.path, self.journal))
+        self.port = self.server.address[1]
+        self._stopped = threading.Event()
+        self._thread = threading.Thread(target=self._serve)
+        self._thread.start()
+
+    def _serve(self) -> None:
+        while not self._stopped.is_set():
+            self.server.serve(0.01)
+        self.server.close()
+
+    def close(self) -> None:
+        self._stopped.set()
+        self._thread.join()
+
+    def restarted(self) -> Consumer:
+        return TcpConsumer(("127.0.0.1", self.port), "out", sinks.lines())
+
+    def stored(self) -> bytes:
+        return self.path.read_bytes()
+
+
+SUBJECTS = (FileSubject, StreamSubject, TcpSubject)
+
+
+@pytest.fixture
+def made(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Subject]:
+    subject = request.param(tmp_path)
+    yield subject
+    subject.close()
+
+
+@pytest.mark.parametrize("check", sinks.CHECKS, ids=lambda check: check.__name__)
+@pytest.mark.parametrize("made", SUBJECTS, indirect=True)
+def test_every_consumer_keeps_the_rules(check: Callable[[Subject], None], made: Subject) -> None:
+    check(made)
+
+
+@pytest.mark.parametrize("check", sinks.DURABLE_CHECKS, ids=lambda check: check.__name__)
+@pytest.mark.parametrize("made", [FileSubject, TcpSubject], indirect=True)
+def test_what_lasts_notices_what_was_lost(check: Callable[[Subject], None], made: Subject) -> None:
+    check(made)
+
+
+def deliver_until_killed(consumer: Consumer, epoch: int, seed: int, have: Root = START) -> Root:
+    """Deliver everything to a consumer that has `have`; return what it has acknowledged by then."""
+    try:
+        opened = consumer.open(sinks.opening(epoch))
+        assert opened.position >= have
+        have = opened.position
+        made = sinks.delivery(opened, START, seed)
+        start = 0
+        for bound in sinks.bounds(seed):
+            have = max(have, sinks.run(consumer, made, start, sinks.ROWS, [bound]))
+            start = sinks.ROWS if bound == END else (bound.time + (bound.origin > 0)) * 3
+            start = min(start, sinks.ROWS)
+            consumer.sync()
+    except KilledError:
+        pass
+    finally:
+        consumer.close()
+    return have
+
+
+def test_whenever_the_process_is_killed_rows_and_position_agree(tmp_path: Path) -> None:
+    random = Random(1)
+    counted = CountedFiles(0, random)
+    (tmp_path / "all").mkdir()
+    deliver_until_killed(FileSubject(tmp_path / "all").restarted(counted), 1, seed=3)
+    assert counted.operations > 60
+    for moment in range(1, counted.operations + 1):
+        folder = tmp_path / str(moment)
+        folder.mkdir()
+        subject = FileSubject(folder)
+        files = CountedFiles(moment, random)
+        have = deliver_until_killed(subject.restarted(files), 1, seed=3)
+        assert files.failed
+        before = subject.stored() if subject.path.exists() else b""
+        again = CountedFiles(random.randrange(1, 40), random)
+        deliver_until_killed(subject.restarted(again), 2, random.randrange(9), have)
+        assert sinks.expected().startswith(subject.stored())
+        assert subject.stored().startswith(before), "a reader saw bytes that went away"
+        sinks.run_to_end(subject.restarted(), 3)
+        assert subject.stored() == sinks.expected()
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_a_loss_of_power_takes_nothing_that_was_synced(tmp_path: Path, seed: int) -> None:
+    random = Random(seed)
+    files = Unsynced()
+    subject = FileSubject(tmp_path)
+    synced = START
+    for epoch in range(4):
+        consumer = subject.restarted(files)
+        opened = consumer.open(sinks.opening(epoch, synced))
+        assert opened.position >= synced
+        made = sinks.delivery(opened, synced, seed)
+        start = 0 if synced == START else synced.time * 3
+        bounds = [Root(time, 0) for time in range(1, sinks.ROWS // 3)]
+        bounds = sorted(random.sample([b for b in bounds if b > opened.position] or [END], 1))
+        for bound in bounds:
+            have = sinks.run(consumer, made, start, sinks.ROWS, [bound])
+            if random.random() < 0.5 and have != END:
+                consumer.sync()
+                synced = have
+        consumer.close()
+        files.lose_power(tmp_path, random)
+    sinks.run_to_end(subject.restarted(), 9, synced)
+    assert subject.stored() == sinks.expected()
+
+
+@pytest.mark.parametrize("moment", [1, 2, 3, 5, 8, 13, 21, 30])
+def test_a_full_disk_loses_nothing(tmp_path: Path, moment: int) -> None:
+    subject = FileSubject(tmp_path)
+    files = FullDisk(moment, Random(moment))
+    consumer = subject.restarted(files)
+    with pytest.raises(ConsumerLostError, match="No space left"):
+        sinks.run_to_end(consumer, 1)
+    with pytest.raises(ConsumerLostError):
+        consumer.deliver(sinks.bundle(0, 3))
+    files.full = False
+    sinks.run_to_end(consumer, 2)
+    assert subject.stored() == sinks.expected()
+
+
+def test_a_file_that_somebody_cut_is_noticed(tmp_path: Path) -> None:
+    subject = FileSubject(tmp_path)
+    consumer = subject.restarted()
+    sinks.run_to_end(consumer, 1)
+    consumer.sync()
+    consumer.close()
+    subject.path.write_bytes(sinks.expected()[:-1])
+    with pytest.raises(FsqlError, match="E537"):
+        sinks.position_of(subject, sinks.opening(2, Root(3, 0)))
+
+
+def test_a_file_of_another_is_not_taken(tmp_path: Path) -> None:
+    subject = FileSubject(tmp_path)
+    sinks.position_of(subject, sinks.opening(1))
+    with pytest.raises(FsqlError, match="E537"):
+        sinks.position_of(subject, sinks.opening(2)._replace(owner="another"))
+
+
+def test_a_file_is_emptied_by_the_first_epoch_of_a_job_only(tmp_path: Path) -> None:
+    subject = FileSubject(tmp_path)
+    subject.path.write_bytes(b"of an earlier job\n")
+    sinks.position_of(subject, sinks.opening(1))
+    assert subject.stored() == b""
+
+
+def test_a_zombie_of_an_older_epoch_changes_nothing(tmp_path: Path) -> None:
+    subject = FileSubject(tmp_path)
+    zombie = subject.restarted()
+    zombie.open(sinks.opening(1))
+    zombie.deliver(sinks.bundle(0, 6))
+    later = subject.restarted()
+    sinks.run_to_end(later, 2)
+    later.sync()
+    zombie.deliver(sinks.bundle(6, 12))
+    zombie.sync()
+    later.close()
+    assert subject.stored() == sinks.expected()
+    assert sinks.position_of(subject, sinks.opening(3)) == END
+
+
+def test_the_journal_begins_anew_before_it_is_long(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("fsql.runtime.connectors.file_store.JOURNAL_BYTES_MAX", 1000)
+    subject = FileSubject(tmp_path)
+    sinks.run_to_end(subject.restarted(), 1)
+    [journal] = subject.journal.parent.iterdir()
+    assert journal.stat().st_size < 1500
+    assert sinks.position_of(subject, sinks.opening(2)) == END
+
+
+def test_nowhere_keeps_no_bytes_but_a_position() -> None:
+    consumer = LocalConsumer(NowhereStore(), sinks.lines())
+    sinks.run_to_end(consumer, 1)
+    assert consumer.open(sinks.opening(2)).position == END
+
+
+CHILD = """
+import sys
+from pathlib import Path
+from fsql.tests.conformance import sinks
+from fsql.tests.conformance.test_sinks import FileSubject
+folder, epoch = Path(sys.argv[1]), int(sys.argv[2])
+subject = FileSubject.__new__(FileSubject)
+subject.path, subject.journal = folder / "out.jsonl", folder / "positions" / "0"
+consumer = subject.restarted()
+consumer.open(sinks.opening(epoch))
+print("open", flush=True)
+while True:
+    sinks.run_to_end(consumer, epoch, seed=epoch)
+    print("done", flush=True)
+    sys.stdin.readline()
+"""
+
+
+@pytest.mark.cluster
+def test_real_kills(tmp_path: Path) -> None:
+    subject = FileSubject(tmp_path)
+    random = Random(5)
+    for epoch in range(6):
+        command = [sys.executable, "-c", CHILD, str(tmp_path), str(epoch)]
+        child = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        assert child.stdout is not None
+        assert child.stdin is not None
+        assert child.stdout.readline() == b"open\n"
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            child.wait(random.random() * 0.02)
+        child.send_signal(signal.SIGKILL)
+        child.communicate()
+        assert sinks.expected().startswith(subject.stored())
+    sinks.run_to_end(subject.restarted(), 99)
+    assert subject.stored() == sinks.expected()
