@@ -21,6 +21,8 @@ from fsql.compiler.sqltypes import Kind, SqlType
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from numpy.typing import NDArray
+
     from fsql.compiler.expression import Value
 
 _ARROW: Final = {
@@ -75,3 +77,14 @@ def from_arrow(array: pa.Array, sql_type: SqlType) -> list[Value]:
         array = array.view(pa.int64())
     values: list[Value] = array.to_pylist()
     return values
+
+
+def string_buffers(text: pa.StringArray) -> tuple[NDArray[np.int32], NDArray[np.uint8]]:
+    """Return the offsets (one more than there are strings) and the data they point into."""
+    _, offsets, data = text.buffers()
+    bounds = (
+        np.frombuffer(offsets, np.int32)[text.offset : text.offset + len(text) + 1]
+        if len(text)
+        else np.zeros(1, np.int32)
+    )
+    return bounds, np.frombuffer(data or b"", np.uint8)

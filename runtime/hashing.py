@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
-import xxhash
 
+from fsql.runtime.arrow_types import string_buffers
 from fsql.runtime.order import fixed_width, integers, key_values, of_lists
 
 if TYPE_CHECKING:
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _NULL = np.uint64(0x9AE16A3B2F90404F)
+_FACTOR_BITS = 10
 
 
 def mix(value: int) -> int:
@@ -31,6 +32,10 @@ def _mix_column(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
     values = (values ^ values >> np.uint64(30)) * np.uint64(0xBF58476D1CE4E5B9)
     values = (values ^ values >> np.uint64(27)) * np.uint64(0x94D049BB133111EB)
     return values ^ values >> np.uint64(31)
+
+
+_FACTORS = _mix_column(np.arange(1 << _FACTOR_BITS, dtype=np.uint64)) | np.uint64(1)
+"""An odd factor for each place in a text; from one lap through them to the next they are mixed anew."""
 
 
 def hash_rows(keys: Sequence[pa.Array], count: int) -> NDArray[np.uint32]:
@@ -49,20 +54,31 @@ def _hash_column(array: pa.Array) -> NDArray[np.uint64]:
     if pa.types.is_null(array.type):
         return np.full(len(array), _NULL)
     if of_lists(array.type):
-        digests = [_digest(value) for value in key_values(array).to_pylist()]
-        return np.array(digests, np.uint64)
-    if not pa.types.is_dictionary(array.type):
-        array = array.dictionary_encode()
-    digests = [_digest(value) for value in array.dictionary.to_pylist()]
-    table = np.array([*digests, int(_NULL)], np.uint64)
-    indices = array.indices
-    if indices.null_count:
-        indices = indices.fill_null(len(digests))
-    return table[indices.to_numpy(zero_copy_only=False)]
+        values = key_values(array).to_pylist()
+        texts = pa.array([None if value is None else repr(value) for value in values], pa.string())
+        return _hash_texts(texts)
+    if pa.types.is_dictionary(array.type):
+        table = np.append(_hash_texts(array.dictionary), _NULL)
+        indices = array.indices
+        if indices.null_count:
+            indices = indices.fill_null(len(table) - 1)
+        return table[indices.to_numpy(zero_copy_only=False)]
+    return _hash_texts(array)
 
 
-def _digest(value: object) -> int:
-    if value is None:
-        return int(_NULL)
-    text = value if isinstance(value, str) else repr(value)
-    return xxhash.xxh3_64_intdigest(text.encode("utf-8", "surrogatepass"))
+def _hash_texts(texts: pa.StringArray) -> NDArray[np.uint64]:
+    """Return the multilinear hash of each text: the sum of its bytes, each times a factor of its place."""
+    offsets, data = string_buffers(texts)
+    starts, ends = offsets[:-1], offsets[1:]
+    first = int(offsets[0])
+    octets = data[first : int(offsets[-1])].astype(np.uint64)
+    lengths = ends - starts
+    places = np.arange(len(octets)) - np.repeat(starts - first, lengths)
+    factors = _FACTORS[places & len(_FACTORS) - 1]
+    if len(places) and (lap := places >> _FACTOR_BITS).any():
+        factors = _mix_column(factors + lap.view(np.uint64)) | np.uint64(1)
+    sums = np.append(np.uint64(0), np.cumsum(octets * factors))
+    hashes = _mix_column(sums[ends - first] - sums[starts - first] + lengths.astype(np.uint64))
+    if texts.null_count:
+        hashes = np.where(texts.is_valid().to_numpy(zero_copy_only=False), hashes, _NULL)
+    return hashes

@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
 from fsql.compiler.sqltypes import Kind
-from fsql.runtime.connectors.json_text import string_buffers
+from fsql.runtime.arrow_types import string_buffers
 from fsql.runtime.connectors.word_law import WordLaw, mix
 from fsql.runtime.ports import Chunk, Place, Wait
 

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 import numpy as np
 import pyarrow as pa
 
-from fsql.runtime.connectors.json_text import escape, string_buffers
+from fsql.runtime.arrow_types import string_buffers
+from fsql.runtime.connectors.json_text import escape
 
 if TYPE_CHECKING:
     from collections.abc import Hashable

@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
 from fsql.compiler.sqltypes import BIGINT_MAX, INT_MAX
-from fsql.runtime.connectors.json_text import string_buffers
+from fsql.runtime.arrow_types import string_buffers
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Sequence

@@ -12,6 +12,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from fsql.runtime.arrow_types import string_buffers
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
@@ -58,17 +60,6 @@ def escape(text: pa.StringArray) -> pa.StringArray:
     starts = offsets - offsets[0]
     starts = starts + grown[np.searchsorted(places, starts)]
     return _string_array(starts, escaped)
-
-
-def string_buffers(text: pa.StringArray) -> tuple[NDArray[np.int32], Octets]:
-    """Return the offsets (one more than there are strings) and the data they point into."""
-    _, offsets, data = text.buffers()
-    bounds = (
-        np.frombuffer(offsets, np.int32)[text.offset : text.offset + len(text) + 1]
-        if len(text)
-        else np.zeros(1, np.int32)
-    )
-    return bounds, np.frombuffer(data or b"", np.uint8)
 
 
 def _string_array(offsets: Ints, data: Octets) -> pa.StringArray:

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from fsql.compiler.functions.failure import RowFailure
 from fsql.compiler.functions.timestamps import parse_timestamp
 from fsql.compiler.sqltypes import TIMESTAMP_MAX, TIMESTAMP_MIN
-from fsql.runtime.connectors.json_text import string_buffers
+from fsql.runtime.arrow_types import string_buffers
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
