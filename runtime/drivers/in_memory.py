@@ -82,7 +82,7 @@ def run_in_memory(
         choice = schedule.random.randrange(choices)
         if choice >= len(readable):
             for let_go in cluster.deliver():
-                _collect(outcome, let_go, plan)
+                collect(outcome, let_go, plan)
             continue
         at = readable[choice]
         rows = left[at.front.number]
@@ -93,7 +93,7 @@ def run_in_memory(
         taken, left[at.front.number] = rows[:count], rows[count:]
         first = row_number[at.front.number]
         row_number[at.front.number] += len(taken)
-        cluster.read(at, _chunk(taken, first, schemas[at.ordinal]))
+        cluster.read(at, chunk_of(taken, first, schemas[at.ordinal]))
         outcome.rows_buffered_max = max(outcome.rows_buffered_max, cluster.rows_buffered())
     folds = [fold for worker in cluster.workers for fold in worker.folds.values()]
     outcome.rows_redone = sum(fold.rows_redone for fold in folds)
@@ -115,7 +115,8 @@ def _splits(
     return splits
 
 
-def _chunk(rows: Sequence[Row | Reject], first: int, schema: Schema) -> Chunk:
+def chunk_of(rows: Sequence[Row | Reject], first: int, schema: Schema) -> Chunk:
+    """Return rows as a chunk; `first` is the row number of the first."""
     good = [(first + i, row) for i, row in enumerate(rows) if not isinstance(row, Reject)]
     columns = [
         to_arrow([row[i] for _, row in good], column.type) for i, column in enumerate(schema)
@@ -124,7 +125,8 @@ def _chunk(rows: Sequence[Row | Reject], first: int, schema: Schema) -> Chunk:
     return Chunk(columns, np.array([number for number, _ in good], np.int64), rejects, 0)
 
 
-def _collect(outcome: Outcome, let_go: LetGo, plan: TickPlan) -> None:
+def collect(outcome: Outcome, let_go: LetGo, plan: TickPlan) -> None:
+    """Add what a barrier has let go to an outcome."""
     match let_go:
         case Released(insert, release):
             types = [column.type for column in plan.sinks[insert].table.columns]

@@ -116,7 +116,7 @@ class Attempt:
     def hopeless(self, now: float) -> bool:
         """Say whether the coordinator is silent, or a peer out of reach, for too long."""
         patience = self._settings.failure_after
-        if now - self.coordinator_heard_at > patience:
+        if now >= self.coordinator_heard_at + patience:
             return True
         return any(link.stuck_for(now) > patience for link in self._links.values())
 
@@ -198,6 +198,10 @@ class Attempt:
     def kept_up(self, now: float) -> list[WorkerEffect]:
         """Do what the time demands: heartbeats, counters, what links send again."""
         effects: list[WorkerEffect] = []
+        for here in self._fronts.values():
+            if now >= here.waits_until:
+                # It may read now; until it does there is nothing to be woken for.
+                here.waits_until = 0.0
         if now >= self._next_heartbeat:
             self._next_heartbeat = now + self._settings.heartbeat_every
             beat = Heartbeat(self.begin.job, self.epoch, self.begin.number)

@@ -107,11 +107,14 @@ class CoordinatorNode:
         """Return when to step with a `Tick` at the latest."""
         if self.phase in {Phase.WAITING, Phase.FINISHED}:
             return None
-        times = [self._next_heartbeat, self._next_progress]
+        times = [self._next_progress]
         if self.phase is Phase.RESTORING:
             times.append(self._next_begin)
-        epoch_timer = None if self.epoch is None else self.epoch.next_timer()
-        return min([*times, *([] if epoch_timer is None else [epoch_timer])])
+        if self.epoch is not None:
+            times.append(self._next_heartbeat)
+            epoch_timer = self.epoch.next_timer()
+            times += [] if epoch_timer is None else [epoch_timer]
+        return min(times)
 
     def _may_release(self, now: float) -> bool:
         return now < self._lease_until

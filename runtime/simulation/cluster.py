@@ -1,0 +1,269 @@
+"""A simulated cluster: its hosts, what lies between them, and who starts them again."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from fsql.compiler.tick_plan import SourceHead
+from fsql.runtime.batch import START
+from fsql.runtime.protocol.coordinator_node import CoordinatorNode
+from fsql.runtime.protocol.delivery import DeliveryOption
+from fsql.runtime.protocol.job_spec import JobSpec
+from fsql.runtime.protocol.node import WorkerGone
+from fsql.runtime.protocol.worker_node import WorkerNode
+from fsql.runtime.simulation.consumers import Consumer
+from fsql.runtime.simulation.coordination import Coordination
+from fsql.runtime.simulation.coordinator_host import CoordinatorDriver
+from fsql.runtime.simulation.disk import Disk
+from fsql.runtime.simulation.hosts import Host
+from fsql.runtime.simulation.network import Network
+from fsql.runtime.simulation.sources import SimulatedSplit, front_tasks
+from fsql.runtime.simulation.worker_host import WorkerDriver
+from fsql.runtime.simulation.workload import outputs_of
+from fsql.runtime.simulation.world import MILLISECOND, SECOND, Clock
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from fsql.compiler.tick_plan import TickPlan
+    from fsql.runtime.batch import Root
+    from fsql.runtime.protocol.frames import Begin
+    from fsql.runtime.protocol.job_spec import Settings
+    from fsql.runtime.protocol.manifest import Manifest, Record
+    from fsql.runtime.protocol.node import Finish, FrontTask, Progress
+    from fsql.runtime.simulation.coverage import Coverage
+    from fsql.runtime.simulation.judge import Judge
+    from fsql.runtime.simulation.network import Codec
+    from fsql.runtime.simulation.swarm import RunSettings
+    from fsql.runtime.simulation.tape import Stream
+    from fsql.runtime.simulation.workload import Workload
+    from fsql.runtime.simulation.world import World
+
+RESTART_US = (20 * MILLISECOND, 1500 * MILLISECOND)
+"""After how long the launcher starts a process again that was killed: at the least, and on top of it."""
+
+
+class Nodes(NamedTuple):
+    """How nodes are made; a test may put nodes with a mistake in them here."""
+
+    worker: Callable[[str, str, str, Settings], WorkerNode]
+    coordinator: Callable[[JobSpec, str, Settings], CoordinatorNode]
+
+
+REAL_NODES = Nodes(WorkerNode, CoordinatorNode)
+
+
+class SimulatedCluster:
+    """All of a run but its schedule of faults."""
+
+    def __init__(  # noqa: PLR0913 - it stands between many
+        self,
+        world: World,
+        workload: Workload,
+        run_settings: RunSettings,
+        judge: Judge,
+        coverage: Coverage,
+        *,
+        input_us: int,
+        nodes: Nodes = REAL_NODES,
+        codec: Codec | None = None,
+    ) -> None:
+        """Set up hosts that are not started yet; the input comes within about `input_us`."""
+        self.world = world
+        self.job = workload.name
+        self.run_settings = run_settings
+        self.settings = run_settings.nodes
+        self.judge = judge
+        self.coverage = coverage
+        self.nodes = nodes
+        self.network = Network(world, run_settings.network, coverage, codec)
+        self.disk = Disk(world.tape.stream("disk"))
+        self.coordination = Coordination(world, lease_us=run_settings.lease_us)
+        self.workers_wanted = run_settings.workers
+        self.epochs: list[int] = []
+        self.rows_read = 0
+        self.over = False
+        self.leading: dict[str, CoordinatorDriver] = {}
+        self._min_time = START
+        self.passed_over: dict[int, list[tuple[Root, Root]]] = {}
+        self._skips: dict[int, tuple[tuple[Root, Root], ...]] = {}
+        self._workload = workload
+        self._plans: dict[int, TickPlan] = {}
+        self._manifests: list[Manifest] = []
+        choices = world.tape.stream("hosts")
+        self._restarts = choices
+        self.splits = self._paced(workload, choices, input_us)
+        plan = self.plan(self.workers_wanted)
+        self.outputs = outputs_of(plan, run_settings.option)
+        self.consumers = [
+            Consumer(
+                number,
+                world,
+                judge,
+                coverage,
+                window=run_settings.window,
+                takes_repeats=not output.option.keeps_position,
+            )
+            for number, output in enumerate(self.outputs)
+        ]
+        self.coordinators = [
+            Host(f"c{number}", world, _clock(choices), lambda host: CoordinatorDriver(host, self))
+            for number in range(run_settings.coordinators)
+        ]
+        self.workers = [
+            Host(f"w{number}", world, _clock(choices), lambda host: WorkerDriver(host, self))
+            for number in range(run_settings.workers)
+        ]
+        for host in self.hosts():
+            host.on_kill = self._killed(host)
+
+    def _paced(
+        self, workload: Workload, choices: Stream, input_us: int
+    ) -> Mapping[int, Sequence[SimulatedSplit]]:
+        splits: dict[int, list[SimulatedSplit]] = {}
+        for stage in self.plan(self.workers_wanted).stages:
+            if isinstance(stage.head, SourceHead):
+                table = stage.head.table
+                for rows in workload.inputs[table.ordinal]:
+                    first_us = choices.below(input_us // 2)
+                    pace_us = 0 if not rows else (input_us - first_us) // len(rows)
+                    pace_us = pace_us * choices.one_of((4, 4, 0, 1)) // 4
+                    split = SimulatedSplit(rows, table.columns, first_us, pace_us)
+                    splits.setdefault(table.ordinal, []).append(split)
+                splits.setdefault(table.ordinal, [])
+        return splits
+
+    def hosts(self) -> Iterator[Host]:
+        """Yield all hosts."""
+        yield from self.coordinators
+        yield from self.workers
+
+    def workers_up(self) -> bool:
+        """Say whether any worker runs."""
+        return any(host.up for host in self.workers)
+
+    def start(self) -> None:
+        """Start all processes."""
+        for host in self.hosts():
+            host.start()
+
+    # What nodes and drivers are told.
+
+    def plan(self, workers: int) -> TickPlan:
+        """Return the plan for a number of workers."""
+        if workers not in self._plans:
+            self._plans[workers] = self._workload.plan_of(workers, self.run_settings.policy)
+        return self._plans[workers]
+
+    def spec(self) -> JobSpec:
+        """Return the job as a coordinator that starts now has to lead it."""
+        plan = self.plan(self.workers_wanted)
+        fronts = front_tasks(plan, self.splits)
+        description = str(self.workers_wanted).encode()
+        return JobSpec(self.job, 0, plan, fronts, self.outputs, description)
+
+    def plan_of(self, description: bytes) -> TickPlan:
+        """Return the plan that a coordinator's description of the job stands for."""
+        return self.plan(int(description))
+
+    def fronts_of(self, plan: TickPlan, worker: int) -> tuple[FrontTask, ...]:
+        """Return the fronts of a worker."""
+        tasks = front_tasks(plan, self.splits)
+        return tuple(task for task in tasks if task.number % plan.workers == worker)
+
+    def records_taken_over(
+        self, records: Sequence[Record], worker: int, workers: int
+    ) -> list[Record]:
+        """Return the records of a manifest that a worker tells as its own from now on."""
+        return [record for record in records if record.worker % workers == worker]
+
+    def unneeded(self, manifest: Manifest, kept: Sequence[int]) -> dict[int, tuple[str, ...]]:
+        """Return which records no kept manifest names any more, by worker."""
+        known = {each.snapshot for each in self._manifests}
+        if manifest.snapshot not in known:
+            self._manifests.append(manifest)
+        needed = {r.key for m in self._manifests if m.snapshot in kept for r in m.records}
+        gone = [m for m in self._manifests if m.snapshot not in kept]
+        self._manifests = [m for m in self._manifests if m.snapshot in kept]
+        unneeded: dict[int, dict[str, None]] = {}
+        for each in gone:
+            for record in each.records:
+                if record.key not in needed:
+                    number = record.worker % manifest.workers
+                    unneeded.setdefault(number, {})[record.key] = None
+        return {worker: tuple(keys) for worker, keys in unneeded.items()}
+
+    def disk_us(self) -> int:
+        """Return how long the disk takes for something."""
+        slow_us = self.run_settings.disk_us + self.disk.delay_us
+        return 50 + self.world.tape.stream("disk time").below(slow_us)
+
+    def rows_max(self, choices: Stream) -> int:
+        """Return how many rows a read asks for."""
+        return 1 + choices.below(self.run_settings.rows_max)
+
+    def progress(self) -> object:
+        """Return something that moves as long as the job gets anywhere, and never moves back."""
+        for driver in self.leading.values():
+            epoch = driver.machine.epoch
+            if epoch is not None:
+                self._min_time = max(self._min_time, epoch.barrier.min_time)
+        return self._min_time, [consumer.position for consumer in self.consumers]
+
+    # What happens.
+
+    def phase_begins(self, progress: Progress) -> None:
+        """Learn that a coordinator is in another phase."""
+        if progress.phase == "running" and progress.epoch not in self.epochs:
+            self.epochs.append(progress.epoch)
+            for front, skipped in enumerate(self._skips.get(progress.epoch, ())):
+                if skipped[0] < skipped[1]:
+                    self.coverage.sometimes("rows passed over")
+                    self.passed_over.setdefault(front, []).append(skipped)
+
+    def begins(self, begin: Begin) -> None:
+        """Learn what a coordinator tells a worker to begin with."""
+        self._skips[begin.epoch] = begin.skip
+
+    def finish(self, finish: Finish) -> None:
+        """Learn that the job is over."""
+        self.over = True
+        self.world.trace.happened(self.world.now_us, "world", "the job is over")
+        self.judge.finish(finish.stopped, finish.diagnostics)
+        if self.run_settings.option is DeliveryOption.AT_MOST_ONCE:
+            self.judge.judge_subset(lambda: self._workload.outcome_without(self.passed_over))
+
+    def rot(self) -> bool:
+        """Let a bit of what only the newest manifest needs flip; say whether there was any.
+
+        The snapshot before stays whole, as a job can only go on from what is whole.
+        """
+        if len(self._manifests) < 2:
+            return False
+        older = {record.key for record in self._manifests[-2].records}
+        newest = [r.key for r in self._manifests[-1].records if r.key not in older]
+        return bool(newest) and self.disk.rot(newest)
+
+    def start_again(self, host: Host) -> None:
+        """Start a process, as the launcher does, unless the job is over."""
+        if not self.over and not host.up:
+            host.start()
+
+    def _killed(self, host: Host) -> Callable[[str], None]:
+        def killed(where: str) -> None:
+            self.coverage.struck(f"kill {host.name[0]}", where)
+            least_us, more_us = RESTART_US
+            self.world.after(least_us + self._restarts.below(more_us), self.start_again, host)
+            if self.run_settings.launcher_tells and host in self.workers:
+                self.world.after(5 * MILLISECOND, self._tell, host.name)
+
+        return killed
+
+    def _tell(self, address: str) -> None:
+        for host in self.coordinators:
+            if host.up:
+                host.later(0, host.handle, WorkerGone(address))
+
+
+def _clock(choices: Stream) -> Clock:
+    return Clock(choices.below(1000 * SECOND), choices.one_of((0, 500, -500, 100)))

@@ -1,0 +1,42 @@
+"""Diagrams: what happened last, as lines to be read, or as a Mermaid sequence diagram."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from fsql.runtime.simulation.trace import Happening
+
+
+def text_of(happenings: Sequence[Happening]) -> str:
+    """Return a line for each happening: when, where, what; faults are marked."""
+    width = max((len(_way(each)) for each in happenings), default=0)
+    return "\n".join(
+        f"{each.time_us / 1e6:12.6f} {'!' if each.fault else ' '} {_way(each):{width}}  {each.what}"
+        for each in happenings
+    )
+
+
+def mermaid_of(happenings: Sequence[Happening]) -> str:
+    """Return a sequence diagram: one line of life for each place."""
+    places = dict.fromkeys(place for each in happenings for place in (each.place, each.to) if place)
+    lines = ["sequenceDiagram"]
+    lines += [f"    participant {_name(place)} as {place}" for place in sorted(places)]
+    for each in happenings:
+        what = f"{each.time_us / 1e6:.6f} {each.what}".replace(";", ",").replace("#", "")
+        if each.to:
+            arrow = "--x" if each.fault else "->>"
+            lines.append(f"    {_name(each.place)}{arrow}{_name(each.to)}: {what}")
+        else:
+            lines.append(f"    Note over {_name(each.place)}: {'! ' if each.fault else ''}{what}")
+    return "\n".join(lines)
+
+
+def _way(each: Happening) -> str:
+    return f"{each.place} -> {each.to}" if each.to else each.place
+
+
+def _name(place: str) -> str:
+    return place.replace(" ", "_")

@@ -1,0 +1,332 @@
+"""Faults: what goes wrong in a run, when, and where it is aimed.
+
+While there is chaos, a fault strikes now and then; most end by themselves after a while, and when the
+chaos is over all do: every process runs, the network is whole, disks and consumers behave.  From then on
+the job has to come to its end.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from fsql.runtime.simulation.consumers import Manner
+from fsql.runtime.simulation.hosts import Cut
+from fsql.runtime.simulation.world import MILLISECOND, SECOND
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from fsql.runtime.simulation.cluster import SimulatedCluster
+    from fsql.runtime.simulation.consumers import Consumer
+    from fsql.runtime.simulation.hosts import Host
+
+CUTS: Final = {
+    "worker": ("Transmit", "Load", "Store", "Trim", "Close", "Leave"),
+    "coordinator": ("Transmit", "TakeEpoch", "OpenOutputs", "Deliver", "CommitManifest", "Finish"),
+}
+"""The effects that a kill is aimed at, by the kind of node."""
+
+
+class Chaos:
+    """Strikes with the faults of a run."""
+
+    def __init__(self, cluster: SimulatedCluster) -> None:
+        self.cluster = cluster
+        self.world = cluster.world
+        self.choices = cluster.world.tape.stream("faults")
+        self.over = False
+        self._faults = cluster.run_settings.faults
+        self._every_us = cluster.run_settings.fault_every_us
+
+    def begin(self) -> None:
+        """Strike from now on."""
+        if self._faults:
+            self.world.after(self._every_us, self._strike)
+
+    def end(self) -> None:
+        """Strike no more, and end what lasts."""
+        self.over = True
+        cluster = self.cluster
+        self.world.trace.happened(self.world.now_us, "world", "quiet")
+        cluster.network.heal()
+        cluster.disk.full = False
+        cluster.disk.failure_rate = 0.0
+        cluster.disk.delay_us = 0
+        cluster.coordination.reachable = True
+        cluster.coordination.loss_rate = 0.0
+        for consumer in cluster.consumers:
+            consumer.behave()
+        for host in cluster.hosts():
+            host.cut = None
+            if host.stopped:
+                self.go_on(host)
+            elif not host.up:
+                cluster.start_again(host)
+
+    def _strike(self) -> None:
+        if self.over or self.cluster.over:
+            return
+        half_us = self._every_us // 2
+        self.world.after(half_us + self.choices.below(2 * half_us), self._strike)
+        # The first choice is no fault at all: a tape of zeros is a quiet run.
+        name = self.choices.one_of(("", *self._faults))
+        if name:
+            FAULTS[name](self)
+
+    # What faults are made of.
+
+    def struck(self, fault: str, step: str, place: str = "world") -> None:
+        """Note a fault."""
+        self.cluster.coverage.struck(fault, step)
+        self.world.trace.happened(self.world.now_us, place, f"{fault}: {step}", fault=True)
+
+    def for_a_while(self, most_us: int, end: Callable[..., None], *arguments: object) -> None:
+        """End something after a while, if the end of all faults does not come before."""
+        delay_us = 10 * MILLISECOND + self.choices.below(most_us)
+        self.world.after(delay_us, self._ended, end, arguments)
+
+    def _ended(self, end: Callable[..., None], arguments: tuple[object, ...]) -> None:
+        if not self.over:
+            end(*arguments)
+
+    def host(self, hosts: list[Host]) -> Host | None:
+        """Return one of the hosts that run and are not stopped."""
+        running = [host for host in hosts if host.up and not host.stopped]
+        return self.choices.one_of(running) if running else None
+
+    def consumer(self) -> Consumer:
+        """Return one of the consumers."""
+        return self.choices.one_of(self.cluster.consumers)
+
+    def go_on(self, host: Host) -> None:
+        if host.stopped:
+            self.cluster.coverage.sometimes("stopped process went on")
+            host.go_on()
+
+
+# The faults, each with what makes it strike.
+
+
+def _kill(chaos: Chaos, kind: str, hosts: list[Host]) -> None:
+    """Kill a process now, or at some step of the protocol that comes soon."""
+    host = chaos.host(hosts)
+    if host is None:
+        return
+    aim = chaos.choices.below(4)
+    if aim == 0:
+        host.kill("at rest")
+        return
+    host.cut = Cut(chaos.choices.one_of(CUTS[kind]), before=aim == 1)
+
+
+def kill_worker(chaos: Chaos) -> None:
+    """Kill -9 of a worker (F5)."""
+    _kill(chaos, "worker", list(chaos.cluster.workers))
+
+
+def kill_coordinator(chaos: Chaos) -> None:
+    """Kill -9 of the coordinator (F6)."""
+    _kill(chaos, "coordinator", list(chaos.cluster.coordinators))
+
+
+def lose_power(chaos: Chaos) -> None:
+    """All processes end at once, and what was not synced is lost or torn (F9)."""
+    chaos.struck("power loss", "all")
+    for host in chaos.cluster.hosts():
+        if host.up:
+            host.kill("by power loss")
+    chaos.cluster.disk.crash()
+
+
+def stop_process(chaos: Chaos) -> None:
+    """SIGSTOP of a process, and SIGCONT much later: it thinks that no time has passed (F20)."""
+    host = chaos.host(list(chaos.cluster.hosts()))
+    if host is not None:
+        chaos.struck("SIGSTOP", "any", host.name)
+        host.stop()
+        chaos.for_a_while(6 * SECOND, chaos.go_on, host)
+
+
+def partition(chaos: Chaos) -> None:
+    """Some hosts cannot reach the others, or be reached, or both (F13)."""
+    names = [host.name for host in chaos.cluster.hosts()]
+    inside = [name for name in names if chaos.choices.below(2)]
+    outside = [name for name in names if name not in inside]
+    out, into = chaos.choices.one_of(((True, True), (True, False), (False, True)))
+    pairs = [(a, b) for a in inside for b in outside if out]
+    pairs += [(b, a) for a in inside for b in outside if into]
+    for source, address in pairs:
+        chaos.cluster.network.cut(source, address)
+
+    def heal() -> None:
+        for source, address in pairs:
+            chaos.cluster.network.cut(source, address, by=-1)
+
+    chaos.struck("partition", "any")
+    chaos.for_a_while(5 * SECOND, heal)
+
+
+def clog(chaos: Chaos) -> None:
+    """Nothing arrives on some paths for a while; then all of it (F3)."""
+    names = [host.name for host in chaos.cluster.hosts()]
+    until_us = chaos.world.now_us + chaos.choices.below(5 * SECOND)
+    chaos.struck("clog", "any")
+    for source in names:
+        for address in names:
+            if source != address and chaos.choices.below(3) == 2:
+                chaos.cluster.network.clog(source, address, until_us)
+
+
+def swizzle(chaos: Chaos) -> None:
+    """Clog hosts one after the other, and let them go in another order (F13)."""
+    names = [host.name for host in chaos.cluster.hosts()]
+    chaos.struck("swizzle", "any")
+    network, world = chaos.cluster.network, chaos.world
+    for name in names:
+        begins_us = chaos.choices.below(SECOND)
+        ends_us = world.now_us + SECOND + chaos.choices.below(3 * SECOND)
+
+        def clogged(name: str = name, ends_us: int = ends_us) -> None:
+            for other in names:
+                if other != name and not chaos.over:
+                    network.clog(other, name, ends_us)
+                    network.clog(name, other, ends_us)
+
+        world.after(begins_us, clogged)
+
+
+def break_connections(chaos: Chaos) -> None:
+    """Connections break, and what was under way is gone (F1)."""
+    names = [host.name for host in chaos.cluster.hosts()]
+    chaos.struck("connection broken", "any")
+    for source in names:
+        for address in names:
+            if source != address and chaos.choices.below(2):
+                chaos.cluster.network.break_connection(source, address)
+
+
+def fill_disk(chaos: Chaos) -> None:
+    """No space is left (F8)."""
+    chaos.struck("disk full", "Store")
+    chaos.cluster.disk.full = True
+
+    def freed() -> None:
+        chaos.cluster.disk.full = False
+
+    chaos.for_a_while(4 * SECOND, freed)
+
+
+def fail_disk(chaos: Chaos) -> None:
+    """Some operations of the disk fail (F8)."""
+    chaos.struck("disk fails", "Store")
+    chaos.cluster.disk.failure_rate = 0.2
+
+    def mended() -> None:
+        chaos.cluster.disk.failure_rate = 0.0
+
+    chaos.for_a_while(4 * SECOND, mended)
+
+
+def slow_disk(chaos: Chaos) -> None:
+    """Operations of the disk take long (F8)."""
+    chaos.struck("disk slow", "Store")
+    chaos.cluster.disk.delay_us = SECOND
+
+    def quick() -> None:
+        chaos.cluster.disk.delay_us = 0
+
+    chaos.for_a_while(4 * SECOND, quick)
+
+
+def rot_disk(chaos: Chaos) -> None:
+    """A bit of a file of the newest snapshot flips at rest (F4, F9)."""
+    if chaos.cluster.rot():
+        chaos.struck("bit rot", "at rest")
+
+
+def lose_coordination(chaos: Chaos) -> None:
+    """Nobody reaches coordination (F7)."""
+    chaos.struck("coordination away", "any")
+    chaos.cluster.coordination.reachable = False
+
+    def back() -> None:
+        chaos.cluster.coordination.reachable = True
+
+    chaos.for_a_while(5 * SECOND, back)
+
+
+def lose_replies(chaos: Chaos) -> None:
+    """Calls of coordination or their replies get lost (F7)."""
+    chaos.struck("coordination loses replies", "any")
+    chaos.cluster.coordination.loss_rate = 0.4
+
+    def better() -> None:
+        chaos.cluster.coordination.loss_rate = 0.0
+
+    chaos.for_a_while(5 * SECOND, better)
+
+
+def change_scale(chaos: Chaos) -> None:
+    """The job is started again with another number of workers (F17)."""
+    cluster = chaos.cluster
+    cluster.workers_wanted = 1 + chaos.choices.below(len(cluster.workers))
+    chaos.struck("scale", "any")
+    for host in cluster.coordinators:
+        if host.up:
+            host.kill("to change the scale")
+
+
+def slow_consumer(chaos: Chaos) -> None:
+    """A consumer takes long for each bundle, or acknowledges late (F10, F11)."""
+    takes_us = chaos.choices.below(SECOND // 2)
+    late_us = chaos.choices.below(SECOND)
+    consumer = chaos.consumer()
+    chaos.struck("consumer slow", "Deliver")
+    consumer.manner = Manner(takes_us=100 + takes_us, acknowledges_late_us=late_us)
+    chaos.for_a_while(4 * SECOND, consumer.behave)
+
+
+def mute_consumer(chaos: Chaos) -> None:
+    """A consumer stores, but does not say so (F10)."""
+    consumer = chaos.consumer()
+    consumer.manner = Manner(mute=True)
+    chaos.struck("consumer mute", "Deliver")
+    chaos.for_a_while(4 * SECOND, consumer.behave)
+
+
+def double_acknowledgements(chaos: Chaos) -> None:
+    """A consumer says everything twice (F11)."""
+    consumer = chaos.consumer()
+    consumer.manner = Manner(acknowledges_twice=True)
+    chaos.struck("consumer says it twice", "Deliver")
+    chaos.for_a_while(4 * SECOND, consumer.behave)
+
+
+def restart_consumer(chaos: Chaos) -> None:
+    """A consumer ends and comes back with what it had stored (F11)."""
+    chaos.struck("consumer restarts", "Deliver")
+    chaos.consumer().restart()
+
+
+FAULTS: Final[dict[str, Callable[[Chaos], None]]] = {
+    "kill worker": kill_worker,
+    "kill coordinator": kill_coordinator,
+    "power loss": lose_power,
+    "SIGSTOP": stop_process,
+    "partition": partition,
+    "clog": clog,
+    "swizzle": swizzle,
+    "connection broken": break_connections,
+    "disk full": fill_disk,
+    "disk fails": fail_disk,
+    "disk slow": slow_disk,
+    "bit rot": rot_disk,
+    "coordination away": lose_coordination,
+    "coordination loses replies": lose_replies,
+    "scale": change_scale,
+    "consumer slow": slow_consumer,
+    "consumer mute": mute_consumer,
+    "consumer says it twice": double_acknowledgements,
+    "consumer restarts": restart_consumer,
+}
+"""The faults by name."""

@@ -1,0 +1,216 @@
+"""The judge: what has to hold at every bundle that a consumer stores, and in the end.
+
+* exactly-once: at each bundle, what the consumer has is the expected output below the bundle's end: that
+  prefix, nothing else, in that order.
+* at-least-once: each bundle is the expected output between its two positions, and leaves no gap behind what
+  the consumer has.
+* at-most-once: in the end, what the consumer has is the expected output of the input without the rows that
+  were passed over; until then its positions only grow.
+* none: as at-least-once, where a bundle may also begin anew at the start.
+* A coordinator hands out bundles only while it has the lease.
+* The job finishes where it is expected to, once all consumers have everything.
+
+The expected output is not computed here: whoever starts a run brings it, from an engine or an oracle.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from fsql.runtime.batch import END, START
+from fsql.runtime.drivers.in_memory import Outcome, collect
+from fsql.runtime.protocol.delivery import DeliveryOption
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from fsql.compiler.tick_plan import TickPlan
+    from fsql.runtime.batch import Root
+    from fsql.runtime.protocol.barrier import LateRows, Rejected, Released, Stopped
+    from fsql.runtime.protocol.job_spec import Output
+
+    Contents = Released | LateRows | Rejected
+    Row = tuple[Root, str]
+
+
+class DivergenceError(Exception):
+    """A run did what no run may do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """For each output its rows as (root, text), in order; and where the job stops, None for its end."""
+
+    rows: tuple[tuple[Row, ...], ...]
+    stopped: tuple[Root, int] | None
+
+
+def expected_of(outcome: Outcome, outputs: Sequence[Output]) -> Expected:
+    """Return what is expected of each output where a run in one process gave `outcome`."""
+    stopped = outcome.stopped
+    return Expected(
+        tuple(tuple(rows_of(outcome, output)) for output in outputs),
+        None if stopped is None else (stopped.root, stopped.code),
+    )
+
+
+def rows_of(outcome: Outcome, output: Output) -> list[Row]:
+    """Return the rows of an outcome that belong to an output, in the order of an output."""
+    rows: list[tuple[Root, int, str]] = []
+    if output.insert is not None:
+        rows += [(root, 0, f"{op} {row!r}") for root, op, row in outcome.released[output.insert]]
+    for window in sorted(output.windows):
+        rows += [(root, window, f"late {window} {row!r}") for root, row in outcome.late[window]]
+    rows += [
+        (root, 0, f"reject {reject.row} {reject.code} {reject.reason}")
+        for root, reject in outcome.rejects
+        if root.origin >> 56 == output.rejects_of
+    ]
+    rows.sort(key=lambda row: row[:2])
+    return [(root, text) for root, _, text in rows]
+
+
+class _Ledger:
+    """What one consumer has, next to what is expected of it."""
+
+    def __init__(self, number: int, option: DeliveryOption, expected: Sequence[Row]) -> None:
+        self.number = number
+        self.option = option
+        self.expected = expected
+        self.roots = [root for root, _ in expected]
+        self.rows: list[Row] = []
+        self.position = START
+
+    def below(self, position: Root) -> int:
+        """Return how many of the expected rows are below a position."""
+        return bisect_left(self.roots, position)
+
+    def store(self, follows: Root, ends: Root, rows: list[Row]) -> None:
+        """Take a bundle.
+
+        Raises:
+            DivergenceError: if it may not be.
+        """
+        if ends < follows:
+            self.diverge(f"a bundle from {follows} to {ends}")
+        if any(not follows <= root < ends for root, _ in rows):
+            self.diverge(f"rows outside of their bundle, {follows} to {ends}: {rows}")
+        if self.option is DeliveryOption.AT_MOST_ONCE:
+            self.rows += rows
+        else:
+            self._compare(follows, ends, rows)
+        self.position = ends
+
+    def _compare(self, follows: Root, ends: Root, rows: list[Row]) -> None:
+        repeats = self.option in {DeliveryOption.AT_LEAST_ONCE, DeliveryOption.NONE}
+        if follows != self.position and not (repeats and follows < self.position):
+            self.diverge(f"a bundle from {follows} behind {self.position}")
+        first = self.below(follows)
+        wanted = self.expected[first : self.below(ends)]
+        if list(wanted) != rows:
+            self.diverge(f"{follows} to {ends}: {first_difference(wanted, rows)}")
+
+    def diverge(self, reason: str) -> None:
+        """Fail.
+
+        Raises:
+            DivergenceError: always.
+        """
+        raise DivergenceError(f"output {self.number} ({self.option.value}): {reason}")
+
+
+class Judge:
+    """Judges one run."""
+
+    def __init__(self, plan: TickPlan, outputs: Sequence[Output], expected: Expected) -> None:
+        self.finished = False
+        self.refused: str | None = None
+        self.bundles = 0
+        self._plan = plan
+        self._outputs = outputs
+        self._expected = expected
+        self._ledgers = [
+            _Ledger(number, output.option, rows)
+            for number, (output, rows) in enumerate(zip(outputs, expected.rows, strict=True))
+        ]
+
+    def stored(
+        self, output: int, follows: Root, ends: Root, contents: Sequence[Contents | None]
+    ) -> None:
+        """Learn that a consumer has stored a bundle.
+
+        Raises:
+            DivergenceError: if it may not be.
+        """
+        self.bundles += 1
+        plan = self._plan
+        outcome = Outcome([[] for _ in plan.sinks], [[] for _ in plan.late_windows])
+        for part in contents:
+            if part is not None:
+                collect(outcome, part, plan)
+        self._ledgers[output].store(follows, ends, rows_of(outcome, self._outputs[output]))
+
+    def lost_rows(self, output: int, position: Root) -> None:
+        """Learn that a consumer has lost what it had from a position on."""
+        ledger = self._ledgers[output]
+        ledger.rows = [row for row in ledger.rows if row[0] < position]
+        ledger.position = position
+
+    def delivers(self, address: str, *, has_lease: bool) -> None:
+        """Learn that a coordinator hands out a bundle.
+
+        Raises:
+            DivergenceError: if it has no lease.
+        """
+        if not has_lease:
+            raise DivergenceError(f"{address} released without the lease")
+
+    def finish(self, stopped: Stopped | None, diagnostics: bytes | None) -> None:
+        """Learn that the job is over.
+
+        Raises:
+            DivergenceError: if it should not be.
+        """
+        if diagnostics is not None:
+            self.refused = diagnostics.decode()
+            return
+        found = None if stopped is None else (stopped.root, stopped.code)
+        if found != self._expected.stopped and not self._at_most_once:
+            raise DivergenceError(f"stopped at {found}, expected {self._expected.stopped}")
+        end = END if stopped is None else stopped.root
+        for ledger in self._ledgers:
+            missing = ledger.expected[ledger.below(ledger.position) : ledger.below(end)]
+            if missing and ledger.option is not DeliveryOption.AT_MOST_ONCE:
+                ledger.diverge(f"finished without {missing[0]}")
+        self.finished = True
+
+    @property
+    def _at_most_once(self) -> bool:
+        return any(output.option is DeliveryOption.AT_MOST_ONCE for output in self._outputs)
+
+    def judge_subset(self, outcome_without: Callable[[], Outcome]) -> None:
+        """Judge the outputs that are at-most-once, by the outcome without the rows passed over.
+
+        Raises:
+            DivergenceError: if one has something else.
+        """
+        if not self._at_most_once:
+            return
+        outcome = outcome_without()
+        for ledger, output in zip(self._ledgers, self._outputs, strict=True):
+            if ledger.option is DeliveryOption.AT_MOST_ONCE:
+                wanted = rows_of(outcome, output)
+                if wanted != ledger.rows:
+                    ledger.diverge(first_difference(wanted, ledger.rows))
+
+
+def first_difference(wanted: Sequence[Row], found: Sequence[Row]) -> str:
+    """Return in words where two sequences part."""
+    for index, (want, have) in enumerate(zip(wanted, found, strict=False)):
+        if want != have:
+            return f"row {index} is {have}, expected {want}"
+    if len(wanted) > len(found):
+        return f"row {len(found)} is missing: {wanted[len(found)]}"
+    return f"row {len(wanted)} is too much: {found[len(wanted)]}"

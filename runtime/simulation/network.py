@@ -1,0 +1,230 @@
+"""The network: carries what nodes transmit, late, twice, altered, or not at all.
+
+Between two addresses a *path* has a latency of its own, fast with a slow tail, and keeps the order as one
+connection does; the faults are that it loses, doubles, overtakes, alters, is clogged for a while, is cut in
+one or both directions, or breaks, which loses all that is under way on it.
+
+Where a run has a codec, what travels is bytes, and an alteration flips one bit of them; what the codec then
+refuses is dropped, as a driver has to do.  Otherwise what was altered is dropped at once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Protocol
+
+from fsql.runtime.protocol.frames import Frame
+from fsql.runtime.simulation.tape import CERTAIN
+from fsql.runtime.simulation.world import MILLISECOND
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from fsql.runtime.protocol.frames import Datagram
+    from fsql.runtime.simulation.coverage import Coverage
+    from fsql.runtime.simulation.world import World
+
+    What = Frame | Datagram
+    Receive = Callable[[What, str], None]
+
+_SLOW: Final = CERTAIN // 1000
+"""One packet in a thousand is slow by itself, without any fault."""
+
+
+class DamagedError(Exception):
+    """Bytes are not what was sent."""
+
+
+class Codec(Protocol):
+    """Makes bytes of what travels between nodes, and back."""
+
+    def encode(self, what: What) -> bytes:
+        """Return the bytes."""
+
+    def decode(self, data: bytes) -> What:
+        """Return what was encoded.
+
+        Raises:
+            DamagedError: if the bytes are not what was encoded.
+        """
+
+
+@dataclass(slots=True)
+class NetworkSettings:
+    """Latency in microseconds; rates are probabilities for each packet while faults are on."""
+
+    latency_us: int = 100
+    spread_us: int = 100
+    tail_us: int = 20 * MILLISECOND
+    loss_rate: float = 0.0
+    double_rate: float = 0.0
+    overtake_rate: float = 0.0
+    alter_rate: float = 0.0
+
+
+class _Path:
+    """One direction between two addresses."""
+
+    __slots__ = ("arrives_us", "broken", "clogged_us", "cut", "draw", "latency_us")
+
+    def __init__(self, latency_us: int, draw: Callable[[int], int]) -> None:
+        self.latency_us = latency_us
+        self.draw = draw
+        self.cut = 0
+        self.clogged_us = 0
+        self.arrives_us = 0
+        self.broken = 0
+
+
+class Network:
+    """All paths, and who listens where."""
+
+    def __init__(
+        self,
+        world: World,
+        settings: NetworkSettings,
+        coverage: Coverage,
+        codec: Codec | None = None,
+    ) -> None:
+        self.settings = settings
+        self.faulty = True
+        self.packets = 0
+        self._world = world
+        self._coverage = coverage
+        self._codec = codec
+        self._listeners: dict[str, Receive] = {}
+        self._paths: dict[tuple[str, str], _Path] = {}
+        self._latency = world.tape.stream("network latency")
+
+    def listen(self, address: str, receive: Receive) -> None:
+        """Let what is sent to an address come to `receive`."""
+        self._listeners[address] = receive
+
+    def leave(self, address: str) -> None:
+        """Let nobody listen at an address."""
+        self._listeners.pop(address, None)
+
+    def transmit(self, source: str, address: str, what: What) -> None:
+        """Carry something to an address, if all goes well."""
+        path = self._path(source, address)
+        self.packets += 1
+        if path.cut:
+            self._coverage.struck("partition", kind_of(what))
+            return
+        settings = self.settings
+        fate = path.draw(CERTAIN)
+        delay_us = path.latency_us + (fate & 1023) * settings.spread_us // 1024
+        ordered = True
+        payload: What | bytes = what if self._codec is None else self._codec.encode(what)
+        if fate >= CERTAIN - _SLOW:
+            delay_us += settings.tail_us
+        elif self.faulty:
+            struck = self._struck(CERTAIN - _SLOW - fate)
+            if struck is not None:
+                self._strike(struck, source, address, what)
+            if struck == "loss":
+                return
+            if struck == "double":
+                later_us = path.draw(settings.tail_us)
+                self._arrive_after(
+                    path, delay_us + later_us, (source, address, payload), ordered=False
+                )
+            elif struck == "overtaking":
+                delay_us += path.draw(settings.tail_us)
+                ordered = False
+            elif struck == "alteration":
+                if not isinstance(payload, bytes):
+                    self._coverage.sometimes("frame with a wrong hash")
+                    return
+                payload = _flipped(payload, path.draw(len(payload) * 8))
+        self._arrive_after(path, delay_us, (source, address, payload), ordered=ordered)
+
+    def _struck(self, from_top: int) -> str | None:
+        """Return which fault strikes a packet, by how far its fate is below the greatest."""
+        settings = self.settings
+        for fault, rate in (
+            ("loss", settings.loss_rate),
+            ("double", settings.double_rate),
+            ("overtaking", settings.overtake_rate),
+            ("alteration", settings.alter_rate),
+        ):
+            from_top -= int(rate * CERTAIN)
+            if from_top < 0:
+                return fault
+        return None
+
+    # The faults that last.
+
+    def cut(self, source: str, address: str, *, by: int = 1) -> None:
+        """Cut the path from `source` to `address`, or with -1 take a cut back; cuts add up."""
+        self._path(source, address).cut += by
+
+    def clog(self, source: str, address: str, until_us: int) -> None:
+        """Let nothing arrive by a path before a time."""
+        self._path(source, address).clogged_us = until_us
+
+    def break_connection(self, source: str, address: str) -> None:
+        """Lose all that is under way from `source` to `address`."""
+        self._path(source, address).broken += 1
+
+    def heal(self) -> None:
+        """End all faults."""
+        self.faulty = False
+        for path in self._paths.values():
+            path.cut = 0
+            path.clogged_us = 0
+
+    def _path(self, source: str, address: str) -> _Path:
+        path = self._paths.get((source, address))
+        if path is None:
+            settings = self.settings
+            latency_us = settings.latency_us + self._latency.below(settings.spread_us + 1)
+            draw = self._world.tape.stream(f"packet {source} {address}").below
+            path = self._paths[source, address] = _Path(latency_us, draw)
+        return path
+
+    def _arrive_after(
+        self, path: _Path, delay_us: int, packet: tuple[str, str, What | bytes], *, ordered: bool
+    ) -> None:
+        time_us = max(self._world.now_us + delay_us, path.clogged_us)
+        if ordered:
+            # One microsecond apart, so that no tie can reorder one connection.
+            time_us = path.arrives_us = max(time_us, path.arrives_us + 1)
+        self._world.at(time_us, self._arrived, path, path.broken, *packet)
+
+    def _arrived(
+        self, path: _Path, broken: int, source: str, address: str, payload: What | bytes
+    ) -> None:
+        if path.cut or path.broken != broken:
+            return
+        receive = self._listeners.get(address)
+        if receive is None:
+            return
+        if isinstance(payload, bytes):
+            assert self._codec is not None
+            try:
+                payload = self._codec.decode(payload)
+            except DamagedError:
+                self._coverage.sometimes("frame with a wrong hash")
+                return
+        receive(payload, source)
+
+    def _strike(self, fault: str, source: str, address: str, what: What) -> None:
+        kind = kind_of(what)
+        self._coverage.struck(fault, kind)
+        self._world.trace.happened(
+            self._world.now_us, source, f"{fault}: {kind}", to=address, fault=True
+        )
+
+
+def kind_of(what: What) -> str:
+    """Return the kind of a datagram, or of the first item of a frame."""
+    if isinstance(what, Frame):
+        return type(what.items[0]).__name__ if what.items else "Frame"
+    return type(what).__name__
+
+
+def _flipped(data: bytes, bit: int) -> bytes:
+    altered = bytearray(data)
+    altered[bit // 8] ^= 1 << bit % 8
+    return bytes(altered)

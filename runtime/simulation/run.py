@@ -1,0 +1,166 @@
+"""One run: a seed, a workload, and what came of it."""
+
+from __future__ import annotations
+
+import traceback
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from fsql.runtime.simulation.cluster import REAL_NODES, SimulatedCluster
+from fsql.runtime.simulation.coverage import Coverage
+from fsql.runtime.simulation.faults import Chaos
+from fsql.runtime.simulation.judge import DivergenceError, Judge, expected_of
+from fsql.runtime.simulation.swarm import drawn
+from fsql.runtime.simulation.tape import Tape
+from fsql.runtime.simulation.tripwire import EscapedSimulationError, no_escape
+from fsql.runtime.simulation.workload import outputs_of
+from fsql.runtime.simulation.world import SECOND, World
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from fsql.runtime.drivers.in_memory import Outcome
+    from fsql.runtime.protocol.delivery import DeliveryOption
+    from fsql.runtime.simulation.cluster import Nodes
+    from fsql.runtime.simulation.network import Codec
+    from fsql.runtime.simulation.swarm import RunSettings
+    from fsql.runtime.simulation.trace import Happening
+    from fsql.runtime.simulation.workload import Workload
+
+RECOVERY_US: Final = 10 * SECOND
+"""How long after the last fault the job may take to run again."""
+
+PROGRESS_US: Final = 5 * SECOND
+"""How long a job that runs may take to deliver something that is there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What all runs of a series have in common; None is drawn by each."""
+
+    seconds: int = 60
+    workers: int | None = None
+    option: DeliveryOption | None = None
+    nodes: Nodes = REAL_NODES
+    codec: Codec | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What came of a run; `failure` is empty where all was as it has to be."""
+
+    seed: int
+    workload: str
+    settings: RunSettings
+    failure: str
+    digest: str
+    simulated_us: int
+    events: int
+    packets: int
+    bundles: int
+    rows_read: int
+    recoveries: int
+    coverage: Coverage
+    choices: Mapping[str, Sequence[int]]
+    last: Sequence[Happening]
+
+
+def run(
+    seed: int,
+    workload: Workload,
+    expected: Outcome,
+    plan: Plan,
+    played: Mapping[str, Sequence[int]] | None = None,
+) -> Result:
+    """Run a workload under the faults of a seed, or of a tape that was recorded."""
+    tape = Tape(seed, played)
+    settings = drawn(tape, workers=plan.workers, option=plan.option)
+    world = World(tape)
+    coverage = Coverage()
+    single = workload.plan_of(1, None)
+    outputs = outputs_of(single, settings.option)
+    judge = Judge(single, outputs, expected_of(expected, outputs))
+    cluster = SimulatedCluster(
+        world,
+        workload,
+        settings,
+        judge,
+        coverage,
+        input_us=plan.seconds * SECOND * 3 // 4,
+        nodes=plan.nodes,
+        codec=plan.codec if settings.encoded else None,
+    )
+    failure = ""
+    try:
+        with no_escape():
+            _carried_through(cluster, world, plan)
+    except (DivergenceError, EscapedSimulationError) as error:
+        failure = str(error)
+    except Exception as error:  # noqa: BLE001 - a node that fails is what a simulation looks for
+        where = traceback.extract_tb(error.__traceback__)[-1]
+        failure = f"{type(error).__name__}: {error} ({where.filename}:{where.lineno})"
+    _met(cluster, judge, coverage)
+    return Result(
+        seed,
+        workload.name,
+        settings,
+        failure,
+        world.trace.digest,
+        world.now_us,
+        world.events,
+        cluster.network.packets,
+        judge.bundles,
+        cluster.rows_read,
+        max(0, len(cluster.epochs) - 1),
+        coverage,
+        tape.recorded(),
+        world.trace.last(),
+    )
+
+
+def _carried_through(cluster: SimulatedCluster, world: World, plan: Plan) -> None:
+    """Start the cluster, let faults strike, then none; check that the job comes to its end.
+
+    Raises:
+        DivergenceError: if it does not.
+    """
+    chaos = Chaos(cluster)
+    cluster.start()
+    chaos.begin()
+    world.run(plan.seconds * SECOND, over=lambda: cluster.over)
+    chaos.end()
+    _quiet(cluster, world)
+    if cluster.judge.refused is not None:
+        return
+    world.run(world.now_us + RECOVERY_US, over=lambda: not cluster.workers_up())
+    if cluster.workers_up():
+        raise DivergenceError("the job is over, and a worker does not end")
+
+
+def _quiet(cluster: SimulatedCluster, world: World) -> None:
+    """Let the job come to its end without faults.
+
+    Raises:
+        DivergenceError: if for too long nothing moves.
+    """
+    allowed_us = RECOVERY_US
+    before = None
+    while cluster.progress() != before:
+        before = cluster.progress()
+        world.run(world.now_us + allowed_us, over=lambda: cluster.over)
+        if cluster.over:
+            return
+        allowed_us = PROGRESS_US
+    raise DivergenceError(f"no progress within {allowed_us // SECOND} s without faults")
+
+
+def _met(cluster: SimulatedCluster, judge: Judge, coverage: Coverage) -> None:
+    """Note what can be seen at the end of a run."""
+    if judge.finished:
+        coverage.sometimes("finished")
+    if judge.refused is not None:
+        coverage.sometimes("refused for good")
+    if len(cluster.epochs) > 1:
+        coverage.sometimes("recovered")
+    if len(cluster.epochs) > 2:
+        coverage.sometimes("recovered twice or more")

@@ -1,0 +1,105 @@
+"""The swarm: how a seed chooses the settings of its run, so that no two runs are of one kind.
+
+Each seed draws which faults there are at all and how often they strike, besides workers, sizes and times:
+a fault that hides another is absent from half of the runs.  The first of several choices is the mild one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from fsql.compiler.tick_plan import Policy
+from fsql.runtime.protocol.delivery import DeliveryOption
+from fsql.runtime.protocol.job_spec import Settings
+from fsql.runtime.protocol.link import LinkSettings
+from fsql.runtime.simulation.faults import FAULTS
+from fsql.runtime.simulation.network import NetworkSettings
+from fsql.runtime.simulation.world import MILLISECOND, SECOND
+
+if TYPE_CHECKING:
+    from fsql.runtime.simulation.tape import Stream, Tape
+
+_RATES: Final = (0.0, 0.0, 0.001, 0.01, 0.05, 0.15)
+
+
+@dataclass(frozen=True, slots=True)
+class RunSettings:
+    """How a run is set up; nothing of this may show in what it releases."""
+
+    workers: int
+    coordinators: int
+    policy: Policy | None
+    option: DeliveryOption
+    window: int
+    rows_max: int
+    disk_us: int
+    launcher_tells: bool
+    lease_us: int
+    faults: tuple[str, ...]
+    fault_every_us: int
+    nodes: Settings
+    network: NetworkSettings
+    encoded: bool
+
+
+def drawn(
+    tape: Tape, *, workers: int | None = None, option: DeliveryOption | None = None
+) -> RunSettings:
+    """Return the settings that a tape draws; what is given is not drawn."""
+    choices = tape.stream("settings")
+    drawn_workers = choices.one_of((1, 2, 3, 2, 4, 5, 3, 8))
+    options = (DeliveryOption.EXACTLY_ONCE,) * 6 + (
+        DeliveryOption.AT_LEAST_ONCE,
+        DeliveryOption.NONE,
+    )
+    drawn_option = choices.one_of(options)
+    return RunSettings(
+        workers=workers or drawn_workers,
+        coordinators=choices.one_of((1, 1, 2)),
+        policy=choices.one_of((None, *Policy)),
+        option=option or drawn_option,
+        window=choices.one_of((4, 1, 2, 16)),
+        rows_max=choices.one_of((8, 1, 2, 64, 1000)),
+        disk_us=choices.one_of((MILLISECOND, 100, 20 * MILLISECOND, 300 * MILLISECOND)),
+        launcher_tells=choices.chance(0.5),
+        lease_us=choices.one_of((3 * SECOND, SECOND)),
+        faults=tuple(fault for fault in FAULTS if choices.chance(0.5)),
+        fault_every_us=choices.one_of((2 * SECOND, SECOND // 2, 5 * SECOND)),
+        nodes=_nodes(choices),
+        network=_network(choices),
+        encoded=choices.chance(0.2),
+    )
+
+
+def _nodes(choices: Stream) -> Settings:
+    failure_after = choices.one_of((1.5, 0.7, 3.0))
+    link = LinkSettings(
+        window_frames=choices.one_of((256, 2, 16)),
+        window_bytes=choices.one_of((16 << 20, 2_000)),
+        resend_after=choices.one_of((0.2, 0.05)),
+        resend_after_max=choices.one_of((2.0, 0.4)),
+        acknowledge_after=choices.one_of((0.005, 0.05)),
+        acknowledge_frames=choices.one_of((16, 1)),
+    )
+    return Settings(
+        lead_rows=choices.one_of((1_000_000, 1, 6, 50)),
+        heartbeat_every=failure_after / 6,
+        failure_after=failure_after,
+        loading_at_most=choices.one_of((10.0, 4.0)),
+        snapshot_every=None,
+        bundle_rows_max=choices.one_of((1000, 1, 3)),
+        link=link,
+    )
+
+
+def _network(choices: Stream) -> NetworkSettings:
+    return NetworkSettings(
+        latency_us=choices.one_of((100, 1000, 5000)),
+        spread_us=choices.one_of((100, 2000, 20_000)),
+        tail_us=choices.one_of((20 * MILLISECOND, 300 * MILLISECOND, 2 * SECOND)),
+        loss_rate=choices.one_of(_RATES),
+        double_rate=choices.one_of(_RATES),
+        overtake_rate=choices.one_of(_RATES),
+        alter_rate=choices.one_of(_RATES[:-1]),
+    )

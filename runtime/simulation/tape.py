@@ -1,0 +1,85 @@
+"""The tape: every choice of a run, drawn from its seed, recorded, and played again.
+
+Contract.  A choice is a number in `[0, bound)`, and 0 is always the mild one: no fault, first in first
+out, the least delay, the plainest setting.  Each label has a stream of its own, so that to change one
+choice does not shift the others.  A tape that plays gives what was recorded, as long as that lasts and
+fits the bound, and 0 after it.
+
+Not promised: that a changed tape leads to anything like the run that it was taken from.
+"""
+
+from __future__ import annotations
+
+from random import Random
+from typing import TYPE_CHECKING, Final, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+_Item = TypeVar("_Item")
+
+CERTAIN: Final = 1 << 20
+"""The bound that chances are drawn below."""
+
+
+class Stream:
+    """The choices under one label, in the order in which they were made."""
+
+    __slots__ = ("_next", "_played", "values")
+
+    def __init__(self, seed: str, played: Sequence[int] | None) -> None:
+        self._next = Random(seed).random  # noqa: S311 - a schedule, not a secret
+        self._played = None if played is None else iter(played)
+        self.values: list[int] = []
+
+    def below(self, bound: int) -> int:
+        """Return a number in `[0, bound)`."""
+        played = self._played
+        value = int(self._next() * bound) if played is None else min(next(played, 0), bound - 1)
+        self.values.append(value)
+        return value
+
+    def chance(self, rate: float) -> bool:
+        """Say whether something of probability `rate` happens."""
+        return self.below(CERTAIN) >= CERTAIN - int(rate * CERTAIN)
+
+    def between(self, least: int, greatest: int) -> int:
+        """Return a number in `[least, greatest]`."""
+        return least + self.below(greatest - least + 1)
+
+    def one_of(self, items: Sequence[_Item]) -> _Item:
+        """Return one of the items; the first is the mild one."""
+        return items[self.below(len(items))]
+
+
+class Tape:
+    """The streams of a run."""
+
+    def __init__(self, seed: int, played: Mapping[str, Sequence[int]] | None = None) -> None:
+        """Draw from `seed`, or give what `played` has for each label."""
+        self.seed = seed
+        self._played = played
+        self._streams: dict[str, Stream] = {}
+
+    def stream(self, label: str) -> Stream:
+        """Return the stream of a label; the same one each time."""
+        stream = self._streams.get(label)
+        if stream is None:
+            played = None if self._played is None else self._played.get(label, ())
+            stream = self._streams[label] = Stream(f"{self.seed} {label}", played)
+        return stream
+
+    def recorded(self) -> dict[str, list[int]]:
+        """Return what was chosen under each label, without the zeros at the end."""
+        return {
+            label: _without_last_zeros(stream.values)
+            for label, stream in sorted(self._streams.items())
+            if any(stream.values)
+        }
+
+
+def _without_last_zeros(values: Sequence[int]) -> list[int]:
+    end = len(values)
+    while end and values[end - 1] == 0:
+        end -= 1
+    return list(values[:end])

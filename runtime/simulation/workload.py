@@ -1,0 +1,91 @@
+"""Workloads: what a simulated cluster works on, and what is expected to come out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from fsql.compiler.tick_plan import SourceHead
+from fsql.runtime.drivers.cluster import Cluster, Fair, FrontAt
+from fsql.runtime.drivers.in_memory import Outcome, chunk_of, collect, run_in_memory
+from fsql.runtime.protocol.front import Front
+from fsql.runtime.protocol.job_spec import Output
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from fsql.compiler.logical import Table
+    from fsql.compiler.tick_plan import Policy, TickPlan
+    from fsql.runtime.batch import Batch, Root
+    from fsql.runtime.ports import Chunk, Place, Reject
+    from fsql.runtime.protocol.delivery import DeliveryOption
+    from fsql.runtime.simulation.sources import Rows
+
+    Ranges = Mapping[int, Sequence[tuple[Root, Root]]]
+
+
+@dataclass(frozen=True, slots=True)
+class Workload:
+    """A job as tick plans for any number of workers, and its input: the splits of each table."""
+
+    name: str
+    plan_of: Callable[[int, Policy | None], TickPlan]
+    inputs: Mapping[int, Sequence[Rows]]
+
+    def outcome(self) -> Outcome:
+        """Return what one worker in one process releases."""
+        return run_in_memory(self.plan_of(1, None), self.inputs, seed=0, batch_rows=1000)
+
+    def outcome_without(self, passed_over: Ranges) -> Outcome:
+        """Return what is released if fronts pass over the rows within some ranges of roots."""
+        plan = self.plan_of(1, None)
+        fronts: list[tuple[FrontAt, Rows, Table]] = []
+        for stage in plan.stages:
+            if isinstance(stage.head, SourceHead):
+                table = stage.head.table
+                for split, rows in enumerate(self.inputs[table.ordinal]):
+                    front = _Passing(len(fronts), table, split, passed_over)
+                    fronts.append((FrontAt(front, 0, table.ordinal), rows, table))
+        cluster = Cluster(plan, [at for at, _, _ in fronts], Fair())
+        for at, rows, table in fronts:
+            cluster.read(at, chunk_of(rows, 0, table.columns))
+            cluster.end(at)
+        outcome = Outcome([[] for _ in plan.sinks], [[] for _ in plan.late_windows])
+        for let_go in cluster.settle():
+            collect(outcome, let_go, plan)
+        return outcome
+
+
+class _Passing(Front):
+    """A front that passes over rows, which still count for the times of those behind them."""
+
+    def __init__(self, number: int, table: Table, split: int, passed_over: Ranges) -> None:
+        super().__init__(number, table, split)
+        self._ranges = passed_over.get(number, ())
+
+    def take(
+        self, chunk: Chunk, place: Place | None = None
+    ) -> tuple[Batch | None, tuple[tuple[Root, Reject], ...]]:
+        """See `Front`."""
+        import numpy as np
+
+        batch, rejects = super().take(chunk, place)
+        if batch is not None:
+            rows = [i for i in range(len(batch)) if not self._passed(batch.root(i))]
+            batch = batch.take(np.array(rows, np.int64)) if rows else None
+        return batch, tuple(item for item in rejects if not self._passed(item[0]))
+
+    def _passed(self, root: Root) -> bool:
+        return any(first <= root < end for first, end in self._ranges)
+
+
+def outputs_of(plan: TickPlan, option: DeliveryOption) -> tuple[Output, ...]:
+    """Return the outputs of a job: one for each INSERT, each window's late rows, each table's rejects."""
+    tables = sorted(
+        stage.head.table.ordinal for stage in plan.stages if isinstance(stage.head, SourceHead)
+    )
+    return (
+        *(Output(option, insert=insert) for insert in range(len(plan.sinks))),
+        *(Output(option, windows=frozenset({w})) for w in range(len(plan.late_windows))),
+        *(Output(option, rejects_of=ordinal) for ordinal in tables),
+    )

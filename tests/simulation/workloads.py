@@ -1,0 +1,37 @@
+"""Workloads of the tests: the case files' and the generated queries of `tests/property`, by seed."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING
+
+from fsql.compiler.diagnostics import FsqlError
+from fsql.compiler.lowering.job import lower
+from fsql.optimizer.choose import choose
+from fsql.runtime.simulation.workload import Workload
+from fsql.tests.property.cases import Case, case_of
+
+if TYPE_CHECKING:
+    from fsql.compiler.tick_plan import Policy, TickPlan
+    from fsql.runtime.drivers.in_memory import Outcome
+
+
+def workload_of(case: Case) -> Workload:
+    """Return a case as a workload."""
+    fronts = {ordinal: len(splits) for ordinal, splits in case.inputs.items()}
+
+    def plan_of(workers: int, policy: Policy | None) -> TickPlan:
+        return choose(lower(case.job), workers=workers, fronts=fronts, policy=policy)
+
+    return Workload(case.name, plan_of, case.inputs)
+
+
+@cache
+def generated(seed: int) -> tuple[Workload, Outcome]:
+    """Return a generated workload and what it releases; a seed without one has its neighbour's."""
+    while True:
+        try:
+            workload = workload_of(case_of("script" if seed % 2 else "plan", seed))
+            return workload, workload.outcome()
+        except FsqlError:
+            seed += 100_000
