@@ -16,8 +16,9 @@ import pyarrow as pa
 from msgspec import Raw
 
 from fsql.compiler.sqltypes import Kind, SqlType
+from fsql.runtime.arrow_types import string_buffers
 from fsql.runtime.connectors.json_rows import ODD_NAME
-from fsql.runtime.connectors.json_text import json_of_double, string_buffers, timestamp_text
+from fsql.runtime.connectors.json_text import json_of_double, timestamp_text
 from fsql.runtime.order import integers
 from fsql.runtime.ports import OPERATIONS
 
