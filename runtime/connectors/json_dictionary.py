@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from fsql.runtime.arrow_types import string_buffers
 from fsql.runtime.connectors.json_text import escape
+from fsql.runtime.dictionaries import begins_with
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
@@ -49,12 +50,14 @@ class DictionaryMemory:
     """What one column remembers of the dictionary that it came with last.
 
     The dictionary itself is kept, so that its memory is not given to another one: two arrays with the
-    same buffers at the same place are the same array, and nobody changes one.
+    same buffers at the same place are the same array, and nobody changes one.  Where it has grown, what
+    was made of it is kept, and only the new values are formatted.
     """
 
     def __init__(self) -> None:
         self._dictionary = _NONE
         self._identity = _identity(_NONE)
+        self._formatted = _NONE
         self._shared: Shared | None = None
 
     def use(self, dictionary: pa.StringArray, rows: int, *, alone: bool) -> Use:
@@ -64,9 +67,10 @@ class DictionaryMemory:
         stay as they are from batch to batch, and a large dictionary that comes again costs nothing.
         """
         identity = _identity(dictionary)
-        known = identity == self._identity
+        same = identity == self._identity
+        known = same or _mostly(self._dictionary, dictionary)
         self._dictionary, self._identity = dictionary, identity
-        if len(dictionary) > 4 * rows and not (known and alone):
+        if len(dictionary) > 4 * rows and not (same and alone):
             return Use.LOOK_UP
         if string_buffers(dictionary)[1].size > _BYTES_MAX:
             return Use.LOOK_UP
@@ -76,17 +80,38 @@ class DictionaryMemory:
         """Return the dictionary that `use` was asked about last, with the texts around its values."""
         source = (self._identity, before, behind)
         if self._shared is None or self._shared.source != source:
-            pieces = escape(self._dictionary)
-            if before or behind:
-                pieces = _enclosed(pieces, before, behind)
+            pieces = self._pieces(self._shared, before, behind)
+            self._formatted = self._dictionary
             lengths = np.diff(string_buffers(pieces)[0])
             self._shared = Shared(pieces, int(lengths.sum()), int(lengths.max(initial=0)), source)
         return self._shared
+
+    def _pieces(self, earlier: Shared | None, before: str, behind: str) -> pa.StringArray:
+        dictionary = self._dictionary
+        if (
+            earlier is None
+            or earlier.source[1:] != (before, behind)
+            or not begins_with(dictionary, self._formatted)
+        ):
+            return _formatted(dictionary, before, behind)
+        new = dictionary.slice(len(self._formatted))
+        return pa.concat_arrays([earlier.pieces, _formatted(new, before, behind)])
+
+
+def _mostly(known: pa.StringArray, dictionary: pa.StringArray) -> bool:
+    """Say whether `dictionary` is `known` and some values more."""
+    return 2 * len(known) > len(dictionary) and begins_with(dictionary, known)
 
 
 def _identity(array: pa.StringArray) -> Identity:
     buffers = [(buffer.address, buffer.size) if buffer else None for buffer in array.buffers()]
     return (array.offset, len(array), *buffers)
+
+
+def _formatted(text: pa.StringArray, before: str, behind: str) -> pa.StringArray:
+    """Return every string as it stands between the quotes of JSON, with the texts around it."""
+    escaped = escape(text)
+    return _enclosed(escaped, before, behind) if before or behind else escaped
 
 
 def _enclosed(text: pa.StringArray, before: str, behind: str) -> pa.StringArray:

@@ -90,6 +90,19 @@ def test_nothing_of_one_batch_shows_in_another(data: DataObject, types: list[Sql
         assert b"".join(encoder.encode(columns)) == expected
 
 
+@pytest.mark.parametrize("rows", [3, 6, 40])
+def test_a_dictionary_may_grow_from_batch_to_batch(rows: int) -> None:
+    words = ["a", 'b"', "", "√", "\n", "c", "d\\", "e"]
+    encoder = JsonEncoder(["s", "n"], [STRING, BIGINT], few_max=0)
+    for size in (4, 5, 5, 7, 3, 8):
+        picked = [(size - 1 - row) % size for row in range(rows)]
+        indices = pa.array(picked, pa.int32())
+        column = pa.DictionaryArray.from_arrays(indices, pa.array(words[:size]))
+        expected = [(words[code], code) for code in picked]
+        written = b"".join(encoder.encode([column, pa.array(picked, pa.int64())]))
+        assert written == naive_lines(expected, ["s", "n"], [STRING, BIGINT])
+
+
 @pytest.mark.parametrize("few_max", [0, 3])
 def test_whole_output(few_max: int) -> None:
     columns = [
