@@ -118,7 +118,8 @@ class AggregateKernel:
             steps = steps_of(sorted_slot, starts_of_runs(sorted_slot))
         else:
             roots = roots_of(batch)
-            steps = steps_of(sorted_slot, starts_of_runs(sorted_slot, roots.number[order]))
+            sorted_root = roots.number[order]
+            steps = steps_of(sorted_slot, starts_of_runs(sorted_slot, sorted_root))
         undo = None
         if undoable:
             undo = _Undo(steps.slots, [one.save(steps.slots) for one in self._accumulators])
@@ -129,8 +130,9 @@ class AggregateKernel:
         after = self._add(batch, order, steps)
         changes = _changes(steps, self._groups(before), self._groups(after))
         first_rows = order[steps.start]
+        step_roots = roots._replace(number=sorted_root[steps.start])
         return Applied(
-            self._rows(batch, roots, first_rows, steps, changes),
+            self._rows(batch, step_roots, first_rows, steps, changes),
             _errors(batch, first_rows[changes.failing], steps.slot[changes.failing]),
             undo,
         )
@@ -179,11 +181,13 @@ class AggregateKernel:
             return None
         weight = None
         if len(added) == count == len(first_rows):
-            rows, slot, replaces = first_rows, steps.slot, changes.shown_before
+            rows, root, slot = first_rows, roots.number, steps.slot
+            replaces = changes.shown_before
             values = [column.slice(0, count) for column in changes.columns]
         else:
             taken = np.concatenate([removed, added])
-            rows, slot, replaces = first_rows[taken], steps.slot[taken], changes.shown_before[taken]
+            rows, root, slot = first_rows[taken], roots.number[taken], steps.slot[taken]
+            replaces = changes.shown_before[taken]
             replaces[: len(removed)] = False
             places = pa.array(np.concatenate([steps.places_before[removed], added]))
             values = [column.take(places) for column in changes.columns]
@@ -194,7 +198,6 @@ class AggregateKernel:
             values.append(pa.array(replaces))
         indexes = pa.array(rows)
         keys = [column.take(indexes) for column in batch.columns[: self._keys]]
-        root = roots.number[rows]
         path = np.full(count, self._combine.mention, np.int64)
         made = Batch([*keys, *values], roots.time[root], roots.origin[root], (path,), weight)
         return Slotted(made, slot)

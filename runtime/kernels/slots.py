@@ -97,18 +97,19 @@ class SlotTable:
         codes = indices.to_numpy(zero_copy_only=False)
         slot_of_code = self._of_dictionary.of(dictionary)
         slots = np.take(slot_of_code, codes)
-        unknown = codes[slots == NO_SLOT]
+        unknown = np.flatnonzero(slots == NO_SLOT)
         if len(unknown) == 0:
             return Found(slots, [], slot_of_code, codes)
         # A dictionary may hold words of rows that were dropped, or that went to other workers.
         occurs = np.zeros(len(slot_of_code), np.bool_)
-        occurs[unknown] = True
+        occurs[codes[unknown]] = True
         missing = np.flatnonzero(occurs)
         values = dictionary.take(pa.array(missing, mask=missing == len(dictionary))).to_pylist()
         known = list(map(self._slot_of.get, values, repeat(NO_SLOT)))
         fresh = self._give_slots(known, values, missing.tolist())
         slot_of_code[missing] = known
-        return Found(np.take(slot_of_code, codes), fresh, slot_of_code, codes)
+        slots[unknown] = slot_of_code[codes[unknown]]
+        return Found(slots, fresh, slot_of_code, codes)
 
     def _give_slots(
         self, known: list[int], values: list[object], codes: Sequence[int]

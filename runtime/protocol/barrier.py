@@ -255,14 +255,14 @@ class _Gate:
         key = self._port.table.key or ()
         ranks = map(canonical_rank, (rows.columns[index] for index in key), self._ranks)
         order = lexicographic_order([rows.time, rows.origin, *ranks])
-        removed = rows.weights() < 0
-        rows = Batch(rows.columns, rows.time, rows.origin, ())
-        if order is not None:
-            rows, removed = rows.take(order), removed[order]
         replaces = rows.columns[-1].to_numpy(zero_copy_only=False)
-        operations = np.where(replaces, UPDATE_AFTER, INSERT).astype(np.int8)
-        operations[removed] = DELETE
-        return Release(rows.columns[:-1], operations, rows.time, rows.origin)
+        operations = np.where(replaces, np.int8(UPDATE_AFTER), np.int8(INSERT))
+        if rows.weight is not None:
+            operations[rows.weight < 0] = DELETE
+        rows = Batch(rows.columns[:-1], rows.time, rows.origin, ())
+        if order is not None:
+            rows, operations = rows.take(order), operations[order]
+        return Release(rows.columns, operations, rows.time, rows.origin)
 
 
 def _canonical_order(rows: Batch, key: tuple[int, ...] | None) -> tuple[Ints, Ints]:
