@@ -24,6 +24,11 @@ def summary_text(status: str, counters: Counters) -> str:
         ("bytes in", bytes_text(counters.bytes_in), _bytes_rate(counters.bytes_in, seconds)),
         ("late", count_text(counters.rows_late), "too late for their windows"),
         ("rejected", count_text(counters.rows_rejected), "malformed rows"),
+        (
+            "unknown",
+            count_text(counters.unknown_fields),
+            "fields that their table does not declare",
+        ),
         ("state", count_text(counters.rows_state), "rows and groups at the end"),
         ("held", count_text(counters.rows_held), "rows that waited for their turn"),
         ("repairs", count_text(counters.rows_redone), "rows done again in order"),

@@ -43,13 +43,15 @@ class Chunk:
     """Consecutive rows of a split, decoded: the table's physical columns, in order.
 
     `rows` are the row numbers, ascending; numbers that are missing among them belong to `rejects`.
-    `bytes_read` is how much input the chunk used up.
+    `bytes_read` is how much input the chunk used up, `unknown_fields` how many fields its rows had besides
+    that are no columns.
     """
 
     columns: Sequence[pa.Array]
     rows: NDArray[np.int64]
     rejects: Sequence[Reject]
     bytes_read: int
+    unknown_fields: int = 0
 
 
 @dataclass(frozen=True, slots=True)

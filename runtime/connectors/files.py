@@ -130,10 +130,12 @@ class LineReader:
             self._parts.appendleft(lines.slice(rows_max, len(lines)))
             lines = lines.slice(0, rows_max)
         row, _, byte, _ = self._place
+        unknown_before = self._decoder.unknown_fields
         columns, rows, rejects = self._decoder.decode(lines, row)
+        unknown = self._decoder.unknown_fields - unknown_before
         self._place = Place(row + len(lines), lines.end_number, lines.end_byte)
         # Empty lines and blocks without a line end belong to the chunk that comes after them.
-        return Chunk(columns, rows, rejects, lines.end_byte - byte)
+        return Chunk(columns, rows, rejects, lines.end_byte - byte, unknown)
 
     def place(self) -> Place:
         """Return where the reader stands.
@@ -149,11 +151,6 @@ class LineReader:
             raise paths.failed("reading", self._name, error) from None
         self._place = self._place._replace(content=content)
         return self._place
-
-    @property
-    def unknown_fields(self) -> int:
-        """Return how many fields that are no columns the accepted rows have had so far."""
-        return self._decoder.unknown_fields
 
     def close(self) -> None:
         """Close the descriptor."""

@@ -44,6 +44,7 @@ class Counters:
     rows_out: int = 0
     rows_late: int = 0
     rows_rejected: int = 0
+    unknown_fields: int = 0
     rows_redone: int = 0
     rows_held: int = 0
     rows_state: int = 0
@@ -143,6 +144,7 @@ class LocalRun:
                 cluster.end(at)
             else:
                 cluster.read(at, chunk)
+                self.counters.unknown_fields += chunk.unknown_fields
                 self.freshness.chunk_read(at.front, time.monotonic())
             read = True
             for let_go in cluster.settle():

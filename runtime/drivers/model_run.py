@@ -90,6 +90,7 @@ class ModelRun:
                     rows += rows_of_chunk(chunk, columns)
                     self.counters.rows_in += len(chunk.rows) + len(chunk.rejects)
                     self.counters.bytes_in += chunk.bytes_read
+                    self.counters.unknown_fields += chunk.unknown_fields
                 progress()
         finally:
             reader.close()

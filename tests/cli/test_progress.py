@@ -24,6 +24,7 @@ COUNTERS = Counters(
     rows_out=45_678,
     rows_late=3,
     rows_rejected=0,
+    unknown_fields=567,
     rows_redone=12,
     rows_held=34,
     rows_state=56_789,
@@ -47,6 +48,7 @@ def test_summary() -> None:
         "  bytes in        9.4 MiB  2.4 MiB/s\n"
         "  late                  3  too late for their windows\n"
         "  rejected              0  malformed rows\n"
+        "  unknown             567  fields that their table does not declare\n"
         "  state            56,789  rows and groups at the end\n"
         "  held                 34  rows that waited for their turn\n"
         "  repairs              12  rows done again in order\n"

@@ -85,7 +85,7 @@ def test_the_summary_has_every_count() -> None:
     lines = [line.split() for line in err.splitlines()]
     assert lines[0][:2] == ["finished", "after"]
     assert [line[0] for line in lines[1:]] == [
-        *("rows", "rows", "bytes", "late", "rejected", "state"),
+        *("rows", "rows", "bytes", "late", "rejected", "unknown", "state"),
         *("held", "repairs", "messages", "acknowledged", "releases"),
     ]
     assert lines[1][:3] == ["rows", "in", "3"]
@@ -107,6 +107,30 @@ def test_the_summary_as_json(engine: str) -> None:
         "rows_out": 3,
     }
     assert summary["bytes_in"] == len(ROWS)
+
+
+@pytest.mark.parametrize("engine", ["columnar", "model"])
+def test_unknown_fields_are_counted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, engine: str
+) -> None:
+    (tmp_path / "numbers.jsonl").write_text('{"n":1,"m":2}\n{"n":2}\n{"a":{"n":3},"b":[]}\n')
+    monkeypatch.chdir(tmp_path)
+    script = f"{NUMBERS} SELECT COUNT(n) AS n FROM numbers"
+    _, _, err = fsql("run", "--engine", engine, "-e", script)
+    (line,) = [line for line in err.splitlines() if line.startswith("  unknown ")]
+    assert line.split() == [
+        "unknown",
+        "3",
+        "fields",
+        "that",
+        "their",
+        "table",
+        "does",
+        "not",
+        "declare",
+    ]
+    _, _, err = fsql("run", "--json", "--engine", engine, "-e", script)
+    assert json.loads(err)["unknown_fields"] == 3
 
 
 @pytest.mark.usefixtures("numbers")
