@@ -100,25 +100,24 @@ class _Drawing:
         readers = Counter([*plans, *(below for node in found for below in node.inputs)])
         shared = [node for node in found if readers[node] > 1]
         self._names = {node: f"r{number}" for number, node in enumerate(shared)}
-        self._details = details
+        self._trees: dict[Plan, Tree] = {}
+        for node in found:
+            head = headline(type(node).__name__, operator_parts(node))
+            below = tuple(self.tree(each) for each in node.inputs)
+            self._trees[node] = Tree(head, _plan_details(node) if details else (), below)
 
     def shared_lines(self) -> list[str]:
         """Return the definitions of what is shared, each before its readers."""
         lines: list[str] = []
         for node, name in self._names.items():
-            first, *others = draw(self._expanded(node))
+            first, *others = draw(self._trees[node])
             lines += [f"{name} := {first}", *others]
         return lines
 
     def tree(self, plan: Plan) -> Tree:
         """Return the tree of `plan`, or the reference to it."""
         name = self._names.get(plan)
-        return self._expanded(plan) if name is None else Tree(name)
-
-    def _expanded(self, plan: Plan) -> Tree:
-        head = headline(type(plan).__name__, operator_parts(plan))
-        details = _plan_details(plan) if self._details else ()
-        return Tree(head, details, tuple(self.tree(below) for below in plan.inputs))
+        return self._trees[plan] if name is None else Tree(name)
 
 
 def _plan_details(plan: Plan) -> tuple[str, ...]:

@@ -23,11 +23,15 @@ class Tree:
 
 def draw(tree: Tree) -> list[str]:
     """Return the lines of `tree`."""
-    bar = "│" if tree.below else " "
-    lines = [tree.headline, *(f"{bar}  {detail}" for detail in tree.details)]
-    for position, child in enumerate(tree.below, 1):
-        last = position == len(tree.below)
-        first, *others = draw(child)
-        lines.append(f"{'└─' if last else '├─'} {first}")
-        lines.extend(f"{'   ' if last else '│  '}{line}" for line in others)
+    lines: list[str] = []
+    # A stack of our own: a tree may be deeper than calls can nest.
+    waiting = [(tree, "", "")]
+    while waiting:
+        node, branch, margin = waiting.pop()
+        bar = "│" if node.below else " "
+        lines.append(f"{branch}{node.headline}")
+        lines += [f"{margin}{bar}  {detail}" for detail in node.details]
+        children = [(child, f"{margin}├─ ", f"{margin}│  ") for child in node.below[:-1]]
+        children += [(child, f"{margin}└─ ", f"{margin}   ") for child in node.below[-1:]]
+        waiting += reversed(children)
     return lines

@@ -45,6 +45,21 @@ def test_the_trace_of_rules_comes_before_the_plan() -> None:
     assert plan == fsql("explain", "-e", SCRIPT).out
 
 
+@pytest.mark.parametrize("details", ["text", "json"])
+def test_the_deepest_plan_is_shown(details: str) -> None:
+    views = [
+        f"CREATE VIEW v{i} AS SELECT COUNT(*) OVER (PARTITION BY n ROWS UNBOUNDED PRECEDING) AS n"
+        f" FROM {f'v{i - 1}' if i else 'numbers'};\n"
+        for i in range(245)
+    ]
+    code, out, err = fsql(
+        *("explain", "--format", details, "-e", f"{NUMBERS}{''.join(views)}SELECT n FROM v244")
+    )
+    assert (code, err) == (0, "")
+    operators = json.loads(out)["operators"] if details == "json" else out.split("─ ")
+    assert len(operators) == 1 + 2 * 245 + (details == "text")
+
+
 @pytest.mark.parametrize(("stage", "form"), PRINTERS)
 def test_every_stage_in_every_format(stage: str, form: str) -> None:
     code, out, err = fsql("explain", BANK, "--stage", stage, "--format", form)
