@@ -296,17 +296,21 @@ def explain(
     for graphs.  --json is the same as --format json.
     """
     from fsql.console.compiled import compiled
-    from fsql.console.explained import FormatError, explained, format_of
+    from fsql.console.explained import FormatError, check_output, explained, format_of
 
     the_script = _the_script(script, text, dict(flags["parameters"]))
     form = flags["form"] or ("json" if talk.json else format_of(output.name))
     options = _run_options(flags["workers"], flags["policy"])
     try:
-        shown = explained(compiled(the_script), flags["stage"], form, options, trace=flags["trace"])
+        result = compiled(the_script)
+        shown = explained(result, flags["stage"], form, options, trace=flags["trace"])
     except FormatError as error:
         raise click.UsageError(str(error)) from None
-    # `echo` finds standard output by itself, also where it is closed.
-    click.echo(shown, file=None if output.name == "-" else output, nl=False)
+    if output.name == "-":
+        click.echo(shown, nl=False)  # it finds standard output by itself, also where it is closed
+        return
+    check_output(result, output.name)
+    click.echo(shown, file=output, nl=False)
 
 
 @main.command("explain-error", short_help="Say what an error code means.")

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler import explain
 from fsql.compiler.diagnostics import FsqlError
 from fsql.compiler.print_syntax import syntax_json, syntax_text
+from fsql.console.file_uses import FileUse, check_apart, file_uses
 from fsql.console.job import open_splits, planned
 
 if TYPE_CHECKING:
@@ -37,6 +39,17 @@ PRINTERS: Final[Mapping[tuple[str, str], Printer]] = {
 
 class FormatError(Exception):
     """A stage that is not shown in the format that was asked for; the message says in which it is."""
+
+
+def check_output(result: Compiled, output: str) -> None:
+    """Check that what is shown is not written over the script, or over a file that its tables name.
+
+    Raises:
+        FsqlError: E532, if it is.
+    """
+    script = result.script
+    uses = file_uses(result.job, script.base_directory, script.path)
+    check_apart(FileUse("", "output", Path(output).resolve(), written=True), uses)
 
 
 def format_of(output: str) -> str:

@@ -92,6 +92,36 @@ def test_an_output_that_cannot_be_written(tmp_path: Path) -> None:
     assert err.startswith("Error: Could not open file ")
 
 
+@pytest.mark.parametrize(
+    ("output", "reason"),
+    [
+        ("query.sql", "it is the script itself"),
+        ("link.sql", "it is the script itself"),
+        ("numbers.jsonl", 'table "numbers" reads it'),
+        ("copied.jsonl", 'table "copied" writes it'),
+    ],
+)
+def test_an_output_that_is_part_of_the_job(tmp_path: Path, output: str, reason: str) -> None:
+    script = (
+        f"{NUMBERS}CREATE TABLE copied (n BIGINT)"
+        " WITH ('connector' = 'file', 'path' = 'copied.jsonl');\n"
+        "INSERT INTO copied SELECT n FROM numbers;\n"
+    )
+    (tmp_path / "query.sql").write_text(script)
+    (tmp_path / "link.sql").hardlink_to(tmp_path / "query.sql")
+    (tmp_path / "numbers.jsonl").write_text('{"n":1}\n')
+    (tmp_path / "copied.jsonl").write_text('{"n":2}\n')
+    before = {path: path.read_text() for path in tmp_path.iterdir()}
+    said = fsql("explain", tmp_path / "query.sql", "-o", tmp_path / output)
+    path = (tmp_path / output).resolve()
+    assert (said.code, said.out) == (1, "")
+    assert said.err == (
+        f'error[FSQL-E532]: path "{path}" cannot be written: {reason}\n'
+        "  = help: choose another path\n"
+    )
+    assert {path: path.read_text() for path in tmp_path.iterdir()} == before
+
+
 def test_a_tick_plan_follows_workers_policy_and_splits(tmp_path: Path) -> None:
     of_two_splits = fsql("explain", BANK, "--stage", "tick").out
     assert "ordered, rows of 2 fronts interleave" in of_two_splits
