@@ -44,7 +44,8 @@ class _Commands(click.Group):
         except (click.ClickException, click.exceptions.Exit, click.Abort):
             raise
         except ScriptError as error:
-            raise click.UsageError(str(error)) from None
+            _talk(ctx).error(error)
+            ctx.exit(exit_codes.USAGE)
         except FsqlError as error:
             _talk(ctx).error(error)
             ctx.exit(exit_codes.USER_ERROR)

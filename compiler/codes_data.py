@@ -116,8 +116,8 @@ DATA_ROWS: Final[tuple[Row, ...]] = (
     (
         "E531",
         "source cannot be opened",
-        "The file or directory is not there, is empty of files, or may not be read.",
-        "Correct the path, which is taken from the script's directory, or the permissions.",
+        "The file or directory is not there, is empty of files, or may not be read; or it is the script's.",
+        "Correct the path, which in a script is taken from the script's directory, or the permissions.",
         "SELECT a FROM t;  -- t with 'path' = 'missing.jsonl'",
     ),
     (

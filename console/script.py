@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fsql.compiler.near_names import near_name
+from fsql.compiler.diagnostics import FsqlError
 from fsql.compiler.source import SourceText
 
 if TYPE_CHECKING:
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 STANDARD_INPUT = "-"
 
 
-class ScriptError(Exception):
-    """A script that cannot be read; the message is for whoever typed its name."""
+class ScriptError(FsqlError):
+    """A script that cannot be read: what is in error is the command line that names it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ def read_script(name: str, parameters: Mapping[str, str]) -> Script:
     """Return the script of that file name, or standard input for `-`.
 
     Raises:
-        ScriptError: if the file cannot be read.
+        ScriptError: E531, if the file cannot be read.
     """
     if name == STANDARD_INPUT:
         text = _decoded(sys.stdin.buffer.read())
@@ -53,8 +53,12 @@ def read_script(name: str, parameters: Mapping[str, str]) -> Script:
     try:
         text = _decoded(path.read_bytes())
     except OSError as error:
-        reason = error.strerror or str(error)
-        raise ScriptError(f'script "{name}" cannot be read: {reason}{_near(path)}') from None
+        # The connectors take time to import, and most scripts can be read.
+        from fsql.runtime.connectors import paths
+
+        missing = isinstance(error, FileNotFoundError)
+        unreadable = paths.cannot_open("E531", name, error, *(paths.near(path) if missing else ()))
+        raise ScriptError(unreadable.diagnostics) from None
     return Script(SourceText(name, text), parameters, path.resolve().parent, path.resolve())
 
 
@@ -63,13 +67,3 @@ def _decoded(content: bytes) -> str:
     text = content.decode("utf-8", "surrogateescape")
     # Some editors put a mark in front; it says nothing about UTF-8, and is no part of the script.
     return text.removeprefix("\ufeff")
-
-
-def _near(path: Path) -> str:
-    """Return the hint at a script beside the missing one, or nothing."""
-    try:
-        names = sorted(entry.name for entry in path.parent.iterdir())
-    except OSError:
-        return ""
-    near = near_name(path.name, [name for name in names if name != path.name])
-    return "" if near is None else f'; a file with a similar name exists: "{path.with_name(near)}"'

@@ -65,9 +65,20 @@ def test_a_missing_script_is_a_usage_error(folder: Path) -> None:
     (folder / "total.sql").touch()
     code, out, err = fsql("run", "totl.sql")
     assert (code, out) == (2, "")
-    assert err.endswith(
-        'Error: script "totl.sql" cannot be read: No such file or directory;'
-        ' a file with a similar name exists: "total.sql"\n'
+    assert err == (
+        'error[FSQL-E531]: path "totl.sql" cannot be read: no such file or directory\n'
+        '  = help: a file with a similar name exists: "total.sql"\n'
+    )
+
+
+@pytest.mark.parametrize("command", ["run", "check", "explain"])
+def test_a_missing_script_as_json(folder: Path, command: str) -> None:
+    code, out, err = fsql(command, "--json", folder)
+    assert (code, out) == (2, "")
+    (diagnostic,) = json.loads(err)["diagnostics"]
+    assert (diagnostic["code"], diagnostic["message"]) == (
+        "FSQL-E531",
+        f'path "{folder}" cannot be read: is a directory',
     )
 
 
