@@ -120,4 +120,11 @@ SYNTAX_ROWS: Final[tuple[Row, ...]] = (
         "Write EMIT at the end of each SELECT, before ORDER BY and LIMIT of the whole.",
         "SELECT a FROM t UNION ALL SELECT a FROM t LIMIT 3 EMIT FINAL;",
     ),
+    (
+        "E117",
+        "script is not UTF-8",
+        "The bytes of a script are UTF-8; these were written in another encoding.",
+        "Convert the file: `iconv -f latin1 -t utf-8`, if it was written in Latin-1.",
+        "SELECT '\\xff';",
+    ),
 )

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fsql.compiler.diagnostics import FsqlError
-from fsql.compiler.source import SourceText
+from fsql.compiler.diagnostics import Diagnostic, FsqlError, Label
+from fsql.compiler.source import SourceText, Span
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -37,6 +37,8 @@ class Script:
 
 def script_of_text(text: str, parameters: Mapping[str, str]) -> Script:
     """Return a script that was written on the command line; its paths start from the working directory."""
+    # What is not UTF-8 in an argument comes as surrogates.
+    text = _decoded("<command line>", text.encode("utf-8", "surrogateescape"))
     return Script(SourceText("<command line>", text), parameters, Path.cwd())
 
 
@@ -45,13 +47,14 @@ def read_script(name: str, parameters: Mapping[str, str]) -> Script:
 
     Raises:
         ScriptError: E531, if the file cannot be read.
+        FsqlError: E117, if it is not UTF-8.
     """
     if name == STANDARD_INPUT:
-        text = _decoded(sys.stdin.buffer.read())
+        text = _decoded("<stdin>", sys.stdin.buffer.read())
         return Script(SourceText("<stdin>", text), parameters, Path.cwd(), used_stdin=True)
     path = Path(name)
     try:
-        text = _decoded(path.read_bytes())
+        content = path.read_bytes()
     except OSError as error:
         # The connectors take time to import, and most scripts can be read.
         from fsql.runtime.connectors import paths
@@ -59,11 +62,23 @@ def read_script(name: str, parameters: Mapping[str, str]) -> Script:
         missing = isinstance(error, FileNotFoundError)
         unreadable = paths.cannot_open("E531", name, error, *(paths.near(path) if missing else ()))
         raise ScriptError(unreadable.diagnostics) from None
-    return Script(SourceText(name, text), parameters, path.resolve().parent, path.resolve())
+    source = SourceText(name, _decoded(name, content))
+    return Script(source, parameters, path.resolve().parent, path.resolve())
 
 
-def _decoded(content: bytes) -> str:
-    """Return the text; bytes that are not UTF-8 become surrogates, which the parser refuses in place."""
-    text = content.decode("utf-8", "surrogateescape")
+def _decoded(name: str, content: bytes) -> str:
+    """Return the text of the script `name`.
+
+    Raises:
+        FsqlError: E117, if it is not UTF-8.
+    """
+    try:
+        text = content.decode()
+    except UnicodeDecodeError as error:
+        place = len(content[: error.start].decode())
+        label = Label(Span(place, place + 1), f"byte 0x{content[error.start]:02X}")
+        message = f"the script is not UTF-8 at byte {error.start:,}, counted from 0"
+        shown = SourceText(name, content.decode(errors="replace"))
+        raise FsqlError([Diagnostic("E117", message, label)], shown) from None
     # Some editors put a mark in front; it says nothing about UTF-8, and is no part of the script.
     return text.removeprefix("\ufeff")

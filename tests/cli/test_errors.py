@@ -83,13 +83,22 @@ def test_a_missing_script_as_json(folder: Path, command: str) -> None:
 
 
 def test_a_script_that_is_not_utf_8(folder: Path) -> None:
-    (folder / "total.sql").write_bytes(b"SELECT '\xff' FROM t;\n")
-    code, _, err = fsql("run", "total.sql")
+    (folder / "total.sql").write_bytes("\ufeff-- ü\nSELECT 'ü".encode() + b"\xfc' FROM t;\n")
+    code, out, err = fsql("run", "total.sql")
+    assert (code, out) == (1, "")
+    assert err == (
+        "error[FSQL-E117]: the script is not UTF-8 at byte 19, counted from 0\n"
+        " --> total.sql:2:10\n"
+        "  |\n"
+        "2 | SELECT 'ü\ufffd' FROM t;\n"
+        "  |          ^ byte 0xFC\n"
+    )
+
+
+def test_an_argument_that_is_not_utf_8() -> None:
+    code, _, err = fsql("run", "-e", "SELECT '\udcff' FROM t")
     assert code == 1
-    assert err.splitlines()[:2] == [
-        "error[FSQL-E110]: the script has a character that cannot be seen: U+DCFF",
-        " --> total.sql:1:9",
-    ]
+    assert err.startswith("error[FSQL-E117]: the script is not UTF-8 at byte 8, counted from 0\n")
 
 
 def test_a_mark_in_front_of_a_script_says_nothing(folder: Path) -> None:
