@@ -230,9 +230,11 @@ def check(talk: Talk, files: tuple[str, ...], parameters: tuple[tuple[str, str],
     remembers, and what keeps that from growing for ever.  Nothing is read or written.
     """
     from fsql.console.check import checked, checked_json, checked_text
-    from fsql.console.script import read_script
+    from fsql.console.script import read_script, warn_of_unused_parameters
 
-    checks = [checked(read_script(name, dict(parameters))) for name in files]
+    scripts = [read_script(name, dict(parameters)) for name in files]
+    checks = [checked(script) for script in scripts]
+    warn_of_unused_parameters(scripts, talk)
     if talk.json:
         click.echo(checked_json(checks), nl=False)
     for each in () if talk.json else checks:
@@ -298,12 +300,14 @@ def explain(
     """
     from fsql.console.compiled import compiled
     from fsql.console.explained import FormatError, check_output, explained, format_of
+    from fsql.console.script import warn_of_unused_parameters
 
     the_script = _the_script(script, text, dict(flags["parameters"]))
     form = flags["form"] or ("json" if talk.json else format_of(output.name))
     options = _run_options(flags["workers"], flags["policy"])
     try:
         result = compiled(the_script)
+        warn_of_unused_parameters([the_script], talk)
         shown = explained(result, flags["stage"], form, options, trace=flags["trace"])
     except FormatError as error:
         raise click.UsageError(str(error)) from None

@@ -127,4 +127,11 @@ SYNTAX_ROWS: Final[tuple[Row, ...]] = (
         "Convert the file: `iconv -f latin1 -t utf-8`, if it was written in Latin-1.",
         "SELECT '\\xff';",
     ),
+    (
+        "W101",
+        "parameter that is not used",
+        "A value is given for a name that does not come as `${name}` in the script, comments apart.",
+        "Correct the name, or leave the value out.",
+        "SELECT k FROM t WHERE n > ${least};  -- with -D leest=1 and -D least=0",
+    ),
 )

@@ -20,7 +20,7 @@ from fsql.compiler.near_names import near_name
 from fsql.compiler.source import Span
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from fsql.compiler.source import SourceText
 
@@ -149,6 +149,20 @@ def _parameters_in(text: str) -> Iterator[tuple[re.Match[str], str]]:
         if not region[0].startswith(("--", "/*")):
             for match in _PARAMETER.finditer(text, *region.span()):
                 yield match, region["quote"] or ""
+
+
+def unused_parameters(
+    sources: Iterable[SourceText], parameters: Mapping[str, str]
+) -> list[Diagnostic]:
+    """Return a warning (W101) for each parameter that none of the scripts has."""
+    used = dict.fromkeys(match[1] for each in sources for match, _ in _parameters_in(each.text))
+    return [_unused(name, used) for name in parameters if name not in used]
+
+
+def _unused(name: str, used: Iterable[str]) -> Diagnostic:
+    near = near_name(name, used)
+    helps = (f'a parameter with a similar name is in the script: "{near}"',) if near else ()
+    return Diagnostic("W101", f'the parameter "{name}" is given and not used', helps=helps)
 
 
 def _check_bytes(source: SourceText, size: int) -> None:

@@ -13,6 +13,7 @@ from fsql.console.job import open_splits, opened_run
 from fsql.console.open_files import raise_open_files_limit
 from fsql.console.progress import Lines, Silence
 from fsql.console.reader_gone import forget_standard_output, reader_gone
+from fsql.console.script import warn_of_unused_parameters
 from fsql.console.stop import stop_error
 from fsql.console.talk import say
 from fsql.runtime.drivers.memory import collect_less_often, keep_freed_memory
@@ -35,6 +36,7 @@ def run_script(script: Script, options: RunOptions, talk: Talk) -> int:
     keep_freed_memory()
     raise_open_files_limit()
     result = compiled(script)
+    warn_of_unused_parameters([script], talk)
     splits = open_splits(result)
     counters: Counters | None = None
     status, code = summary.FINISHED, exit_codes.OK

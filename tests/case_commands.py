@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from fsql.compiler.diagnostics import FsqlError
 from fsql.compiler.explain import logical_text
+from fsql.compiler.parameters import unused_parameters
 from fsql.compiler.parser import parse_script
 from fsql.compiler.pipeline import compile_script
 from fsql.compiler.print_syntax import syntax_json, syntax_text
@@ -54,10 +55,11 @@ def errors(text: str, *, repeat: str = "1", escapes: str = "no", **parameters: s
     return "no errors\n"
 
 
-def warnings(text: str) -> str:
-    """Return the warnings about a script."""
+def warnings(text: str, **parameters: str) -> str:
+    """Return the warnings about a script; other arguments are the values of its `${name}`."""
     source = SourceText("case.sql", text)
-    return render_text(compile_script(source).warnings, source)
+    unused = unused_parameters([source], parameters)
+    return render_text([*unused, *compile_script(source, parameters).warnings], source)
 
 
 COMMANDS: Mapping[str, Callable[..., str]] = {

@@ -61,6 +61,29 @@ def test_a_missing_parameter() -> None:
     )
 
 
+@pytest.mark.parametrize("command", ["run", "check", "explain"])
+def test_a_parameter_that_is_not_used(folder: Path, command: str) -> None:
+    (folder / "numbers.jsonl").write_text('{"n":1}\n')
+    (folder / "all.sql").write_text(f"{NUMBERS}SELECT n FROM numbers WHERE n < ${{most}};\n")
+    given = (command, "all.sql", "-D", "most=3", "-D", "mots=3")
+    warned = fsql(*given)
+    assert warned.code == 0
+    assert warned.err.startswith(
+        'warning[FSQL-W101]: the parameter "mots" is given and not used\n'
+        " --> all.sql\n"
+        '  = help: a parameter with a similar name is in the script: "most"\n'
+    )
+    assert fsql(*given, "--quiet").err == ""
+    event = json.loads(fsql(*given, "--json").err.splitlines()[0])
+    assert event["diagnostics"][0]["code"] == "FSQL-W101"
+
+
+def test_a_parameter_of_another_script_is_used(folder: Path) -> None:
+    (folder / "one.sql").write_text(f"{NUMBERS}SELECT n FROM numbers WHERE n < ${{most}};\n")
+    (folder / "two.sql").write_text(f"{NUMBERS}SELECT n FROM numbers;\n")
+    assert fsql("check", "one.sql", "two.sql", "-D", "most=3").err == ""
+
+
 def test_a_missing_script_is_a_usage_error(folder: Path) -> None:
     (folder / "total.sql").touch()
     code, out, err = fsql("run", "totl.sql")
