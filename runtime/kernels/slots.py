@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import pyarrow as pa
 
+from fsql.runtime.arrow_types import decoded
 from fsql.runtime.dictionaries import begins_with
 from fsql.runtime.order import doubles_of_sortable, key_values, of_lists, sortable_doubles
 
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
     Ints = NDArray[np.int64]
 
 NO_SLOT: Final = -1
+FEW_ROWS: Final = 512
+"""So few rows are looked up one by one, which is faster than the dozens of calls that it takes to find what
+is distinct among them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +62,9 @@ class SlotTable:
     dictionary, per value that the dictionary of the batch before did not have.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, few_rows: int = FEW_ROWS) -> None:
+        """Begin with no keys; `few_rows` decides how long it takes, not which rows share a slot."""
+        self._few_rows = few_rows
         self._slot_of: dict[object, int] = {}
         self._key_of: list[object] = []
         self._free: list[int] = []
@@ -80,6 +86,8 @@ class SlotTable:
             new = not self._slot_of
             slot = self._slot(()) if new else self._slot_of[()]
             return Found(np.full(count, slot), [0] if new else [], np.array([slot]), None)
+        if count <= self._few_rows:
+            return self._find_one_by_one(keys)
         if len(keys) == 1 and pa.types.is_dictionary(keys[0].type) and not of_lists(keys[0].type):
             return self._find_in_dictionary(keys[0])
         codes, distinct = _distinct(keys[0])
@@ -89,6 +97,14 @@ class SlotTable:
         fresh = self._give_slots(known, distinct, range(len(distinct)))
         found = np.array(known, np.int64)
         return Found(np.take(found, codes), fresh, found, codes)
+
+    def _find_one_by_one(self, keys: Sequence[pa.Array]) -> Found:
+        columns = [_values_of_rows(key) for key in keys]
+        values: list[object] = columns[0] if len(keys) == 1 else [*zip(*columns, strict=True)]
+        known = list(map(self._slot_of.get, values, repeat(NO_SLOT)))
+        fresh = self._give_slots(known, values, range(len(values)))
+        slots = np.array(known, np.int64)
+        return Found(slots, fresh, slots, None)
 
     def _find_in_dictionary(self, keys: pa.DictionaryArray) -> Found:
         dictionary, indices = keys.dictionary, keys.indices
@@ -211,20 +227,37 @@ def _codes_of(array: pa.DictionaryArray) -> tuple[Ints, pa.Array]:
 
 def _distinct(array: pa.Array) -> tuple[Ints, list[object]]:
     """Return a code for each row and the key value of each code; equal values may have two codes."""
-    if of_lists(array.type) or pa.types.is_null(array.type):
+    if _is_compared_in_python(array):
         numbers: dict[object, int] = {}
-        values = [_comparable(value) for value in key_values(array).to_pylist()]
-        rows = [numbers.setdefault(value, len(numbers)) for value in values]
+        rows = [numbers.setdefault(value, len(numbers)) for value in _values_of_rows(array)]
         return np.array(rows, np.int64), list(numbers)
-    if pa.types.is_timestamp(array.type) or pa.types.is_duration(array.type):
-        array = array.view(pa.int64())
-    elif pa.types.is_floating(array.type):
-        values_of_rows = array.fill_null(0.0).to_numpy(zero_copy_only=False)
-        array = pa.array(sortable_doubles(values_of_rows), mask=_nulls(array))
+    array = _comparable_column(array)
     if not pa.types.is_dictionary(array.type):
         array = array.dictionary_encode()
     codes, distinct = _codes_of(array)
     return codes, distinct.to_pylist()
+
+
+def _values_of_rows(array: pa.Array) -> list[object]:
+    """Return the key value of each row."""
+    if _is_compared_in_python(array):
+        return [_comparable(value) for value in key_values(array).to_pylist()]
+    values: list[object] = decoded(_comparable_column(array)).to_pylist()
+    return values
+
+
+def _is_compared_in_python(array: pa.Array) -> bool:
+    return of_lists(array.type) or pa.types.is_null(array.type)
+
+
+def _comparable_column(array: pa.Array) -> pa.Array:
+    """Return a column of strings, or of integers or booleans that are equal exactly where the keys are."""
+    if pa.types.is_timestamp(array.type) or pa.types.is_duration(array.type):
+        return array.view(pa.int64())
+    if pa.types.is_floating(array.type):
+        values = array.fill_null(0.0).to_numpy(zero_copy_only=False)
+        return pa.array(sortable_doubles(values), mask=_nulls(array))
+    return array
 
 
 def _comparable(value: object) -> object:
