@@ -43,6 +43,7 @@ class Lease:
         self._ttl_seconds = ttl_seconds
         self._clock = clock
         self._session: int | None = None
+        self._has_entry = False
         self._held_until = -math.inf
 
     @property
@@ -67,7 +68,7 @@ class Lease:
                 self._session = self._coordination.open_session(self._ttl_seconds)
             else:
                 self._coordination.keep_alive(self._session)
-            held = self._create(self._session)
+            held = self._has_entry = self._create(self._session)
         except SessionExpiredError:
             self._lose()
             return False
@@ -88,7 +89,8 @@ class Lease:
 
         It is lost for good if not, and `acquire` may get it anew, with another session.
         """
-        if self._session is None:
+        if self._session is None or not self._has_entry:
+            # Who has tried in vain has a session too.
             return False
         start = self._clock()
         try:
@@ -108,4 +110,5 @@ class Lease:
 
     def _lose(self) -> None:
         self._session = None
+        self._has_entry = False
         self._held_until = -math.inf

@@ -215,6 +215,15 @@ class Conformance:
         assert mine.held_until == -math.inf
         assert yours.acquire()
 
+    def test_who_has_tried_in_vain_has_nothing_to_renew(
+        self, world: World, one: Coordination, other: Coordination
+    ) -> None:
+        mine, yours = self.lease(world, one, b"one"), self.lease(world, other, b"other")
+        assert (mine.acquire(), yours.acquire()) == (True, False)
+        assert not yours.renew()
+        assert yours.held_until == -math.inf
+        assert mine.renew()
+
     def test_a_lease_that_is_not_renewed_is_lost(
         self, world: World, one: Coordination, other: Coordination
     ) -> None:
