@@ -318,6 +318,27 @@ def explain(
     click.echo(shown, file=output, nl=False)
 
 
+@main.command(short_help="Store what a job sends to a table with connector tcp.")
+@click.option("--listen", metavar="ADDRESS", required=True, help="127.0.0.1:PORT; port 0 is any.")
+@click.option(
+    "--to", "target", metavar="FILE", required=True, help="Where to; - for standard output."
+)
+@click.option(
+    "--times", type=click.File("w"), metavar="FILE", help="Note there when each bundle was stored."
+)
+@click.option("--until-end", is_flag=True, help="End when a job has come to its end.")
+@_talking
+def consume(talk: Talk, listen: str, target: str, times: TextIO | None, *, until_end: bool) -> None:
+    """Store the rows that one job sends to one table with connector `tcp`, each once, whatever fails.
+
+    What FILE has is noted beside it, in FILE.position.*; started again, it goes on there.
+    """
+    from fsql.console.consume import consume as store_rows
+
+    code = store_rows(listen, target, times, talk, until_end=until_end)
+    click.get_current_context().exit(code)
+
+
 @main.command("explain-error", short_help="Say what an error code means.")
 @click.argument("code")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")

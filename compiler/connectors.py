@@ -81,6 +81,7 @@ class Connector:
 
 
 _PATH: Final = Option("path", OptionKind.TEXT, required=True)
+_ADDRESS: Final = Option("address", OptionKind.TEXT, required=True)
 _FORMAT: Final = Option("format", OptionKind.CHOICE, ("json", "text"), default="json")
 
 _TIME: Final = (
@@ -96,6 +97,12 @@ _CHANGES: Final = (
     Option("changes", OptionKind.CHOICE, ("append", "upsert", "retract")),
     Option("op_column", OptionKind.NAME, default="op"),
     Option("late_path", OptionKind.TEXT),
+    Option(
+        "delivery",
+        OptionKind.CHOICE,
+        ("exactly-once", "at-least-once", "at-most-once", "none"),
+        default="exactly-once",
+    ),
 )
 _GENERATED: Final = (
     Option("seed", OptionKind.COUNT, default="0"),
@@ -112,6 +119,7 @@ CONNECTORS: Final[Mapping[str, Connector]] = {
         ),
         Connector("stdin", reads=True, writes=False, options=(_FORMAT, *_TIME, *_RECORDS)),
         Connector("stdout", reads=False, writes=True, options=(_FORMAT, *_CHANGES)),
+        Connector("tcp", reads=False, writes=True, options=(_ADDRESS, _FORMAT, *_CHANGES)),
         Connector("blackhole", reads=False, writes=True, options=_CHANGES),
         Connector(
             "documents",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.binder.report import Refusal, not_implemented, refusal
 from fsql.compiler.connectors import CONNECTORS, Connector
@@ -12,9 +12,15 @@ from fsql.compiler.near_names import near_name
 from fsql.compiler.scope import listing
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
     from fsql.compiler import syntax
     from fsql.compiler.binder.report import Report
+    from fsql.compiler.catalog import TableEntry
+    from fsql.compiler.logical import SinkTable
     from fsql.compiler.source import Span
+
+_AT_MOST_ONCE: Final = "at-most-once"
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +90,26 @@ def _connector(table: syntax.CreateTable) -> Connector:
         note=f"connectors: {listing(list(CONNECTORS))}",
         help="write WITH ('connector' = 'file', 'path' = 'rows.jsonl')",
     )
+
+
+def check_deliveries(sinks: Sequence[SinkTable], declared: Iterable[TableEntry]) -> None:
+    """Check that what a job writes can be delivered as its tables ask.
+
+    Raises:
+        Refusal: E214, if one passes over input that another needs.
+    """
+    options = [(sink.name, dict(sink.options).get("delivery")) for sink in sinks]
+    losing = [name for name, delivery in options if delivery == _AT_MOST_ONCE]
+    others = [name for name, delivery in options if delivery != _AT_MOST_ONCE]
+    if losing and others:
+        [place] = [entry.option_spans["delivery"] for entry in declared if entry.name == losing[0]]
+        raise refusal(
+            "E214",
+            f'table "{losing[0]}" is delivered at most once, and "{others[0]}" is not',
+            place,
+            note="after a failure input is passed over, for everything that the job writes",
+            help="give all tables that the job writes the same 'delivery', or write two jobs",
+        )
 
 
 def _check_option(connector: Connector, key: str, written: syntax.TableOption) -> None:

@@ -11,6 +11,7 @@ from fsql.compiler import syntax
 from fsql.compiler.binder.context import Context, Mentions
 from fsql.compiler.binder.ddl import create_table, create_view
 from fsql.compiler.binder.insert import bind_insert, bind_select_statement
+from fsql.compiler.binder.options import check_deliveries
 from fsql.compiler.binder.places import Places, noting_places
 from fsql.compiler.binder.report import Abandoned, Report, not_implemented, refusal
 from fsql.compiler.binder.time_kinds import settle_times
@@ -93,6 +94,7 @@ class _ScriptBinder:
             for entry in self._catalog.entries()
             if isinstance(entry, TableEntry)
         }
+        check_deliveries([insert.sink for insert in self._inserts], entries.values())
         inserts = settle_times(self._inserts, entries)
         self._check_reads(inserts)
         return Job(inserts)

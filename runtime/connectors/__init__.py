@@ -13,12 +13,18 @@ from typing import TYPE_CHECKING, BinaryIO
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
 from fsql.compiler.logical import Changes
 from fsql.runtime.connectors import paths
+from fsql.runtime.connectors.addresses import loopback
+from fsql.runtime.connectors.consumer import LocalConsumer, ReleasedLines
+from fsql.runtime.connectors.file_store import FileStore
 from fsql.runtime.connectors.files import StreamSplit, file_splits
 from fsql.runtime.connectors.generators import generator_split
 from fsql.runtime.connectors.json_decoder import JsonDecoder
 from fsql.runtime.connectors.json_encoder import JsonEncoder
 from fsql.runtime.connectors.settings import Settings
 from fsql.runtime.connectors.sinks import BlackholeSink, FileSink, StreamSink
+from fsql.runtime.connectors.stream_stores import NowhereStore, StreamStore
+from fsql.runtime.connectors.tcp_consumer import PATIENCE_SECONDS, TcpConsumer
+from fsql.runtime.connectors.tcp_sink import TcpSink
 from fsql.runtime.connectors.text_decoder import TextDecoder
 from fsql.runtime.connectors.text_encoder import TextEncoder
 
@@ -27,11 +33,14 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from fsql.compiler.logical import SinkTable, Table
+    from fsql.runtime.connectors.consumer import Consumer
     from fsql.runtime.connectors.lines import LineDecoder
     from fsql.runtime.connectors.sinks import LineEncoder
     from fsql.runtime.ports import SinkWriter, Split
 
 _STDIN_DESCRIPTOR = 0
+TCP_PATIENCE_SECONDS = 3.0
+"""How long a run that keeps no state waits for the consumer of a sink."""
 
 
 def open_source(
@@ -86,10 +95,51 @@ def open_sink(
         case "stdout":
             stream = stdout or sys.stdout.buffer
             return StreamSink(stream, "standard output", _encoder(sink, settings))
+        case "tcp":
+            return TcpSink(_tcp_consumer(sink, settings, TCP_PATIENCE_SECONDS))
         case "blackhole":
             return BlackholeSink()
         case name:
             raise AssertionError(f"the compiler let a table write to {name}")
+
+
+def open_consumer(
+    sink: SinkTable,
+    base_directory: Path,
+    journal: Path,
+    stdout: BinaryIO | None = None,
+    *,
+    data_roots: Sequence[Path] = (),
+) -> Consumer:
+    """Return the consumer of a sink table, for a job that keeps state.
+
+    `journal` is where a file's position is kept: a path, to which something is appended.
+
+    Raises:
+        FsqlError: E533 or E534, if the options cannot be followed.
+    """
+    settings = Settings(sink.options)
+    match settings.connector.name:
+        case "file":
+            path = paths.resolve(settings.text("path"), base_directory, data_roots)
+            lines = ReleasedLines(_encoder(sink, settings))
+            return LocalConsumer(FileStore(path, journal), lines)
+        case "stdout":
+            stream = stdout or sys.stdout.buffer
+            lines = ReleasedLines(_encoder(sink, settings))
+            return LocalConsumer(StreamStore(stream, "standard output"), lines)
+        case "tcp":
+            return _tcp_consumer(sink, settings, PATIENCE_SECONDS)
+        case "blackhole":
+            return LocalConsumer(NowhereStore(), lambda _: ())
+        case name:
+            raise AssertionError(f"the compiler let a table write to {name}")
+
+
+def _tcp_consumer(sink: SinkTable, settings: Settings, patience: float) -> TcpConsumer:
+    address = loopback(settings.text("address"))
+    lines = ReleasedLines(_encoder(sink, settings))
+    return TcpConsumer(address, sink.name, lines, patience)
 
 
 def _decoder(table: Table, settings: Settings) -> Callable[[], LineDecoder]:

@@ -163,7 +163,15 @@ class TcpConsumer:
                 raise ConsumerLostError(f"{self._name} does not answer")
             self._pump()
             if not self._synced:
-                self._wait()
+                self.wait(_BETWEEN_ATTEMPTS_SECONDS)
+
+    def wait(self, seconds: float) -> None:
+        """Wait until there is something to do, but no longer than `seconds`."""
+        if self._socket is None:
+            time.sleep(seconds)
+            return
+        writing = [self._socket] if self._outgoing else []
+        select.select([self._socket], writing, [], seconds)
 
     def close(self) -> None:
         """Hang up."""
@@ -180,15 +188,8 @@ class TcpConsumer:
     def _wait_until(self, reached: Callable[[], bool]) -> None:
         self._pump()
         while not reached():
-            self._wait()
+            self.wait(_BETWEEN_ATTEMPTS_SECONDS)
             self._pump()
-
-    def _wait(self) -> None:
-        if self._socket is None:
-            time.sleep(_BETWEEN_ATTEMPTS_SECONDS)
-            return
-        writing = [self._socket] if self._outgoing else []
-        select.select([self._socket], writing, [], _BETWEEN_ATTEMPTS_SECONDS)
 
     def _pump(self) -> None:
         """Do what can be done without waiting: connect, send, receive."""

@@ -7,10 +7,13 @@ and the body: a line of JSON that says what it is, and bytes behind it.
 from __future__ import annotations
 
 import struct
-from typing import Final, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 import msgspec
 import xxhash
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 VERSION: Final = 1
 BODY_BYTES_MAX: Final = 16 << 20
@@ -104,27 +107,31 @@ class FrameReader:
     def __init__(self, body_bytes_max: int = BODY_BYTES_MAX) -> None:
         self.body_bytes_max = body_bytes_max
         self._data = bytearray()
+        self._start = 0
 
-    def feed(self, data: bytes) -> list[Frame]:
-        """Return the frames that `data` completes.
+    def feed(self, data: bytes) -> Iterator[Frame]:
+        """Return one after the other the frames that `data` completes.
 
         Raises:
             BadFrameError: if what came is no frame; the reader is not used afterwards.
         """
         self._data += data
-        frames = []
-        start = 0
-        while len(self._data) - start >= _HEAD.size:
-            length, hash_ = _HEAD.unpack_from(self._data, start)
-            if length > self.body_bytes_max:
-                raise BadFrameError(f"a frame of {length:,} bytes")
-            end = start + _HEAD.size + length
-            if len(self._data) < end:
-                break
-            frames.append(_frame(bytes(self._data[start + _HEAD.size : end]), hash_))
-            start = end
-        del self._data[:start]
-        return frames
+        while (frame := self._next()) is not None:
+            yield frame
+        del self._data[: self._start]
+        self._start = 0
+
+    def _next(self) -> Frame | None:
+        if len(self._data) - self._start < _HEAD.size:
+            return None
+        length, hash_ = _HEAD.unpack_from(self._data, self._start)
+        if length > self.body_bytes_max:
+            raise BadFrameError(f"a frame of {length:,} bytes")
+        body = self._start + _HEAD.size
+        if len(self._data) < body + length:
+            return None
+        self._start = body + length
+        return _frame(bytes(self._data[body : self._start]), hash_)
 
 
 def _frame(body: bytes, hash_: bytes) -> Frame:

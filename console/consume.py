@@ -1,0 +1,81 @@
+"""`fsql consume`: the reference consumer, which keeps in a file what a job sends."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, TextIO
+
+from fsql.console import exit_codes
+from fsql.console.interrupt import Interrupt, Interrupted
+from fsql.console.talk import say
+from fsql.runtime.connectors import paths
+from fsql.runtime.connectors.addresses import loopback
+from fsql.runtime.connectors.file_store import FileStore
+from fsql.runtime.connectors.stream_stores import StreamStore
+from fsql.runtime.connectors.tcp_reference import ConsumerServer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from fsql.console.talk import Talk
+    from fsql.runtime.connectors.consumer import Store
+    from fsql.runtime.connectors.tcp_reference import StoredRows
+
+_WAIT_SECONDS = 0.2
+
+
+def consume(address: str, target: str, times: TextIO | None, talk: Talk, *, until_end: bool) -> int:
+    """Listen and store until interrupted or, if that is asked for, until a job has come to its end.
+
+    Raises:
+        FsqlError: E532 or E534, if that is not possible at all; E535, if storing fails.
+    """
+    rows = bytes_ = 0
+
+    def on_stored(bundle: StoredRows) -> None:
+        nonlocal rows, bytes_
+        rows, bytes_ = rows + bundle.rows, bytes_ + bundle.bytes
+        if times is not None:
+            line = {"at": time.monotonic_ns(), "rows": bundle.rows, "bytes": bundle.bytes}
+            times.write(json.dumps({**line, "ends": bundle.ends}) + "\n")
+            times.flush()
+
+    code = exit_codes.OK
+    with ExitStack() as open_:
+        server = _server(address, _store(target), on_stored)
+        open_.callback(server.close)
+        host, port = server.address
+        if talk.json:
+            talk.event("listening", {"host": host, "port": port})
+        elif not talk.quiet:
+            say(f"listening at {host}:{port}\n")
+        interrupt = open_.enter_context(Interrupt())
+        try:
+            while not (until_end and server.ended):
+                server.serve(_WAIT_SECONDS)
+                interrupt.check()
+        except Interrupted:
+            code = exit_codes.INTERRUPTED
+    if talk.json:
+        talk.event("summary", {"rows": rows, "bytes": bytes_})
+    elif not talk.quiet:
+        say(f"stored {rows:,} rows, {bytes_:,} bytes\n")
+    return code
+
+
+def _store(target: str) -> Store:
+    if target == "-":
+        return StreamStore(sys.stdout.buffer, "standard output")
+    path = Path(target)
+    return FileStore(path, path.with_name(f"{path.name}.position"))
+
+
+def _server(address: str, store: Store, on_stored: Callable[[StoredRows], None]) -> ConsumerServer:
+    try:
+        return ConsumerServer(loopback(address), store, on_stored)
+    except OSError as error:
+        raise paths.cannot_open("E532", address, error) from None
