@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
 _TYPES: Final = {
     "b": pa.bool_(),
+    "h": pa.int16(),
     "i": pa.int32(),
     "l": pa.int64(),
     "d": pa.float64(),
@@ -45,7 +46,7 @@ _TYPES: Final = {
 }
 _CODES: Final = {kind.id: code for code, kind in _TYPES.items()}
 _WITH_UNIT: Final = "tv"
-_WIDTHS: Final = {"i": 4, "l": 8, "d": 8, "t": 8, "v": 8}
+_WIDTHS: Final = {"h": 2, "i": 4, "l": 8, "d": 8, "t": 8, "v": 8}
 _DEPTH_MAX: Final = 32
 _LENGTH_MAX: Final = 2**31 - 1
 _OFFSET: Final = Struct("<i")
@@ -53,7 +54,7 @@ _INDEX: Final = pa.int32()
 
 
 def type_code(kind: pa.DataType) -> str:
-    """Return the code of an Arrow type; only those of `fsql.runtime.arrow_types` have one."""
+    """Return the code of an Arrow type; those of `fsql.runtime.arrow_types` and of error codes have one."""
     code = _CODES.get(kind.id)
     if code is not None:
         assert code not in _WITH_UNIT or kind == _TYPES[code], f"{kind} is no column's type"
