@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from fsql.compiler.tick_plan import SourceHead, TickPlan
+from fsql.runtime.batch import START, Root
 from fsql.runtime.protocol.acker import Acker
 from fsql.runtime.protocol.barrier import Barrier, LateRows, Rejected, Released, Stopped
 from fsql.runtime.protocol.messages import (
@@ -35,8 +36,9 @@ from fsql.runtime.protocol.worker import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
+    from fsql.runtime.kernels.increment import Increment
     from fsql.runtime.ports import Chunk
     from fsql.runtime.protocol.front import Front
 
@@ -83,16 +85,24 @@ class Cluster:
         *,
         epoch: int = 1,
         watch: Watch = unwatched,
+        start: Root = START,
     ) -> None:
         self.plan = plan
         self.fronts = fronts
         self.workers = [Worker(plan, number, epoch, watch) for number in range(plan.workers)]
-        self.acker = Acker(*topology(plan, [(at.front.number, at.ordinal) for at in fronts]))
-        self.barrier = Barrier(plan.sinks, len(plan.late_windows))
+        self.acker = Acker(*topology(plan, [(at.front.number, at.ordinal) for at in fronts]), start)
+        self.barrier = Barrier(plan.sinks, len(plan.late_windows), start)
         self._release = watch("barrier", self.barrier.advance)
         self._schedule = schedule
         self._channels: dict[Channel, deque[Carried]] = {}
         self.messages = 0
+
+    def load(self, state: Mapping[str, tuple[Increment, ...]], position: Root) -> None:
+        """Take over state before anything is read; the holds that it makes are told first of all."""
+        for number, worker in enumerate(self.workers):
+            self._carry(number, worker.load(state, position))
+        while self._channels:
+            self.deliver()
 
     @property
     def idle(self) -> bool:

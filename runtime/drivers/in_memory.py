@@ -8,23 +8,25 @@ from __future__ import annotations
 
 import random
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
 from fsql.compiler.tick_plan import SourceHead, TickPlan
 from fsql.runtime.arrow_types import from_arrow, to_arrow
-from fsql.runtime.batch import Root
-from fsql.runtime.drivers.cluster import Cluster, FrontAt, LetGo
+from fsql.runtime.batch import TIME_START, Root
+from fsql.runtime.drivers.cluster import Cluster, FrontAt, LetGo, Schedule
 from fsql.runtime.ports import OPERATIONS, Chunk, Reject
 from fsql.runtime.protocol.barrier import LateRows, Rejected, Released, Stopped
 from fsql.runtime.protocol.front import Front
+from fsql.runtime.protocol.manifest import ResumePoint
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from fsql.compiler.expression import Value
     from fsql.compiler.schema import Schema
+    from fsql.runtime.kernels.increment import Increment
 
 Row = tuple["Value", ...]
 
@@ -41,6 +43,25 @@ class Outcome:
     rows_held: int = 0
     messages: int = 0
     rows_buffered_max: int = 0
+
+
+@dataclass(frozen=True)
+class Beginning:
+    """A snapshot: a position, and the increments of each operator up to it, oldest first."""
+
+    position: Root
+    state: Mapping[str, tuple[Increment, ...]]
+
+
+class Watcher(Protocol):
+    """Takes snapshots of a run, and says which one it goes on from."""
+
+    @property
+    def begin(self) -> Beginning | None:
+        """Return the snapshot to go on from: rows below its position are passed over."""
+
+    def look(self, cluster: Cluster) -> None:
+        """Look at the run: called before each of its steps, and when it is over."""
 
 
 class Seeded:
@@ -61,11 +82,13 @@ def run_in_memory(
     seed: int,
     batch_rows: int = 8,
     lead: int = 1_000_000,
+    watcher: Watcher | None = None,
 ) -> Outcome:
     """Run `plan` over `inputs` (table ordinal to splits of rows) until everything is released."""
     schedule = Seeded(seed)
     splits = _splits(plan, inputs)
-    cluster = Cluster(plan, [at for at, _ in splits], schedule)
+    fronts = [at for at, _ in splits]
+    cluster = _cluster(plan, fronts, schedule, None if watcher is None else watcher.begin)
     outcome = Outcome([[] for _ in plan.sinks], [[] for _ in plan.late_windows])
     left = {at.front.number: list(rows) for at, rows in splits}
     schemas = {
@@ -75,6 +98,8 @@ def run_in_memory(
     }
     row_number = dict.fromkeys(left, 0)
     while not cluster.barrier.stopped:
+        if watcher is not None:
+            watcher.look(cluster)
         readable = [at for at, _ in splits if cluster.may_read(at, lead)]
         choices = len(readable) + (0 if cluster.idle else 2)
         if choices == 0:
@@ -95,11 +120,26 @@ def run_in_memory(
         row_number[at.front.number] += len(taken)
         cluster.read(at, chunk_of(taken, first, schemas[at.ordinal]))
         outcome.rows_buffered_max = max(outcome.rows_buffered_max, cluster.rows_buffered())
+    if watcher is not None:
+        watcher.look(cluster)
     folds = [fold for worker in cluster.workers for fold in worker.folds.values()]
     outcome.rows_redone = sum(fold.rows_redone for fold in folds)
     outcome.rows_held = sum(fold.rows_held for fold in folds)
     outcome.messages = cluster.messages
     return outcome
+
+
+def _cluster(
+    plan: TickPlan, fronts: Sequence[FrontAt], schedule: Schedule, begin: Beginning | None
+) -> Cluster:
+    """Return a cluster as of the snapshot, if one is given, and have the fronts pass over what it has."""
+    if begin is None:
+        return Cluster(plan, fronts, schedule)
+    cluster = Cluster(plan, fronts, schedule, start=begin.position)
+    for at in fronts:
+        at.front.resume(ResumePoint(at.front.number, 0, 1, 0, TIME_START), begin.position)
+    cluster.load(begin.state, begin.position)
+    return cluster
 
 
 def _splits(

@@ -3,6 +3,8 @@
 All share one contract.  `add` takes the argument's values and weights for rows sorted by slot and
 position, adds them to the state, and returns the aggregate's value after each step.  `save` returns what
 `restore` needs to bring back any of the saved slots; its cost is that of the slots, not of the state.
+`columns` gives the state of slots as snapshots keep it, and `load` takes it back: its first column is NULL
+where the slot is empty, and all of it depends on the content of the slot and on nothing else.
 Accumulators that are given rows of updating input are exact under retraction.
 """
 
@@ -22,6 +24,8 @@ from fsql.runtime.kernels.steps import Values
 from fsql.runtime.order import plain
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from numpy.typing import NDArray
 
     from fsql.runtime.kernels.steps import Steps
@@ -49,6 +53,12 @@ class Accumulator(Protocol):
 
     def restore(self, slots: Ints, saved: Any, kept: Ints) -> None:  # noqa: ANN401
         """Bring back `slots[kept]` from what `save(slots)` returned."""
+
+    def columns(self, slots: Ints) -> dict[str, pa.Array]:
+        """Return the state of `slots`; what is added later does not show in it."""
+
+    def load(self, slots: Ints, columns: Mapping[str, pa.Array]) -> None:
+        """Set the state of `slots`, which are empty, to what `columns` returned."""
 
 
 def accumulator(call: AggregateCall, *, append_only: bool) -> Accumulator:
@@ -123,6 +133,17 @@ class Count:
     def restore(self, slots: Ints, saved: Ints, kept: Ints) -> None:
         self._count.values[slots[kept]] = saved[kept]
 
+    def columns(self, slots: Ints) -> dict[str, pa.Array]:
+        return {"count": _count_column(self._count, slots)}
+
+    def load(self, slots: Ints, columns: Mapping[str, pa.Array]) -> None:
+        self._count.values[slots] = columns["count"].fill_null(0).to_numpy()
+
+
+def _count_column(count: Column, slots: Ints) -> pa.Array:
+    values = count.values[slots]
+    return pa.array(values, mask=values == 0)
+
 
 class IntegerSum:
     """SUM and AVG of INT, BIGINT and INTERVAL, exact beyond 64 bits.
@@ -181,6 +202,18 @@ class IntegerSum:
         for column, values in zip(self._columns(), saved, strict=True):
             column.values[slots[kept]] = values[kept]
 
+    def columns(self, slots: Ints) -> dict[str, pa.Array]:
+        low, high = self._low.values[slots], self._high.values[slots]
+        return {
+            "count": _count_column(self._count, slots),
+            "low": pa.array(low & 0xFFFFFFFF),
+            "high": pa.array(high + (low >> 32)),
+        }
+
+    def load(self, slots: Ints, columns: Mapping[str, pa.Array]) -> None:
+        for column, name in zip(self._columns(), ("count", "low", "high"), strict=True):
+            column.values[slots] = columns[name].fill_null(0).to_numpy()
+
 
 def _averages(
     total: Ints, count: Ints, high: Ints, low: Ints, beyond: NDArray[np.bool_]
@@ -234,6 +267,16 @@ class DoubleSum:
         self._count.values[slots[kept]] = saved[0][kept]
         self._sums.restore(slots, saved[1], kept)
 
+    def columns(self, slots: Ints) -> dict[str, pa.Array]:
+        return {
+            "count": _count_column(self._count, slots),
+            "bins": self._sums.column(slots),
+        }
+
+    def load(self, slots: Ints, columns: Mapping[str, pa.Array]) -> None:
+        self._count.values[slots] = columns["count"].fill_null(0).to_numpy()
+        self._sums.load(slots, columns["bins"])
+
 
 class Arrays:
     """ARRAY_AGG over append-only input: a list for each slot, which only ever grows at its end."""
@@ -272,3 +315,10 @@ class Arrays:
     def restore(self, slots: Ints, saved: list[int], kept: Ints) -> None:
         for i in kept.tolist():
             del self._lists[slots[i]][saved[i] :]
+
+    def columns(self, slots: Ints) -> dict[str, pa.Array]:
+        return {"elements": self.read(slots).array}
+
+    def load(self, slots: Ints, columns: Mapping[str, pa.Array]) -> None:
+        for slot, elements in zip(slots.tolist(), columns["elements"].to_pylist(), strict=True):
+            self._lists[slot] = elements or []

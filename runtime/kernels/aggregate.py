@@ -25,6 +25,7 @@ from fsql.runtime.kernels.accumulators import Accumulator, accumulator
 from fsql.runtime.kernels.closings import Closings
 from fsql.runtime.kernels.kernel import Applied, Slotted, joined
 from fsql.runtime.kernels.prepare import Evaluator
+from fsql.runtime.kernels.slot_saving import SlotSaving
 from fsql.runtime.kernels.slots import SlotTable
 from fsql.runtime.kernels.steps import Steps, Values, steps_of
 from fsql.runtime.order import (
@@ -83,6 +84,7 @@ class AggregateKernel:
             accumulator(call, append_only=combine.input_append_only) for call in self._calls
         ]
         self._closings = None if combine.closing is None else Closings(combine.closing)
+        self._saving = SlotSaving(self._table, self._key_types, self._accumulators, self._closings)
 
     def prepare(self, side: int, batch: Batch) -> tuple[Batch, Batch | None]:
         """See `Kernel`: keys, then the aggregates' distinct arguments, then the window's end."""
@@ -205,6 +207,10 @@ class AggregateKernel:
     @property
     def table(self) -> SlotTable:
         return self._table
+
+    @property
+    def saving(self) -> SlotSaving:
+        return self._saving
 
     def restore(self, undo: object, affected: Bools) -> None:
         assert isinstance(undo, _Undo)

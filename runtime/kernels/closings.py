@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from fsql.runtime.batch import PUNCTUATION, Root
+from fsql.runtime.kernels.accumulators import Column
 from fsql.runtime.order import stable_order, starts_of_runs
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class Closings:
-    """A heap of close times, and the slots of each."""
+    """A heap of close times, the slots of each, and the close time of each slot."""
 
     def __init__(self, closing: Closing) -> None:
         self.window_end = closing.window_end
@@ -31,6 +32,7 @@ class Closings:
         self._grain = closing.grain_us
         self._times: list[int] = []
         self._slots: dict[int, list[Ints]] = {}
+        self._time_of_slot = Column()
 
     def _close_times(self, ends: pa.Array) -> Ints:
         microseconds = ends.view(pa.int64()).to_numpy(zero_copy_only=False)
@@ -40,14 +42,32 @@ class Closings:
         """Remember that windows with these ends may open."""
         if len(ends) == 0:
             return
-        for time in np.unique(self._close_times(ends)).tolist():
+        self._note_times(self._close_times(ends))
+
+    def _note_times(self, times: Ints) -> None:
+        for time in np.unique(times).tolist():
             if time not in self._slots:
                 self._slots[time] = []
                 heapq.heappush(self._times, time)
 
     def open(self, ends: pa.Array, slots: Ints) -> None:
         """Remember that the windows of new slots have these ends."""
-        times = self._close_times(ends)
+        self._open(self._close_times(ends), slots)
+
+    def open_again(self, times: Ints, slots: Ints) -> None:
+        """Remember that the windows of new slots close at these times, as `times` said once."""
+        self._note_times(times)
+        self._open(times, slots)
+
+    def times(self, slots: Ints) -> Ints:
+        """Return when the windows of open slots close."""
+        return self._time_of_slot.values[slots]
+
+    def _open(self, times: Ints, slots: Ints) -> None:
+        if len(slots) == 0:
+            return
+        self._time_of_slot.grow(int(slots.max()) + 1)
+        self._time_of_slot.values[slots] = times
         order = stable_order(times)
         starts = starts_of_runs(times[order])
         for part in np.split(order, starts[1:]):

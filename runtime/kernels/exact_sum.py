@@ -12,6 +12,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
+import pyarrow as pa
+
+from fsql.runtime.order import stable_order
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -57,6 +60,37 @@ class ExactSums:
         for name, column in self._bins.items():
             column[slots[kept]] = saved[name][kept] if name in saved else 0
 
+    def column(self, slots: Ints) -> pa.Array:
+        """Return for each slot the list of its bins that are not 0, specials by numbers below 0."""
+        rows, bins, values = [], [], []
+        for name, column in sorted((_number(name), column) for name, column in self._bins.items()):
+            used = np.flatnonzero(column[slots])
+            rows.append(used)
+            bins.append(np.full(len(used), name, np.int16))
+            values.append(column[slots[used]])
+        row = np.concatenate([np.empty(0, np.int64), *rows])
+        order = stable_order(row)
+        pairs = pa.StructArray.from_arrays(
+            [
+                pa.array(np.concatenate([np.empty(0, np.int16), *bins])[order]),
+                pa.array(np.concatenate([np.empty(0, np.int64), *values])[order]),
+            ],
+            ["bin", "value"],
+        )
+        return pa.ListArray.from_arrays(
+            np.append(0, np.cumsum(np.bincount(row, minlength=len(slots)))).astype(np.int32), pairs
+        )
+
+    def load(self, slots: Ints, lists: pa.ListArray) -> None:
+        """Set the sums of `slots`, which are 0, to what `column` returned."""
+        slot = np.repeat(slots, lists.value_lengths().to_numpy())
+        pairs = lists.flatten()
+        bins, values = (pairs.field(index).to_numpy() for index in range(2))
+        for number in np.unique(bins).tolist():
+            name = number if number >= 0 else _SPECIALS[-1 - number]
+            column = self._bins.setdefault(name, np.zeros(self._slots, np.int64))
+            column[slot[bins == number]] = values[bins == number]
+
     def read(self, slots: Ints) -> Doubles:
         """Return the rounded sums of `slots`."""
         return _rounded({name: column[slots] for name, column in self._bins.items()}, len(slots))
@@ -75,6 +109,11 @@ class ExactSums:
             else:
                 after[name] = steps.of_slots(base)
         return _rounded(after, len(steps.slot))
+
+
+def _number(name: int | str) -> int:
+    """Return the number of a bin: the specials' are below 0."""
+    return name if isinstance(name, int) else -1 - _SPECIALS.index(name)
 
 
 def _contributions(values: Doubles, weights: Ints) -> Iterator[tuple[int | str, Ints]]:

@@ -18,10 +18,13 @@ from fsql.runtime.order import (
     doubles_of_sortable,
     fixed_width,
     integers,
+    lexicographic_order,
     plain,
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from numpy.typing import NDArray
 
     from fsql.runtime.kernels.steps import Steps
@@ -147,6 +150,20 @@ class Extreme:
             for i in kept.tolist():
                 self._values[slots[i]] = saved[2][i]
 
+    def columns(self, slots: Ints) -> dict[str, pa.Array]:
+        return {"value": self.read(slots).array}
+
+    def load(self, slots: Ints, columns: Mapping[str, pa.Array]) -> None:
+        values = columns["value"]
+        self._some[slots] = values.is_valid().to_numpy(zero_copy_only=False)
+        if self._fixed:
+            keys, _ = integers(values)
+            keys = ~keys if self._greatest else keys
+            self._keys[slots] = np.where(self._some[slots], keys, _GREATEST)
+        else:
+            for slot, value in zip(slots.tolist(), values.to_pylist(), strict=True):
+                self._values[slot] = tuple(value) if isinstance(value, list) else value
+
 
 class RetractableExtreme:
     """MIN or MAX of updating input: for each slot the weights of its values, and a heap of candidates.
@@ -228,6 +245,31 @@ class RetractableExtreme:
         for slot in slots[kept].tolist():
             for value, weight in reversed(saved[slot]):
                 self._change(slot, value, -weight)
+
+    def columns(self, slots: Ints) -> dict[str, pa.Array]:
+        known = [self._weights[slot] for slot in slots.tolist()]
+        lengths = np.array([len(weights) for weights in known], np.int64)
+        values = self._decoded([value for weights in known for value in weights])
+        weight = np.array([weight for weights in known for weight in weights.values()], np.int64)
+        order = lexicographic_order(
+            [np.repeat(np.arange(len(known)), lengths), canonical_rank(values)]
+        )
+        if order is not None:
+            values, weight = values.take(pa.array(order)), weight[order]
+        pairs = pa.StructArray.from_arrays([values, pa.array(weight)], ["value", "weight"])
+        ends = np.append(0, np.cumsum(lengths)).astype(np.int32)
+        empty = pa.array(lengths == 0)
+        return {"values": pa.ListArray.from_arrays(pa.array(ends), pairs, mask=empty)}
+
+    def load(self, slots: Ints, columns: Mapping[str, pa.Array]) -> None:
+        lists = columns["values"]
+        lengths = lists.value_lengths().fill_null(0).to_numpy()
+        pairs = lists.flatten()
+        values, weights = _comparable(pairs.field(0)), pairs.field(1).to_pylist()
+        for slot, value, weight in zip(
+            np.repeat(slots, lengths).tolist(), values, weights, strict=True
+        ):
+            self._change(slot, value, weight)
 
 
 class _Candidate:

@@ -1,8 +1,8 @@
 """The kernel of the inner equi-join.
 
-Each side's rows live in runs sorted by slot, which are merged as they grow (each row is moved a
-logarithmic number of times).  New rows are matched with the stored rows of the other side, and with each
-other; a pair belongs to its later row.  Matching is `searchsorted` per run, so no Python per row.
+Each side's rows live in runs sorted by slot (`join_rows`).  New rows are matched with the stored rows of
+the other side, and with each other; a pair belongs to its later row.  Matching is `searchsorted` per run,
+so no Python per row.
 
     left   x@1           y@3         out   x⋈u@2, x⋈v@4, y⋈u@3, y⋈v@4    (all of one key)
     right        u@2           v@4
@@ -10,20 +10,17 @@ other; a pair belongs to its later row.  Matching is `searchsorted` per run, so 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-import pyarrow as pa
 
 from fsql.runtime.batch import Batch, Root
+from fsql.runtime.kernels.join_rows import LEFT, RIGHT, JoinRows, Stored, sorted_run
+from fsql.runtime.kernels.join_saving import JoinSaving
 from fsql.runtime.kernels.kernel import Applied, Slotted, joined_rows
 from fsql.runtime.kernels.prepare import Evaluator
-from fsql.runtime.kernels.slots import SlotTable
 from fsql.runtime.order import (
     lexicographic_order,
-    sameness,
-    stable_order,
     starts_of_runs,
 )
 
@@ -33,32 +30,24 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from fsql.compiler.graph import CombineJoin
+    from fsql.compiler.schema import Schema
+    from fsql.runtime.kernels.slots import SlotTable
 
     Ints = NDArray[np.int64]
     Bools = NDArray[np.bool_]
-
-LEFT, RIGHT = 0, 1
-
-
-@dataclass(slots=True, eq=False)
-class _Undo:
-    """The rows that one application stored, for each side; they settle when they are final."""
-
-    stored: list[Slotted | None]
 
 
 class JoinKernel:
     """`graph.CombineJoin` over slots.  Prepared columns: keys, then the input's."""
 
-    def __init__(self, combine: CombineJoin) -> None:
+    def __init__(self, combine: CombineJoin, schemas: Sequence[Schema]) -> None:
+        """Begin without rows; `schemas` are those of the sides."""
         self._combine = combine
         self._evaluate = (Evaluator(combine.left_keys), Evaluator(combine.right_keys))
         self._keys = len(combine.left_keys)
         self._depth = max(combine.left_depth, combine.right_depth)
-        self._table = SlotTable()
-        self._settled: tuple[list[Slotted], list[Slotted]] = ([], [])
-        self._pending: list[_Undo] = []
-        self._bound: int | None = None
+        self._rows = JoinRows(combine)
+        self._saving = JoinSaving(combine, schemas, self._rows)
 
     def prepare(self, side: int, batch: Batch) -> tuple[Batch, Batch | None]:
         """See `Kernel`; rows with a NULL key are left out."""
@@ -74,10 +63,10 @@ class JoinKernel:
 
     def slots(self, side: int, batch: Batch) -> Ints:
         del side
-        return self._table.find(batch.columns[: self._keys], len(batch)).slots
+        return self._rows.table.find(batch.columns[: self._keys], len(batch)).slots
 
     def apply(self, sides: Sequence[Slotted | None], *, undoable: bool) -> Applied:
-        new_left, new_right = (None if side is None else self._sorted_run(side) for side in sides)
+        new_left, new_right = (None if side is None else sorted_run(side) for side in sides)
         lefts, rights, later_is_right, later_row = [], [], [], []
         first_right = 0 if new_left is None else len(new_left.slot)
         for left, right, stored_side in self._meetings(new_left, new_right):
@@ -94,9 +83,9 @@ class JoinKernel:
             later_row.append(np.where(is_right, first_right + right_rows, left_rows))
             lefts.append(a)
             rights.append(b)
-        undo = _Undo([new_left, new_right])
+        undo = Stored([new_left, new_right])
         if undoable:
-            self._pending.append(undo)
+            self._rows.add(undo)
         else:
             self._settle(undo)
         if not lefts:
@@ -114,22 +103,13 @@ class JoinKernel:
     ) -> Iterator[tuple[Slotted, Slotted, int | None]]:
         """Yield which left and right rows have not met yet, and which of them were stored before."""
         if new_left is not None:
-            for stored in self._stored(RIGHT):
+            for stored in self._rows.stored(RIGHT):
                 yield new_left, stored, RIGHT
         if new_right is not None:
-            for stored in self._stored(LEFT):
+            for stored in self._rows.stored(LEFT):
                 yield stored, new_right, LEFT
         if new_left is not None and new_right is not None:
             yield new_left, new_right, None
-
-    @staticmethod
-    def _sorted_run(rows: Slotted) -> Slotted:
-        order = stable_order(rows.slot)
-        return Slotted(rows.batch.take(order), rows.slot[order])
-
-    def _stored(self, side: int) -> list[Slotted]:
-        pending = [undo.stored[side] for undo in self._pending]
-        return [*self._settled[side], *(run for run in pending if run is not None)]
 
     def _pairs(
         self, left: Slotted, right: Slotted, later_is_right: Bools, later_row: Ints
@@ -173,92 +153,36 @@ class JoinKernel:
     def _in_range(self, left: Batch, right: Batch, later_is_right: Bools) -> Bools:
         bounds = self._combine.time_range
         assert bounds is not None
-        left_time = self._event_time(left, bounds.left_time)
-        right_time = self._event_time(right, bounds.right_time)
+        left_time = self._rows.event_time(left, bounds.left_time)
+        right_time = self._rows.event_time(right, bounds.right_time)
         apart = right_time - left_time
         reach = np.where(later_is_right, left_time + bounds.high_us, right_time - bounds.low_us)
-        watermark = self._watermark(np.where(later_is_right, right.time, left.time))
+        watermark = self._rows.watermark(np.where(later_is_right, right.time, left.time))
         return (bounds.low_us <= apart) & (apart <= bounds.high_us) & (watermark <= reach)
-
-    def _event_time(self, batch: Batch, column: int) -> Ints:
-        values = batch.columns[self._keys + column]
-        return values.view(pa.int64()).to_numpy(zero_copy_only=False)
-
-    def _watermark(self, time: Ints) -> Ints:
-        grain = self._combine.grain_us
-        return (time - self._combine.delay_us) // grain * grain
 
     @property
     def table(self) -> SlotTable:
-        return self._table
+        return self._rows.table
+
+    @property
+    def saving(self) -> JoinSaving:
+        return self._saving
 
     def restore(self, undo: object, affected: Bools) -> None:
-        assert isinstance(undo, _Undo)
-        for side, stored in enumerate(undo.stored):
-            if stored is not None:
-                kept = np.flatnonzero(~affected[stored.slot])
-                undo.stored[side] = Slotted(stored.batch.take(kept), stored.slot[kept])
+        assert isinstance(undo, Stored)
+        undo.forget(affected)
 
     def settle(self, undo: object | None) -> None:
-        assert isinstance(undo, _Undo)
-        self._pending.remove(undo)
+        assert isinstance(undo, Stored)
+        self._rows.remove(undo)
         self._settle(undo)
 
+    def _settle(self, stored: Stored) -> None:
+        self._saving.settled(stored)
+        self._rows.settle(stored)
+
     def expire(self, horizon: Root) -> None:
-        if self._combine.time_range is not None:
-            self._bound = int(self._watermark(np.array([horizon.time]))[0])
-
-    def _settle(self, undo: _Undo) -> None:
-        merged = [
-            self._store(side, stored)
-            for side, stored in enumerate(undo.stored)
-            if stored is not None
-        ]
-        if any(merged):
-            self._forget_slots()
-
-    def _store(self, side: int, run: Slotted) -> bool:
-        """Add a run, merged with those behind it that are not at least twice as long, if any."""
-        runs = self._settled[side]
-        merging = [run]
-        size = len(run.slot)
-        while runs and len(runs[-1].slot) < 2 * size:
-            merging.insert(0, runs.pop())
-            size += len(merging[0].slot)
-        if len(merging) > 1:
-            run = self._merged(side, merging)
-        if len(run.slot):
-            runs.append(run)
-        return len(merging) > 1
-
-    def _merged(self, side: int, runs: list[Slotted]) -> Slotted:
-        merged = joined_rows(runs)
-        assert merged is not None
-        merged = self._sorted_run(merged)
-        kept = np.arange(len(merged.slot))
-        if self._bound is not None:
-            kept = np.flatnonzero(self._reach(side, merged.batch) >= self._bound)
-        if not self._combine.input_append_only:
-            kept = kept[_net_rows(merged.batch.take(kept), merged.slot[kept])]
-        if len(kept) == len(merged.slot):
-            return merged
-        return Slotted(merged.batch.take(kept), merged.slot[kept])
-
-    def _reach(self, side: int, batch: Batch) -> Ints:
-        bounds = self._combine.time_range
-        assert bounds is not None
-        if side == LEFT:
-            return self._event_time(batch, bounds.left_time) + bounds.high_us
-        return self._event_time(batch, bounds.right_time) - bounds.low_us
-
-    def _forget_slots(self) -> None:
-        """Free slots that no stored row has, once they are the most."""
-        runs = [run.slot for side in (LEFT, RIGHT) for run in self._stored(side)]
-        if self._table.live > 1024 + 2 * sum(map(len, runs)):
-            used = np.zeros(len(self._table), np.bool_)
-            for slots in runs:
-                used[slots] = True
-            self._table.free_all_but(used)
+        self._rows.expire(horizon)
 
     def close(self, min_time: Root) -> Applied | None:
         """See `Kernel`: there are no windows."""
@@ -269,7 +193,7 @@ class JoinKernel:
         return None
 
     def state_rows(self) -> int:
-        return sum(len(run.slot) for side in (LEFT, RIGHT) for run in self._stored(side))
+        return self._rows.rows()
 
 
 def _matches(probe: Slotted, run: Slotted) -> tuple[Ints, Ints]:
@@ -303,15 +227,3 @@ def _later(left: Batch, right: Batch, depth: int) -> Bools:
     for a, b in zip(reversed(left_columns), reversed(right_columns), strict=True):
         later = np.where(a == b, later, a < b)
     return later
-
-
-def _net_rows(batch: Batch, slot: Ints) -> Ints:
-    """Return rows that stand for the net content: those of a key and payload that sum to 0 go."""
-    columns = [slot, *(sameness(column) for column in batch.columns)]
-    order = lexicographic_order(columns)
-    if order is None:
-        order = np.arange(len(slot))
-    starts = starts_of_runs(*(column[order] for column in columns))
-    sums = np.add.reduceat(batch.weights()[order], starts) if len(starts) else starts
-    alive = np.repeat(sums != 0, np.diff(np.append(starts, len(order))))
-    return np.sort(order[alive])

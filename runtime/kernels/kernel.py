@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 
-from fsql.runtime.order import concat
+from fsql.runtime.order import below, concat
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,9 +20,11 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from fsql.runtime.batch import Batch, Root
+    from fsql.runtime.kernels.increment import Increment
     from fsql.runtime.kernels.slots import SlotTable
 
     Ints = NDArray[np.int64]
+    Bools = NDArray[np.bool_]
 
 
 class Slotted(NamedTuple):
@@ -60,6 +62,70 @@ def joined(parts: Sequence[Applied]) -> Applied | None:
     return None if rows is None and errors is None else Applied(rows, errors, None)
 
 
+def chosen_rows(rows: Slotted, marks: Bools) -> Slotted | None:
+    """Return the rows that are marked; None if there are none."""
+    if marks.all():
+        return rows
+    indexes = np.flatnonzero(marks)
+    return Slotted(rows.batch.take(indexes), rows.slot[indexes]) if len(indexes) else None
+
+
+def split_rows(rows: Slotted | None, affected: Bools) -> tuple[Slotted | None, Slotted | None]:
+    """Return the rows whose slot is not affected, and those whose slot is."""
+    if rows is None:
+        return None, None
+    marked = affected[rows.slot]
+    return chosen_rows(rows, ~marked), chosen_rows(rows, marked)
+
+
+def parted_rows(
+    sides: Sequence[Slotted | None], bound: Root
+) -> tuple[list[Slotted | None], list[Slotted | None]]:
+    """Return the rows of each side below `bound`, and the others."""
+    passed: list[Slotted | None] = []
+    later: list[Slotted | None] = []
+    for rows in sides:
+        under = None if rows is None else below(rows.batch, bound)
+        passed.append(None if rows is None or under is None else chosen_rows(rows, under))
+        later.append(None if rows is None or under is None else chosen_rows(rows, ~under))
+    return passed, later
+
+
+class Saving(Protocol):
+    """A kernel's side of snapshots: what changed in its state, and its state as of a position.
+
+    Applications never have rows from both sides of the position that is announced.
+    """
+
+    @property
+    def position(self) -> Root | None:
+        """Return the position that is announced, if one is."""
+
+    def announce(self, position: Root) -> None:
+        """Get ready to give the state as of `position`; no row at or above it was applied."""
+
+    def cancel(self) -> None:
+        """Forget what was announced; what has changed is left for the next increment."""
+
+    def before(self, sides: Sequence[Slotted | None]) -> None:
+        """Learn that these rows are about to be applied."""
+
+    def taken_back(self, slots: Bools, greatest: Root) -> None:
+        """Learn that an application, whose rows go up to `greatest`, was taken back for marked slots."""
+
+    def freed(self, slots: list[int]) -> None:
+        """Learn that slots have lost their keys."""
+
+    def take(self) -> Increment:
+        """Return what changed since the last increment, as of the announced position.
+
+        All rows below it have been applied, and are final.
+        """
+
+    def load(self, state: Increment, position: Root) -> None:
+        """Take over the state as of `position`; nothing was applied, and no key comes twice."""
+
+
 class Kernel(Protocol):
     """One stateful operator over slots."""
 
@@ -75,6 +141,10 @@ class Kernel(Protocol):
     @property
     def table(self) -> SlotTable:
         """Return the table of the slots; the fold says when retired slots may be used again."""
+
+    @property
+    def saving(self) -> Saving:
+        """Return the kernel's side of snapshots."""
 
     def apply(self, sides: Sequence[Slotted | None], *, undoable: bool) -> Applied:
         """Apply prepared rows, each side in the total order, behind all rows of their slots so far.

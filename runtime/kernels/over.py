@@ -14,11 +14,13 @@ import numpy as np
 import pyarrow as pa
 
 from fsql.compiler.logical import FrameEnd
+from fsql.runtime.arrow_types import arrow_type
 from fsql.runtime.batch import Batch
 from fsql.runtime.kernels.accumulators import Accumulator, accumulator
 from fsql.runtime.kernels.aggregate import SUM_OVERFLOW
 from fsql.runtime.kernels.kernel import Applied, Slotted
 from fsql.runtime.kernels.prepare import Evaluator
+from fsql.runtime.kernels.slot_saving import SlotSaving
 from fsql.runtime.kernels.slots import SlotTable
 from fsql.runtime.kernels.steps import Steps, Values, steps_of
 from fsql.runtime.order import concat_arrays, stable_order
@@ -58,6 +60,8 @@ class OverKernel:
         self._accumulators: list[Accumulator] = [
             accumulator(call.aggregate, append_only=True) for call in combine.calls
         ]
+        key_types = [arrow_type(key.type) for key in combine.partition]
+        self._saving = SlotSaving(self._table, key_types, self._accumulators, None)
 
     def prepare(self, side: int, batch: Batch) -> tuple[Batch, Batch | None]:
         del side
@@ -106,6 +110,10 @@ class OverKernel:
     @property
     def table(self) -> SlotTable:
         return self._table
+
+    @property
+    def saving(self) -> SlotSaving:
+        return self._saving
 
     def restore(self, undo: object, affected: Bools) -> None:
         assert isinstance(undo, _Undo)

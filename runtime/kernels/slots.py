@@ -162,6 +162,10 @@ class SlotTable:
         columns = zip(*found, strict=True) if found else ([] for _ in types)
         return [_key_column(list(c), kind) for c, kind in zip(columns, types, strict=False)]
 
+    def live_slots(self) -> Ints:
+        """Return the slots that keys have, in no order."""
+        return np.fromiter(self._slot_of.values(), np.int64, len(self._slot_of))
+
     def free(self, slots: Ints) -> None:
         """Forget the keys of these slots; the slots are retired."""
         for slot in slots.tolist():
@@ -181,7 +185,7 @@ class SlotTable:
 
     def free_all_but(self, used: NDArray[np.bool_]) -> None:
         """Forget the keys of all slots that `used` does not mark."""
-        live = np.fromiter(self._slot_of.values(), np.int64, len(self._slot_of))
+        live = self.live_slots()
         self.free(live[~used[live]])
 
 

@@ -31,8 +31,17 @@ import pyarrow as pa
 
 from fsql.compiler.tick_plan import FoldHead, Policy
 from fsql.runtime.batch import START, Batch, Root
-from fsql.runtime.kernels.kernel import Applied, Kernel, Slotted, joined_rows
-from fsql.runtime.order import below, concat, consolidate, expanded, negated, parted, position_order
+from fsql.runtime.kernels.increment import merged, owned_rows
+from fsql.runtime.kernels.kernel import (
+    Applied,
+    Kernel,
+    Slotted,
+    joined_rows,
+    parted_rows,
+    split_rows,
+)
+from fsql.runtime.order import below, concat, consolidate, expanded, parted, position_order
+from fsql.runtime.protocol.output import Output
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -45,15 +54,6 @@ if TYPE_CHECKING:
 
 REPAIR_BOUND: Final = 1.0
 """How many rows a speculative fold may redo for each that it applies, beyond `repairs_free`."""
-
-
-@dataclass(slots=True)
-class Output:
-    """What a fold lets go: rows, error rows, and whether they repair what it sent before."""
-
-    rows: list[Batch]
-    errors: list[Batch]
-    repairs: bool = False
 
 
 @dataclass(slots=True)
@@ -74,6 +74,9 @@ class Fold:
         self.operator = head.operator
         self.reached = START
         self._kernel = kernel
+        self._saving = kernel.saving
+        self._taken: Increment | None = None
+        self.crossed = False
         self._ordered = head.policy is Policy.ORDERED
         self._repairs_free = head.repairs_free
         self._ties = ties
@@ -104,8 +107,16 @@ class Fold:
     def advance(self, min_time: Root) -> Output:
         """Learn min time at the input: apply what is held below it, close windows, forget undo."""
         assert min_time >= self._min_time
-        self._min_time = min_time
         output = Output([], [])
+        position = self._saving.position
+        if position is not None and position <= min_time:
+            self._advance(position, output)
+            self._cross()
+        self._advance(min_time, output)
+        return output
+
+    def _advance(self, min_time: Root, output: Output) -> None:
+        self._min_time = min_time
         if self._ordered or self._holding_until is not None:
             self._apply_passed(output)
         self._settle_log(min_time)
@@ -114,34 +125,55 @@ class Fold:
             self._apply_waiting(output)
         closed = self._kernel.close(min_time)
         if closed is not None:
-            _append(output, closed.rows, closed.errors)
+            output.append(closed)
         self._recycle_slots()
-        return output
-
-    @property
-    def crossed(self) -> bool:
-        """Say whether min time has come to the announced position, so that there is an increment."""
-        raise NotImplementedError
 
     def load(self, increments: Sequence[Increment], owned: tuple[int, int], position: Root) -> None:
-        """Take over the state of the keys whose hashes are in `[owned[0], owned[1])`."""
-        raise NotImplementedError
+        """Take over the state as of `position` of the keys whose hashes are in `[owned[0], owned[1])`.
+
+        The increments are all there are, oldest first; nothing may have come in yet.
+        """
+        self._min_time = position
+        if increments:
+            own = merged([owned_rows(one, owned) for one in increments], position, whole=True)
+            self._saving.load(own, position)
+        self._kernel.expire(position)
 
     def announce(self, position: Root) -> bool:
         """Agree to give the state as of `position`, unless rows at or above it were applied already."""
-        raise NotImplementedError
+        assert self._saving.position is None
+        if position <= max(self._min_time, self.reached):
+            return False
+        self._saving.announce(position)
+        self.crossed = False
+        return True
 
     def cancel(self) -> None:
         """Forget what was announced; what has changed is left for the next increment."""
-        raise NotImplementedError
+        self._saving.cancel()
+        self.crossed = False
 
     def take_increment(self) -> Increment | None:
-        """Return, once, what has changed between the position announced last and the one before it."""
-        raise NotImplementedError
+        """Return, once `crossed`, what changed up to the announced position; None for nothing."""
+        assert self.crossed
+        self.crossed = False
+        taken, self._taken = self._taken, None
+        return taken
+
+    def _cross(self) -> None:
+        """Take the increment, at min time; with it goes what a snapshot that was cancelled left behind."""
+        parts = [self._saving.take()]
+        if self._taken is not None:
+            parts.insert(0, self._taken)
+        whole = merged(parts, self._min_time)
+        self._taken = whole if len(whole) else None
+        self.crossed = True
 
     def _recycle_slots(self) -> None:
         """Let slots be used again once no entry of the log can hold rows of their former keys."""
-        self._retired.append((self._entries, self._kernel.table.take_retired()))
+        retired = self._kernel.table.take_retired()
+        self._saving.freed(retired)
+        self._retired.append((self._entries, retired))
         oldest = self._log[0].number if self._log else self._entries + 1
         while self._retired and self._retired[0][0] < oldest:
             self._kernel.table.recycle(self._retired.popleft()[1])
@@ -184,35 +216,38 @@ class Fold:
             if first is not None:
                 self._repair(first, least, sides, output)
                 return
-        applied = self._apply(sides, undoable=not self._ordered)
-        if applied is not None:
-            if not self._ordered:
-                self._remember(sides, applied)
-            _append(output, applied.rows, applied.errors)
+        for part in self._apart(sides):
+            applied = self._apply(part, undoable=not self._ordered)
+            if applied is not None:
+                if not self._ordered:
+                    self._remember(part, applied)
+                output.append(applied)
+
+    def _apart(self, sides: list[Slotted | None]) -> Sequence[list[Slotted | None]]:
+        """Return rows on either side of the announced position apart, the lesser first."""
+        position = self._saving.position
+        return [sides] if position is None else parted_rows(sides, position)
 
     def _repair(self, first: int, least: Root, sides: list[Slotted | None], output: Output) -> None:
         """Take back what the log from `first` on did to the slots of `sides`; do it again with them."""
         latest = max(entry.greatest for entry in self._log[first:])
         affected = self._affected(sides, latest)
         again: list[list[Slotted | None]] = [[rows] for rows in sides]
-        old_rows: list[Slotted | None] = []
-        old_errors: list[Slotted | None] = []
+        old = []
         for entry in reversed(self._log[first:]):
-            parts = [_split(rows, affected) for rows in entry.sides]
+            parts = [split_rows(rows, affected) for rows in entry.sides]
             self._restore(entry, [taken for _, taken in parts])
             for side, (kept, taken) in enumerate(parts):
                 entry.sides[side] = kept
                 again[side].append(taken)
-            entry.applied.rows, taken = _split(entry.applied.rows, affected)
-            old_rows.append(taken)
-            entry.applied.errors, taken = _split(entry.applied.errors, affected)
-            old_errors.append(taken)
+            entry.applied.rows, rows = split_rows(entry.applied.rows, affected)
+            entry.applied.errors, errors = split_rows(entry.applied.errors, affected)
+            old.append(Applied(rows, errors, None))
         redone = sum(len(rows.slot) for side in again for rows in side[1:] if rows is not None)
         self.rows_redone += redone
         self.rows_applied -= redone
         made = self._apply_again([joined_rows(rows) for rows in again])
-        output.repairs = True
-        self._append_differences(output, made, joined_rows(old_rows), joined_rows(old_errors))
+        output.append_differences(made, old, by_path=self._append_only)
         too_many = self.rows_redone > self._repairs_free + REPAIR_BOUND * self.rows_applied
         if too_many and self._holding_until is None:
             self._rewind(least, output)
@@ -227,6 +262,7 @@ class Fold:
             if side is not None:
                 here[side.slot] = True
         self._kernel.restore(entry.applied.undo, here)
+        self._saving.taken_back(here, entry.greatest)
 
     def _rewind(self, least: Root, output: Output) -> None:
         """Take back all rows from `least` on, and hold them until min time has passed them.
@@ -243,39 +279,21 @@ class Fold:
             self._kernel.settle(entry.applied.undo)
             for side, rows in enumerate(entry.sides):
                 sides[side].append(rows)
-        staying: list[Slotted | None] = []
-        for side, parts in enumerate(sides):
-            before, behind = _cut(joined_rows(parts), least)
-            staying.append(before)
+        staying, held = parted_rows([joined_rows(parts) for parts in sides], least)
+        for side, behind in enumerate(held):
             if behind is not None:
                 self._waiting[side].append(behind.batch)
                 self.rows_held += len(behind.slot)
                 self.rows_applied -= len(behind.slot)
         made = self._apply_again(staying)
-        old_rows = joined_rows([entry.applied.rows for entry in entries])
-        old_errors = joined_rows([entry.applied.errors for entry in entries])
-        self._append_differences(output, made, old_rows, old_errors)
-
-    def _append_differences(
-        self,
-        output: Output,
-        made: list[Applied],
-        old_rows: Slotted | None,
-        old_errors: Slotted | None,
-    ) -> None:
-        """Let go what is new in `made`, and take back what was let go and is not in it."""
-        new_rows = joined_rows([applied.rows for applied in made])
-        new_errors = joined_rows([applied.errors for applied in made])
-        _append_difference(output.rows, new_rows, old_rows, by_path=self._append_only)
-        _append_difference(output.errors, new_errors, old_errors, by_path=False)
+        old = [entry.applied for entry in entries]
+        output.append_differences(made, old, by_path=self._append_only)
 
     def _apply_again(self, sides: list[Slotted | None]) -> list[Applied]:
         """Apply rows of a repair: those below min time for good, so that the log keeps none of them."""
-        cuts = [_cut(rows, self._min_time) for rows in sides]
-        final = [passed for passed, _ in cuts]
-        open_rows = [later for _, later in cuts]
+        final, later = parted_rows(sides, self._min_time)
         made = []
-        for part, undoable in ((final, False), (open_rows, True)):
+        for part, undoable in ((final, False), *((part, True) for part in self._apart(later))):
             applied = self._apply(part, undoable=undoable)
             if applied is not None:
                 made.append(applied)
@@ -321,6 +339,9 @@ class Fold:
         if count == 0:
             return None
         self.rows_applied += count
+        self._saving.before(sides)
+        greatest = [rows.batch.root(len(rows.slot) - 1) for rows in sides if rows is not None]
+        self.reached = max(self.reached, *greatest)
         return self._kernel.apply(sides, undoable=undoable)
 
     def _in_order(self, side: int, rows: Slotted) -> Slotted | None:
@@ -349,46 +370,3 @@ class Fold:
             batch = expanded(batch)
         slot = batch.columns[-1].to_numpy(zero_copy_only=False)
         return Slotted(batch.with_columns(batch.columns[:-1]), slot)
-
-
-def _cut(rows: Slotted | None, bound: Root) -> tuple[Slotted | None, Slotted | None]:
-    """Return the rows below `bound`, and the others."""
-    if rows is None:
-        return None, None
-    passed = below(rows.batch, bound)
-    return _chosen(rows, passed), _chosen(rows, ~passed)
-
-
-def _chosen(rows: Slotted, marks: Bools) -> Slotted | None:
-    if marks.all():
-        return rows
-    indexes = np.flatnonzero(marks)
-    return Slotted(rows.batch.take(indexes), rows.slot[indexes]) if len(indexes) else None
-
-
-def _split(rows: Slotted | None, affected: Bools) -> tuple[Slotted | None, Slotted | None]:
-    """Return the rows whose slot is not affected, and those whose slot is."""
-    if rows is None:
-        return None, None
-    marked = affected[rows.slot]
-    return _chosen(rows, ~marked), _chosen(rows, marked)
-
-
-def _append(output: Output, rows: Slotted | None, errors: Slotted | None) -> None:
-    if rows is not None and len(rows.slot):
-        output.rows.append(rows.batch)
-    if errors is not None and len(errors.slot):
-        output.errors.append(errors.batch)
-
-
-def _append_difference(
-    batches: list[Batch], new: Slotted | None, old: Slotted | None, *, by_path: bool
-) -> None:
-    parts = [] if new is None else [new.batch]
-    if old is not None:
-        parts.append(negated(old.batch))
-    if not parts:
-        return
-    difference = parts[0] if old is None else consolidate(concat(parts), by_path=by_path)
-    if len(difference):
-        batches.append(difference)

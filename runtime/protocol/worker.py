@@ -33,7 +33,7 @@ from fsql.runtime.kernels.maps import compile_map
 from fsql.runtime.kernels.over import OverKernel
 from fsql.runtime.kernels.prepare import Evaluator
 from fsql.runtime.order import concat
-from fsql.runtime.protocol.fold import Fold, Output
+from fsql.runtime.protocol.fold import Fold
 from fsql.runtime.protocol.messages import (
     Acknowledgement,
     Address,
@@ -57,6 +57,7 @@ if TYPE_CHECKING:
     from fsql.runtime.kernels.map_result import MapResult
     from fsql.runtime.ports import Chunk, Place
     from fsql.runtime.protocol.front import Front
+    from fsql.runtime.protocol.output import Output
 
 _Result = TypeVar("_Result")
 
@@ -336,7 +337,7 @@ def make_fold(head: FoldHead) -> Fold:
             kernel = OverKernel(combine)
             return Fold(head, kernel, ties=combine.may_tie, append_only=True)
         case CombineJoin():
-            kernel = JoinKernel(combine)
+            kernel = JoinKernel(combine, [schema for schema, _ in head.inputs])
             return Fold(head, kernel, ties=False, append_only=combine.input_append_only)
         case _:
             raise AssertionError(combine)

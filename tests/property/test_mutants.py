@@ -23,6 +23,7 @@ from fsql.runtime.protocol import barrier, fold, worker
 from fsql.runtime.protocol.acker import Acker
 from fsql.runtime.protocol.front import Front
 from fsql.runtime.protocol.messages import Kind
+from fsql.runtime.protocol.output import Output
 from fsql.tests.property.cases import Case, case_of
 from fsql.tests.property.check import random_schedule
 from fsql.tests.property.ways import Outcome, by_engine, by_oracle
@@ -69,23 +70,23 @@ def first_found(chosen: Sequence[tuple[Case, Outcome]]) -> int | None:
 
 def rows_that_come_late_are_applied_as_the_latest(patch: Patch) -> None:
     def repair(
-        self: fold.Fold, _first: int, _least: Root, sides: list[Any], output: fold.Output
+        self: fold.Fold, _first: int, _least: Root, sides: list[Any], output: Output
     ) -> None:
         applied = self._apply(sides, undoable=True)
         if applied is not None:
             self._remember(sides, applied)
-            fold._append(output, applied.rows, applied.errors)
+            output.append(applied)
 
     patch.setattr(fold.Fold, "_repair", repair)
 
 
 def repairs_take_nothing_back(patch: Patch) -> None:
-    right = fold.Fold._append_differences
+    right = Output.append_differences
 
-    def append(self: fold.Fold, output: fold.Output, made: list[Any], *_old: object) -> None:
-        right(self, output, made, None, None)
+    def append(self: Output, made: list[Any], _old: object, *, by_path: bool) -> None:
+        right(self, made, [], by_path=by_path)
 
-    patch.setattr(fold.Fold, "_append_differences", append)
+    patch.setattr(Output, "append_differences", append)
 
 
 def undo_restores_nothing(patch: Patch) -> None:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from fsql.compiler import logical
 from fsql.compiler.lowering.job import lower
 from fsql.optimizer.choose import choose
-from fsql.runtime.drivers.in_memory import run_in_memory
+from fsql.runtime.drivers import in_memory
 from fsql.runtime.model.run import run
 from fsql.tests.reference.lines import json_text, line
 from fsql.tests.reference.oracle import evaluate_job
@@ -127,15 +127,20 @@ def by_engine(job: logical.Job, inputs: Inputs, schedule: Schedule) -> tuple[Out
     """Run the tick plan of a job over in-memory channels, in an order that the seed decides."""
     fronts = {ordinal: len(splits) for ordinal, splits in inputs.items()}
     plan = choose(lower(job), workers=schedule.workers, fronts=fronts, policy=schedule.policy)
-    result = run_in_memory(
+    result = in_memory.run_in_memory(
         plan,
         inputs,
         seed=schedule.seed,
         batch_rows=schedule.batch_rows,
         lead=schedule.lead,
     )
+    return outcome_of(job, result), Effort(result.rows_redone, result.rows_held, result.messages)
+
+
+def outcome_of(job: logical.Job, result: in_memory.Outcome) -> Outcome:
+    """Return what a run of the engine released, made comparable."""
     stopped = result.stopped
-    outcome = Outcome(
+    return Outcome(
         tuple(
             tuple(
                 (root, line(insert.sink, operation or "+I", row)) for root, operation, row in rows
@@ -149,7 +154,6 @@ def by_engine(job: logical.Job, inputs: Inputs, schedule: Schedule) -> tuple[Out
         tuple((root, reject.code) for root, reject in result.rejects),
         None if stopped is None else (stopped.code, stopped.root),
     )
-    return outcome, Effort(result.rows_redone, result.rows_held, result.messages)
 
 
 def late_bag(rows: Iterable[tuple[Root, int, str]]) -> tuple[tuple[Root, int, str], ...]:

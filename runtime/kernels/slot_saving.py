@@ -1,0 +1,164 @@
+"""Saving of kernels that keep accumulators by slot: what changed, and copies of what goes on.
+
+A slot that is to be in the next increment is copied before rows at or above the announced position are
+applied to it, and once: rows come to a slot in order, so what is applied below the position later takes
+back everything above it first, and makes the copy void.
+
+    announced: 5   rows of a slot: 3  4  6  7     copied before 6 is applied, not again before 7
+                   then 2 comes late:             all are taken back; 2 3 4, copied anew, 6 7
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from fsql.runtime.kernels.accumulators import Column
+from fsql.runtime.kernels.increment import EXPIRES, GONE, NEVER, Increment, increment, merged
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from fsql.runtime.batch import Root
+    from fsql.runtime.kernels.accumulators import Accumulator
+    from fsql.runtime.kernels.closings import Closings
+    from fsql.runtime.kernels.kernel import Slotted
+    from fsql.runtime.kernels.slots import SlotTable
+
+    Ints = NDArray[np.int64]
+    Bools = NDArray[np.bool_]
+
+
+class SlotSaving:
+    """`kernel.Saving` over a slot table and accumulators."""
+
+    def __init__(
+        self,
+        table: SlotTable,
+        key_types: Sequence[pa.DataType],
+        accumulators: Sequence[Accumulator],
+        closings: Closings | None,
+    ) -> None:
+        """Begin with nothing saved: the first increment has all slots, and until then nothing is noted."""
+        self.position: Root | None = None
+        self._table = table
+        self._key_types = key_types
+        self._accumulators = accumulators
+        self._closings = closings
+        self._changed: Column | None = None
+        self._changed_above = Column()
+        self._copy_of = Column()
+        self._copies: list[tuple[Ints, pa.RecordBatch]] = []
+
+    def announce(self, position: Root) -> None:
+        self.position = position
+
+    def cancel(self) -> None:
+        if self._changed is not None:
+            self._mark(self._changed, np.flatnonzero(self._changed_above.values))
+        self._begin_again()
+
+    def _begin_again(self) -> None:
+        self.position = None
+        self._changed_above, self._copy_of = Column(), Column()
+        self._copies = []
+
+    def before(self, sides: Sequence[Slotted | None]) -> None:
+        if self.position is None and self._changed is None:
+            return
+        for rows in sides:
+            if rows is not None:
+                slots = np.unique(rows.slot)
+                if self.position is not None and rows.batch.root(0) >= self.position:
+                    self._copy(slots)
+                    self._mark(self._changed_above, slots)
+                else:
+                    self._unmark(self._copy_of, slots)
+                    if self._changed is not None:
+                        self._mark(self._changed, slots)
+
+    def _copy(self, slots: Ints) -> None:
+        self._copy_of.grow(len(self._table))
+        wanted = self._copy_of.values[slots] == 0
+        if self._changed is not None:
+            self._changed.grow(len(self._table))
+            wanted &= self._changed.values[slots] != 0
+        slots = slots[wanted]
+        if len(slots):
+            self._copies.append((slots, self._state(slots)))
+            self._copy_of.values[slots] = len(self._copies)
+
+    def _mark(self, column: Column, slots: Ints) -> None:
+        column.grow(len(self._table))
+        column.values[slots] = 1
+
+    def _unmark(self, column: Column, slots: Ints) -> None:
+        column.grow(len(self._table))
+        column.values[slots] = 0
+
+    def taken_back(self, slots: Bools, greatest: Root) -> None:
+        if self.position is not None and greatest < self.position:
+            self._unmark(self._copy_of, np.flatnonzero(slots))
+
+    def freed(self, slots: list[int]) -> None:
+        if not slots:
+            return
+        for column in (self._changed, self._changed_above, self._copy_of):
+            if column is not None:
+                self._unmark(column, np.array(slots, np.int64))
+
+    def take(self) -> Increment:
+        assert self.position is not None
+        whole = self._changed is None
+        slots = np.sort(self._table.live_slots())
+        if self._changed is not None:
+            slots = np.flatnonzero(self._changed.values)
+        self._copy_of.grow(len(self._table))
+        current = slots[self._copy_of.values[slots] == 0]
+        parts = [(current, self._state(current))]
+        for number, (copied, state) in enumerate(self._copies, 1):
+            valid = np.flatnonzero(self._copy_of.values[copied] == number)
+            parts.append((copied[valid], state.take(pa.array(valid))))
+        keys = self._table.keys(np.concatenate([slots for slots, _ in parts]), self._key_types)
+        states = pa.concat_batches([state for _, state in parts])
+        taken = merged([increment(keys, states, appends=False)], self.position, whole=whole)
+        self._changed = self._changed_above
+        self._begin_again()
+        return taken
+
+    def _state(self, slots: Ints) -> pa.RecordBatch:
+        columns: dict[str, pa.Array] = {}
+        empty = np.ones(len(slots), np.bool_)
+        for number, one in enumerate(self._accumulators):
+            own = one.columns(slots)
+            first = next(iter(own.values()))
+            empty &= first.is_null().to_numpy(zero_copy_only=False)
+            columns.update({f"{number}_{name}": column for name, column in own.items()})
+        expires: Ints | int = NEVER if self._closings is None else self._closings.times(slots)
+        columns[EXPIRES] = pa.array(np.where(empty, GONE, expires))
+        return pa.RecordBatch.from_pydict(columns)
+
+    def load(self, state: Increment, position: Root) -> None:
+        del position
+        self._changed = Column()
+        rows = state.rows
+        if rows.num_rows == 0:
+            return
+        slots = self._table.find(rows.columns[: state.keys], rows.num_rows).slots
+        for number, one in enumerate(self._accumulators):
+            one.grow(len(self._table))
+            prefix = f"{number}_"
+            one.load(
+                slots,
+                {
+                    name.removeprefix(prefix): rows.column(name)
+                    for name in rows.schema.names
+                    if name.startswith(prefix)
+                },
+            )
+        if self._closings is not None:
+            self._closings.open_again(rows.column(EXPIRES).to_numpy(), slots)
