@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-FEW_MAX: Final = 512
-"""More rows than this are written faster by pieces (`fsql.benchmarks.encode`)."""
+FEW_MAX: Final = 1024
+"""More rows than this are written faster by pieces."""
 _LOOKED_UP_BYTES_MAX: Final = 1 << 26
 """Rows that look more up in a dictionary are left to the pieces, which know how long a text may be."""
 _CONVERTED: Final = {Kind.DOUBLE, Kind.TIMESTAMP, Kind.INTERVAL}
@@ -66,7 +66,7 @@ def _is_large(column: pa.Array, rows: int) -> bool:
     if not isinstance(column, pa.DictionaryArray):
         return False
     words = column.dictionary
-    if rows * words.nbytes <= _LOOKED_UP_BYTES_MAX:
+    if rows * words.get_total_buffer_size() <= _LOOKED_UP_BYTES_MAX:
         return False
     if not isinstance(words, pa.StringArray):
         return True

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     Ints = NDArray[np.int64]
 
 NO_SLOT: Final = -1
-FEW_ROWS: Final = 512
+FEW_ROWS: Final = 1024
 """So few rows are looked up one by one, which is faster than the dozens of calls that it takes to find what
 is distinct among them."""
 
