@@ -28,6 +28,7 @@ from fsql.runtime.protocol.frames import (
 from fsql.runtime.protocol.manifest import manifest_bytes
 from fsql.runtime.protocol.members import Members
 from fsql.runtime.protocol.node import (
+    Deliver,
     Delivered,
     EpochTaken,
     Finish,
@@ -84,6 +85,7 @@ class CoordinatorNode:
         self._next_heartbeat = 0.0
         self._next_progress = 0.0
         self._promises: dict[int, Root] = {}
+        self._held_back: list[Deliver] = []
         self._detail = ""
 
     def step(self, event: CoordinatorEvent, now: float) -> list[CoordinatorEffect]:
@@ -95,6 +97,7 @@ class CoordinatorNode:
         effects += self._kept_up(now)
         if isinstance(event, Tick):
             effects += self._given_up_if_lost(now)
+        effects = self._fenced(effects, now)
         finish = next((effect for effect in effects if isinstance(effect, Finish)), None)
         if finish is not None:
             effects = [*effects[: effects.index(finish)], *self._finished(), finish]
@@ -118,6 +121,14 @@ class CoordinatorNode:
 
     def _may_release(self, now: float) -> bool:
         return now < self._lease_until
+
+    def _fenced(self, effects: list[CoordinatorEffect], now: float) -> list[CoordinatorEffect]:
+        """Hold back bundles while the lease may be somebody else's; let them go when it is held again."""
+        held_back, self._held_back = self._held_back, []
+        if self.epoch is not None and self._may_release(now):
+            return [*(each for each in held_back if each.epoch == self.epoch.number), *effects]
+        self._held_back = [*held_back, *(each for each in effects if isinstance(each, Deliver))]
+        return [each for each in effects if not isinstance(each, Deliver)]
 
     def _dealt_with(self, event: CoordinatorEvent, now: float) -> list[CoordinatorEffect]:
         match event:
