@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 from fsql.compiler.tick_plan import SourceHead
 from fsql.runtime.batch import START
-from fsql.runtime.protocol.coordinator_node import CoordinatorNode
+from fsql.runtime.protocol.coordinator_node import CoordinatorNode, Phase
 from fsql.runtime.protocol.delivery import DeliveryOption
 from fsql.runtime.protocol.job_spec import JobSpec
 from fsql.runtime.protocol.node import WorkerGone
@@ -18,6 +19,12 @@ from fsql.runtime.simulation.disk import Disk
 from fsql.runtime.simulation.hosts import Host
 from fsql.runtime.simulation.network import Network
 from fsql.runtime.simulation.sources import SimulatedSplit, front_tasks
+from fsql.runtime.simulation.stores import (
+    DamagedSnapshotError,
+    manifest_path,
+    read_manifest,
+    record_path,
+)
 from fsql.runtime.simulation.worker_host import WorkerDriver
 from fsql.runtime.simulation.workload import outputs_of
 from fsql.runtime.simulation.world import MILLISECOND, SECOND, Clock
@@ -27,13 +34,14 @@ if TYPE_CHECKING:
 
     from fsql.compiler.tick_plan import TickPlan
     from fsql.runtime.batch import Root
+    from fsql.runtime.coordination.commits import Committed
     from fsql.runtime.protocol.frames import Begin
     from fsql.runtime.protocol.job_spec import Settings
-    from fsql.runtime.protocol.manifest import Manifest, Record
+    from fsql.runtime.protocol.manifest import Manifest
     from fsql.runtime.protocol.node import Finish, FrontTask, Progress
+    from fsql.runtime.simulation.codec import WireCodec
     from fsql.runtime.simulation.coverage import Coverage
     from fsql.runtime.simulation.judge import Judge
-    from fsql.runtime.simulation.network import Codec
     from fsql.runtime.simulation.swarm import RunSettings
     from fsql.runtime.simulation.tape import Stream
     from fsql.runtime.simulation.workload import Workload
@@ -66,7 +74,7 @@ class SimulatedCluster:
         *,
         input_us: int,
         nodes: Nodes = REAL_NODES,
-        codec: Codec | None = None,
+        codec: WireCodec | None = None,
     ) -> None:
         """Set up hosts that are not started yet; the input comes within about `input_us`."""
         self.world = world
@@ -78,18 +86,19 @@ class SimulatedCluster:
         self.nodes = nodes
         self.network = Network(world, run_settings.network, coverage, codec)
         self.disk = Disk(world.tape.stream("disk"))
-        self.coordination = Coordination(world, lease_us=run_settings.lease_us)
+        self.coordination = Coordination(world)
+        self.stores_open: dict[int, str] = {}
         self.workers_wanted = run_settings.workers
         self.epochs: list[int] = []
         self.rows_read = 0
         self.over = False
         self.leading: dict[str, CoordinatorDriver] = {}
         self._min_time = START
+        self._begun = 0
         self.passed_over: dict[int, list[tuple[Root, Root]]] = {}
         self._skips: dict[int, tuple[tuple[Root, Root], ...]] = {}
         self._workload = workload
         self._plans: dict[int, TickPlan] = {}
-        self._manifests: list[Manifest] = []
         choices = world.tape.stream("hosts")
         self._restarts = choices
         self.splits = self._paced(workload, choices, input_us)
@@ -125,9 +134,9 @@ class SimulatedCluster:
             if isinstance(stage.head, SourceHead):
                 table = stage.head.table
                 for rows in workload.inputs[table.ordinal]:
-                    first_us = choices.below(input_us // 2)
-                    pace_us = 0 if not rows else (input_us - first_us) // len(rows)
-                    pace_us = pace_us * choices.one_of((4, 4, 0, 1)) // 4
+                    first_us = choices.below(input_us // 8)
+                    pace_us = (input_us - first_us) // max(1, len(rows))
+                    pace_us = pace_us * choices.one_of((8, 7, 6, 8, 1)) // 8
                     split = SimulatedSplit(rows, table.columns, first_us, pace_us)
                     splits.setdefault(table.ordinal, []).append(split)
                 splits.setdefault(table.ordinal, [])
@@ -137,6 +146,16 @@ class SimulatedCluster:
         """Yield all hosts."""
         yield from self.coordinators
         yield from self.workers
+
+    def told_by_coordinator(self) -> bool:
+        """Say whether the coordinator that has ended the job still tells workers so.
+
+        If not, it is the launcher that ends them.
+        """
+        return any(
+            host.up and self.leading[host.name].machine.phase is Phase.FINISHED
+            for host in self.coordinators
+        )
 
     def workers_up(self) -> bool:
         """Say whether any worker runs."""
@@ -171,27 +190,34 @@ class SimulatedCluster:
         tasks = front_tasks(plan, self.splits)
         return tuple(task for task in tasks if task.number % plan.workers == worker)
 
-    def records_taken_over(
-        self, records: Sequence[Record], worker: int, workers: int
-    ) -> list[Record]:
-        """Return the records of a manifest that a worker tells as its own from now on."""
-        return [record for record in records if record.worker % workers == worker]
+    def candidates(self, newest: Committed | None) -> list[tuple[int, str | None]]:
+        """Return which snapshots to try: the one committed, then those before it on the disk."""
+        if newest is None:
+            return []
+        older = [number for number in self._snapshots_kept() if number < newest.snapshot]
+        return [(newest.snapshot, newest.hash), *((number, None) for number in reversed(older))]
 
-    def unneeded(self, manifest: Manifest, kept: Sequence[int]) -> dict[int, tuple[str, ...]]:
-        """Return which records no kept manifest names any more, by worker."""
-        known = {each.snapshot for each in self._manifests}
-        if manifest.snapshot not in known:
-            self._manifests.append(manifest)
-        needed = {r.key for m in self._manifests if m.snapshot in kept for r in m.records}
-        gone = [m for m in self._manifests if m.snapshot not in kept]
-        self._manifests = [m for m in self._manifests if m.snapshot in kept]
+    def committed(self, manifest: Manifest) -> dict[int, tuple[str, ...]]:
+        """Keep a committed snapshot and the one before; return what these do not name, by worker."""
+        known: list[Manifest] = []
+        for number in self._snapshots_kept():
+            with suppress(DamagedSnapshotError):
+                known.append(read_manifest(self.disk, number))
+        before = [each for each in known if each.snapshot < manifest.snapshot]
+        kept = [*before[-1:], manifest]
+        needed = {record_path(record) for each in kept for record in each.records}
         unneeded: dict[int, dict[str, None]] = {}
-        for each in gone:
-            for record in each.records:
-                if record.key not in needed:
-                    number = record.worker % manifest.workers
-                    unneeded.setdefault(number, {})[record.key] = None
+        for each in known:
+            if each.snapshot < kept[0].snapshot:
+                self.disk.remove(manifest_path(each.snapshot))
+                for record in each.records:
+                    if record_path(record) not in needed:
+                        unneeded.setdefault(record.worker, {})[record.key] = None
         return {worker: tuple(keys) for worker, keys in unneeded.items()}
+
+    def _snapshots_kept(self) -> list[int]:
+        names = [path.rpartition("/")[2] for path in self.disk.paths("snapshots/")]
+        return sorted(int(name) for name in names if name.isdecimal())
 
     def disk_us(self) -> int:
         """Return how long the disk takes for something."""
@@ -214,11 +240,20 @@ class SimulatedCluster:
 
     def phase_begins(self, progress: Progress) -> None:
         """Learn that a coordinator is in another phase."""
+        phases = [driver.machine.phase for name, driver in self.leading.items()]
+        if sum(phase not in {Phase.WAITING, Phase.FINISHED} for phase in phases) > 1:
+            self.coverage.sometimes("two coordinators")
+        if progress.epoch > 0 and progress.phase == "loading state":
+            self._begun = progress.epoch
+        elif self._begun and progress.phase != "running":
+            self.coverage.sometimes("epoch given up before it ran")
+            self._begun = 0
+        elif progress.phase == "running":
+            self._begun = 0
         if progress.phase == "running" and progress.epoch not in self.epochs:
             self.epochs.append(progress.epoch)
             for front, skipped in enumerate(self._skips.get(progress.epoch, ())):
                 if skipped[0] < skipped[1]:
-                    self.coverage.sometimes("rows passed over")
                     self.passed_over.setdefault(front, []).append(skipped)
 
     def begins(self, begin: Begin) -> None:
@@ -230,19 +265,26 @@ class SimulatedCluster:
         self.over = True
         self.world.trace.happened(self.world.now_us, "world", "the job is over")
         self.judge.finish(finish.stopped, finish.diagnostics)
+        if finish.stopped is not None:
+            self.coverage.sometimes("stopped at an error row")
         if self.run_settings.option is DeliveryOption.AT_MOST_ONCE:
             self.judge.judge_subset(lambda: self._workload.outcome_without(self.passed_over))
 
     def rot(self) -> bool:
-        """Let a bit of what only the newest manifest needs flip; say whether there was any.
+        """Let a bit of what only the newest snapshot needs flip; say whether there was any.
 
         The snapshot before stays whole, as a job can only go on from what is whole.
         """
-        if len(self._manifests) < 2:
+        try:
+            kept = [read_manifest(self.disk, number) for number in self._snapshots_kept()]
+        except DamagedSnapshotError:
             return False
-        older = {record.key for record in self._manifests[-2].records}
-        newest = [r.key for r in self._manifests[-1].records if r.key not in older]
-        return bool(newest) and self.disk.rot(newest)
+        if len(kept) < 2:
+            return False
+        older = {record_path(record) for each in kept[:-1] for record in each.records}
+        newest = [record_path(record) for record in kept[-1].records]
+        paths = [manifest_path(kept[-1].snapshot), *(p for p in newest if p not in older)]
+        return self.disk.rot(paths)
 
     def start_again(self, host: Host) -> None:
         """Start a process, as the launcher does, unless the job is over."""

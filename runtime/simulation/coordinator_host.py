@@ -4,6 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, cast
 
+from fsql.runtime.coordination.commits import Committed, commit_snapshot, committed, next_epoch
+from fsql.runtime.coordination.lease import Lease
+from fsql.runtime.coordination.port import (
+    CoordinationError,
+    CoordinationUnavailableError,
+    SessionExpiredError,
+)
 from fsql.runtime.protocol.frames import Begin
 from fsql.runtime.protocol.node import (
     CommitManifest,
@@ -19,7 +26,15 @@ from fsql.runtime.protocol.node import (
     TakeEpoch,
     Transmit,
 )
-from fsql.runtime.simulation.stores import DamagedStateError, load_manifest, store_manifest
+from fsql.runtime.simulation.coordination import LEADER
+from fsql.runtime.simulation.probes import look_at
+from fsql.runtime.simulation.stores import (
+    DamagedSnapshotError,
+    finish_manifest,
+    load_manifest,
+    manifest_path,
+    write_manifest,
+)
 from fsql.runtime.simulation.world import MILLISECOND, SECOND
 
 if TYPE_CHECKING:
@@ -33,9 +48,6 @@ if TYPE_CHECKING:
 
 RETRY_US: Final = 100 * MILLISECOND
 
-LEASE_MARGIN: Final = 0.01
-"""By which part a lease is taken to be shorter than it is: clocks drift."""
-
 
 class CoordinatorDriver:
     """One coordinator process."""
@@ -43,11 +55,19 @@ class CoordinatorDriver:
     def __init__(self, host: Host, cluster: SimulatedCluster) -> None:
         self._host = host
         self._cluster = cluster
-        self._me = (host.name, host.starts)
         self.machine = cluster.nodes.coordinator(cluster.spec(), host.name, cluster.settings)
         self._connections: dict[int, Connection] = {}
-        self._held = False
         self._phase = ""
+        self._way = cluster.coordination.way()
+        self._asked = 0.0
+        self._held = False
+        self.lease = Lease(
+            self._way,
+            LEADER,
+            host.name.encode(),
+            cluster.run_settings.lease_us / SECOND,
+            lambda: self._asked,
+        )
         cluster.leading[host.name] = self
         cluster.network.listen(host.name, host.receive)
         host.later(0, self._renew_lease)
@@ -65,6 +85,7 @@ class CoordinatorDriver:
         cluster = self._cluster
         match effect:
             case Transmit(address, what):
+                look_at(what, cluster.coverage)
                 if isinstance(what, Begin):
                     cluster.begins(what)
                 cluster.network.transmit(self._host.name, address, what)
@@ -76,7 +97,7 @@ class CoordinatorDriver:
                     for consumer in cluster.consumers
                 }
             case Deliver(_, output, bundle):
-                has_lease = cluster.coordination.holds(*self._me)
+                has_lease = cluster.coordination.holds(self.lease)
                 cluster.judge.delivers(self._host.name, has_lease=has_lease)
                 cluster.consumers[output].send(self._connections[output], bundle)
             case CommitManifest(manifest):
@@ -104,81 +125,100 @@ class CoordinatorDriver:
     # The lease.
 
     def _renew_lease(self) -> None:
-        coordination = self._cluster.coordination
-        asked = self._host.now
+        self._asked = self._host.now
+        lease = self.lease
 
-        def answer(got: bool | None) -> None:  # noqa: FBT001 - a callback
-            if got is None:
-                return
-            if got:
+        def held() -> bool:
+            return lease.renew() or lease.acquire()
+
+        def answer(known: bool | None) -> None:  # noqa: FBT001 - a callback
+            if known:
                 self._held = True
-                lease = coordination.lease_us / SECOND * (1 - LEASE_MARGIN)
-                self._host.handle(LeaseHeld(asked + lease))
-            elif self._held:
+                self._host.handle(LeaseHeld(lease.held_until))
+            elif known is not None and self._held:
                 self._held = False
                 self._cluster.coverage.sometimes("lease lost")
                 self._host.handle(LeaseLost())
 
-        coordination.call(self._host, lambda: coordination.lease(*self._me), answer)
-        self._host.later(coordination.lease_us // 4, self._renew_lease)
+        self._cluster.coordination.call(self._host, self._way, held, answer)
+        self._host.later(self._cluster.run_settings.lease_us // 4, self._renew_lease)
 
     # Epochs and manifests.
 
     def _take_epoch(self) -> None:
-        coordination = self._cluster.coordination
+        def operation() -> tuple[int, Committed | None] | None:
+            if self.lease.held_until < 0:
+                return None
+            try:
+                epoch = next_epoch(self._way, self.lease.session)
+            except SessionExpiredError:
+                return None
+            return epoch, committed(self._way)
 
-        def operation() -> tuple[int | None, list[tuple[int, str]]]:
-            return coordination.take_epoch(*self._me), list(coordination.registers.snapshots)
-
-        def answer(taken: tuple[int | None, list[tuple[int, str]]] | None) -> None:
-            if taken is None or taken[0] is None:
+        def answer(taken: tuple[int, Committed | None] | None) -> None:
+            if taken is None:
                 self._host.later(RETRY_US, self._take_epoch)
             else:
-                self._find_manifest(taken[0], taken[1])
+                self._find_manifest(*taken)
 
-        coordination.call(self._host, operation, answer)
+        self._cluster.coordination.call(self._host, self._way, operation, answer)
 
-    def _find_manifest(self, epoch: int, snapshots: list[tuple[int, str]]) -> None:
+    def _find_manifest(self, epoch: int, newest: Committed | None) -> None:
         manifest: Manifest | None = None
-        for snapshot, digest in reversed(snapshots):
+        for snapshot, digest in self._cluster.candidates(newest):
             try:
                 manifest = load_manifest(self._cluster.disk, snapshot, digest)
                 break
-            except DamagedStateError as error:
+            except DamagedSnapshotError as error:
                 self._host.note(str(error))
+                if error.for_good:
+                    self._cluster.disk.remove(manifest_path(snapshot))
                 self._cluster.coverage.sometimes("older manifest used")
-        if snapshots and manifest is None:
+        if newest is not None and manifest is None:
             # Nothing that was committed can be read now: a disk that fails may recover.
-            self._host.later(RETRY_US, self._find_manifest, epoch, snapshots)
+            self._host.later(RETRY_US, self._find_manifest, epoch, newest)
             return
         self._host.handle(EpochTaken(epoch, manifest))
 
     def _write_manifest(self, manifest: Manifest) -> None:
         try:
-            digest = store_manifest(self._cluster.disk, manifest)
+            digest = write_manifest(self._cluster.disk, manifest)
+        except OSError as error:
+            self._not_committed(manifest, str(error.strerror))
+            return
+        self._host.later(self._cluster.disk_us(), self._finish_manifest, manifest, digest)
+
+    def _finish_manifest(self, manifest: Manifest, digest: str) -> None:
+        try:
+            finish_manifest(self._cluster.disk, manifest.snapshot)
         except OSError as error:
             self._not_committed(manifest, str(error.strerror))
             return
         self._commit(manifest, digest)
 
     def _commit(self, manifest: Manifest, digest: str) -> None:
-        coordination = self._cluster.coordination
+        new = Committed(manifest.snapshot, digest, manifest.epoch)
 
-        def operation() -> tuple[bool, list[int]]:
-            kept = coordination.commit(manifest.epoch, manifest.snapshot, digest)
-            return kept, [number for number, _ in coordination.registers.snapshots]
+        def operation() -> str:
+            try:
+                commit_snapshot(self._way, self.lease.session, new)
+            except CoordinationUnavailableError:
+                raise
+            except (CoordinationError, AssertionError) as error:
+                return str(error) or "the lease is lost"
+            return ""
 
-        def answer(committed: tuple[bool, list[int]] | None) -> None:
-            if committed is None:
+        def answer(refused: str | None) -> None:
+            if refused is None:
                 self._host.later(RETRY_US, self._commit, manifest, digest)
-            elif committed[0]:
-                unneeded = self._cluster.unneeded(manifest, committed[1])
+            elif refused:
+                self._not_committed(manifest, refused)
+            else:
+                unneeded = self._cluster.committed(manifest)
                 self._cluster.coverage.sometimes("snapshot committed")
                 self._host.handle(ManifestCommitted(manifest.epoch, manifest.snapshot, unneeded))
-            else:
-                self._not_committed(manifest, "there is a newer epoch")
 
-        coordination.call(self._host, operation, answer)
+        self._cluster.coordination.call(self._host, self._way, operation, answer)
 
     def _not_committed(self, manifest: Manifest, reason: str) -> None:
         self._cluster.coverage.sometimes("manifest not committed")

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from fsql.runtime.protocol.frames import Hello
+from fsql.runtime.simulation.codec import STRANGERS
 from fsql.runtime.simulation.consumers import Manner
 from fsql.runtime.simulation.hosts import Cut
 from fsql.runtime.simulation.world import MILLISECOND, SECOND
@@ -53,7 +55,8 @@ class Chaos:
         cluster.disk.failure_rate = 0.0
         cluster.disk.delay_us = 0
         cluster.coordination.reachable = True
-        cluster.coordination.loss_rate = 0.0
+        cluster.coordination.away.clear()
+        cluster.coordination.fault_rate = 0.0
         for consumer in cluster.consumers:
             consumer.behave()
         for host in cluster.hosts():
@@ -239,9 +242,15 @@ def slow_disk(chaos: Chaos) -> None:
 
 
 def rot_disk(chaos: Chaos) -> None:
-    """A bit of a file of the newest snapshot flips at rest (F4, F9)."""
+    """A bit of a file of the newest snapshot flips at rest, and the coordinator ends (F4, F9).
+
+    Nobody looks at what is at rest before a recovery; later snapshots would be made of what is damaged.
+    """
     if chaos.cluster.rot():
         chaos.struck("bit rot", "at rest")
+        for host in chaos.cluster.coordinators:
+            if host.up:
+                host.kill("behind bit rot")
 
 
 def lose_coordination(chaos: Chaos) -> None:
@@ -258,12 +267,23 @@ def lose_coordination(chaos: Chaos) -> None:
 def lose_replies(chaos: Chaos) -> None:
     """Calls of coordination or their replies get lost (F7)."""
     chaos.struck("coordination loses replies", "any")
-    chaos.cluster.coordination.loss_rate = 0.4
+    chaos.cluster.coordination.fault_rate = 0.4
 
     def better() -> None:
-        chaos.cluster.coordination.loss_rate = 0.0
+        chaos.cluster.coordination.fault_rate = 0.0
 
     chaos.for_a_while(5 * SECOND, better)
+
+
+def cut_off_leader(chaos: Chaos) -> None:
+    """A coordinator does not reach coordination for so long that its session ends (F7)."""
+    host = chaos.host(list(chaos.cluster.coordinators))
+    if host is None:
+        return
+    chaos.struck("session expires", "any", host.name)
+    away = chaos.cluster.coordination.away
+    away.add(host.name)
+    chaos.for_a_while(5 * SECOND, away.discard, host.name)
 
 
 def change_scale(chaos: Chaos) -> None:
@@ -308,6 +328,18 @@ def restart_consumer(chaos: Chaos) -> None:
     chaos.consumer().restart()
 
 
+def intrude(chaos: Chaos) -> None:
+    """A node that speaks another version, or belongs to another cluster, wants to take part (F19)."""
+    cluster = chaos.cluster
+    chaos.struck("stranger", "Hello")
+    codec = chaos.choices.one_of(STRANGERS)
+    for host in cluster.coordinators:
+        if host.up:
+            cluster.network.intrude(
+                codec, "stranger", host.name, Hello(cluster.job, "stranger 1", "stranger")
+            )
+
+
 FAULTS: Final[dict[str, Callable[[Chaos], None]]] = {
     "kill worker": kill_worker,
     "kill coordinator": kill_coordinator,
@@ -323,10 +355,12 @@ FAULTS: Final[dict[str, Callable[[Chaos], None]]] = {
     "bit rot": rot_disk,
     "coordination away": lose_coordination,
     "coordination loses replies": lose_replies,
+    "session expires": cut_off_leader,
     "scale": change_scale,
     "consumer slow": slow_consumer,
     "consumer mute": mute_consumer,
     "consumer says it twice": double_acknowledgements,
     "consumer restarts": restart_consumer,
+    "stranger": intrude,
 }
 """The faults by name."""

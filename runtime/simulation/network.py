@@ -11,16 +11,18 @@ refuses is dropped, as a driver has to do.  Otherwise what was altered is droppe
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final
 
 from fsql.runtime.protocol.frames import Frame
 from fsql.runtime.simulation.tape import CERTAIN
 from fsql.runtime.simulation.world import MILLISECOND
+from fsql.runtime.wire.errors import WireError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from fsql.runtime.protocol.frames import Datagram
+    from fsql.runtime.simulation.codec import WireCodec
     from fsql.runtime.simulation.coverage import Coverage
     from fsql.runtime.simulation.world import World
 
@@ -29,24 +31,6 @@ if TYPE_CHECKING:
 
 _SLOW: Final = CERTAIN // 1000
 """One packet in a thousand is slow by itself, without any fault."""
-
-
-class DamagedError(Exception):
-    """Bytes are not what was sent."""
-
-
-class Codec(Protocol):
-    """Makes bytes of what travels between nodes, and back."""
-
-    def encode(self, what: What) -> bytes:
-        """Return the bytes."""
-
-    def decode(self, data: bytes) -> What:
-        """Return what was encoded.
-
-        Raises:
-            DamagedError: if the bytes are not what was encoded.
-        """
 
 
 @dataclass(slots=True)
@@ -84,7 +68,7 @@ class Network:
         world: World,
         settings: NetworkSettings,
         coverage: Coverage,
-        codec: Codec | None = None,
+        codec: WireCodec | None = None,
     ) -> None:
         self.settings = settings
         self.faulty = True
@@ -115,7 +99,9 @@ class Network:
         fate = path.draw(CERTAIN)
         delay_us = path.latency_us + (fate & 1023) * settings.spread_us // 1024
         ordered = True
-        payload: What | bytes = what if self._codec is None else self._codec.encode(what)
+        payload: What | list[bytes] = (
+            what if self._codec is None else self._codec.encode(source, what)
+        )
         if fate >= CERTAIN - _SLOW:
             delay_us += settings.tail_us
         elif self.faulty:
@@ -133,10 +119,11 @@ class Network:
                 delay_us += path.draw(settings.tail_us)
                 ordered = False
             elif struck == "alteration":
-                if not isinstance(payload, bytes):
-                    self._coverage.sometimes("frame with a wrong hash")
+                if not isinstance(payload, list):
+                    self._coverage.sometimes("frame refused by its hash")
                     return
-                payload = _flipped(payload, path.draw(len(payload) * 8))
+                part = path.draw(len(payload))
+                payload[part] = _flipped(payload[part], path.draw(len(payload[part]) * 8))
         self._arrive_after(path, delay_us, (source, address, payload), ordered=ordered)
 
     def _struck(self, from_top: int) -> str | None:
@@ -152,6 +139,20 @@ class Network:
             if from_top < 0:
                 return fault
         return None
+
+    def intrude(self, codec: WireCodec, source: str, address: str, what: What) -> None:
+        """Let bytes arrive that somebody wrote who does not belong to the cluster.
+
+        Where nothing is encoded nobody can intrude.
+        """
+        if self._codec is None:
+            return
+        try:
+            self._codec.decode(codec.encode(source, what))
+        except WireError:
+            self._coverage.sometimes("stranger refused")
+            return
+        self._listeners[address](what, source)
 
     # The faults that last.
 
@@ -184,7 +185,12 @@ class Network:
         return path
 
     def _arrive_after(
-        self, path: _Path, delay_us: int, packet: tuple[str, str, What | bytes], *, ordered: bool
+        self,
+        path: _Path,
+        delay_us: int,
+        packet: tuple[str, str, What | list[bytes]],
+        *,
+        ordered: bool,
     ) -> None:
         time_us = max(self._world.now_us + delay_us, path.clogged_us)
         if ordered:
@@ -193,19 +199,19 @@ class Network:
         self._world.at(time_us, self._arrived, path, path.broken, *packet)
 
     def _arrived(
-        self, path: _Path, broken: int, source: str, address: str, payload: What | bytes
+        self, path: _Path, broken: int, source: str, address: str, payload: What | list[bytes]
     ) -> None:
         if path.cut or path.broken != broken:
             return
         receive = self._listeners.get(address)
         if receive is None:
             return
-        if isinstance(payload, bytes):
+        if isinstance(payload, list):
             assert self._codec is not None
             try:
                 payload = self._codec.decode(payload)
-            except DamagedError:
-                self._coverage.sometimes("frame with a wrong hash")
+            except WireError:
+                self._coverage.sometimes("frame refused by its hash")
                 return
         receive(payload, source)
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from fsql.runtime.simulation.cluster import REAL_NODES, SimulatedCluster
+from fsql.runtime.simulation.codec import WireCodec
 from fsql.runtime.simulation.coverage import Coverage
 from fsql.runtime.simulation.faults import Chaos
 from fsql.runtime.simulation.judge import DivergenceError, Judge, expected_of
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from fsql.runtime.drivers.in_memory import Outcome
     from fsql.runtime.protocol.delivery import DeliveryOption
     from fsql.runtime.simulation.cluster import Nodes
-    from fsql.runtime.simulation.network import Codec
     from fsql.runtime.simulation.swarm import RunSettings
     from fsql.runtime.simulation.trace import Happening
     from fsql.runtime.simulation.workload import Workload
@@ -42,7 +42,6 @@ class Plan:
     workers: int | None = None
     option: DeliveryOption | None = None
     nodes: Nodes = REAL_NODES
-    codec: Codec | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +87,7 @@ def run(
         coverage,
         input_us=plan.seconds * SECOND * 3 // 4,
         nodes=plan.nodes,
-        codec=plan.codec if settings.encoded else None,
+        codec=WireCodec() if settings.encoded else None,
     )
     failure = ""
     try:
@@ -131,9 +130,9 @@ def _carried_through(cluster: SimulatedCluster, world: World, plan: Plan) -> Non
     chaos.end()
     _quiet(cluster, world)
     if cluster.judge.refused is not None:
-        return
+        raise DivergenceError(f"the job refused to go on: {cluster.judge.refused}")
     world.run(world.now_us + RECOVERY_US, over=lambda: not cluster.workers_up())
-    if cluster.workers_up():
+    if cluster.workers_up() and cluster.told_by_coordinator():
         raise DivergenceError("the job is over, and a worker does not end")
 
 
@@ -158,8 +157,6 @@ def _met(cluster: SimulatedCluster, judge: Judge, coverage: Coverage) -> None:
     """Note what can be seen at the end of a run."""
     if judge.finished:
         coverage.sometimes("finished")
-    if judge.refused is not None:
-        coverage.sometimes("refused for good")
     if len(cluster.epochs) > 1:
         coverage.sometimes("recovered")
     if len(cluster.epochs) > 2:

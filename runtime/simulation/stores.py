@@ -1,113 +1,182 @@
-"""What is kept on the disk of the cluster: records of state, and manifests.
+"""What is kept on the cluster's disk: the stores of the workers, and manifests.
 
-A record is an increment in Arrow's stream format, with a hash over it; a manifest is its own bytes under the
-number of its snapshot.  Both are written under a name of their own, synced, and then given their name.
+State goes through `fsql.runtime.state`, as with every driver; what is imitated here is the store below it.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-import pyarrow as pa
 import xxhash
 
-from fsql.runtime.kernels.increment import Increment
+from fsql.runtime.kernels.increment import merged, owned_rows
 from fsql.runtime.protocol.manifest import (
     DamagedManifestError,
     Manifest,
-    Record,
     manifest_bytes,
     manifest_of,
 )
+from fsql.runtime.state.loading import DamagedRecordError, read_state
+from fsql.runtime.state.records import Records
+from fsql.runtime.state.store import StateStoreError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from fsql.runtime.kernels.increment import Increment
+    from fsql.runtime.protocol.manifest import Record
     from fsql.runtime.simulation.disk import Disk
+    from fsql.runtime.state.store import Octets
+
+LOADING_FAILS: Final = (DamagedRecordError, StateStoreError)
 
 
-class DamagedStateError(Exception):
-    """A record is missing, or not what was stored."""
+class SimulatedStore:
+    """A worker's store on a simulated disk."""
+
+    def __init__(self, disk: Disk, worker: int) -> None:
+        self._disk = disk
+        self._prefix = f"worker-{worker}/"
+
+    def put(self, records: Mapping[str, Octets]) -> None:
+        """See `StateStore`."""
+        try:
+            for key, value in records.items():
+                self._disk.write(self._prefix + key, bytes(value))
+                self._disk.sync(self._prefix + key)
+        except OSError as error:
+            self.remove(records)
+            raise StateStoreError(str(error)) from None
+
+    def get(self, key: str) -> memoryview | None:
+        """See `StateStore`."""
+        try:
+            return memoryview(self._disk.read(self._prefix + key))
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise StateStoreError(str(error)) from None
+
+    def keys(self) -> tuple[str, ...]:
+        """See `StateStore`."""
+        paths = self._disk.paths(self._prefix)
+        return tuple(path.removeprefix(self._prefix) for path in paths)
+
+    def remove(self, keys: Iterable[str]) -> None:
+        """See `StateStore`."""
+        for key in keys:
+            self._disk.remove(self._prefix + key)
+
+    def close(self) -> None:
+        """See `StateStore`."""
 
 
-def store_record(
-    disk: Disk, worker: int, snapshot: int, place: str, operator: str, increment: Increment
-) -> Record:
-    """Store an increment for good; `place` makes its key different from all others.
+class LoadedState:
+    """A worker's records in one epoch, and the state to begin with."""
 
-    Raises:
-        OSError: if the disk fails.
-    """
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, increment.rows.schema) as writer:
-        writer.write_batch(increment.rows)
-    marks = f"{increment.keys} {int(increment.appends)}\n".encode()
-    content = marks + sink.getvalue().to_pybytes()
-    key = f"worker-{worker}/{snapshot}-{place}"
-    _write(disk, key, content)
-    digest = xxhash.xxh3_128_hexdigest(content)
-    rows = increment.rows.num_rows
-    return Record(worker, key, operator, snapshot, 0, rows, len(content), digest)
+    def __init__(
+        self,
+        disk: Disk,
+        manifest: Manifest | None,
+        place: tuple[int, int],
+        hash_ranges: Sequence[int],
+    ) -> None:
+        """Load the share of the worker; `place` is its number and the epoch.
 
-
-def load_record(disk: Disk, record: Record) -> Increment:
-    """Return a stored increment.
-
-    Raises:
-        DamagedStateError: if it is not there as it was stored.
-    """
-    try:
-        content = disk.read(record.key)
-    except OSError as error:
-        raise DamagedStateError(f"record {record.key}: {error.strerror}") from None
-    if len(content) != record.size or xxhash.xxh3_128_hexdigest(content) != record.hash:
-        raise DamagedStateError(f"record {record.key}: its hash does not fit")
-    marks, _, rows = content.partition(b"\n")
-    keys, appends = marks.split()
-    [batch] = pa.ipc.open_stream(rows).read_all().to_batches() or [None]
-    if batch is None:
-        batch = pa.RecordBatch.from_pylist([], pa.ipc.open_stream(rows).schema)
-    return Increment(batch, int(keys), appends == b"1")
+        Raises:
+            DamagedRecordError: if a record cannot be read back.
+        """
+        number, epoch = place
+        store = SimulatedStore(disk, number)
+        self.records = Records(store, number, epoch, merged)
+        self.increments: dict[str, tuple[Increment, ...]] = {}
+        if manifest is None:
+            return
+        if manifest.workers == len(hash_ranges) - 1:
+            own = [record for record in manifest.records if record.worker == number]
+            self.increments = read_state(own, lambda _: store)
+            self.records.resume(own, self.increments)
+            return
+        bounds = (hash_ranges[number], hash_ranges[number + 1])
+        everything = read_state(manifest.records, lambda worker: SimulatedStore(disk, worker))
+        self.increments = {
+            operator: tuple(owned_rows(increment, bounds) for increment in increments)
+            for operator, increments in everything.items()
+        }
+        for operator, shares in self.increments.items():
+            self.records.take_over((operator, share) for share in shares)
 
 
-def store_manifest(disk: Disk, manifest: Manifest) -> str:
-    """Store a manifest for good; return its digest.
+class DamagedSnapshotError(Exception):
+    """A manifest, or a record that it names, is not what was stored, or cannot be read now."""
+
+    def __init__(self, reason: str, *, for_good: bool = True) -> None:
+        super().__init__(reason)
+        self.for_good = for_good
+
+
+def write_manifest(disk: Disk, manifest: Manifest) -> str:
+    """Write a manifest that a crash may still tear; return its hash.
 
     Raises:
         OSError: if the disk fails.
     """
     content = manifest_bytes(manifest)
-    _write(disk, manifest_path(manifest.snapshot), content)
+    disk.write(_unfinished(manifest.snapshot), content)
     return xxhash.xxh3_128_hexdigest(content)
 
 
-def load_manifest(disk: Disk, snapshot: int, digest: str) -> Manifest:
-    """Return a committed manifest of which every record is there.
+def finish_manifest(disk: Disk, snapshot: int) -> None:
+    """Make a manifest that was written durable.
 
     Raises:
-        DamagedStateError: if it is not what was committed, or a record is not what was stored.
+        OSError: if the disk fails.
     """
+    disk.sync(_unfinished(snapshot))
+    disk.rename(_unfinished(snapshot), manifest_path(snapshot))
+    disk.sync(manifest_path(snapshot))
+
+
+def load_manifest(disk: Disk, snapshot: int, digest: str | None) -> Manifest:
+    """Return a manifest of which every record is there; `digest` is what was committed, if that is known.
+
+    Raises:
+        DamagedSnapshotError: if anything of it is not what was stored.
+    """
+    manifest = read_manifest(disk, snapshot, digest)
     try:
-        content = disk.read(manifest_path(snapshot))
-    except OSError as error:
-        raise DamagedStateError(f"manifest {snapshot}: {error.strerror}") from None
-    if xxhash.xxh3_128_hexdigest(content) != digest:
-        raise DamagedStateError(f"manifest {snapshot}: it is not the one that was committed")
-    try:
-        manifest = manifest_of(content)
-    except DamagedManifestError as error:
-        raise DamagedStateError(f"manifest {snapshot}: {error}") from None
-    for record in manifest.records:
-        load_record(disk, record)
+        read_state(manifest.records, lambda worker: SimulatedStore(disk, worker))
+    except DamagedRecordError as error:
+        reason = f"snapshot {snapshot}: {error}"
+        raise DamagedSnapshotError(reason, for_good=not disk.failure_rate) from None
     return manifest
 
 
+def read_manifest(disk: Disk, snapshot: int, digest: str | None = None) -> Manifest:
+    """Return a manifest without looking at its records.
+
+    Raises:
+        DamagedSnapshotError: if it is not what was stored.
+    """
+    try:
+        content = disk.read(manifest_path(snapshot))
+        if digest is not None and xxhash.xxh3_128_hexdigest(content) != digest:
+            raise DamagedSnapshotError(f"manifest {snapshot} is not the one that was committed")
+        return manifest_of(content)
+    except (OSError, DamagedManifestError) as error:
+        reason = f"manifest {snapshot}: {error}"
+        raise DamagedSnapshotError(reason, for_good=not disk.failure_rate) from None
+
+
+def record_path(record: Record) -> str:
+    """Return the file of a record."""
+    return f"worker-{record.worker}/{record.key}"
+
+
 def manifest_path(snapshot: int) -> str:
-    """Return the name of a manifest's file."""
+    """Return the file of a manifest."""
     return f"snapshots/{snapshot}"
 
 
-def _write(disk: Disk, path: str, content: bytes) -> None:
-    unfinished = f"{path}.unfinished"
-    disk.write(unfinished, content)
-    disk.sync(unfinished)
-    disk.rename(unfinished, path)
-    disk.sync(path)
+def _unfinished(snapshot: int) -> str:
+    return f"{manifest_path(snapshot)}.unfinished"

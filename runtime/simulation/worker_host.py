@@ -21,19 +21,22 @@ from fsql.runtime.protocol.node import (
     Transmit,
     Trim,
 )
+from fsql.runtime.simulation.coordination import LEADER
+from fsql.runtime.simulation.probes import look_at
 from fsql.runtime.simulation.sources import SimulatedReader
-from fsql.runtime.simulation.stores import DamagedStateError, load_record, store_record
+from fsql.runtime.simulation.stores import LOADING_FAILS, LoadedState
 from fsql.runtime.simulation.world import MILLISECOND
+from fsql.runtime.state.store import StateStoreError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from fsql.runtime.kernels.increment import Increment
+    from fsql.runtime.coordination.port import Entry
     from fsql.runtime.protocol.frames import Begin
-    from fsql.runtime.protocol.manifest import Record
     from fsql.runtime.protocol.node import WorkerEvent
     from fsql.runtime.simulation.cluster import SimulatedCluster
     from fsql.runtime.simulation.hosts import Host
+    from fsql.runtime.state.records import Records
 
 LEADER_ASKED_US: Final = 200 * MILLISECOND
 """How often a worker asks coordination who leads."""
@@ -44,14 +47,12 @@ READ_US: Final = 20
 
 @dataclass(slots=True)
 class _Open:
-    """What is open of an epoch: readers by front, and the fronts that are being read."""
+    """What is open of an epoch: records, readers by front, and the fronts that are being read."""
 
     epoch: int
-    number: int
+    records: Records
     readers: dict[int, SimulatedReader]
     reading: set[int]
-    records: list[Record]
-    unstored: list[tuple[str, Increment]]
 
 
 class WorkerDriver:
@@ -64,6 +65,7 @@ class WorkerDriver:
         self.machine = cluster.nodes.worker(cluster.job, name, host.name, cluster.settings)
         self._open: _Open | None = None
         self._rows_max = cluster.world.tape.stream(f"rows {host.name}")
+        self._way = cluster.coordination.way()
         cluster.network.listen(host.name, host.receive)
         host.later(0, self._ask_for_leader)
 
@@ -80,18 +82,20 @@ class WorkerDriver:
         cluster = self._cluster
         match effect:
             case Transmit(address, what):
+                look_at(what, cluster.coverage)
                 cluster.network.transmit(self._host.name, address, what)
             case Load(begin):
-                self._open = None
+                self._close()
                 self._host.later(cluster.disk_us(), self._load, begin)
             case Store():
                 self._host.later(cluster.disk_us(), self._store, effect)
             case Trim(_, unneeded):
-                for key in unneeded:
-                    cluster.disk.remove(key)
+                if self._open is not None:
+                    self._open.records.remove(unneeded)
             case Close():
-                self._open = None
+                self._close()
             case Leave():
+                self._close()
                 self._host.end()
             case _:
                 raise AssertionError(effect)
@@ -108,16 +112,17 @@ class WorkerDriver:
 
     def killed(self) -> None:
         """See `hosts.Driver`."""
+        self._close()
         self._cluster.network.leave(self._host.name)
 
     def _ask_for_leader(self) -> None:
-        coordination = self._cluster.coordination
+        way = self._way
 
-        def answer(address: str | None) -> None:
-            if address is not None:
-                self._host.handle(LeaderAt(address))
+        def answer(entry: Entry | None) -> None:
+            if entry is not None:
+                self._host.handle(LeaderAt(entry.value.decode()))
 
-        coordination.call(self._host, coordination.leader, answer)
+        self._cluster.coordination.call(self._host, way, lambda: way.get(LEADER), answer)
         self._host.later(LEADER_ASKED_US, self._ask_for_leader)
 
     def _load(self, begin: Begin) -> None:
@@ -125,17 +130,20 @@ class WorkerDriver:
         if attempt is None or attempt.epoch != begin.epoch:
             return
         cluster = self._cluster
+        plan = cluster.plan_of(begin.description)
+        place = begin.number, begin.epoch
         try:
+            if cluster.stores_open.setdefault(begin.number, self._host.name) != self._host.name:
+                raise StateStoreError(f"the store of worker {begin.number} is in use")
             manifest = manifest_of(begin.manifest) if begin.manifest else None
-            records = () if manifest is None else manifest.records
-            state: dict[str, tuple[Increment, ...]] = {}
-            for record in records:
-                increment = load_record(cluster.disk, record)
-                state[record.operator] = (*state.get(record.operator, ()), increment)
-        except (DamagedManifestError, DamagedStateError) as error:
+            loaded = LoadedState(cluster.disk, manifest, place, plan.hash_ranges)
+        except (DamagedManifestError, *LOADING_FAILS) as error:
             self._host.handle(NotLoaded(begin.epoch, str(error)))
             return
-        plan = cluster.plan_of(begin.description)
+        if manifest is not None:
+            cluster.coverage.sometimes("recovered from a snapshot")
+            if manifest.workers != plan.workers:
+                cluster.coverage.sometimes("recovered with another number of workers")
         tasks = cluster.fronts_of(plan, begin.number)
         points = {} if manifest is None else {point.front: point.row for point in manifest.fronts}
         readers = {
@@ -144,9 +152,14 @@ class WorkerDriver:
             )
             for task in tasks
         }
-        own = cluster.records_taken_over(records, begin.number, plan.workers)
-        self._open = _Open(begin.epoch, begin.number, readers, set(), own, [])
-        self._host.handle(Loaded(begin.epoch, plan, tasks, state))
+        self._open = _Open(begin.epoch, loaded.records, readers, set())
+        self._host.handle(Loaded(begin.epoch, plan, tasks, loaded.increments))
+
+    def _close(self) -> None:
+        self._open = None
+        opened = self._cluster.stores_open
+        for number in [number for number, name in opened.items() if name == self._host.name]:
+            del opened[number]
 
     def _read(self, opened: _Open, front: int) -> None:
         if opened is not self._open:
@@ -166,23 +179,9 @@ class WorkerDriver:
         opened = self._open
         if opened is None or opened.epoch != store.epoch:
             return
-        disk = self._cluster.disk
-        increments = [*opened.unstored, *store.increments]
-        stored: list[Record] = []
         try:
-            for number, (operator, increment) in enumerate(increments):
-                place = f"{store.epoch}-{number}"
-                record = store_record(
-                    disk, opened.number, store.snapshot, place, operator, increment
-                )
-                stored.append(record)
-        except OSError as error:
-            self._cluster.coverage.sometimes("snapshot not stored")
-            for record in stored:
-                disk.remove(record.key)
-            opened.unstored = increments
-            self._host.handle(NotStored(store.epoch, store.snapshot, str(error.strerror)))
+            records = opened.records.store(store.snapshot, store.position, store.increments)
+        except LOADING_FAILS as error:
+            self._host.handle(NotStored(store.epoch, store.snapshot, str(error)))
             return
-        opened.unstored = []
-        opened.records += stored
-        self._host.handle(Stored(store.epoch, store.snapshot, tuple(opened.records)))
+        self._host.handle(Stored(store.epoch, store.snapshot, records))

@@ -7,8 +7,7 @@ import tempfile
 from typing import TYPE_CHECKING, NamedTuple
 
 from fsql.runtime.arrow_types import from_arrow
-from fsql.runtime.connectors.blocks import FileBlocks
-from fsql.runtime.connectors.line_reader import LineReader
+from fsql.runtime.connectors.files import LineReader
 from fsql.runtime.ports import Chunk
 
 if TYPE_CHECKING:
@@ -38,7 +37,7 @@ def read_bytes(
     with tempfile.TemporaryFile() as file:
         file.write(data)
         file.seek(0)
-        reader = LineReader(FileBlocks(os.dup(file.fileno()), "test", block_bytes), decoder)
+        reader = LineReader(os.dup(file.fileno()), "test", decoder, block_bytes)
         read = read_all(reader, columns, rows_max)
         reader.close()
     return read

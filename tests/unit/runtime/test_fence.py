@@ -1,4 +1,4 @@
-"""A coordinator whose lease may be somebody else's hands out no bundles, also not those that wait their turn."""
+"""A coordinator whose lease may be somebody else's hands out no bundles, nor those that waited."""
 
 from __future__ import annotations
 

@@ -1,0 +1,41 @@
+"""What can be seen from outside of how the nodes fare: the probes of `coverage` that frames show."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fsql.runtime.protocol.frames import Answer, Counted, Frame, Grant, NotSaved
+from fsql.runtime.protocol.messages import Message, PortKind
+
+if TYPE_CHECKING:
+    from fsql.runtime.protocol.frames import Datagram, Item
+    from fsql.runtime.simulation.coverage import Coverage
+
+
+def look_at(what: Frame | Datagram, coverage: Coverage) -> None:
+    """Note what something that a node transmits shows."""
+    if isinstance(what, Frame):
+        for item in what.items:
+            _look_at(item, coverage)
+
+
+def _look_at(item: Item, coverage: Coverage) -> None:
+    match item:
+        case Message(parcel):
+            if parcel.repairs:
+                coverage.sometimes("repairs under way")
+            if parcel.to.port is PortKind.LATE:
+                coverage.sometimes("late rows under way")
+            if parcel.rejects:
+                coverage.sometimes("rejects under way")
+        case Counted():
+            if item.rows_held:
+                coverage.sometimes("rows held")
+        case Grant():
+            coverage.sometimes("front granted beyond its lead")
+        case Answer(accepted=False):
+            coverage.sometimes("snapshot refused by a worker")
+        case NotSaved():
+            coverage.sometimes("snapshot not stored")
+        case _:
+            pass
