@@ -83,6 +83,8 @@ class Connector:
 _PATH: Final = Option("path", OptionKind.TEXT, required=True)
 _ADDRESS: Final = Option("address", OptionKind.TEXT, required=True)
 _FORMAT: Final = Option("format", OptionKind.CHOICE, ("json", "text"), default="json")
+_ENDS: Final = Option("ends", OptionKind.CHOICE, ("never", "connection"), default="never")
+_LOG_MIB: Final = Option("log_mib", OptionKind.POSITIVE, default="1024", greatest=1 << 40)
 
 _TIME: Final = (
     Option("time", OptionKind.CHOICE, ("event", "offset", "start", "arrival")),
@@ -117,7 +119,15 @@ CONNECTORS: Final[Mapping[str, Connector]] = {
         Connector(
             "file", reads=True, writes=True, options=(_PATH, _FORMAT, *_TIME, *_RECORDS, *_CHANGES)
         ),
-        Connector("stdin", reads=True, writes=False, options=(_FORMAT, *_TIME, *_RECORDS)),
+        Connector(
+            "stdin", reads=True, writes=False, options=(_FORMAT, *_TIME, *_RECORDS, _LOG_MIB)
+        ),
+        Connector(
+            "socket",
+            reads=True,
+            writes=False,
+            options=(_ADDRESS, _FORMAT, _ENDS, *_TIME, *_RECORDS, _LOG_MIB),
+        ),
         Connector("stdout", reads=False, writes=True, options=(_FORMAT, *_CHANGES)),
         Connector("tcp", reads=False, writes=True, options=(_ADDRESS, _FORMAT, *_CHANGES)),
         Connector("blackhole", reads=False, writes=True, options=_CHANGES),

@@ -17,9 +17,11 @@ from fsql.runtime.connectors.addresses import loopback
 from fsql.runtime.connectors.consumer import LocalConsumer, ReleasedLines
 from fsql.runtime.connectors.file_store import FileStore
 from fsql.runtime.connectors.files import StreamSplit, file_splits
+from fsql.runtime.connectors.front_log import LogSplit
 from fsql.runtime.connectors.generators import generator_split
 from fsql.runtime.connectors.json_decoder import JsonDecoder
 from fsql.runtime.connectors.json_encoder import JsonEncoder
+from fsql.runtime.connectors.live_splits import SocketSplit, front_log_of
 from fsql.runtime.connectors.settings import Settings
 from fsql.runtime.connectors.sinks import BlackholeSink, FileSink, StreamSink
 from fsql.runtime.connectors.stream_stores import NowhereStore, StreamStore
@@ -50,11 +52,12 @@ def open_source(
     data_roots: Sequence[Path] = (),
     clock: Callable[[], float] = time.monotonic,
     stdin: int = _STDIN_DESCRIPTOR,
+    front_logs: Path | None = None,
 ) -> Sequence[Split]:
     """Return the splits of a table, sorted by name.
 
     `clock` gives the seconds that the rate of a generator is measured by, `stdin` is the descriptor of
-    standard input.
+    standard input.  Where `front_logs` are given, what cannot be read again is read by way of its log there.
 
     Raises:
         FsqlError: E318, E531, E533 or E534, if the source cannot be opened.
@@ -67,6 +70,10 @@ def open_source(
             for split in splits:  # a directory may have links that lead elsewhere
                 paths.resolve(str(split.path), base_directory, data_roots)
             return splits
+        case "stdin" | "socket" as name if front_logs is not None:
+            return [LogSplit(name, front_log_of(front_logs, table), _decoder(table, settings))]
+        case "socket":
+            return [SocketSplit("socket", settings, _decoder(table, settings))]
         case "stdin":
             return [StreamSplit("stdin", stdin, _decoder(table, settings))]
         case "documents" | "words":

@@ -7,25 +7,22 @@ Which rows there are, and their numbers, depend on the bytes alone.
 from __future__ import annotations
 
 import os
-import select
-from collections import deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from fsql.runtime.connectors import paths
-from fsql.runtime.connectors.lines import LineCutter
-from fsql.runtime.connectors.replay import check_replayable, content_before, not_replayable
-from fsql.runtime.ports import Chunk, Place, Wait
+from fsql.runtime.connectors.blocks import FileBlocks, LiveBlocks
+from fsql.runtime.connectors.line_reader import LineReader
+from fsql.runtime.connectors.replay import check_replayable, not_replayable
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from fsql.runtime.connectors.lines import LineDecoder, Lines
+    from fsql.runtime.connectors.lines import LineDecoder
+    from fsql.runtime.ports import Place
 
 BLOCK_BYTES: Final = 1 << 22
-_WAIT_SECONDS_MIN: Final = 0.001
-_WAIT_SECONDS_MAX: Final = 0.004
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,9 +48,8 @@ class FileSplit:
             if place is not None:
                 check_replayable(descriptor, self.path, place)
                 os.lseek(descriptor, place.byte, os.SEEK_SET)
-            return LineReader(
-                descriptor, str(self.path), self.decoder(), self.block_bytes, place=place
-            )
+            blocks = FileBlocks(descriptor, str(self.path), self.block_bytes)
+            return LineReader(blocks, self.decoder(), place)
         except BaseException:
             os.close(descriptor)
             raise
@@ -80,92 +76,7 @@ class StreamSplit:
             descriptor = os.dup(self.descriptor)
         except OSError as error:
             raise paths.cannot_open("E531", self.name, error) from None
-        return LineReader(descriptor, self.name, self.decoder(), self.block_bytes, live=True)
-
-
-class LineReader:
-    """Reads the lines of a descriptor, which it owns; a live one is never waited for."""
-
-    def __init__(
-        self,
-        descriptor: int,
-        name: str,
-        decoder: LineDecoder,
-        block_bytes: int,
-        *,
-        live: bool = False,
-        place: Place | None = None,
-    ) -> None:
-        self._descriptor = descriptor
-        self._name = name
-        self._decoder = decoder
-        self._block_bytes = block_bytes
-        self._live = live
-        self._readable = select.poll()
-        self._readable.register(descriptor, select.POLLIN)
-        self._place = Place(0, 1, 0) if place is None else place
-        _, line, byte, _ = self._place
-        self._cutter = LineCutter(decoder.record_bytes_max, byte, line)
-        self._parts: deque[Lines] = deque()
-        self._ended = False
-        self._wait_seconds = _WAIT_SECONDS_MIN
-
-    def read(self, rows_max: int) -> Chunk | Wait | None:
-        """Return up to `rows_max` further rows, a Wait, or None at the end.
-
-        Raises:
-            FsqlError: E535, if the operating system fails to read.
-        """
-        while not self._parts:
-            if self._ended:
-                return None
-            if self._live and not self._readable.poll(0):
-                wait, self._wait_seconds = self._wait_seconds, self._wait_seconds * 2
-                self._wait_seconds = min(self._wait_seconds, _WAIT_SECONDS_MAX)
-                return Wait(wait)
-            self._wait_seconds = _WAIT_SECONDS_MIN
-            self._read_block()
-        lines = self._parts.popleft()
-        if len(lines) > rows_max:
-            self._parts.appendleft(lines.slice(rows_max, len(lines)))
-            lines = lines.slice(0, rows_max)
-        row, _, byte, _ = self._place
-        unknown_before = self._decoder.unknown_fields
-        columns, rows, rejects = self._decoder.decode(lines, row)
-        unknown = self._decoder.unknown_fields - unknown_before
-        self._place = Place(row + len(lines), lines.end_number, lines.end_byte)
-        # Empty lines and blocks without a line end belong to the chunk that comes after them.
-        return Chunk(columns, rows, rejects, lines.end_byte - byte, unknown)
-
-    def place(self) -> Place:
-        """Return where the reader stands.
-
-        Raises:
-            FsqlError: E535, if the operating system fails to read.
-        """
-        if self._place.content or self._live:
-            return self._place
-        try:
-            content = content_before(self._descriptor, self._place.byte)
-        except OSError as error:
-            raise paths.failed("reading", self._name, error) from None
-        self._place = self._place._replace(content=content)
-        return self._place
-
-    def close(self) -> None:
-        """Close the descriptor."""
-        os.close(self._descriptor)
-
-    def _read_block(self) -> None:
-        try:
-            block = os.read(self._descriptor, self._block_bytes)
-        except OSError as error:
-            raise paths.failed("reading", self._name, error) from None
-        self._ended = not block
-        for lines in self._cutter.feed(block) if block else self._cutter.finish():
-            part = lines.without_empty() if self._decoder.skips_empty_lines else lines
-            if len(part):
-                self._parts.append(part)
+        return LineReader(LiveBlocks(descriptor, self.name, self.block_bytes), self.decoder())
 
 
 def file_splits(path: Path, decoder: Callable[[], LineDecoder]) -> list[FileSplit]:

@@ -48,7 +48,9 @@ def test_version() -> None:
     assert fsql("--version") == (0, f"fsql {__version__}\n", "")
 
 
-@pytest.mark.parametrize("command", ["bench", "check", "explain", "explain-error", "run"])
+@pytest.mark.parametrize(
+    "command", ["bench", "check", "consume", "explain", "explain-error", "run"]
+)
 def test_every_command_has_help(command: str) -> None:
     code, out, err = fsql(command, "-h")
     assert (code, err) == (0, "")

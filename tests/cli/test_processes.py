@@ -7,7 +7,9 @@ import os
 import pty
 import re
 import signal
+import socket
 import subprocess
+import time
 from typing import TYPE_CHECKING
 
 import pytest
@@ -209,3 +211,31 @@ def test_without_a_terminal_there_is_no_panel() -> None:
     assert running.returncode == 0
     assert err.startswith(b"finished after ")
     assert b"\x1b" not in err
+
+
+def test_a_run_reads_what_comes_by_a_socket(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+    script = tmp_path / "job.sql"
+    script.write_text(
+        "CREATE TABLE lines (n BIGINT) WITH ('connector' = 'socket',"
+        f" 'address' = '127.0.0.1:{port}', 'ends' = 'connection');\n"
+        "SELECT n + 1 AS n FROM lines;\n"
+    )
+    with process("run", "--quiet", script) as run:
+        assert run.stdout is not None
+        with connected(port) as sender:
+            sender.sendall(b'{"n":1}\n')
+            assert run.stdout.readline() == b'{"n":2}\n'
+            sender.sendall(b'{"n":2}\n{"n":3}')
+        assert run.stdout.read() == b'{"n":3}\n{"n":4}\n'
+        assert run.wait() == 0
+
+
+def connected(port: int) -> socket.socket:
+    """Connect as soon as somebody listens."""
+    while True:
+        try:
+            return socket.create_connection(("127.0.0.1", port))
+        except ConnectionRefusedError:
+            time.sleep(0.05)

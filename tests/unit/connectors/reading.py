@@ -7,7 +7,8 @@ import tempfile
 from typing import TYPE_CHECKING, NamedTuple
 
 from fsql.runtime.arrow_types import from_arrow
-from fsql.runtime.connectors.files import LineReader
+from fsql.runtime.connectors.blocks import FileBlocks
+from fsql.runtime.connectors.line_reader import LineReader
 from fsql.runtime.ports import Chunk
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ def read_bytes(
     with tempfile.TemporaryFile() as file:
         file.write(data)
         file.seek(0)
-        reader = LineReader(os.dup(file.fileno()), "test", decoder, block_bytes)
+        reader = LineReader(FileBlocks(os.dup(file.fileno()), "test", block_bytes), decoder)
         read = read_all(reader, columns, rows_max)
         reader.close()
     return read
