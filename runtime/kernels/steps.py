@@ -27,7 +27,7 @@ _Column = TypeVar("_Column", "NDArray[np.int64]", "NDArray[np.bool_]")
 
 @dataclass(frozen=True, slots=True)
 class Steps:
-    """The steps over rows sorted by slot.
+    """The steps over rows of which those of one slot stand together, sorted by slot as a rule.
 
     `start` is the first row of each step and `rows` the number of rows; `slot` the slot of each step;
     `first` the indexes of the steps that are the first of their slot.
