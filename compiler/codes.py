@@ -16,6 +16,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
+from fsql.compiler.codes_cluster import CLUSTER_ROWS
 from fsql.compiler.codes_data import DATA_ROWS
 from fsql.compiler.codes_meaning import MEANING_ROWS
 from fsql.compiler.codes_names import NAME_ROWS
@@ -34,7 +35,7 @@ class Code:
 
 
 _ROWS: Final = (
-    *(Code(*row) for row in (*SYNTAX_ROWS, *NAME_ROWS, *MEANING_ROWS, *DATA_ROWS)),
+    *(Code(*row) for row in (*SYNTAX_ROWS, *NAME_ROWS, *MEANING_ROWS, *DATA_ROWS, *CLUSTER_ROWS)),
     Code(
         "I901",
         "internal error",

@@ -21,6 +21,8 @@ ALIGNMENT: Final = 8
 """Every buffer begins at a multiple of this, as Arrow wants it."""
 LARGE_BYTES: Final = 1 << 16
 """Buffers of this size and more are parts by themselves."""
+PIECE_BYTES: Final = 1 << 25
+"""Buffers of more are cut into parts of this size: transports limit what a part may have."""
 _PADDING: Final = [bytes(count) for count in range(ALIGNMENT)]
 
 
@@ -40,7 +42,10 @@ class PartsWriter:
 
     def put(self, buffer: Buffer, size: int) -> None:
         """Take a buffer of `size` bytes, which nobody may change from now on."""
-        if size >= LARGE_BYTES:
+        if size > PIECE_BYTES:
+            whole = memoryview(buffer).cast("B")
+            self.large += [whole[at : at + PIECE_BYTES] for at in range(0, size, PIECE_BYTES)]
+        elif size >= LARGE_BYTES:
             self.large.append(buffer)
         else:
             self.small.append(buffer)
@@ -64,19 +69,27 @@ class PartsReader:
         Raises:
             MalformedError: if there is none of that size.
         """
+        if size > PIECE_BYTES:
+            # A generator: a size that is a lie ends at the first piece that is missing.
+            begins = range(0, size, PIECE_BYTES)
+            pieces = (self._part(min(PIECE_BYTES, size - begin)) for begin in begins)
+            return pa.py_buffer(b"".join(pieces))
         if size >= LARGE_BYTES:
-            if not self._large:
-                raise MalformedError("a part is missing")
-            buffer = _aligned(self._large.popleft())
-            if buffer.size != size:
-                raise MalformedError(f"a part has {buffer.size} bytes in place of {size}")
-            return buffer
+            return _aligned(self._part(size))
         offset = self._offset
         end = offset + size
         if size < 0 or end > self._small.size:
             raise MalformedError(f"a column of {size} bytes goes beyond the end")
         self._offset = end + -size % ALIGNMENT
         return self._small.slice(offset, size)
+
+    def _part(self, size: int) -> Buffer:
+        if not self._large:
+            raise MalformedError("a part is missing")
+        part = memoryview(self._large.popleft())
+        if part.nbytes != size:
+            raise MalformedError(f"a part has {part.nbytes} bytes in place of {size}")
+        return part
 
     def finish(self) -> None:
         """Check that nothing is left.

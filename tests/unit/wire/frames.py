@@ -156,7 +156,9 @@ def same(left: Any, right: Any) -> bool:
     if isinstance(left, np.ndarray):
         return left.dtype == right.dtype and bool((left == right).all())
     if isinstance(left, pa.Array):
-        return left.type == right.type and left.to_pylist() == right.to_pylist()
+        # Equal values may be other words of other dictionaries.
+        equal = left.equals(right) or left.to_pylist() == right.to_pylist()
+        return left.type == right.type and equal
     if is_dataclass(left):
         names = [field.name for field in fields(left)]
         return all(same(getattr(left, name), getattr(right, name)) for name in names)

@@ -14,7 +14,7 @@ from fsql.runtime.protocol import frames
 from fsql.runtime.protocol.frames import Datagram, Frame
 from fsql.runtime.protocol.messages import Message
 from fsql.runtime.wire.codec import decode, encode
-from fsql.runtime.wire.parts import LARGE_BYTES
+from fsql.runtime.wire.parts import LARGE_BYTES, PIECE_BYTES
 from fsql.tests.unit.wire.frames import (
     CONTROL,
     DATAGRAMS,
@@ -49,7 +49,7 @@ def test_every_kind_of_item_and_datagram_is_among_the_examples() -> None:
     assert set(get_args(Datagram)) == {type(datagram) for datagram in DATAGRAMS}
 
 
-@pytest.mark.parametrize("datagram", DATAGRAMS, ids=repr)
+@pytest.mark.parametrize("datagram", DATAGRAMS, ids=lambda each: type(each).__name__)
 def test_a_datagram_comes_back(datagram: Datagram) -> None:
     assert same(back(datagram), datagram)
 
@@ -85,6 +85,14 @@ def test_large_columns_are_copied_on_neither_side() -> None:
     addresses = [np.frombuffer(part, np.uint8).ctypes.data for part in came[1:]]
     assert rows.columns[0].buffers()[1].address == addresses[0]
     assert [rows.time.ctypes.data, rows.origin.ctypes.data] == addresses[1:]
+
+
+def test_what_is_larger_than_a_part_may_be_comes_in_pieces() -> None:
+    numbers = np.arange((2 * PIECE_BYTES + 80) // 8)
+    sent = frame(message(Batch([pa.array(numbers)], numbers, numbers, ())))
+    sizes = [len(part) for part in encoded(sent)[1:]]
+    assert sizes == [PIECE_BYTES, PIECE_BYTES, 80] * 3
+    assert same(back(sent), sent)
 
 
 def test_parts_may_lie_anywhere() -> None:

@@ -1,0 +1,64 @@
+"""The key of a cluster: 32 random bytes that all its nodes have, and no other user of the machine.
+
+It lies in a file that only its owner may read.  Whoever has it may take part; see
+`fsql.runtime.wire.seal`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import stat
+import tempfile
+from pathlib import Path
+from typing import Final
+
+from fsql.compiler.diagnostics import Diagnostic, FsqlError
+
+KEY_BYTES: Final = 32
+_OWNER_ONLY: Final = 0o600
+
+
+def cluster_key(path: Path) -> bytes:
+    """Return the key in the file at `path`; if there is no file, make one with a new key.
+
+    Whoever calls at the same time gets the same key.
+
+    Raises:
+        FsqlError: E602, if the file is not a key, or not for its owner alone.
+    """
+    try:
+        if not path.exists():
+            _write_new(path)
+        with path.open("rb") as file:
+            status = os.fstat(file.fileno())
+            key = file.read(KEY_BYTES + 1)
+    except OSError as error:
+        raise _refused(path, error.strerror or str(error)) from None
+    if status.st_uid != os.geteuid():
+        raise _refused(path, "it belongs to another user", "remove it: a new one is made")
+    if stat.S_IMODE(status.st_mode) & ~_OWNER_ONLY:
+        mode = f"its mode is {stat.S_IMODE(status.st_mode):o}, so that others may use it"
+        raise _refused(path, mode, f"chmod 600 {path}", "or remove it: a new one is made")
+    if len(key) != KEY_BYTES:
+        raise _refused(path, "it does not have 32 bytes", "remove it: a new one is made")
+    return key
+
+
+def _write_new(path: Path) -> None:
+    """Make the file as a whole or, if somebody was faster, not at all."""
+    descriptor, name = tempfile.mkstemp(prefix=f"{path.name}.", dir=path.parent)
+    try:
+        os.write(descriptor, secrets.token_bytes(KEY_BYTES))
+        os.fsync(descriptor)
+        with contextlib.suppress(FileExistsError):
+            os.link(name, path)
+    finally:
+        os.close(descriptor)
+        Path(name).unlink()
+
+
+def _refused(path: Path, reason: str, *helps: str) -> FsqlError:
+    message = f'the cluster key "{path}" cannot be used: {reason}'
+    return FsqlError([Diagnostic("E602", message, helps=helps)])

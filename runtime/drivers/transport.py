@@ -1,0 +1,212 @@
+"""The transport of real nodes: frames and datagrams over ZeroMQ, between processes of one machine.
+
+A node listens on one socket and has another for each node that it sends to.  Things travel one way
+only on each: so nothing hangs on identities that peers claim (who sent something, its seal says), and a
+node that comes back at the same address is found again by reconnecting.  All are DEALERs: sending on one
+says whether it was taken, which other kinds keep to themselves.
+
+Sending never waits: what a peer does not take is lost, as what a broken connection held is.  That is
+what links are for.  Everything is sealed with the cluster's key; what does not hold is dropped and
+counted.
+
+Only the loopback is spoken over: there is no encryption here, and the seal is no match for somebody who
+reads along.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ipaddress
+import math
+import os
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import zmq
+
+from fsql.compiler.diagnostics import Diagnostic, FsqlError
+from fsql.runtime.wire.codec import decode, encode
+from fsql.runtime.wire.errors import VersionError, WireError
+from fsql.runtime.wire.parts import LARGE_BYTES
+from fsql.runtime.wire.seal import Seal
+
+if TYPE_CHECKING:
+    from typing_extensions import Buffer
+
+    from fsql.runtime.protocol.frames import Datagram, Frame
+
+ANY_PORT: Final = "tcp://127.0.0.1:*"
+_WAKE_BYTES: Final = 1 << 16
+
+
+@dataclass(frozen=True, slots=True)
+class TransportSettings:
+    """Limits and times of a transport.
+
+    `queue_frames` may wait in either direction for each peer; a part may have `part_bytes_max`; one call
+    of `receive` hands out at most `receive_max`.  A connection on which nothing comes for
+    `dead_after_ms` is given up and made anew: one that hangs looks like a slow one otherwise.
+    """
+
+    queue_frames: int = 1000
+    part_bytes_max: int = 64 << 20
+    receive_max: int = 256
+    heartbeat_ms: int = 1000
+    dead_after_ms: int = 3000
+    reconnect_ms: int = 20
+    reconnect_max_ms: int = 500
+    peers_max: int = 128
+
+
+class Transport:
+    """One node's way to the others; for one thread, but for `wake`."""
+
+    def __init__(
+        self, key: bytes, address: str = ANY_PORT, settings: TransportSettings | None = None
+    ) -> None:
+        """Listen on `address`; a port of `*` is any that is free.
+
+        Raises:
+            FsqlError: E601 if the address is not on the loopback, E603 if it cannot be listened on.
+        """
+        _check_loopback(address)
+        self.refused: Counter[str] = Counter()
+        """How often something that came was refused, by the class of the error."""
+        self.lost = 0
+        """How many frames and datagrams were not sent, because their peer takes no more."""
+        self.other_versions: dict[str, int] = {}
+        """Nodes of this cluster that speak another version of the wire format, by address."""
+        self._settings = settings or TransportSettings()
+        self._seal = Seal(key)
+        self._context = zmq.Context()
+        self._peers: dict[str, zmq.Socket[bytes]] = {}
+        self._listener = self._socket()
+        self._woken, self._waker = os.pipe()
+        os.set_blocking(self._woken, False)
+        os.set_blocking(self._waker, False)
+        try:
+            self._listener.bind(address)
+        except zmq.ZMQError as error:
+            self.close()
+            raise _cannot_listen(address, error) from None
+        self.address: str = self._listener.getsockopt_string(zmq.LAST_ENDPOINT)
+        """Where the node listens, with the number of the port."""
+        self._poller = zmq.Poller()
+        self._poller.register(self._listener, zmq.POLLIN)
+        self._poller.register(self._woken, zmq.POLLIN)
+
+    def send(self, address: str, what: Frame | Datagram) -> bool:
+        """Send to the node that listens on `address`; say whether it is on its way, or lost by now.
+
+        Nobody may change the columns of what is sent.
+
+        Raises:
+            FsqlError: E601 if the address is not on the loopback.
+        """
+        peer = self._peers.get(address) or self._connected(address)
+        parts = self._seal.close(self.address, encode(what))
+        try:
+            peer.send_multipart(parts, zmq.DONTWAIT, copy=False)
+        except zmq.Again:
+            self.lost += 1
+            return False
+        return True
+
+    def receive(self, timeout_seconds: float) -> list[tuple[str, Frame | Datagram]]:
+        """Return what has come, with the addresses of the senders.
+
+        Waits until there is something, until `wake`, or until the time is over.
+        """
+        ready = dict(self._poller.poll(max(0, math.ceil(timeout_seconds * 1000))))
+        if self._woken in ready:
+            os.read(self._woken, _WAKE_BYTES)
+        came: list[tuple[str, Frame | Datagram]] = []
+        if self._listener in ready:
+            for _ in range(self._settings.receive_max):
+                self._open(self._listener.recv_multipart(zmq.DONTWAIT, copy=False), came)
+                if not self._has_more():
+                    break
+        return came
+
+    def wake(self) -> None:
+        """Have `receive` return soon; any thread may call this."""
+        with contextlib.suppress(BlockingIOError):
+            os.write(self._waker, b"\0")
+
+    def close(self) -> None:
+        """Close all; what is under way is lost."""
+        self._context.destroy(linger=0)
+        os.close(self._woken)
+        os.close(self._waker)
+
+    def _has_more(self) -> bool:
+        """Say whether something has come; to try in vain takes longer."""
+        events = self._listener.getsockopt(zmq.EVENTS)
+        return isinstance(events, int) and bool(events & zmq.POLLIN)
+
+    def _open(self, parts: list[zmq.Frame], came: list[tuple[str, Frame | Datagram]]) -> None:
+        try:
+            source, opened = self._seal.open([_bytes(part) for part in parts])
+            came.append((source, decode(opened)))
+        except WireError as error:
+            self.refused[type(error).__name__] += 1
+            if isinstance(error, VersionError):
+                self.other_versions[error.source] = error.theirs
+
+    def _connected(self, address: str) -> zmq.Socket[bytes]:
+        _check_loopback(address)
+        if len(self._peers) >= self._settings.peers_max:
+            # Nodes that have ended leave addresses behind that nobody sends to any more.
+            oldest = next(iter(self._peers))
+            self._peers.pop(oldest).close(linger=0)
+        peer = self._socket()
+        peer.connect(address)
+        self._peers[address] = peer
+        return peer
+
+    def _socket(self) -> zmq.Socket[bytes]:
+        settings = self._settings
+        socket = self._context.socket(zmq.DEALER)
+        socket.setsockopt(zmq.LINGER, 0)
+        socket.setsockopt(zmq.SNDHWM, settings.queue_frames)
+        socket.setsockopt(zmq.RCVHWM, settings.queue_frames)
+        socket.setsockopt(zmq.MAXMSGSIZE, settings.part_bytes_max)
+        socket.setsockopt(zmq.HEARTBEAT_IVL, settings.heartbeat_ms)
+        socket.setsockopt(zmq.HEARTBEAT_TIMEOUT, settings.dead_after_ms)
+        socket.setsockopt(zmq.HANDSHAKE_IVL, settings.dead_after_ms)
+        socket.setsockopt(zmq.RECONNECT_IVL, settings.reconnect_ms)
+        socket.setsockopt(zmq.RECONNECT_IVL_MAX, settings.reconnect_max_ms)
+        return socket
+
+
+def _bytes(part: zmq.Frame) -> Buffer:
+    """Return what a part holds: a large one as it lies, a small one free of what came with it."""
+    return part.buffer if len(part) >= LARGE_BYTES else part.bytes
+
+
+def _check_loopback(address: str) -> None:
+    if not _on_loopback(address):
+        message = f'address "{address}" is not on the loopback of this machine'
+        note = (
+            "nodes do not encrypt what they send, so they speak to nodes of the same machine only"
+        )
+        helps = ('use an address such as "tcp://127.0.0.1:5555"',)
+        raise FsqlError([Diagnostic("E601", message, notes=(note,), helps=helps)])
+
+
+def _on_loopback(address: str) -> bool:
+    """Say whether it is; names are not asked for, as they may come to mean something else."""
+    protocol, _, place = address.partition("://")
+    host, _, port = place.rpartition(":")
+    try:
+        loopback = ipaddress.IPv4Address(host).is_loopback
+    except ValueError:
+        return False
+    return loopback and protocol == "tcp" and (port == "*" or port.isdecimal())
+
+
+def _cannot_listen(address: str, error: zmq.ZMQError) -> FsqlError:
+    message = f'the node cannot listen on "{address}": {zmq.strerror(error.errno or 0)}'
+    helps = (f'use "{ANY_PORT}": any port that is free',)
+    return FsqlError([Diagnostic("E603", message, helps=helps)])

@@ -1,0 +1,264 @@
+"""Transports speak to each other, to nobody else, and never wait for anybody.
+
+What this cannot show: what the network between processes does; `tests/cluster` has that.
+"""
+
+from __future__ import annotations
+
+import random
+import socket
+import threading
+import time
+from contextlib import closing
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+import zmq
+
+from fsql.compiler.diagnostics import Diagnostic, FsqlError
+from fsql.runtime.batch import Batch
+from fsql.runtime.drivers.transport import Transport, TransportSettings
+from fsql.runtime.protocol.frames import Frame, Heartbeat
+from fsql.runtime.wire.codec import encode
+from fsql.runtime.wire.seal import Seal
+from fsql.tests.unit.wire.frames import DATAGRAMS, batch, frame, message, same, some_frame
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from fsql.runtime.protocol.frames import Datagram
+
+    Came = tuple[str, Frame | Datagram]
+
+KEY = bytes(range(32))
+PATIENCE_SECONDS = 30.0
+"""How long a test waits for what has to happen; it goes on as soon as it does."""
+
+
+@pytest.fixture
+def near() -> Iterator[Transport]:
+    with closing(Transport(KEY)) as transport:
+        yield transport
+
+
+@pytest.fixture
+def far() -> Iterator[Transport]:
+    with closing(Transport(KEY)) as transport:
+        yield transport
+
+
+def beat(number: int) -> Heartbeat:
+    return Heartbeat("job", number, 0)
+
+
+def received(transport: Transport, count: int) -> list[Came]:
+    """Return the first `count` things that come."""
+    came: list[Came] = []
+    end = time.monotonic() + PATIENCE_SECONDS
+    while len(came) < count and time.monotonic() < end:
+        came += transport.receive(0.1)
+    return came
+
+
+def until(condition: Callable[[], object], transport: Transport) -> list[Came]:
+    """Return what comes until the condition holds."""
+    came: list[Came] = []
+    end = time.monotonic() + PATIENCE_SECONDS
+    while not condition() and time.monotonic() < end:
+        came += transport.receive(0.01)
+    assert condition()
+    return came
+
+
+def large_frame() -> Frame:
+    numbers = np.arange(1 << 17)
+    return frame(message(Batch([], numbers, numbers, ())))
+
+
+def test_all_kinds_travel_in_order_and_say_where_they_come_from(
+    near: Transport, far: Transport
+) -> None:
+    large = frame(message(batch(9_000, random.Random(1))))
+    sent = [*DATAGRAMS, large, *(some_frame(seed) for seed in range(20)), large_frame()]
+    for what in sent:
+        assert near.send(far.address, what)
+    came = received(far, len(sent))
+    assert {source for source, _ in came} == {near.address}
+    assert same([what for _, what in came], sent)
+    assert far.send(near.address, beat(1))
+    assert received(near, 1) == [(far.address, beat(1))]
+    assert (near.lost, near.refused, far.refused) == (0, {}, {})
+
+
+def test_what_was_sent_outlives_the_memory_that_it_came_in(near: Transport, far: Transport) -> None:
+    """Columns lie in what ZeroMQ received: it may not go before they do."""
+    for _ in range(20):
+        near.send(far.address, large_frame())
+    kept = received(far, 20)
+    for _ in range(20):
+        near.send(far.address, large_frame())
+    received(far, 20)
+    assert all(same(what, large_frame()) for _, what in kept)
+
+
+def test_a_peer_that_does_not_read_takes_no_time_and_bounded_memory(near: Transport) -> None:
+    settings = TransportSettings(queue_frames=3)
+    with closing(Transport(KEY, settings=settings)) as sender:
+        sent = [sender.send(near.address, large_frame()) for _ in range(200)]
+        assert sender.lost == sent.count(False) > 100
+        # What was taken comes, and then the way is free again.
+        came = received(near, sent.count(True))
+        assert len(came) == sent.count(True)
+        until(lambda: sender.send(near.address, beat(1)), near)
+    assert near.refused == {}
+
+
+def test_a_peer_that_is_not_there_takes_no_time() -> None:
+    with closing(Transport(KEY)) as gone:
+        address = gone.address
+    with closing(Transport(KEY, settings=TransportSettings(queue_frames=10))) as sender:
+        assert [sender.send(address, beat(i)) for i in range(12)] == [True] * 10 + [False] * 2
+        # It comes back, and is found.
+        with closing(Transport(KEY, address)) as back:
+            assert received(back, 10) == [(sender.address, beat(i)) for i in range(10)]
+
+
+def test_a_peer_that_is_started_again_at_its_address_is_found_again(near: Transport) -> None:
+    with closing(Transport(KEY)) as first:
+        address = first.address
+        near.send(address, beat(1))
+        assert received(first, 1) == [(near.address, beat(1))]
+    with closing(Transport(KEY, address)) as second:
+        came: list[Came] = []
+        end = time.monotonic() + PATIENCE_SECONDS
+        while not came and time.monotonic() < end:
+            near.send(address, beat(2))
+            came = second.receive(0.1)
+        assert came[0] == (near.address, beat(2))
+
+
+def test_who_has_no_key_is_refused_and_counted(near: Transport, far: Transport) -> None:
+    with closing(Transport(bytes(32))) as stranger:
+        stranger.send(near.address, beat(1))
+        until(lambda: near.refused["ForeignError"], near)
+    assert far.send(near.address, beat(2))
+    assert received(near, 1) == [(far.address, beat(2))]
+    assert near.refused == {"ForeignError": 1}
+
+
+def strange(near: Transport, *parts: bytes) -> None:
+    """Send parts to a transport from a socket that knows nothing of seals."""
+    with zmq.Context() as context, context.socket(zmq.DEALER) as peer:
+        peer.connect(near.address)
+        peer.send_multipart(parts)
+
+
+def test_who_speaks_otherwise_is_refused_and_counted(near: Transport) -> None:
+    strange(near, b"cos\nsystem\n(S'exit 1'\ntR.")
+    strange(near, b"")
+    strange(near, *[b"x" * 100] * 50)
+    until(lambda: near.refused.total() == 3, near)
+    assert near.refused == {"NotOursError": 3}
+    sealed = [bytes(part) for part in Seal(KEY).close("tcp://127.0.0.1:1", [bytes(16)])]
+    strange(near, *sealed)
+    strange(near, sealed[0][:-1] + b"x")
+    until(lambda: near.refused.total() == 5, near)
+    assert near.refused == {"NotOursError": 3, "MalformedError": 1, "DamagedError": 1}
+
+
+def test_who_speaks_another_version_is_known_by_name(near: Transport) -> None:
+    parts = Seal(KEY, version=2).close("tcp://127.0.0.1:7", encode(beat(1)))
+    strange(near, *map(bytes, parts))
+    until(lambda: near.refused["VersionError"], near)
+    assert near.other_versions == {"tcp://127.0.0.1:7": 2}
+
+
+@pytest.mark.parametrize("data", [b"GET / HTTP/1.1\r\n\r\n", b"\xff" * 5_000, b""])
+def test_other_protocols_are_cut_off(near: Transport, far: Transport, data: bytes) -> None:
+    port = int(near.address.rpartition(":")[2])
+    with socket.create_connection(("127.0.0.1", port)) as connection:
+        connection.sendall(data)
+        far.send(near.address, beat(1))
+        assert received(near, 1) == [(far.address, beat(1))]
+    assert near.refused == {}
+
+
+def test_a_part_that_is_too_large_is_not_taken(near: Transport) -> None:
+    with closing(Transport(KEY, settings=TransportSettings(part_bytes_max=1 << 19))) as small:
+        near.send(small.address, large_frame())
+        # The connection is cut: what is sent meanwhile is lost, what is sent later comes.
+        came: list[Came] = []
+        end = time.monotonic() + PATIENCE_SECONDS
+        while not came and time.monotonic() < end:
+            near.send(small.address, beat(1))
+            came = small.receive(0.1)
+        assert set(came) == {(near.address, beat(1))}
+
+
+def refusal(act: Callable[[], object]) -> Diagnostic:
+    with pytest.raises(FsqlError) as raised:
+        act()
+    [diagnostic] = raised.value.diagnostics
+    return diagnostic
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "tcp://0.0.0.0:5555",
+        "tcp://*:5555",
+        "tcp://192.168.0.1:5555",
+        "tcp://localhost:5555",
+        "tcp://127.0.0.1.example.org:5555",
+        "tcp://127.0.0.1@10.0.0.1:5555",
+        "tcp://127.0.0.1:5555;10.0.0.1:5555",
+        "tcp://127.0.0.1",
+        "tcp://eth0:5555",
+        "pgm://127.0.0.1:5555",
+        "",
+    ],
+)
+def test_addresses_beyond_the_loopback_are_refused(near: Transport, address: str) -> None:
+    expected = Diagnostic(
+        "E601",
+        f'address "{address}" is not on the loopback of this machine',
+        notes=(
+            "nodes do not encrypt what they send, so they speak to nodes of the same machine only",
+        ),
+        helps=('use an address such as "tcp://127.0.0.1:5555"',),
+    )
+    assert refusal(lambda: Transport(KEY, address)) == expected
+    assert refusal(lambda: near.send(address, beat(1))) == expected
+
+
+def test_an_address_in_use_is_refused(near: Transport) -> None:
+    diagnostic = refusal(lambda: Transport(KEY, near.address))
+    expected = f'the node cannot listen on "{near.address}": Address already in use'
+    assert (diagnostic.code, diagnostic.message) == ("E603", expected)
+
+
+def test_only_the_address_itself_is_listened_on(near: Transport) -> None:
+    port = int(near.address.rpartition(":")[2])
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection(("127.0.0.2", port))
+
+
+def test_waking_ends_the_wait(near: Transport) -> None:
+    for _ in range(3):
+        thread = threading.Thread(target=near.wake)
+        thread.start()
+        assert near.receive(PATIENCE_SECONDS) == []
+        thread.join()
+    for _ in range(100_000):
+        near.wake()
+    assert near.receive(PATIENCE_SECONDS) == []
+
+
+def test_connections_to_nodes_that_are_gone_are_given_up(near: Transport) -> None:
+    with closing(Transport(KEY, settings=TransportSettings(peers_max=2))) as sender:
+        for port in range(1, 20):
+            sender.send(f"tcp://127.0.0.1:{port}", beat(port))
+        for number in range(3):
+            sender.send(near.address, beat(number))
+        assert received(near, 3) == [(sender.address, beat(number)) for number in range(3)]
