@@ -87,7 +87,7 @@ class _Opening:
     def sinks(self, open_files: ExitStack) -> list[SinkWriter]:
         sinks = []
         for insert in self._job.inserts:
-            _check_standard_output(insert)
+            check_standard_output(insert)
             with pointing_at(self._compiled.syntax, insert.sink.name, "path"):
                 sink = open_sink(insert.sink, self._compiled.script.base_directory)
             open_files.callback(sink.close)
@@ -117,7 +117,7 @@ class _Opening:
         return [use for use in self._uses if (use.table, use.option) == (table, option)]
 
 
-def _check_standard_output(insert: Insert) -> None:
+def check_standard_output(insert: Insert) -> None:
     """Check that there is a standard output where an INSERT writes to it.
 
     Raises:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from fsql.runtime.batch import START, Root
+from fsql.runtime.batch import END, START, Root
 from fsql.runtime.ports import Release
 from fsql.runtime.protocol.barrier import LateRows, Rejected, Released
 
@@ -124,7 +124,10 @@ class Delivery:
         self._taken.append(contents)
 
     def advance(self, bound: Root) -> list[Bundle]:
-        """Learn that everything below `bound` has been taken; return what is to be sent now."""
+        """Learn that everything below `bound` has been taken; return what is to be sent now.
+
+        A consumer always learns of the end.
+        """
         taken, self._taken = self._taken, []
         pieces = [
             piece
@@ -134,7 +137,7 @@ class Delivery:
         self._bound = max(self._bound, bound)
         if pieces:
             self._make(pieces)
-        return self._send()
+        return self.reach() if self._bound == END else self._send()
 
     def reach(self) -> list[Bundle]:
         """Have the consumer know the bound that has been passed, also where no rows led there.

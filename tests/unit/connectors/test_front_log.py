@@ -189,8 +189,8 @@ def test_a_full_log_holds_the_source_back_until_it_is_trimmed(tmp_path: Path) ->
     feed = Feed(DescriptorInflow(reading), writer, no_failure)
     reader = split_of(tmp_path).open()
     data = b"".join(b"%d\n" % n for n in range(400_000))
-    sent, read = 0, []
-    held_back = 0
+    read: list[tuple[int, str]] = []
+    sent = held_back = 0
     while sent < len(data) or len(read) < 400_000:
         try:
             sent += os.write(writing, data[sent : sent + 65536])

@@ -234,6 +234,13 @@ def test_a_consumer_is_told_a_position_to_which_no_rows_led() -> None:
     assert delivery.position == Root(5, 0)
 
 
+def test_a_consumer_learns_of_the_end_also_where_no_rows_led_there() -> None:
+    delivery = Delivery(EXACTLY_ONCE, START, window=1, rows_max=1)
+    assert sent(delivery.advance(END)) == [(START.time, END.time, 0, True, 0)]
+    assert delivery.settled == START
+    assert Delivery(EXACTLY_ONCE, END, window=1, rows_max=1).advance(END) == []
+
+
 def drawn_rows(random: Random) -> list[Row]:
     times = sorted(random.choices(range(40), k=random.randrange(80)))
     rooted = sorted(Root(time, random.randrange(2)) for time in times)

@@ -1,0 +1,141 @@
+"""What a job that keeps state writes: for each output, what is promised of it, and its consumer.
+
+The outputs are the job's INSERTs, their late rows, the rejects of its tables, in that order.
+"""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from fsql.console.file_uses import check_apart, file_uses
+from fsql.console.outputs import check_standard_output, window_columns
+from fsql.console.places import pointing_at
+from fsql.runtime.connectors import open_consumer
+from fsql.runtime.connectors.consumer import LocalConsumer
+from fsql.runtime.connectors.file_store import FileStore
+from fsql.runtime.connectors.settings import Settings
+from fsql.runtime.connectors.side_outputs import LateLines, Origins, RejectedLines
+from fsql.runtime.protocol.delivery import DeliveryOption
+from fsql.runtime.protocol.job_spec import Output
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+    from typing import BinaryIO
+
+    from fsql.compiler.logical import Insert
+    from fsql.console.compiled import Compiled
+    from fsql.console.file_uses import FileUse
+    from fsql.runtime.connectors.consumer import Consumer, ContentsEncoder
+    from fsql.runtime.ports import Split
+
+
+@dataclass(frozen=True, slots=True)
+class ConsumedOutput:
+    """An output as its coordinator must know it, and who takes it."""
+
+    output: Output
+    consumer: Consumer
+
+
+def job_consumers(
+    compiled: Compiled,
+    splits: Mapping[int, Sequence[Split]],
+    positions: Path,
+    stdout: BinaryIO | None = None,
+) -> list[ConsumedOutput]:
+    """Return all outputs of a job; `positions` is the directory where files' positions are kept.
+
+    Nothing is opened yet.
+
+    Raises:
+        FsqlError: E532 to E534, if an output cannot be what the script says.
+    """
+    making = _Making(compiled, splits, positions, stdout)
+    making.check()
+    return [*making.sinks(), *making.late(), *making.rejects()]
+
+
+def delivery_of(insert: Insert) -> DeliveryOption:
+    """Return what an INSERT's table promises."""
+    return DeliveryOption(Settings(insert.sink.options).text("delivery"))
+
+
+class _Making:
+    """Makes one kind of output after the other."""
+
+    def __init__(
+        self,
+        compiled: Compiled,
+        splits: Mapping[int, Sequence[Split]],
+        positions: Path,
+        stdout: BinaryIO | None,
+    ) -> None:
+        self._compiled = compiled
+        self._job = compiled.job
+        self._positions = positions
+        self._stdout = stdout
+        script = compiled.script
+        self._uses = file_uses(self._job, script.base_directory, script.path)
+        self._origins = Origins({table.ordinal: table.name for table in self._job.tables}, splits)
+
+    def check(self) -> None:
+        """Check that no file is written that something else reads or writes.
+
+        Raises:
+            FsqlError: E532.
+        """
+        for use in self._uses:
+            if use.written:
+                with pointing_at(self._compiled.syntax, use.table, use.option):
+                    check_apart(use, self._uses)
+
+    def sinks(self) -> list[ConsumedOutput]:
+        outputs = []
+        for number, insert in enumerate(self._job.inserts):
+            if self._stdout is None:
+                check_standard_output(insert)
+            with pointing_at(self._compiled.syntax, insert.sink.name, "path"):
+                consumer = open_consumer(
+                    insert.sink,
+                    self._compiled.script.base_directory,
+                    self._positions / f"insert-{number}",
+                    self._stdout or getattr(sys.stdout, "buffer", None),
+                )
+            outputs.append(ConsumedOutput(Output(delivery_of(insert), insert=number), consumer))
+        return outputs
+
+    def late(self) -> list[ConsumedOutput]:
+        outputs = []
+        for number, insert in enumerate(self._job.inserts):
+            for use in self._asked_for(insert.sink.name, "late_path"):
+                windows = window_columns(self._job, insert)
+                output = Output(delivery_of(insert), windows=frozenset(windows))
+                lines = LateLines(windows, self._origins)
+                outputs.append(self._in_file(output, use.path, f"late-{number}", lines))
+        return outputs
+
+    def rejects(self) -> list[ConsumedOutput]:
+        options = {delivery_of(insert) for insert in self._job.inserts}
+        option = DeliveryOption.EXACTLY_ONCE
+        if options in ({DeliveryOption.AT_MOST_ONCE}, {DeliveryOption.NONE}):
+            [option] = options
+        outputs = []
+        for table in self._job.tables:
+            for use in self._asked_for(table.name, "rejects_path"):
+                output = Output(option, rejects_of=table.ordinal)
+                name = f"rejects-{table.ordinal}"
+                lines = RejectedLines(self._origins)
+                outputs.append(self._in_file(output, use.path, name, lines))
+        return outputs
+
+    def _in_file(
+        self, output: Output, path: Path, name: str, lines: ContentsEncoder
+    ) -> ConsumedOutput:
+        store = FileStore(path, self._positions / name)
+        return ConsumedOutput(output, LocalConsumer(store, lines))
+
+    def _asked_for(self, table: str, option: str) -> list[FileUse]:
+        return [use for use in self._uses if (use.table, use.option) == (table, option)]
