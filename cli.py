@@ -5,68 +5,27 @@ What takes time to import is imported where it is called, so that `fsql --help` 
 
 from __future__ import annotations
 
-import functools
-import sys
 from typing import TYPE_CHECKING, TextIO, TypedDict, Unpack
 
 import click
 
 from fsql import __version__
 from fsql.console import exit_codes
+from fsql.console.commands import Commands, talking
+from fsql.console.snapshot_commands import snapshot
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
     from fsql.console.job import RunOptions
     from fsql.console.script import Script
     from fsql.console.talk import Talk
-
-    Command = Callable[..., None]
 
 _ENGINES = ("columnar", "model")
 _POLICIES = ("speculative", "ordered")
 _BENCHMARKS = ("inverted-index", "word-count")
 _STAGES = ("syntax", "logical", "graph", "tick")
 _FORMATS = ("text", "json", "mermaid", "svg")
-
-
-class _Commands(click.Group):
-    """The commands; what one of them raises becomes words and an exit code here."""
-
-    def invoke(self, ctx: click.Context) -> object:
-        """Carry out the command."""
-        from fsql.compiler.diagnostics import FsqlError
-        from fsql.console.reader_gone import forget_standard_output
-        from fsql.console.script import ScriptError
-
-        try:
-            return super().invoke(ctx)
-        except (click.ClickException, click.exceptions.Exit, click.Abort):
-            raise
-        except ScriptError as error:
-            _talk(ctx).error(error)
-            ctx.exit(exit_codes.USAGE)
-        except FsqlError as error:
-            _talk(ctx).error(error)
-            ctx.exit(exit_codes.USER_ERROR)
-        except BrokenPipeError:
-            forget_standard_output()
-            ctx.exit(exit_codes.OK)
-        except KeyboardInterrupt:
-            ctx.exit(exit_codes.INTERRUPTED)
-        except Exception as error:  # noqa: BLE001 - a bug must not look like the user's mistake
-            from fsql.console.internal_error import say_internal_error
-
-            say_internal_error(error, _talk(ctx), debug=bool(ctx.meta.get("fsql.debug")))
-            ctx.exit(exit_codes.INTERNAL)
-
-
-def _talk(ctx: click.Context) -> Talk:
-    """Return how the command speaks, also where it fails before its flags are read."""
-    from fsql.console.talk import Talk
-
-    talk = ctx.meta.get("fsql.talk")
-    return talk if isinstance(talk, Talk) else Talk()
 
 
 class _NameAndValue(click.ParamType[tuple[str, str]]):
@@ -82,35 +41,6 @@ class _NameAndValue(click.ParamType[tuple[str, str]]):
         if not equals or not name:
             self.fail(f'"{value}" is not of the form name=value', param, ctx)
         return name, text
-
-
-def _talking(command: Command) -> Command:
-    """Add the flags that say how to speak, and give the command the `Talk` they make."""
-
-    @click.option("--quiet", "-q", is_flag=True, help="Say nothing but errors.")
-    @click.option("--json", "as_json", is_flag=True, help="Speak JSON, one object a line.")
-    @click.option("--no-color", is_flag=True, help="No colours; the same as NO_COLOR=1.")
-    @click.option("--debug", is_flag=True, help="Show the stack trace of an internal error.")
-    @click.pass_context
-    @functools.wraps(command)
-    def with_talk(
-        ctx: click.Context,
-        /,
-        *,
-        quiet: bool,
-        as_json: bool,
-        no_color: bool,
-        debug: bool,
-        **rest: object,
-    ) -> None:
-        from fsql.console.talk import Talk, colours_wanted
-
-        coloured = colours_wanted(sys.stderr, refused=no_color or as_json)
-        talk = Talk(quiet=quiet, json=as_json, coloured=coloured)
-        ctx.meta.update({"fsql.talk": talk, "fsql.debug": debug})
-        command(talk=talk, **rest)
-
-    return with_talk
 
 
 _define = click.option(
@@ -161,7 +91,7 @@ def _run_options(
 
 @click.group(
     name="fsql",
-    cls=_Commands,
+    cls=Commands,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 96},
     epilog=exit_codes.HELP,
 )
@@ -202,7 +132,7 @@ class _RunFlags(TypedDict):
     metavar="ROWS",
     help="How many rows a split may be ahead of what is final.",
 )
-@_talking
+@talking
 def run(talk: Talk, script: str | None, text: str | None, **flags: Unpack[_RunFlags]) -> None:
     """Run SCRIPT until its input ends.
 
@@ -222,7 +152,7 @@ def run(talk: Talk, script: str | None, text: str | None, **flags: Unpack[_RunFl
 @main.command(short_help="Say what is wrong with scripts, and what they would do.")
 @click.argument("files", nargs=-1, required=True)
 @_define
-@_talking
+@talking
 def check(talk: Talk, files: tuple[str, ...], parameters: tuple[tuple[str, str], ...]) -> None:
     """Say what is wrong with the scripts FILES, and what they would do.
 
@@ -285,7 +215,7 @@ class _ExplainFlags(TypedDict):
 @_define
 @_workers
 @_policy
-@_talking
+@talking
 def explain(
     talk: Talk,
     script: str | None,
@@ -327,7 +257,7 @@ def explain(
     "--times", type=click.File("w"), metavar="FILE", help="Note there when each bundle was stored."
 )
 @click.option("--until-end", is_flag=True, help="End when a job has come to its end.")
-@_talking
+@talking
 def consume(talk: Talk, listen: str, target: str, times: TextIO | None, *, until_end: bool) -> None:
     """Store the rows that one job sends to one table with connector `tcp`, each once, whatever fails.
 
@@ -353,6 +283,9 @@ def explain_error(code: str, *, as_json: bool) -> None:
     click.echo(code_json(found) if as_json else code_text(found), nl=False)
 
 
+main.add_command(snapshot)
+
+
 @main.command(short_help="Measure fsql on this machine.")
 @click.argument("benchmark", type=click.Choice(_BENCHMARKS))
 @click.option(
@@ -372,7 +305,7 @@ def explain_error(code: str, *, as_json: bool) -> None:
 )
 @click.option("--blackhole", is_flag=True, help="Write no result file.")
 @_workers
-@_talking
+@talking
 def bench(  # noqa: PLR0913 - one an option
     talk: Talk,
     benchmark: str,

@@ -1,4 +1,4 @@
-"""The rows of the code table for the cluster (E6xx)."""
+"""The rows of the code table for the cluster (E60x), and for state and snapshots (E61x)."""
 
 from __future__ import annotations
 
@@ -6,6 +6,10 @@ from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from fsql.compiler.codes_names import Row
+
+_ANEW: Final = (
+    "bring the state directory back from a copy, or start with an empty one and all input."
+)
 
 CLUSTER_ROWS: Final[tuple[Row, ...]] = (
     (
@@ -28,5 +32,40 @@ CLUSTER_ROWS: Final[tuple[Row, ...]] = (
         "The address is in use by another process, or may not be used.",
         "Use a free port; `tcp://127.0.0.1:*` takes any.",
         "tcp://127.0.0.1:80",
+    ),
+    (
+        "E611",
+        "manifest of a snapshot is damaged",
+        "The file that says what a snapshot is made of is missing, cut short or altered, or another one.",
+        f"A job goes on from the newest snapshot that verifies. If none does: {_ANEW}",
+        "fsql snapshot verify --state state  # state/snapshots/7.json was cut short",
+    ),
+    (
+        "E612",
+        "record of a snapshot is damaged",
+        "A piece of state cannot be read back as it was written: a disk failed, or files were replaced.",
+        f"A job goes on from the newest snapshot that verifies. If none does: {_ANEW}",
+        "fsql snapshot verify --state state  # files of state/worker-0 were deleted",
+    ),
+    (
+        "E613",
+        "snapshot of another format",
+        "The snapshot was written by a version of fsql that stores state in another way.",
+        "Use the version that wrote it, or start with an empty state directory.",
+        "fsql snapshot list --state state  # written by a later version",
+    ),
+    (
+        "E614",
+        "state directory cannot be read",
+        "The directory is not there, holds no state of a job, or may not be read.",
+        "Name the directory in which the job keeps its state, or correct the permissions.",
+        "fsql snapshot list --state missing",
+    ),
+    (
+        "E615",
+        "coordination file is damaged",
+        "The file that says which snapshot counts is missing, altered, or of another version of fsql.",
+        "Bring the state directory back from a copy, or start with an empty one and all input.",
+        "fsql snapshot list --state state  # state/coordination.sqlite was overwritten",
     ),
 )

@@ -33,6 +33,8 @@ from fsql.tests.docs.pages import (
     section,
     table_rows,
 )
+from fsql.tests.docs.state_errors import FAILING_STATE
+from fsql.tests.unit.state.directories import make_state
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -198,7 +200,8 @@ def test_cases_use_known_codes_only() -> None:
 
 
 def test_every_code_has_a_case() -> None:
-    assert set(CODES) - _codes_in_cases() - set(FAILING) == set(IN_NO_CASE)
+    elsewhere = {*FAILING, *FAILING_STATE}
+    assert set(CODES) - _codes_in_cases() - elsewhere == set(IN_NO_CASE)
 
 
 @pytest.mark.parametrize("code", FAILING)
@@ -211,4 +214,13 @@ def test_data_that_fails_is_reported_with_its_code(
         (tmp_path / "t.jsonl").write_bytes(failing.input)
     said = fsql("run", "-e", script(failing), "--quiet")
     assert said.code in {1, 3}
+    assert re.findall(r"error\[FSQL-(\w+)\]", said.err) == [code]
+
+
+@pytest.mark.parametrize("code", FAILING_STATE)
+def test_state_that_is_damaged_is_reported_with_its_code(code: str, tmp_path: Path) -> None:
+    make_state(tmp_path / "state")
+    FAILING_STATE[code](tmp_path / "state")
+    said = fsql("snapshot", "verify", "--state", tmp_path / "state")
+    assert said.code == 1
     assert re.findall(r"error\[FSQL-(\w+)\]", said.err) == [code]

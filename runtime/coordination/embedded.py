@@ -36,6 +36,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
+FILE: Final = "coordination.sqlite"
+"""Its name in a state directory."""
 FORMAT: Final = 1
 """The number of the format, which the file has as its `user_version`."""
 _BUSY_SECONDS: Final = 5.0

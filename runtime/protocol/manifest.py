@@ -80,6 +80,16 @@ class DamagedManifestError(Exception):
     """A manifest's bytes are not what was written; says what is wrong with them."""
 
 
+class OtherFormatError(DamagedManifestError):
+    """A manifest is whole, and of a format that this version of fsql does not read."""
+
+
+class _Format(msgspec.Struct):
+    """What manifests of all formats have."""
+
+    format: int = FORMAT
+
+
 def manifest_bytes(manifest: Manifest) -> bytes:
     """Return a manifest as bytes that end with their hash."""
     body = msgspec.json.encode(manifest)
@@ -95,15 +105,16 @@ def manifest_of(data: bytes) -> Manifest:
     """Return the manifest that `data` holds.
 
     Raises:
-        DamagedManifestError: if it holds none, or one of another format.
+        OtherFormatError: if it is of another format.
+        DamagedManifestError: if it holds none.
     """
     body, newline, end = data.partition(b"\n")
     if not newline or end != manifest_hash(body).encode() + b"\n":
         raise DamagedManifestError("its hash does not fit")
     try:
-        manifest = msgspec.json.decode(body, type=Manifest)
+        found = msgspec.json.decode(body, type=_Format).format
+        if found != FORMAT:
+            raise OtherFormatError(f"its format is {found}, and this is {FORMAT}")
+        return msgspec.json.decode(body, type=Manifest)
     except msgspec.MsgspecError as error:
         raise DamagedManifestError(str(error)) from None
-    if manifest.format != FORMAT:
-        raise DamagedManifestError(f"its format is {manifest.format}, and this is {FORMAT}")
-    return manifest

@@ -12,7 +12,7 @@ from fsql.runtime.state.encoding import UnreadableIncrementError, decoded, hash_
 from fsql.runtime.state.store import StateStoreError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator
 
     from fsql.runtime.kernels.increment import Increment
     from fsql.runtime.protocol.manifest import Record
@@ -54,21 +54,31 @@ def read_record(record: Record, store: StateStore) -> Increment:
     return increment
 
 
-def read_state(
+def read_records(
     records: Iterable[Record], store_of: Callable[[int], StateStore]
-) -> dict[str, tuple[Increment, ...]]:
-    """Return the increments of each operator, oldest first, as the order of `records` has them.
-
-    `store_of` returns the open store of a worker.
+) -> Iterator[tuple[Record, Increment]]:
+    """Give each record with its increment; `store_of` returns the open store of a worker.
 
     Raises:
         DamagedRecordError: if any record cannot be read back, or its store cannot be opened.
     """
-    found: dict[str, list[Increment]] = {}
     for record in records:
         try:
             store = store_of(record.worker)
         except StateStoreError as error:
             raise DamagedRecordError(record, str(error)) from None
-        found.setdefault(record.operator, []).append(read_record(record, store))
+        yield record, read_record(record, store)
+
+
+def read_state(
+    records: Iterable[Record], store_of: Callable[[int], StateStore]
+) -> dict[str, tuple[Increment, ...]]:
+    """Return the increments of each operator, oldest first, as the order of `records` has them.
+
+    Raises:
+        DamagedRecordError: if any record cannot be read back, or its store cannot be opened.
+    """
+    found: dict[str, list[Increment]] = {}
+    for record, increment in read_records(records, store_of):
+        found.setdefault(record.operator, []).append(increment)
     return {operator: tuple(increments) for operator, increments in found.items()}

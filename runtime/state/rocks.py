@@ -11,8 +11,10 @@ What is known of rocksdict, and decides how it is used here:
   `SLICE_BYTES`, with a pause behind each in which others run, and `flush`, which makes it durable, lets go
   of the lock.
 
-A value of several slices becomes visible by its head, which is written behind all slices of all values
-of a `put`, all heads in one batch: so a crash leaves all or none.
+A value becomes visible by its head, which is written behind all slices of all values of a `put`, all heads
+in one batch: so a crash leaves all or none.  Head and slices of a value are neighbours, and so are keys that
+begin alike.  So a damaged table of RocksDB takes away what was written at its time, and nothing older; and a
+store that has one is opened for reading nevertheless.
 """
 
 from __future__ import annotations
@@ -49,17 +51,22 @@ _FLUSH_BYTES: Final = 16 << 20
 """What is flushed at once; well below the memory table, so that a write never waits for one."""
 _WRITE_BUFFER_BYTES: Final = 64 << 20
 _FILE_BYTES: Final = 8 << 20
+_END_OF_KEY: Final = b"\0"
+"""Behind the key of a head; in a slice its number follows."""
+_BEHIND_KEY: Final = b"\1"
+"""Behind a key, this is behind its head and all its slices."""
 _HEAD: Final = struct.Struct("<QI")
 """What stands under a head: the size of the value, and that of its slices."""
-_HEADS: Final = b"head/"
-_LAST_HEAD: Final = b"head0"
-"""Behind every head: `0` is the character behind `/`."""
+_VALUE_BYTES_MAX: Final = 1 << 40
+"""No head says more, unless it is damaged."""
 
 
-def _options() -> Options:
+def _options(*, read_only: bool) -> Options:
     options = Options(raw_mode=True)
     options.create_if_missing(create_if_missing=True)
-    options.set_paranoid_checks(True)
+    # A writer that does not check would try for ever to write to a full disk; a reader that checks would
+    # open nothing because of one damaged table.
+    options.set_paranoid_checks(enabled=not read_only)
     options.set_compression_type(DBCompressionType.none())  # Arrow has compressed already
     options.set_write_buffer_size(_WRITE_BUFFER_BYTES)
     options.set_target_file_size_base(_FILE_BYTES)
@@ -70,6 +77,7 @@ def _options() -> Options:
     tables = BlockBasedOptions()
     tables.disable_cache()  # what is read is read once
     tables.set_checksum_type(ChecksumType.xxh3())
+    tables.set_bloom_filter(10, block_based=False)  # no table is read for keys that it has not
     options.set_block_based_table_factory(tables)
     return options
 
@@ -101,6 +109,7 @@ class RocksStore:
         self._read_only = read_only
         self._write_options = _write_options()
         self._unflushed_bytes = 0
+        self._failed: tuple[str, ...] = ()
         self._database: Rdict | None = None
         self._opened()
 
@@ -114,13 +123,17 @@ class RocksStore:
                 raise StateStoreError(f'"{self._directory}" holds no state store')
             access = AccessType.read_only(error_if_log_file_exist=False)
         with _telling(f'cannot open the state store "{self._directory}"'):
-            self._database = Rdict(str(self._directory), _options(), access_type=access)
+            options = _options(read_only=self._read_only)
+            # Said for its only column family too: rocksdict would take what an older version said.
+            self._database = Rdict(str(self._directory), options, {"default": options}, access)
         return self._database
 
     def put(self, records: Mapping[str, Octets]) -> None:
         """Store all values or none; durable when it returns."""
         assert not self._read_only, "a store that is open for reading only is not written"
         try:
+            self.remove(self._failed)
+            self._failed = tuple(key for key in records if self._head(key) is None)
             self._put_slices(records)
             heads = WriteBatch(raw_mode=True)
             for key, value in records.items():
@@ -128,6 +141,7 @@ class RocksStore:
             with _telling("cannot write"):
                 self._opened().write(heads, self._write_options)
             self._flush()
+            self._failed = ()
         except StateStoreError:
             self._give_up()
             raise
@@ -170,14 +184,13 @@ class RocksStore:
             return self._get(key)
 
     def _get(self, key: str) -> memoryview | None:
-        database = self._opened()
-        with _telling(f'cannot read "{key}"'):
-            head = database.get(_head_key(key))
+        head = self._head(key)
         if head is None:
             return None
-        if len(head) != _HEAD.size:
-            raise StateStoreError(f'cannot read "{key}": its head has {len(head)} bytes')
-        size, slice_bytes = _HEAD.unpack(head)
+        database = self._opened()
+        size, slice_bytes = _HEAD.unpack(head) if len(head) == _HEAD.size else (0, 0)
+        if not slice_bytes or size > _VALUE_BYTES_MAX:
+            raise StateStoreError(f'cannot read "{key}": its head is damaged')
         value = bytearray(size)
         for number, start in enumerate(range(0, size, slice_bytes)):
             with _telling(f'cannot read "{key}"'):
@@ -193,15 +206,21 @@ class RocksStore:
                 time.sleep(PAUSE_SECONDS)
         return memoryview(value).toreadonly()
 
+    def _head(self, key: str) -> bytes | None:
+        with _telling(f'cannot read "{key}"'):
+            head: bytes | None = self._opened().get(_head_key(key))
+        return head
+
     def keys(self) -> tuple[str, ...]:
         """Return all keys, ascending; an iteration that damage cut short is an error."""
         found = []
         with _telling("cannot list the keys"):
             places = self._opened().iter()
-            places.seek(_HEADS)
-            while places.valid() and places.key() < _LAST_HEAD:
-                found.append(places.key()[len(_HEADS) :].decode())
-                places.next()
+            places.seek_to_first()
+            while places.valid():
+                name = places.key().partition(_END_OF_KEY)[0]
+                found.append(name.decode())
+                places.seek(name + _BEHIND_KEY)
             places.status()
         return tuple(found)
 
@@ -211,15 +230,8 @@ class RocksStore:
         database = self._opened()
         with _telling("cannot remove"):
             for key in keys:
-                head = database.get(_head_key(key))
-                if head is None:
-                    continue
-                size, slice_bytes = _HEAD.unpack(head)
-                batch = WriteBatch(raw_mode=True)
-                del batch[_head_key(key)]
-                for number in range(-(-size // slice_bytes)):
-                    del batch[_slice_key(key, number)]
-                database.write(batch, self._write_options)
+                name = key.encode()
+                database.delete_range(name + _END_OF_KEY, name + _BEHIND_KEY, self._write_options)
 
     def close(self) -> None:
         """Close the database."""
@@ -227,8 +239,9 @@ class RocksStore:
 
 
 def _head_key(key: str) -> bytes:
-    return _HEADS + key.encode()
+    assert "\0" not in key
+    return key.encode() + _END_OF_KEY
 
 
 def _slice_key(key: str, number: int) -> bytes:
-    return b"slice/%s/%08d" % (key.encode(), number)
+    return b"%s%08d" % (_head_key(key), number)

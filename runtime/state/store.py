@@ -23,7 +23,7 @@ class StateStore(Protocol):
     """Values under keys; used from one thread at a time."""
 
     def put(self, records: Mapping[str, Octets]) -> None:
-        """Store all of them or none, durably.
+        """Store all of them or none, durably.  A key is given a value once; else a crash may mix the two.
 
         Raises:
             StateStoreError: if none was stored (or none that anybody was told of).
@@ -37,7 +37,7 @@ class StateStore(Protocol):
         """
 
     def keys(self) -> tuple[str, ...]:
-        """Return all keys, ascending.
+        """Return all keys, ascending, also those of what a crash or a full disk left half done.
 
         Raises:
             StateStoreError: if it is not certain that these are all.

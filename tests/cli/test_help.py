@@ -28,6 +28,7 @@ Commands:
   explain        Show a script at one stage of compilation.
   explain-error  Say what an error code means.
   run            Run a script.
+  snapshot       Look at the snapshots of a job.
 
   Exit codes:
 
@@ -49,7 +50,7 @@ def test_version() -> None:
 
 
 @pytest.mark.parametrize(
-    "command", ["bench", "check", "consume", "explain", "explain-error", "run"]
+    "command", ["bench", "check", "consume", "explain", "explain-error", "run", "snapshot"]
 )
 def test_every_command_has_help(command: str) -> None:
     code, out, err = fsql(command, "-h")

@@ -1,0 +1,86 @@
+"""What all commands share: flags that say how to speak; words and exit codes for what goes wrong."""
+
+from __future__ import annotations
+
+import functools
+import sys
+from typing import TYPE_CHECKING
+
+import click
+
+from fsql.console import exit_codes
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from fsql.console.talk import Talk
+
+    Command = Callable[..., None]
+
+
+class Commands(click.Group):
+    """The commands; what one of them raises becomes words and an exit code here."""
+
+    def invoke(self, ctx: click.Context) -> object:
+        """Carry out the command."""
+        from fsql.compiler.diagnostics import FsqlError
+        from fsql.console.reader_gone import forget_standard_output
+        from fsql.console.script import ScriptError
+
+        try:
+            return super().invoke(ctx)
+        except (click.ClickException, click.exceptions.Exit, click.Abort):
+            raise
+        except ScriptError as error:
+            _talk(ctx).error(error)
+            ctx.exit(exit_codes.USAGE)
+        except FsqlError as error:
+            _talk(ctx).error(error)
+            ctx.exit(exit_codes.USER_ERROR)
+        except BrokenPipeError:
+            forget_standard_output()
+            ctx.exit(exit_codes.OK)
+        except KeyboardInterrupt:
+            ctx.exit(exit_codes.INTERRUPTED)
+        except Exception as error:  # noqa: BLE001 - a bug must not look like the user's mistake
+            from fsql.console.internal_error import say_internal_error
+
+            say_internal_error(error, _talk(ctx), debug=bool(ctx.meta.get("fsql.debug")))
+            ctx.exit(exit_codes.INTERNAL)
+
+
+def _talk(ctx: click.Context) -> Talk:
+    """Return how the command speaks, also where it fails before its flags are read."""
+    from fsql.console.talk import Talk
+
+    talk = ctx.meta.get("fsql.talk")
+    return talk if isinstance(talk, Talk) else Talk()
+
+
+def talking(command: Command) -> Command:
+    """Add the flags that say how to speak, and give the command the `Talk` they make."""
+
+    @click.option("--quiet", "-q", is_flag=True, help="Say nothing but errors.")
+    @click.option("--json", "as_json", is_flag=True, help="Speak JSON, one object a line.")
+    @click.option("--no-color", is_flag=True, help="No colours; the same as NO_COLOR=1.")
+    @click.option("--debug", is_flag=True, help="Show the stack trace of an internal error.")
+    @click.pass_context
+    @functools.wraps(command)
+    def with_talk(
+        ctx: click.Context,
+        /,
+        *,
+        quiet: bool,
+        as_json: bool,
+        no_color: bool,
+        debug: bool,
+        **rest: object,
+    ) -> None:
+        from fsql.console.talk import Talk, colours_wanted
+
+        coloured = colours_wanted(sys.stderr, refused=no_color or as_json)
+        talk = Talk(quiet=quiet, json=as_json, coloured=coloured)
+        ctx.meta.update({"fsql.talk": talk, "fsql.debug": debug})
+        command(talk=talk, **rest)
+
+    return with_talk

@@ -1,0 +1,60 @@
+"""`fsql snapshot`: its commands and their flags."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from fsql.console import exit_codes
+from fsql.console.commands import talking
+
+if TYPE_CHECKING:
+    from fsql.console.talk import Talk
+
+_state = click.option(
+    "--state",
+    required=True,
+    metavar="DIR",
+    type=click.Path(path_type=Path),
+    help="The directory in which the job keeps its state.",
+)
+
+
+@click.group(short_help="Look at the snapshots of a job.")
+def snapshot() -> None:
+    """Look at the snapshots in the state directory of a job, which may be running.
+
+    The exit code is 1 if a snapshot is damaged; what is wrong is said on standard error.
+    """
+
+
+@snapshot.command("list", short_help="Say which snapshots there are.")
+@_state
+@talking
+def snapshot_list(talk: Talk, state: Path) -> None:
+    """Say which snapshots there are in DIR.  Records of state are not read."""
+    _show_snapshots(talk, state, verify=False)
+
+
+@snapshot.command("verify", short_help="Read everything that snapshots are made of.")
+@_state
+@talking
+def snapshot_verify(talk: Talk, state: Path) -> None:
+    """Read everything that the snapshots in DIR are made of, and say whether it is as it was written."""
+    _show_snapshots(talk, state, verify=True)
+
+
+def _show_snapshots(talk: Talk, state: Path, *, verify: bool) -> None:
+    from fsql.console.snapshots import complaints, inspect, snapshots_json, snapshots_text
+
+    found = inspect(state, verify=verify)
+    if talk.json:
+        click.echo(snapshots_json(found, verified=verify), nl=False)
+    elif not talk.quiet:
+        click.echo(snapshots_text(found, verified=verify), nl=False)
+    wrong = complaints(found, state, verified=verify)
+    if wrong:
+        talk.diagnostics(wrong, None)
+        click.get_current_context().exit(exit_codes.USER_ERROR)

@@ -1,0 +1,185 @@
+"""`fsql snapshot`: which snapshots a state directory has, and whether they can be read back."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from fsql.compiler.diagnostics import Diagnostic, FsqlError
+from fsql.console.numbers import bytes_text, count_text
+from fsql.runtime.coordination.commits import committed
+from fsql.runtime.coordination.embedded import FILE, EmbeddedCoordination
+from fsql.runtime.coordination.port import (
+    CoordinationUnavailableError,
+    DamagedCoordinationError,
+)
+from fsql.runtime.state.snapshots import (
+    DamagedSnapshotError,
+    OtherFormatSnapshotError,
+    Snapshots,
+    worker_directory,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from fsql.runtime.coordination.commits import Committed
+    from fsql.runtime.protocol.manifest import Manifest
+
+_ANEW = "bring the directory back from a copy, or start with an empty one: all input is read again"
+_TITLES = ("snapshot", "epoch", "workers", "records", "rows", "size", "position", "")
+
+
+@dataclass(frozen=True, slots=True)
+class Inspected:
+    """A snapshot: its manifest where that can be read, what it counts for, and what is wrong with it."""
+
+    number: int
+    standing: str
+    manifest: Manifest | None
+    error: DamagedSnapshotError | None
+
+    @property
+    def restorable(self) -> bool:
+        """Say whether a job may go on from it, as far as it was looked at."""
+        return self.error is None and self.standing != "not committed"
+
+
+def inspect(state: Path, *, verify: bool) -> tuple[Inspected, ...]:
+    """Return the snapshots in a state directory, newest first; with `verify` every record is read.
+
+    Raises:
+        FsqlError: E614, E615.
+    """
+    try:
+        newest = _newest(state)
+        snapshots = Snapshots(state)
+        numbers = set(snapshots.numbers()) | ({newest.snapshot} if newest else set())
+        return tuple(
+            _inspected(snapshots, number, newest, verify=verify)
+            for number in sorted(numbers, reverse=True)
+        )
+    except DamagedCoordinationError as error:
+        raise FsqlError([Diagnostic("E615", str(error), helps=(_ANEW,))]) from None
+    except CoordinationUnavailableError as error:
+        raise FsqlError([Diagnostic("E614", str(error))]) from None
+    except OSError as error:
+        message = f'"{error.filename}" cannot be read: {error.strerror}'
+        raise FsqlError([Diagnostic("E614", message)]) from None
+
+
+def _newest(state: Path) -> Committed | None:
+    """Return the snapshot that coordination names."""
+    if not {FILE, "snapshots"} & {path.name for path in state.iterdir()}:
+        raise FsqlError([Diagnostic("E614", f'directory "{state}" holds no state of a job')])
+    coordination = EmbeddedCoordination(state / FILE, create=False)
+    try:
+        return committed(coordination)
+    finally:
+        coordination.close()
+
+
+def _inspected(
+    snapshots: Snapshots, number: int, newest: Committed | None, *, verify: bool
+) -> Inspected:
+    standing = "older"
+    if newest is None or number > newest.snapshot:
+        standing = "not committed"
+    elif number == newest.snapshot:
+        standing = "newest"
+    manifest = None
+    try:
+        manifest = snapshots.read(number, newest)
+        if verify:
+            snapshots.verify(manifest)
+    except DamagedSnapshotError as error:
+        return Inspected(number, standing, manifest, error)
+    return Inspected(number, standing, manifest, None)
+
+
+def complaints(found: Sequence[Inspected], state: Path, *, verified: bool) -> list[Diagnostic]:
+    """Return what is wrong with the snapshots, and what to do about it."""
+    if not verified:
+        remedy = f"see what can be restored: fsql snapshot verify --state {state}"
+    else:
+        usable = next((each.number for each in found if each.restorable), None)
+        remedy = _ANEW if usable is None else f"start the job: it goes on from snapshot {usable}"
+    return [_complaint(each.error, state, remedy) for each in found if each.error is not None]
+
+
+def _complaint(error: DamagedSnapshotError, state: Path, remedy: str) -> Diagnostic:
+    manifest = f"manifest: {error.path}"
+    if isinstance(error, OtherFormatSnapshotError):
+        message = f"snapshot {error.snapshot} is of another format: {error.reason}"
+        return Diagnostic(
+            "E613", message, None, (), (manifest,), ("use the version that wrote it",)
+        )
+    if error.record is None:
+        message = f"snapshot {error.snapshot} is damaged: {error.reason}"
+        return Diagnostic("E611", message, None, (), (manifest,), (remedy,))
+    record = error.record
+    message = f"snapshot {error.snapshot} is damaged: {error.reason}"
+    store = f"store: {worker_directory(state, record.worker)}"
+    notes = (manifest, store, f"operator: {record.operator}")
+    return Diagnostic("E612", message, None, (), notes, (remedy,))
+
+
+def snapshots_text(found: Sequence[Inspected], *, verified: bool) -> str:
+    """Return a line for each snapshot below a line of titles."""
+    if not found:
+        return "no snapshots\n"
+    lines = [_TITLES, *(_line(each, verified=verified) for each in found)]
+    widths = [max(len(line[column]) for line in lines) for column in range(len(_TITLES) - 1)]
+    return "".join(
+        "  ".join(
+            [*(f"{text:>{width}}" for text, width in zip(line, widths, strict=False)), line[-1]]
+        ).rstrip()
+        + "\n"
+        for line in lines
+    )
+
+
+def _line(each: Inspected, *, verified: bool) -> tuple[str, ...]:
+    words = [] if each.standing == "older" else [each.standing]
+    words += ["damaged"] if each.error else ["verified"] if verified else []
+    if each.manifest is None:
+        return (str(each.number), *("?" for _ in _TITLES[1:-1]), ", ".join(words))
+    records = each.manifest.records
+    return (
+        str(each.number),
+        str(each.manifest.epoch),
+        str(each.manifest.workers),
+        count_text(len(records)),
+        count_text(sum(record.rows for record in records)),
+        bytes_text(sum(record.size for record in records)),
+        "/".join(str(part) for part in each.manifest.position),
+        ", ".join(words),
+    )
+
+
+def snapshots_json(found: Sequence[Inspected], *, verified: bool) -> str:
+    """Return everything about the snapshots as one object."""
+    return json.dumps({"verified": verified, "snapshots": [_json(each) for each in found]}) + "\n"
+
+
+def _json(each: Inspected) -> dict[str, object]:
+    fields: dict[str, object] = {
+        "snapshot": each.number,
+        "standing": each.standing,
+        "ok": each.error is None,
+        "reason": None if each.error is None else each.error.reason,
+    }
+    if each.manifest is not None:
+        records = each.manifest.records
+        fields |= {
+            "job": each.manifest.job,
+            "epoch": each.manifest.epoch,
+            "position": each.manifest.position,
+            "workers": each.manifest.workers,
+            "records": len(records),
+            "rows": sum(record.rows for record in records),
+            "bytes": sum(record.size for record in records),
+        }
+    return fields

@@ -1,0 +1,286 @@
+"""Snapshots on disk: manifests in `STATE/snapshots`, and the records that they name in `STATE/worker-K`.
+
+A manifest becomes a file all at once: it is written beside its place, synced, renamed, and the directory
+synced.  It counts once coordination names its number and hash; one that is newer was never committed.
+
+What is committed is never taken for nothing: where no snapshot verifies, that is an error.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from contextlib import ExitStack, suppress
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from fsql.runtime.protocol.manifest import (
+    DamagedManifestError,
+    OtherFormatError,
+    manifest_bytes,
+    manifest_hash,
+    manifest_of,
+)
+from fsql.runtime.state.loading import DamagedRecordError, read_records, read_state
+from fsql.runtime.state.rocks import RocksStore
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from pathlib import Path
+
+    from fsql.runtime.coordination.commits import Committed
+    from fsql.runtime.kernels.increment import Increment
+    from fsql.runtime.protocol.manifest import Manifest, Record
+    from fsql.runtime.state.store import StateStore
+
+_NAME: Final = re.compile(r"(0|[1-9][0-9]*)\.json")
+_PARTIAL: Final = ".partial"
+KEPT: Final = 2
+"""How many snapshots stay; the second is for when the newest turns out to be damaged."""
+
+
+class SnapshotNotWrittenError(Exception):
+    """A manifest could not be written; says why."""
+
+
+class DamagedSnapshotError(Exception):
+    """A snapshot cannot be restored: its manifest, or a `record` that it names, is not what was written."""
+
+    def __init__(
+        self, snapshot: int, path: Path, reason: str, record: Record | None = None
+    ) -> None:
+        super().__init__(f'snapshot {snapshot} ("{path}"): {reason}')
+        self.snapshot = snapshot
+        self.path = path
+        self.reason = reason
+        self.record = record
+
+
+class OtherFormatSnapshotError(DamagedSnapshotError):
+    """A snapshot is of a format that this version of fsql does not read."""
+
+
+class NoSnapshotError(Exception):
+    """A snapshot has been committed, and none verifies; `refused` says of each why."""
+
+    def __init__(self, refused: tuple[DamagedSnapshotError, ...]) -> None:
+        super().__init__("; ".join(str(each) for each in refused))
+        self.refused = refused
+
+
+class Found(NamedTuple):
+    """The newest snapshot that verifies, None if none was ever committed, and newer ones that do not."""
+
+    manifest: Manifest | None
+    refused: tuple[DamagedSnapshotError, ...]
+
+
+def worker_directory(state: Path, worker: int) -> Path:
+    """Return where a worker has its store."""
+    return state / f"worker-{worker}"
+
+
+class Snapshots:
+    """The snapshots in a state directory."""
+
+    def __init__(self, state: Path) -> None:
+        self._state = state
+        self._directory = state / "snapshots"
+
+    def path(self, snapshot: int) -> Path:
+        """Return where a manifest is."""
+        return self._directory / f"{snapshot}.json"
+
+    def numbers(self) -> tuple[int, ...]:
+        """Return the numbers of all manifests, newest first.
+
+        Raises:
+            OSError: if the directory cannot be read; that it is not there yet is no error.
+        """
+        try:
+            names = os.listdir(self._directory)  # noqa: PTH208 - `iterdir` would wait to say
+        except FileNotFoundError:
+            return ()
+        found = [int(match[1]) for name in names if (match := _NAME.fullmatch(name))]
+        return tuple(sorted(found, reverse=True))
+
+    def write(self, manifest: Manifest) -> str:
+        """Write a manifest and return its hash, by which it is to be committed.
+
+        Raises:
+            SnapshotNotWrittenError: if it could not be written.
+        """
+        data = manifest_bytes(manifest)
+        path = self.path(manifest.snapshot)
+        partial = path.with_name(path.name + _PARTIAL)
+        try:
+            if not self._directory.is_dir():
+                self._directory.mkdir()
+                _sync(self._state)
+            with partial.open("wb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+            partial.replace(path)
+            _sync(self._directory)
+        except OSError as error:
+            with suppress(OSError):
+                partial.unlink(missing_ok=True)
+            raise SnapshotNotWrittenError(f'cannot write "{path}": {error.strerror}') from None
+        return _hash(data)
+
+    def read(self, snapshot: int, committed: Committed | None = None) -> Manifest:
+        """Return a manifest; that of the number that is committed must have the hash that is.
+
+        Raises:
+            OtherFormatSnapshotError: if it is of another format.
+            DamagedSnapshotError: if it is missing or not what was written.
+            OSError: if it cannot be read.
+        """
+        path = self.path(snapshot)
+        try:
+            data = path.read_bytes()
+            manifest = manifest_of(data)
+        except FileNotFoundError:
+            raise DamagedSnapshotError(snapshot, path, "it is missing") from None
+        except OtherFormatError as error:
+            raise OtherFormatSnapshotError(snapshot, path, str(error)) from None
+        except DamagedManifestError as error:
+            raise DamagedSnapshotError(snapshot, path, str(error)) from None
+        if manifest.snapshot != snapshot:
+            reason = f"it is the manifest of snapshot {manifest.snapshot}"
+            raise DamagedSnapshotError(snapshot, path, reason)
+        if committed and committed.snapshot == snapshot and committed.hash != _hash(data):
+            raise DamagedSnapshotError(snapshot, path, "another one was committed")
+        return manifest
+
+    def verify(self, manifest: Manifest) -> None:
+        """Read every record that a manifest names.
+
+        Raises:
+            DamagedSnapshotError: if one cannot be read back.
+        """
+        try:
+            with ExitStack() as open_stores:
+                for _ in read_records(manifest.records, self._stores(open_stores)):
+                    pass
+        except DamagedRecordError as error:
+            path = self.path(manifest.snapshot)
+            raise DamagedSnapshotError(manifest.snapshot, path, str(error), error.record) from None
+
+    def load(self, records: Iterable[Record]) -> dict[str, tuple[Increment, ...]]:
+        """Return the increments of each operator, oldest first; workers' stores are only read.
+
+        Raises:
+            DamagedRecordError: if a record cannot be read back.
+        """
+        with ExitStack() as open_stores:
+            return read_state(records, self._stores(open_stores))
+
+    def _stores(self, open_stores: ExitStack) -> Callable[[int], StateStore]:
+        opened: dict[int, StateStore] = {}
+
+        def store_of(worker: int) -> StateStore:
+            if worker not in opened:
+                opened[worker] = RocksStore(worker_directory(self._state, worker), read_only=True)
+                open_stores.callback(opened[worker].close)
+            return opened[worker]
+
+        return store_of
+
+    def newest(self, committed: Committed | None) -> Found:
+        """Return the newest snapshot that verifies, of those up to what coordination names.
+
+        Raises:
+            OtherFormatSnapshotError: if one is met that is of another format: no older one is taken.
+            NoSnapshotError: if none verifies although one is committed.
+            OSError: if the manifests cannot be read.
+        """
+        if committed is None:
+            return Found(None, ())
+        older = [number for number in self.numbers() if number < committed.snapshot]
+        refused = []
+        for number in (committed.snapshot, *older):
+            try:
+                manifest = self.read(number, committed)
+                self.verify(manifest)
+            except OtherFormatSnapshotError:
+                raise
+            except DamagedSnapshotError as error:
+                refused.append(error)
+            else:
+                return Found(manifest, tuple(refused))
+        raise NoSnapshotError(tuple(refused))
+
+    def retire(self, newest: int) -> dict[int, tuple[str, ...]]:
+        """Delete all but the newest `KEPT` manifests up to `newest` that are whole.
+
+        Returns, by worker, the keys of records that only deleted manifests name.  Records are not read
+        for this: all of a state at each snapshot would be too much.
+
+        Raises:
+            OtherFormatSnapshotError: if one is met that is of another format; nothing is deleted then.
+            OSError: if manifests cannot be read or deleted.
+        """
+        whole = self._whole()
+        kept = sorted((number for number in whole if number <= newest), reverse=True)[:KEPT]
+        if len(kept) < KEPT:
+            return {}
+        retired = [number for number in self.numbers() if number < kept[-1]]
+        for number in retired:
+            self.path(number).unlink(missing_ok=True)
+        for partial in self._directory.glob(f"*{_PARTIAL}"):
+            partial.unlink(missing_ok=True)
+        _sync(self._directory)
+        needed = {
+            (record.worker, record.key)
+            for number, manifest in whole.items()
+            if number not in retired
+            for record in manifest.records
+        }
+        unneeded: dict[int, list[str]] = {}
+        named = {
+            (record.worker, record.key)
+            for number in retired
+            if number in whole
+            for record in whole[number].records
+        }
+        for worker, key in sorted(named - needed):
+            unneeded.setdefault(worker, []).append(key)
+        return {worker: tuple(keys) for worker, keys in unneeded.items()}
+
+    def named(self, worker: int) -> frozenset[str]:
+        """Return the keys of a worker's records that any manifest names, committed or not.
+
+        Raises:
+            OtherFormatSnapshotError: if one is met that is of another format.
+            OSError: if the manifests cannot be read.
+        """
+        manifests = self._whole().values()
+        records = [record for manifest in manifests for record in manifest.records]
+        return frozenset(record.key for record in records if record.worker == worker)
+
+    def _whole(self) -> dict[int, Manifest]:
+        """Return the manifests that can be read, by number."""
+        found = {}
+        for number in self.numbers():
+            try:
+                found[number] = self.read(number)
+            except OtherFormatSnapshotError:
+                raise
+            except DamagedSnapshotError:
+                continue
+        return found
+
+
+def _hash(data: bytes) -> str:
+    """Return the hash of a manifest's bytes, which `manifest_bytes` made."""
+    return manifest_hash(data.partition(b"\n")[0])
+
+
+def _sync(directory: Path) -> None:
+    """Make what was renamed or deleted in a directory durable."""
+    descriptor = os.open(directory, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,173 @@
+"""`fsql snapshot`: what it says of snapshots that are in order, damaged, or not there."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from typing import TYPE_CHECKING
+
+import pytest
+
+from fsql.runtime.state.snapshots import Snapshots
+from fsql.tests.cli.commands import fsql
+from fsql.tests.docs.state_errors import remove_record
+from fsql.tests.unit.state.directories import make_state, manifest
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+TITLES = "snapshot  epoch  workers  records  rows     size  position\n"
+ANEW = "bring the directory back from a copy, or start with an empty one: all input is read again"
+
+
+@pytest.fixture(name="state")
+def state_directory(tmp_path: Path) -> Path:
+    make_state(tmp_path / "state")
+    return tmp_path / "state"
+
+
+def test_snapshots_are_listed(state: Path) -> None:
+    assert fsql("snapshot", "list", "--state", state) == (
+        0,
+        TITLES
+        + "       7      5        2        8    28  5.9 KiB   2000/-1  newest\n"
+        + "       6      5        2        4    18  3.0 KiB   1000/-1\n",
+        "",
+    )
+    assert fsql("snapshot", "list", "--state", state, "--quiet") == (0, "", "")
+
+
+def test_snapshots_are_verified(state: Path) -> None:
+    Snapshots(state).write(manifest(8, ()))
+    assert fsql("snapshot", "verify", "--state", state) == (
+        0,
+        TITLES
+        + "       8      5        2        0     0      0 B   3000/-1  not committed, verified\n"
+        + "       7      5        2        8    28  5.9 KiB   2000/-1  newest, verified\n"
+        + "       6      5        2        4    18  3.0 KiB   1000/-1  verified\n",
+        "",
+    )
+
+
+def test_a_damaged_manifest_is_named_with_what_to_do(state: Path) -> None:
+    path = Snapshots(state).path(7)
+    path.write_bytes(path.read_bytes()[:100])
+    said = fsql("snapshot", "list", "--state", state)
+    assert (said.code, said.out) == (
+        1,
+        TITLES
+        + "       7      ?        ?        ?     ?        ?         ?  newest, damaged\n"
+        + "       6      5        2        4    18  3.0 KiB   1000/-1\n",
+    )
+    assert said.err == (
+        "error[FSQL-E611]: snapshot 7 is damaged: its hash does not fit\n"
+        f"  = note: manifest: {path}\n"
+        f"  = help: see what can be restored: fsql snapshot verify --state {state}\n"
+    )
+    said = fsql("snapshot", "verify", "--state", state)
+    assert said.code == 1
+    assert said.err.endswith("  = help: start the job: it goes on from snapshot 6\n")
+    Snapshots(state).path(6).unlink()
+    said = fsql("snapshot", "verify", "--state", state)
+    assert said.err.endswith(f"  = help: {ANEW}\n")
+
+
+def test_a_damaged_record_is_named_with_its_store(state: Path) -> None:
+    key = remove_record(state)
+    assert fsql("snapshot", "list", "--state", state).code == 0
+    said = fsql("snapshot", "verify", "--state", state)
+    assert said.code == 1
+    assert said.out.splitlines()[1].endswith("  newest, damaged")
+    assert said.err == (
+        f'error[FSQL-E612]: snapshot 7 is damaged: record "{key}" of worker 1:'
+        " it is missing from the store\n"
+        f"  = note: manifest: {Snapshots(state).path(7)}\n"
+        f"  = note: store: {state / 'worker-1'}\n"
+        "  = note: operator: join/2\n"
+        "  = help: start the job: it goes on from snapshot 6\n"
+    )
+
+
+def test_json(state: Path) -> None:
+    Snapshots(state).path(6).write_bytes(b"")
+    code, out, err = fsql("snapshot", "verify", "--json", "--state", state)
+    assert code == 1
+    newest, older = json.loads(out)["snapshots"]
+    assert newest == {
+        "snapshot": 7,
+        "standing": "newest",
+        "ok": True,
+        "reason": None,
+        "job": "golden",
+        "epoch": 5,
+        "position": [2000, -1],
+        "workers": 2,
+        "records": 8,
+        "rows": 28,
+        "bytes": newest["bytes"],
+    }
+    assert older == {
+        "snapshot": 6,
+        "standing": "older",
+        "ok": False,
+        "reason": "its hash does not fit",
+    }
+    (line,) = err.splitlines()
+    assert [each["code"] for each in json.loads(line)["diagnostics"]] == ["FSQL-E611"]
+
+
+def test_a_directory_of_a_job_that_has_no_snapshot_yet(state: Path) -> None:
+    shutil.rmtree(state)
+    make_state(state)
+    shutil.rmtree(state / "snapshots")
+    said = fsql("snapshot", "list", "--state", state)
+    assert said.code == 1
+    assert said.err.startswith("error[FSQL-E611]: snapshot 7 is damaged: it is missing\n")
+
+
+def test_what_is_no_state_directory_is_told(tmp_path: Path) -> None:
+    missing = tmp_path / "missing"
+    said = fsql("snapshot", "list", "--state", missing)
+    assert (said.code, said.out) == (1, "")
+    assert said.err == (
+        f'error[FSQL-E614]: "{missing}" cannot be read: No such file or directory\n'
+    )
+    said = fsql("snapshot", "verify", "--state", tmp_path)
+    assert said.err == f'error[FSQL-E614]: directory "{tmp_path}" holds no state of a job\n'
+    (tmp_path / "file").write_bytes(b"")
+    said = fsql("snapshot", "list", "--state", tmp_path / "file")
+    assert said.err.endswith("cannot be read: Not a directory\n")
+
+
+def test_a_directory_that_may_not_be_read_is_told(state: Path) -> None:
+    root = os.geteuid() == 0
+    state.chmod(0o000)
+    if root:
+        os.seteuid(65534)
+    try:
+        said = fsql("snapshot", "list", "--state", state)
+    finally:
+        if root:
+            os.seteuid(0)
+        state.chmod(0o755)
+    assert said == (1, "", f'error[FSQL-E614]: "{state}" cannot be read: Permission denied\n')
+
+
+def test_without_the_coordination_file_no_snapshot_counts(state: Path) -> None:
+    path = state / "coordination.sqlite"
+    path.write_bytes(b"not SQLite" * 1000)
+    said = fsql("snapshot", "list", "--state", state)
+    assert (said.code, said.out) == (1, "")
+    assert said.err == (
+        f'error[FSQL-E615]: the coordination file "{path}" is damaged: file is not a database\n'
+        f"  = help: {ANEW}\n"
+    )
+    path.unlink()
+    said = fsql("snapshot", "verify", "--state", state)
+    assert said.err.startswith(f'error[FSQL-E615]: the coordination file "{path}" is missing\n')
+
+
+def test_the_state_has_to_be_named() -> None:
+    assert fsql("snapshot", "list").code == 2
+    assert fsql("snapshot").code == 2

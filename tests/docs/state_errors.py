@@ -1,0 +1,53 @@
+"""For each code of state (E6xx), what `fsql snapshot verify` reports so: a damage to a state directory."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from typing import TYPE_CHECKING
+
+from fsql.runtime.protocol.manifest import FORMAT, manifest_hash
+from fsql.runtime.state.rocks import RocksStore
+from fsql.runtime.state.snapshots import Snapshots, worker_directory
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+
+def cut_manifest(state: Path) -> None:
+    """Cut the newest manifest short."""
+    path = Snapshots(state).path(7)
+    path.write_bytes(path.read_bytes()[:100])
+
+
+def remove_record(state: Path) -> str:
+    """Remove a record of the newest snapshot, and return its key."""
+    key = "00000005/000000000007/join/2"
+    store = RocksStore(worker_directory(state, 1))
+    store.remove([key])
+    store.put({})
+    store.close()
+    return key
+
+
+def write_later_format(state: Path) -> None:
+    """Write the newest manifest as a later version would."""
+    path = Snapshots(state).path(7)
+    fields = json.loads(path.read_bytes().partition(b"\n")[0])
+    body = json.dumps({**fields, "format": FORMAT + 1}).encode()
+    path.write_bytes(body + b"\n" + manifest_hash(body).encode() + b"\n")
+
+
+def overwrite_coordination(state: Path) -> None:
+    """Write something else into the coordination file."""
+    (state / "coordination.sqlite").write_bytes(b"something else" * 100)
+
+
+FAILING_STATE: dict[str, Callable[[Path], object]] = {
+    "E611": cut_manifest,
+    "E612": remove_record,
+    "E613": write_later_format,
+    "E614": shutil.rmtree,
+    "E615": overwrite_coordination,
+}
