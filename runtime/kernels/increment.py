@@ -28,7 +28,13 @@ import pyarrow as pa
 
 from fsql.runtime.batch import PUNCTUATION, TIME_END, TIME_START
 from fsql.runtime.hashing import hash_rows
-from fsql.runtime.order import canonical_rank, lexicographic_order, sameness, starts_of_runs
+from fsql.runtime.order import (
+    canonical_rank,
+    lexicographic_order,
+    sameness,
+    stable_order,
+    starts_of_runs,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -77,8 +83,8 @@ def merged(increments: Sequence[Increment], position: Root, *, whole: bool = Fal
     first = increments[0]
     batches = [one.rows for one in increments]
     rows = batches[0] if len(batches) == 1 else pa.concat_batches(batches)
-    rows = _unexpired(rows, position)
     rows = _summed(rows, first.keys) if first.appends else _newest(rows, first.keys)
+    rows = _unexpired(rows, position)
     if whole:
         rows = _rows(rows, np.flatnonzero(_integers(rows, EXPIRES) != GONE))
     return Increment(rows, first.keys, first.appends)
@@ -122,8 +128,22 @@ def _summed(rows: pa.RecordBatch, keys: int) -> pa.RecordBatch:
 
 
 def _key_columns(rows: pa.RecordBatch, keys: int) -> list[Ints]:
-    """Return the columns that order rows by hash and key."""
-    return [_integers(rows, HASH), *(canonical_rank(key) for key in rows.columns[:keys])]
+    """Return the columns that order rows by hash and key.
+
+    Keys are ranked only where they share a hash; elsewhere their columns say nothing.
+    """
+    hashes = _integers(rows, HASH)
+    order = stable_order(hashes)
+    same = hashes[order[1:]] == hashes[order[:-1]]
+    sharing = order[np.append(same, False) | np.append(False, same)] if len(order) else order
+    if len(sharing) == 0:
+        return [hashes]
+    columns = [hashes]
+    for key in rows.columns[:keys]:
+        rank = np.zeros(len(hashes), np.int64)
+        rank[sharing] = canonical_rank(key.take(pa.array(sharing)))
+        columns.append(rank)
+    return columns
 
 
 def _order(columns: list[Ints], count: int) -> Ints:

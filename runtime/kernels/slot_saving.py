@@ -71,26 +71,31 @@ class SlotSaving:
         if self.position is None and self._changed is None:
             return
         for rows in sides:
-            if rows is not None:
-                slots = np.unique(rows.slot)
-                if self.position is not None and rows.batch.root(0) >= self.position:
-                    self._copy(slots)
-                    self._mark(self._changed_above, slots)
-                else:
-                    self._unmark(self._copy_of, slots)
-                    if self._changed is not None:
-                        self._mark(self._changed, slots)
+            if rows is None:
+                continue
+            if self.position is not None and rows.batch.root(0) >= self.position:
+                self._copy(rows.slot)
+                self._mark(self._changed_above, rows.slot)
+            else:
+                self._void_copies(rows.slot)
+                if self._changed is not None:
+                    self._mark(self._changed, rows.slot)
 
     def _copy(self, slots: Ints) -> None:
+        """Copy the state of slots that have changed and have no copy; a slot may come more than once."""
         self._copy_of.grow(len(self._table))
         wanted = self._copy_of.values[slots] == 0
         if self._changed is not None:
             self._changed.grow(len(self._table))
             wanted &= self._changed.values[slots] != 0
-        slots = slots[wanted]
-        if len(slots):
+        if wanted.any():
+            slots = np.unique(slots[wanted])
             self._copies.append((slots, self._state(slots)))
             self._copy_of.values[slots] = len(self._copies)
+
+    def _void_copies(self, slots: Ints) -> None:
+        if self._copies:
+            self._unmark(self._copy_of, slots)
 
     def _mark(self, column: Column, slots: Ints) -> None:
         column.grow(len(self._table))
@@ -102,7 +107,7 @@ class SlotSaving:
 
     def taken_back(self, slots: Bools, greatest: Root) -> None:
         if self.position is not None and greatest < self.position:
-            self._unmark(self._copy_of, np.flatnonzero(slots))
+            self._void_copies(np.flatnonzero(slots))
 
     def freed(self, slots: list[int]) -> None:
         if not slots:

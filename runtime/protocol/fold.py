@@ -162,11 +162,10 @@ class Fold:
 
     def _cross(self) -> None:
         """Take the increment, at min time; with it goes what a snapshot that was cancelled left behind."""
-        parts = [self._saving.take()]
+        taken = self._saving.take()
         if self._taken is not None:
-            parts.insert(0, self._taken)
-        whole = merged(parts, self._min_time)
-        self._taken = whole if len(whole) else None
+            taken = merged([self._taken, taken], self._min_time)
+        self._taken = taken if len(taken) else None
         self.crossed = True
 
     def _recycle_slots(self) -> None:
