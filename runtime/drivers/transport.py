@@ -47,6 +47,7 @@ class TransportSettings:
     `queue_frames` may wait in either direction for each peer; a part may have `part_bytes_max`; one call
     of `receive` hands out at most `receive_max`.  A connection on which nothing comes for
     `dead_after_ms` is given up and made anew: one that hangs looks like a slow one otherwise.
+    `announced` is the address that others are told to send to, if that is not where the node listens.
     """
 
     queue_frames: int = 1000
@@ -57,6 +58,7 @@ class TransportSettings:
     reconnect_ms: int = 20
     reconnect_max_ms: int = 500
     peers_max: int = 128
+    announced: str = ""
 
 
 class Transport:
@@ -90,8 +92,9 @@ class Transport:
         except zmq.ZMQError as error:
             self.close()
             raise _cannot_listen(address, error) from None
-        self.address: str = self._listener.getsockopt_string(zmq.LAST_ENDPOINT)
-        """Where the node listens, with the number of the port."""
+        listening = self._listener.getsockopt_string(zmq.LAST_ENDPOINT)
+        self.address: str = self._settings.announced or listening
+        """Where others send to, with the number of the port."""
         self._poller = zmq.Poller()
         self._poller.register(self._listener, zmq.POLLIN)
         self._poller.register(self._woken, zmq.POLLIN)
