@@ -12,6 +12,7 @@ import click
 from fsql import __version__
 from fsql.console import exit_codes
 from fsql.console.commands import Commands, talking
+from fsql.console.process_commands import coordinator, worker
 from fsql.console.snapshot_commands import snapshot
 
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
 _ENGINES = ("columnar", "model")
 _POLICIES = ("speculative", "ordered")
+_DELIVERIES = ("exactly-once", "at-least-once", "at-most-once", "none")
 _BENCHMARKS = ("inverted-index", "word-count")
 _STAGES = ("syntax", "logical", "graph", "tick")
 _FORMATS = ("text", "json", "mermaid", "svg")
@@ -109,6 +111,11 @@ class _RunFlags(TypedDict):
     policy: str | None
     engine: str
     lead: int | None
+    state: str | None
+    snapshot_ms: int
+    delivery: str | None
+    listen: str | None
+    joining: int
 
 
 @main.command(short_help="Run a script.")
@@ -132,6 +139,36 @@ class _RunFlags(TypedDict):
     metavar="ROWS",
     help="How many rows a split may be ahead of what is final.",
 )
+@click.option(
+    "--state",
+    type=click.Path(file_okay=False),
+    metavar="DIR",
+    help="Keep state there; a later run of the same script goes on from it.",
+)
+@click.option(
+    "--snapshot-ms",
+    type=click.IntRange(min=1),
+    default=1000,
+    show_default=True,
+    help="How many milliseconds lie between two snapshots.",
+)
+@click.option(
+    "--delivery",
+    type=click.Choice(_DELIVERIES),
+    help="What outputs promise under failures, whatever their tables ask for.",
+)
+@click.option(
+    "--listen",
+    metavar="ADDRESS",
+    help="Where workers join, tcp://127.0.0.1:PORT; a free port unless given.",
+)
+@click.option(
+    "--joining",
+    type=click.IntRange(min=0),
+    default=0,
+    metavar="N",
+    help="How many of the workers you start by hand, with fsql worker.",
+)
 @talking
 def run(talk: Talk, script: str | None, text: str | None, **flags: Unpack[_RunFlags]) -> None:
     """Run SCRIPT until its input ends.
@@ -142,11 +179,39 @@ def run(talk: Talk, script: str | None, text: str | None, **flags: Unpack[_RunFl
 
     Neither workers nor policy, engine or lead show in the results: they are the same bytes.
     """
-    from fsql.console.run import run_script
-
     options = _run_options(flags["workers"], flags["policy"], flags["engine"], flags["lead"])
-    code = run_script(_the_script(script, text, dict(flags["parameters"])), options, talk)
+    the_script = _the_script(script, text, dict(flags["parameters"]))
+    if _on_processes(flags):
+        code = _run_on_processes(the_script, options, flags, talk)
+    else:
+        from fsql.console.run import run_script
+
+        code = run_script(the_script, options, talk)
     click.get_current_context().exit(code)
+
+
+def _on_processes(flags: _RunFlags) -> bool:
+    """Say whether anything is asked for that one process cannot do."""
+    asked = flags["workers"] > 1 or flags["joining"] > 0
+    wanted = (flags["state"], flags["delivery"], flags["listen"])
+    return flags["engine"] == "columnar" and (asked or any(each is not None for each in wanted))
+
+
+def _run_on_processes(script: Script, options: RunOptions, flags: _RunFlags, talk: Talk) -> int:
+    from pathlib import Path
+
+    from fsql.console.cluster_run import ClusterOptions, run_on_processes
+
+    cluster = ClusterOptions(
+        state=None if flags["state"] is None else Path(flags["state"]),
+        snapshot_every=flags["snapshot_ms"] / 1000,
+        delivery=flags["delivery"],
+        listen=flags["listen"],
+        joining=flags["joining"],
+    )
+    if cluster.joining > options.workers:
+        raise click.UsageError("--joining cannot be more than --workers")
+    return run_on_processes(script, options, cluster, talk)
 
 
 @main.command(short_help="Say what is wrong with scripts, and what they would do.")
@@ -284,6 +349,8 @@ def explain_error(code: str, *, as_json: bool) -> None:
 
 
 main.add_command(snapshot)
+main.add_command(worker)
+main.add_command(coordinator)
 
 
 @main.command(short_help="Measure fsql on this machine.")

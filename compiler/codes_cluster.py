@@ -68,4 +68,32 @@ CLUSTER_ROWS: Final[tuple[Row, ...]] = (
         "Bring the state directory back from a copy, or start with an empty one and all input.",
         "fsql snapshot list --state state  # state/coordination.sqlite was overwritten",
     ),
+    (
+        "E621",
+        "state directory cannot be used",
+        "The directory cannot be made or written, or another run is using it.",
+        "Name another directory, or wait until the other run has ended.",
+        "fsql run query.sql --state state  # while another run has it",
+    ),
+    (
+        "E622",
+        "state of another job",
+        "A state directory belongs to one script and its parameters; this one began with others.",
+        "Name another state directory, or run the script that it is of.",
+        "fsql run other.sql --state state  # state of query.sql",
+    ),
+    (
+        "E623",
+        "description of a job is not understood",
+        "What processes of a job tell each other of it was written by another version, or is damaged.",
+        "Run all processes of a job, and what goes on with its state, with one version of fsql.",
+        "fsql run query.sql --state state  # state/job.json was altered",
+    ),
+    (
+        "E624",
+        "processes keep ending",
+        "Workers or the coordinator end again and again, and nothing gets done in between.",
+        "See what they write on standard error: memory that runs out, say; `--debug` shows more.",
+        "fsql run query.sql --workers 4  # on a machine without enough memory",
+    ),
 )

@@ -5,25 +5,24 @@ The outputs are the job's INSERTs, their late rows, the rejects of its tables, i
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from fsql.console.file_uses import check_apart, file_uses
 from fsql.console.outputs import check_standard_output, window_columns
 from fsql.console.places import pointing_at
-from fsql.runtime.connectors import open_consumer
+from fsql.runtime.connectors import open_consumer, sink_lines
 from fsql.runtime.connectors.consumer import LocalConsumer
 from fsql.runtime.connectors.file_store import FileStore
 from fsql.runtime.connectors.settings import Settings
 from fsql.runtime.connectors.side_outputs import LateLines, Origins, RejectedLines
+from fsql.runtime.connectors.tcp_consumer import TcpConsumer
 from fsql.runtime.protocol.delivery import DeliveryOption
 from fsql.runtime.protocol.job_spec import Output
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
-    from typing import BinaryIO
 
     from fsql.compiler.logical import Insert
     from fsql.console.compiled import Compiled
@@ -44,23 +43,25 @@ def job_consumers(
     compiled: Compiled,
     splits: Mapping[int, Sequence[Split]],
     positions: Path,
-    stdout: BinaryIO | None = None,
+    *,
+    stdout: tuple[str, int] | None = None,
+    option: DeliveryOption | None = None,
 ) -> list[ConsumedOutput]:
-    """Return all outputs of a job; `positions` is the directory where files' positions are kept.
+    """Return all outputs of a job.  Nothing is opened yet.
 
-    Nothing is opened yet.
+    Args:
+        compiled: the job.
+        splits: the splits of its tables.
+        positions: the directory where files' positions are kept.
+        stdout: where the process listens that owns standard output; None if this one does.
+        option: what is promised of every output, whatever its table asks for.
 
     Raises:
         FsqlError: E532 to E534, if an output cannot be what the script says.
     """
-    making = _Making(compiled, splits, positions, stdout)
+    making = _Making(compiled, splits, positions, stdout, option)
     making.check()
     return [*making.sinks(), *making.late(), *making.rejects()]
-
-
-def delivery_of(insert: Insert) -> DeliveryOption:
-    """Return what an INSERT's table promises."""
-    return DeliveryOption(Settings(insert.sink.options).text("delivery"))
 
 
 class _Making:
@@ -71,12 +72,14 @@ class _Making:
         compiled: Compiled,
         splits: Mapping[int, Sequence[Split]],
         positions: Path,
-        stdout: BinaryIO | None,
+        stdout: tuple[str, int] | None,
+        option: DeliveryOption | None,
     ) -> None:
         self._compiled = compiled
         self._job = compiled.job
         self._positions = positions
         self._stdout = stdout
+        self._option = option
         script = compiled.script
         self._uses = file_uses(self._job, script.base_directory, script.path)
         self._origins = Origins({table.ordinal: table.name for table in self._job.tables}, splits)
@@ -95,30 +98,37 @@ class _Making:
     def sinks(self) -> list[ConsumedOutput]:
         outputs = []
         for number, insert in enumerate(self._job.inserts):
-            if self._stdout is None:
-                check_standard_output(insert)
             with pointing_at(self._compiled.syntax, insert.sink.name, "path"):
-                consumer = open_consumer(
-                    insert.sink,
-                    self._compiled.script.base_directory,
-                    self._positions / f"insert-{number}",
-                    self._stdout or getattr(sys.stdout, "buffer", None),
-                )
-            outputs.append(ConsumedOutput(Output(delivery_of(insert), insert=number), consumer))
+                consumer = self._of_insert(insert, self._positions / f"insert-{number}")
+            output = Output(self._delivery_of(insert), insert=number)
+            outputs.append(ConsumedOutput(output, consumer))
         return outputs
+
+    def _of_insert(self, insert: Insert, journal: Path) -> Consumer:
+        to_stdout = Settings(insert.sink.options).connector.name == "stdout"
+        if to_stdout and self._stdout is not None:
+            return TcpConsumer(self._stdout, insert.sink.name, sink_lines(insert.sink))
+        check_standard_output(insert)
+        directory = self._compiled.script.base_directory
+        return open_consumer(insert.sink, directory, journal)
+
+    def _delivery_of(self, insert: Insert) -> DeliveryOption:
+        """Return what is promised of an INSERT's table."""
+        wanted = Settings(insert.sink.options).text("delivery")
+        return self._option or DeliveryOption(wanted)
 
     def late(self) -> list[ConsumedOutput]:
         outputs = []
         for number, insert in enumerate(self._job.inserts):
             for use in self._asked_for(insert.sink.name, "late_path"):
                 windows = window_columns(self._job, insert)
-                output = Output(delivery_of(insert), windows=frozenset(windows))
+                output = Output(self._delivery_of(insert), windows=frozenset(windows))
                 lines = LateLines(windows, self._origins)
                 outputs.append(self._in_file(output, use.path, f"late-{number}", lines))
         return outputs
 
     def rejects(self) -> list[ConsumedOutput]:
-        options = {delivery_of(insert) for insert in self._job.inserts}
+        options = {self._delivery_of(insert) for insert in self._job.inserts}
         option = DeliveryOption.EXACTLY_ONCE
         if options in ({DeliveryOption.AT_MOST_ONCE}, {DeliveryOption.NONE}):
             [option] = options

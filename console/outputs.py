@@ -48,6 +48,15 @@ class Outputs:
                 output.write(own)
 
 
+def check_outputs(compiled: Compiled, splits: Mapping[int, Sequence[Split]]) -> None:
+    """Check that no file that the job writes is read or written by anything else of it.
+
+    Raises:
+        FsqlError: E532.
+    """
+    _Opening(compiled, splits).check()
+
+
 @contextmanager
 def opened_outputs(compiled: Compiled, splits: Mapping[int, Sequence[Split]]) -> Iterator[Outputs]:
     """Open all that the job writes, which empties the files; close it at the end.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections import deque
 from dataclasses import asdict
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from types import TracebackType
 
+    from fsql.compiler.logical import Job
     from fsql.console.talk import Talk
     from fsql.runtime.drivers.local import Counters
 
@@ -120,3 +122,20 @@ def progress_line(counters: Counters, rates: Rates) -> str:
         f"rejected {count_text(counters.rows_rejected)}",
     ]
     return "  ".join(parts) + "\n"
+
+
+def progress_of(job: Job, title: str, talk: Talk) -> Progress:
+    """Return what to show: a panel where there is a terminal that no data is written to."""
+    if talk.quiet or sys.stderr is None:
+        return Silence()
+    if talk.json or not sys.stderr.isatty() or _data_on_terminal(job):
+        return Lines(talk)
+    # Drawing needs rich, which takes longer to import than everything else here.
+    from fsql.console.panel import Panel
+
+    return Panel(title, coloured=talk.coloured)
+
+
+def _data_on_terminal(job: Job) -> bool:
+    connectors = {dict(insert.sink.options)["connector"] for insert in job.inserts}
+    return "stdout" in connectors and sys.stdout is not None and sys.stdout.isatty()

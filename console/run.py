@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING
 
 from fsql.compiler.diagnostics import FsqlError
@@ -11,17 +10,14 @@ from fsql.console.compiled import compiled
 from fsql.console.interrupt import Interrupt, Interrupted
 from fsql.console.job import open_splits, opened_run
 from fsql.console.open_files import raise_open_files_limit
-from fsql.console.progress import Lines, Silence
+from fsql.console.progress import progress_of
 from fsql.console.reader_gone import forget_standard_output, reader_gone
 from fsql.console.script import warn_of_unused_parameters
 from fsql.console.stop import stop_error
-from fsql.console.talk import say
 from fsql.runtime.drivers.memory import collect_less_often, keep_freed_memory
 
 if TYPE_CHECKING:
-    from fsql.compiler.logical import Job
     from fsql.console.job import RunOptions
-    from fsql.console.progress import Progress
     from fsql.console.script import Script
     from fsql.console.talk import Talk
     from fsql.runtime.drivers.local import Counters
@@ -43,7 +39,7 @@ def run_script(script: Script, options: RunOptions, talk: Talk) -> int:
     try:
         with Interrupt() as interrupt, opened_run(result, splits, options) as run:
             counters = run.counters
-            with _progress(result.job, script.source.name, talk) as progress:
+            with progress_of(result.job, script.source.name, talk) as progress:
 
                 def on_progress(counters: Counters) -> None:
                     progress.update(counters)
@@ -62,29 +58,5 @@ def run_script(script: Script, options: RunOptions, talk: Talk) -> int:
         forget_standard_output()
         return exit_codes.OK
     assert counters is not None
-    _summarise(status, counters, talk)
+    summary.say_summary(status, counters, talk)
     return code
-
-
-def _summarise(status: str, counters: Counters, talk: Talk) -> None:
-    if talk.json:
-        talk.event("summary", summary.summary_fields(status, counters))
-    elif not talk.quiet:
-        say(summary.summary_text(status, counters))
-
-
-def _progress(job: Job, title: str, talk: Talk) -> Progress:
-    """Return what to show: a panel where there is a terminal that no data is written to."""
-    if talk.quiet or sys.stderr is None:
-        return Silence()
-    if talk.json or not sys.stderr.isatty() or _data_on_terminal(job):
-        return Lines(talk)
-    # Drawing needs rich, which takes longer to import than everything else here.
-    from fsql.console.panel import Panel
-
-    return Panel(title, coloured=talk.coloured)
-
-
-def _data_on_terminal(job: Job) -> bool:
-    connectors = {dict(insert.sink.options)["connector"] for insert in job.inserts}
-    return "stdout" in connectors and sys.stdout is not None and sys.stdout.isatty()

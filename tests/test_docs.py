@@ -33,6 +33,7 @@ from fsql.tests.docs.pages import (
     section,
     table_rows,
 )
+from fsql.tests.docs.run_errors import FAILING_RUN, SCRIPT
 from fsql.tests.docs.state_errors import FAILING_STATE
 from fsql.tests.unit.state.directories import make_state
 
@@ -54,6 +55,7 @@ IN_NO_CASE = {
     "E601": "an address that jobs do not choose; tests/unit/drivers/test_transport.py has it",
     "E602": "a spoilt key; tests/unit/drivers/test_cluster_key.py has it",
     "E603": "a port in use; tests/unit/drivers/test_transport.py has it",
+    "E624": "a machine on which processes keep ending; tests/unit/drivers/test_launcher.py makes some",
     "I901": "a bug; tests/cli/test_errors.py makes one",
 }
 """Codes that no single run of a script is known to lead to."""
@@ -200,7 +202,7 @@ def test_cases_use_known_codes_only() -> None:
 
 
 def test_every_code_has_a_case() -> None:
-    elsewhere = {*FAILING, *FAILING_STATE}
+    elsewhere = {*FAILING, *FAILING_STATE, *FAILING_RUN}
     assert set(CODES) - _codes_in_cases() - elsewhere == set(IN_NO_CASE)
 
 
@@ -222,5 +224,13 @@ def test_state_that_is_damaged_is_reported_with_its_code(code: str, tmp_path: Pa
     make_state(tmp_path / "state")
     FAILING_STATE[code](tmp_path / "state")
     said = fsql("snapshot", "verify", "--state", tmp_path / "state")
+    assert said.code == 1
+    assert re.findall(r"error\[FSQL-(\w+)\]", said.err) == [code]
+
+
+@pytest.mark.parametrize("code", FAILING_RUN)
+def test_a_run_that_cannot_begin_is_reported_with_its_code(code: str, tmp_path: Path) -> None:
+    with FAILING_RUN[code](tmp_path / "state"):
+        said = fsql("run", "--quiet", "--state", tmp_path / "state", "-e", SCRIPT)
     assert said.code == 1
     assert re.findall(r"error\[FSQL-(\w+)\]", said.err) == [code]

@@ -129,11 +129,11 @@ def open_consumer(
     match settings.connector.name:
         case "file":
             path = paths.resolve(settings.text("path"), base_directory, data_roots)
-            lines = ReleasedLines(_encoder(sink, settings))
+            lines = sink_lines(sink)
             return LocalConsumer(FileStore(path, journal), lines)
         case "stdout":
             stream = stdout or sys.stdout.buffer
-            lines = ReleasedLines(_encoder(sink, settings))
+            lines = sink_lines(sink)
             return LocalConsumer(StreamStore(stream, "standard output"), lines)
         case "tcp":
             return _tcp_consumer(sink, settings, PATIENCE_SECONDS)
@@ -143,9 +143,18 @@ def open_consumer(
             raise AssertionError(f"the compiler let a table write to {name}")
 
 
+def sink_lines(sink: SinkTable) -> ReleasedLines:
+    """Return what makes lines of the rows of a sink table.
+
+    Raises:
+        FsqlError: E534, if its format has no place for its changes.
+    """
+    return ReleasedLines(_encoder(sink, Settings(sink.options)))
+
+
 def _tcp_consumer(sink: SinkTable, settings: Settings, patience: float) -> TcpConsumer:
     address = loopback(settings.text("address"))
-    lines = ReleasedLines(_encoder(sink, settings))
+    lines = sink_lines(sink)
     return TcpConsumer(address, sink.name, lines, patience)
 
 

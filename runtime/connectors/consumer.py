@@ -78,7 +78,7 @@ class Consumer(Protocol):
         """
 
     def sync(self) -> None:
-        """Return when everything acknowledged survives the loss of power.
+        """Return when everything acknowledged survives the loss of power; any thread may call this.
 
         Raises:
             ConsumerLostError: if that is not possible.

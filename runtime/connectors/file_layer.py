@@ -19,6 +19,10 @@ class FileLayer:
         """Return a descriptor to read and write a file, which is created if it is not there."""
         return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
 
+    def duplicate(self, descriptor: int) -> int:
+        """Return another descriptor of the same file, which stays when that one is closed."""
+        return os.dup(descriptor)
+
     def size(self, descriptor: int) -> int:
         """Return how long the file is."""
         return os.fstat(descriptor).st_size

@@ -16,6 +16,7 @@ then has the position of the last entry whose bytes are all there.
 from __future__ import annotations
 
 import errno
+import threading
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
@@ -53,6 +54,7 @@ class FileStore:
         self._owner = ""
         self._files = FileLayer() if files is None else files
         self._journal = Journal(journal, self._files)
+        self._descriptors = threading.Lock()
         self._descriptor: int | None = None
         self._keeps = True
         self._epoch = 0
@@ -126,28 +128,40 @@ class FileStore:
             with self._failing():
                 self._journal.append(self._entry())
             if self._journal.size > JOURNAL_BYTES_MAX:
-                self.sync()
+                self._renew_journal()
 
     def sync(self) -> None:
-        """Return when the file and its journal survive the loss of power.
+        """Return when the file and its journal survive the loss of power; any thread may wait for that.
 
         Raises:
             FsqlError: E535, if the operating system refuses.
             ConsumerLostError: if there is no room.
         """
-        assert self._descriptor is not None
+        with self._descriptors:
+            file = None if self._descriptor is None else self._files.duplicate(self._descriptor)
+            journal = self._journal.duplicate() if self._keeps else None
         with self._failing():
-            self._files.sync(self._descriptor)
-            if self._keeps:
-                self._hash_anew()
-                self._journal.sync(self._entry())
+            for descriptor in (file, journal):
+                if descriptor is not None:
+                    self._files.sync(descriptor)
+        for descriptor in (file, journal):
+            if descriptor is not None:
+                self._files.close(descriptor)
 
     def close(self) -> None:
         """Close file and journal."""
-        self._journal.close()
-        if self._descriptor is not None:
-            descriptor, self._descriptor = self._descriptor, None
-            self._files.close(descriptor)
+        with self._descriptors:
+            self._journal.close()
+            if self._descriptor is not None:
+                descriptor, self._descriptor = self._descriptor, None
+                self._files.close(descriptor)
+
+    def _renew_journal(self) -> None:
+        assert self._descriptor is not None
+        with self._failing(), self._descriptors:
+            self._files.sync(self._descriptor)
+            self._hash_anew()
+            self._journal.renew(self._entry())
 
     def _opened(self) -> int:
         if not self._path.parent.is_dir():

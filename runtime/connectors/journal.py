@@ -71,9 +71,13 @@ class Journal:
         self._files.write(self._descriptor, memoryview(line), self.size)
         self.size += len(line)
 
-    def sync(self, entry: Entry) -> None:
+    def renew(self, entry: Entry) -> None:
         """Write an entry for good; the ones before it are not needed any more."""
         self._begin(entry)
+
+    def duplicate(self) -> int | None:
+        """Return another descriptor of what has been written, None if nothing was begun."""
+        return None if self._descriptor is None else self._files.duplicate(self._descriptor)
 
     def close(self) -> None:
         """Close the journal; it stays."""

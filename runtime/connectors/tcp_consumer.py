@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import select
 import socket
+import threading
 import time
 from collections import deque
 from typing import TYPE_CHECKING, Final
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
 
 PATIENCE_SECONDS: Final = 10.0
 _BETWEEN_ATTEMPTS_SECONDS: Final = 0.05
+_SYNC_SECONDS: Final = 0.001
 _ANSWER_BYTES_MAX: Final = 1 << 16
 _READ_BYTES: Final = 1 << 16
 
@@ -62,6 +64,8 @@ class TcpConsumer:
         self._lines = lines
         self._patience = patience
         self._clock = clock
+        self._turn = threading.Lock()
+        """Held by whoever uses the connection: `sync` may come from another thread."""
         self._opening: Opening | None = None
         self._socket: socket.socket | None = None
         self._reader = FrameReader(_ANSWER_BYTES_MAX)
@@ -91,16 +95,17 @@ class TcpConsumer:
             FsqlError: E537, if the consumer refuses for good.
             ConsumerLostError: if it refuses for now, or nobody answers.
         """
-        self.close()
-        self._opening = opening
-        self._opened = False
-        self._have = opening.begins
-        self._kept.clear()
-        self._building, self._parts, self._next_part = [], 0, 0
-        self._lost_since, self._next_attempt = self._clock(), 0.0
-        self._wait_until(lambda: self._welcomed)
-        self._acknowledged = []
-        return Opened(self._have, self._window)
+        with self._turn:
+            self._hang_up()
+            self._opening = opening
+            self._opened = False
+            self._have = opening.begins
+            self._kept.clear()
+            self._building, self._parts, self._next_part = [], 0, 0
+            self._lost_since, self._next_attempt = self._clock(), 0.0
+            self._wait_until(lambda: self._welcomed)
+            self._acknowledged = []
+            return Opened(self._have, self._window)
 
     def deliver(self, bundle: Bundle) -> None:
         """Send a bundle, or a part of one.
@@ -129,10 +134,12 @@ class TcpConsumer:
             self._parts += 1
         if bundle.last:
             frames, self._building, self._parts = self._building, [], 0
-            self._kept.append((bundle.ends, frames))
-            if self._welcomed:
-                self._outgoing += frames
-        self._pump()
+            with self._turn:
+                self._kept.append((bundle.ends, frames))
+                if self._welcomed:
+                    self._outgoing += frames
+        with self._turn:
+            self._pump()
 
     def acknowledged(self) -> Sequence[Root]:
         """Return the positions that the consumer has acknowledged since the last call.
@@ -141,12 +148,15 @@ class TcpConsumer:
             FsqlError: E537, if the consumer refuses for good.
             ConsumerLostError: if it refuses for now, or has not been reached for too long.
         """
-        self._pump()
-        acknowledged, self._acknowledged = self._acknowledged, []
-        return acknowledged
+        with self._turn:
+            self._pump()
+            acknowledged, self._acknowledged = self._acknowledged, []
+            return acknowledged
 
     def sync(self) -> None:
         """Wait until the consumer says that what it has acknowledged survives the loss of power.
+
+        Any thread may wait for that.
 
         Raises:
             FsqlError: E537, if the consumer refuses for good.
@@ -156,14 +166,15 @@ class TcpConsumer:
         asked: socket.socket | None = None
         deadline = self._clock() + self._patience
         while not self._synced:
-            if self._welcomed and asked is not self._socket:
-                asked = self._socket
-                self._outgoing += frame_bytes(Sync())
+            with self._turn:
+                if self._welcomed and asked is not self._socket:
+                    asked = self._socket
+                    self._outgoing += frame_bytes(Sync())
+                self._pump()
             if self._clock() > deadline:
                 raise ConsumerLostError(f"{self._name} does not answer")
-            self._pump()
             if not self._synced:
-                self.wait(_BETWEEN_ATTEMPTS_SECONDS)
+                time.sleep(_SYNC_SECONDS)
 
     def wait(self, seconds: float) -> None:
         """Wait until there is something to do, but no longer than `seconds`."""
@@ -175,6 +186,10 @@ class TcpConsumer:
 
     def close(self) -> None:
         """Hang up."""
+        with self._turn:
+            self._hang_up()
+
+    def _hang_up(self) -> None:
         if self._socket is not None:
             self._socket.close()
         self._socket = None
@@ -205,7 +220,7 @@ class TcpConsumer:
         except (OSError, BadFrameError) as error:
             self._broken(str(error))
         if self._lost_since is not None and self._clock() - self._lost_since > self._patience:
-            self.close()
+            self._hang_up()
             raise ConsumerLostError(f"{self._name} has not answered for {self._patience:g} s")
 
     def _connect(self) -> None:
@@ -229,7 +244,7 @@ class TcpConsumer:
     def _broken(self, reason: str) -> None:
         """Hang up, and come again later with what was not acknowledged."""
         del reason
-        self.close()
+        self._hang_up()
         if self._lost_since is None:
             self._lost_since = self._clock()
 
@@ -266,7 +281,7 @@ class TcpConsumer:
             case Synced() if self._welcomed:
                 self._synced = True
             case Refusal(reason, lasting):
-                self.close()
+                self._hang_up()
                 if lasting:
                     raise self._refused(reason)
                 raise ConsumerLostError(f"{self._name} refuses: {reason}")
@@ -300,7 +315,7 @@ class TcpConsumer:
         self._acknowledged.append(position)
 
     def _refused(self, reason: str) -> FsqlError:
-        self.close()
+        self._hang_up()
         message = f"{self._name} does not go on where the job does: {reason}"
         return FsqlError([Diagnostic("E537", message)])
 

@@ -167,6 +167,7 @@ class Attempt:
         here.granted = None
         if read.chunk is None:
             self._carry(self._worker.end(here.front, read.place))
+            self._put(COORDINATOR, self._counted())
         elif isinstance(read.chunk, Wait):
             here.waits_until = now + read.chunk.seconds
         else:

@@ -41,6 +41,7 @@ from fsql.runtime.protocol.node import (
     OutputLost,
     Progress,
     Received,
+    StateLost,
     TakeEpoch,
     Tally,
     Tick,
@@ -100,7 +101,8 @@ class CoordinatorNode:
         effects = self._fenced(effects, now)
         finish = next((effect for effect in effects if isinstance(effect, Finish)), None)
         if finish is not None:
-            effects = [*effects[: effects.index(finish)], *self._finished(), finish]
+            before = effects[: effects.index(finish)]
+            return [*before, *self._finished(), self._progress(), finish]
         if self.phase is not phase or now >= self._next_progress:
             self._next_progress = now + self._settings.counted_every
             effects.append(self._progress())
@@ -140,8 +142,8 @@ class CoordinatorNode:
                 return self._given_up(f"the worker at {address} has ended", now)
             case EpochTaken():
                 return self._epoch_taken(event, now)
-            case OutputLost():
-                return self._output_lost(event, now)
+            case OutputLost() | StateLost():
+                return self._lost_outside(event, now)
             case OutputAt() | Delivered() | ManifestCommitted() | ManifestNotCommitted():
                 if self.epoch is not None and self.epoch.number == event.epoch:
                     return self._answered(self.epoch, event, now)
@@ -149,10 +151,10 @@ class CoordinatorNode:
                 pass
         return []
 
-    def _output_lost(self, lost: OutputLost, now: float) -> list[CoordinatorEffect]:
-        if lost.diagnostics is not None:
-            return [Finish(diagnostics=lost.diagnostics)]
-        return self._given_up(f"output {lost.output}: {lost.reason}", now)
+    def _lost_outside(self, lost: OutputLost | StateLost, now: float) -> list[CoordinatorEffect]:
+        if isinstance(lost, OutputLost) and lost.diagnostics is None:
+            return self._given_up(f"output {lost.output}: {lost.reason}", now)
+        return [Finish(diagnostics=lost.diagnostics)]
 
     def _lease_changed(self, event: LeaseHeld | LeaseLost) -> None:
         if isinstance(event, LeaseLost):
@@ -191,7 +193,7 @@ class CoordinatorNode:
                 self._members.heard(frame.sender, now)
                 return epoch.receive(frame, now, may_release=self._may_release(now))
             case Hello(job, worker, address):
-                if job == self._spec.job and self._members.hello(worker, address, now):
+                if job in {"", self._spec.job} and self._members.hello(worker, address, now):
                     return self._given_up(f"the worker at {address} has begun anew", now)
             case Heartbeat(_, number, sender):
                 if epoch is not None and number == epoch.number:
@@ -213,7 +215,7 @@ class CoordinatorNode:
         self.epoch = Epoch(spec, taken.epoch, manifest, addresses, self._settings, now)
         self.phase = Phase.OPENING
         self._begun_at = self._next_heartbeat = now
-        return [OpenOutputs(taken.epoch)]
+        return [OpenOutputs(taken.epoch, self.epoch.start)]
 
     def _kept_up(self, now: float) -> list[CoordinatorEffect]:
         """Go on to the next phase where that is possible, and do what the time demands."""

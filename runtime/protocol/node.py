@@ -198,10 +198,21 @@ class EpochTaken:
 
 
 @dataclass(frozen=True, slots=True)
+class StateLost:
+    """Event: no epoch can be taken: what was committed cannot be read; another attempt would not help."""
+
+    diagnostics: bytes
+
+
+@dataclass(frozen=True, slots=True)
 class OpenOutputs:
-    """Effect: ask the consumer of every output what it has.  Answer: `OutputAt` for each."""
+    """Effect: ask the consumer of every output what it has.  Answer: `OutputAt` for each.
+
+    `begins` is the position from which the input is replayed.
+    """
 
     epoch: int
+    begins: Root
 
 
 @dataclass(frozen=True, slots=True)
@@ -317,6 +328,7 @@ CoordinatorEvent: TypeAlias = (
     | LeaseLost
     | WorkerGone
     | EpochTaken
+    | StateLost
     | OutputAt
     | Delivered
     | OutputLost

@@ -75,7 +75,7 @@ class Snapshots:
         self._answers[worker] = answer
         if answer.accepted:
             if len(self._answers) == self._spec.plan.workers:
-                self._margin = max(self._least_margin, self._margin - self._margin // 8)
+                self._margin = max(self._least_margin, self._margin // 2)
             return None
         beyond = max(0, answer.reached.time - pending.position.time)
         self._margin = 2 * (self._margin + beyond) + 1

@@ -51,7 +51,10 @@ class WorkerNode:
     def __init__(
         self, job: str, name: str, address: str, settings: Settings, watch: Watch = unwatched
     ) -> None:
-        """Be idle; `name` is new at each start of the process, `address` is the node's own."""
+        """Be idle; `name` is new at each start of the process, `address` is the node's own.
+
+        A worker that does not know the job yet, "", takes part in the one that its coordinator has.
+        """
         self._hello = Hello(job, name, address)
         self._settings = settings
         self._watch = watch
@@ -135,7 +138,8 @@ class WorkerNode:
         return [Load(begin)]
 
     def _told_goodbye(self, goodbye: Goodbye, now: float) -> list[WorkerEffect]:
-        if goodbye.sender != COORDINATOR or goodbye.job != self._hello.job:
+        own_job = self._hello.job in {"", goodbye.job}
+        if goodbye.sender != COORDINATOR or not own_job:
             return []
         if goodbye.finished:
             self.attempt, self._leader = None, None

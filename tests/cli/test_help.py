@@ -29,6 +29,7 @@ Commands:
   explain-error  Say what an error code means.
   run            Run a script.
   snapshot       Look at the snapshots of a job.
+  worker         Take part in a run as one of its workers.
 
   Exit codes:
 
@@ -50,7 +51,8 @@ def test_version() -> None:
 
 
 @pytest.mark.parametrize(
-    "command", ["bench", "check", "consume", "explain", "explain-error", "run", "snapshot"]
+    "command",
+    ["bench", "check", "consume", "explain", "explain-error", "run", "snapshot", "worker"],
 )
 def test_every_command_has_help(command: str) -> None:
     code, out, err = fsql(command, "-h")

@@ -212,7 +212,7 @@ def test_a_file_that_somebody_cut_is_noticed(tmp_path: Path) -> None:
     sinks.run_to_end(consumer, 1)
     consumer.sync()
     consumer.close()
-    subject.path.write_bytes(sinks.expected()[:-1])
+    subject.path.write_bytes(sinks.expected()[:1])
     with pytest.raises(FsqlError, match="E537"):
         sinks.position_of(subject, sinks.opening(2, Root(3, 0)))
 

@@ -1,0 +1,160 @@
+"""What a job is, as its processes tell each other: all that its results depend on, and how it is run.
+
+The description is written once, when a job first starts, and stays: the splits of its tables among it,
+since their numbers are part of root positions.  Equal descriptions are compiled to equal plans.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from fsql.compiler.diagnostics import Diagnostic, FsqlError
+from fsql.compiler.source import SourceText
+from fsql.compiler.tick_plan import Policy, SourceHead
+from fsql.console.compiled import compiled
+from fsql.console.job import RunOptions, open_splits, planned
+from fsql.console.places import pointing_at
+from fsql.console.script import Script
+from fsql.runtime.drivers.processes.prepared import Prepared
+from fsql.runtime.protocol.job_spec import Settings
+from fsql.runtime.protocol.node import FrontTask
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from fsql.compiler.tick_plan import TickPlan
+    from fsql.console.compiled import Compiled
+    from fsql.console.job import Splits
+    from fsql.runtime.ports import Split
+
+FORMAT: Final = 1
+
+
+class JobDescription(msgspec.Struct, frozen=True):
+    """A job; see above.  `splits` are the names of each table's splits, by the table's ordinal."""
+
+    job: str
+    script_name: str
+    script_text: str
+    script_path: str | None
+    parameters: dict[str, str]
+    base_directory: str
+    state: str
+    splits: dict[int, tuple[str, ...]]
+    workers: int
+    policy: str | None
+    lead_rows: int
+    snapshot_every: float | None
+    delivery: str | None
+    format: int = FORMAT
+
+    def script(self) -> Script:
+        """Return the script."""
+        return Script(
+            SourceText(self.script_name, self.script_text),
+            self.parameters,
+            Path(self.base_directory),
+            None if self.script_path is None else Path(self.script_path),
+        )
+
+    def options(self) -> RunOptions:
+        """Return the options that the job is planned by."""
+        policy = None if self.policy is None else Policy(self.policy)
+        return RunOptions(workers=self.workers, policy=policy, lead_rows=self.lead_rows)
+
+
+@dataclass(frozen=True, slots=True)
+class Readied:
+    """A job made ready from its description: compiled, its sources opened, planned."""
+
+    description: JobDescription
+    compiled: Compiled
+    splits: Splits
+    plan: TickPlan
+    fronts: tuple[FrontTask, ...]
+
+    def settings(self) -> Settings:
+        """Return the settings of the protocol."""
+        description = self.description
+        return Settings(lead_rows=description.lead_rows, snapshot_every=description.snapshot_every)
+
+    def for_workers(self) -> Prepared:
+        """Return what a worker must know."""
+        state = Path(self.description.state)
+        return Prepared(self.plan, self.fronts, self.splits, self.settings(), state)
+
+
+def description_of(data: bytes) -> JobDescription:
+    """Return the description that `data` holds.
+
+    Raises:
+        FsqlError: E623, if it holds none that this version understands.
+    """
+    try:
+        description = msgspec.json.decode(data, type=JobDescription)
+    except msgspec.MsgspecError as error:
+        raise _not_understood(str(error)) from None
+    if description.format != FORMAT:
+        raise _not_understood(f"its format is {description.format}, and this is {FORMAT}")
+    return description
+
+
+def _not_understood(reason: str) -> FsqlError:
+    helps = (
+        "run all processes of a job, and what goes on with its state, with one version of fsql",
+    )
+    message = f"the description of the job is not understood: {reason}"
+    return FsqlError([Diagnostic("E623", message, helps=helps)])
+
+
+def readied(description: JobDescription) -> Readied:
+    """Compile, open and plan a job.
+
+    Raises:
+        FsqlError: what is wrong with its text or its sources.
+    """
+    result = compiled(description.script())
+    splits = _frozen(result, open_splits(result), description.splits)
+    plan = planned(result, splits, description.options())
+    return Readied(description, result, splits, plan, front_tasks(plan, splits))
+
+
+def front_tasks(plan: TickPlan, splits: Splits) -> tuple[FrontTask, ...]:
+    """Return the fronts of a job, numbered: one for each split of each table that is read."""
+    read = [
+        (stage.head.table.ordinal, split)
+        for stage in plan.stages
+        if isinstance(stage.head, SourceHead)
+        for split in range(len(splits[stage.head.table.ordinal]))
+    ]
+    return tuple(FrontTask(number, *of) for number, of in enumerate(read))
+
+
+def split_names(splits: Splits) -> dict[int, tuple[str, ...]]:
+    """Return the names of the splits of each table."""
+    return {ordinal: tuple(split.name for split in each) for ordinal, each in splits.items()}
+
+
+def _frozen(result: Compiled, splits: Splits, names: Mapping[int, tuple[str, ...]]) -> Splits:
+    """Return the splits that the job had when it first started; others that came later are not read.
+
+    Raises:
+        FsqlError: E531, if one is missing.
+    """
+    frozen: dict[int, Sequence[Split]] = {}
+    for table in result.job.tables:
+        found = {split.name: split for split in splits[table.ordinal]}
+        for name in names[table.ordinal]:
+            if name not in found:
+                message = (
+                    f'table "{table.name}" has no "{name}" any more, and the job began with it'
+                )
+                helps = ("put it back", "or begin anew, with an empty state directory")
+                with pointing_at(result.syntax, table.name, "path"):
+                    raise FsqlError([Diagnostic("E531", message, helps=helps)])
+        frozen[table.ordinal] = [found[name] for name in names[table.ordinal]]
+    return frozen

@@ -1,0 +1,86 @@
+"""The processes of a distributed run, from their command lines to their ends."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import sys
+from typing import TYPE_CHECKING
+
+from fsql.console.consumers import job_consumers
+from fsql.console.description import description_of, readied
+from fsql.console.open_files import raise_open_files_limit
+from fsql.runtime.connectors.addresses import loopback
+from fsql.runtime.drivers.cluster_key import cluster_key
+from fsql.runtime.drivers.memory import keep_freed_memory
+from fsql.runtime.drivers.processes.coordinator_process import CoordinatorProcess
+from fsql.runtime.drivers.processes.job_state import JobState
+from fsql.runtime.drivers.processes.supervised import Supervisor
+from fsql.runtime.drivers.processes.worker_process import WorkerProcess
+from fsql.runtime.drivers.transport import Transport
+from fsql.runtime.protocol.coordinator_node import CoordinatorNode
+from fsql.runtime.protocol.delivery import DeliveryOption
+from fsql.runtime.protocol.job_spec import JobSpec, Settings
+from fsql.runtime.protocol.node import LeaderAt
+from fsql.runtime.protocol.worker_node import WorkerNode
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from fsql.runtime.drivers.processes.prepared import Prepared
+
+
+def prepare(description: bytes) -> Prepared:
+    """See `fsql.runtime.drivers.processes.prepared.Prepare`."""
+    return readied(description_of(description)).for_workers()
+
+
+def run_worker(leader: str, key: Path, *, supervised: bool) -> bool:
+    """Take part in the run whose coordinator is at `leader`, until the job is done; say whether it is.
+
+    Raises:
+        FsqlError: if the key or the address cannot be used.
+    """
+    keep_freed_memory()
+    raise_open_files_limit()
+    transport = Transport(cluster_key(key))
+    name = f"{os.getpid()}-{secrets.token_hex(8)}"
+    node = WorkerNode("", name, transport.address, Settings())
+    supervisor = Supervisor.of_worker(transport.address) if supervised else None
+    process = WorkerProcess(node, transport, prepare, supervisor)
+    process.step(LeaderAt(leader))
+    try:
+        return process.run()
+    finally:
+        transport.close()
+
+
+def run_coordinator(state: Path, address: str, stdout: str | None) -> None:
+    """Lead the job in the state directory until it is over, or the launcher gone."""
+    keep_freed_memory()
+    raise_open_files_limit()
+    data = (state / "job.json").read_bytes()
+    job = readied(description_of(data))
+    positions = state / "positions"
+    positions.mkdir(exist_ok=True)
+    option = job.description.delivery
+    consumed = job_consumers(
+        job.compiled,
+        job.splits,
+        positions,
+        stdout=None if stdout is None else loopback(stdout),
+        option=None if option is None else DeliveryOption(option),
+    )
+    outputs = tuple(each.output for each in consumed)
+    spec = JobSpec(job.description.job, 0, job.plan, job.fronts, outputs, data)
+    transport = Transport(cluster_key(state / "cluster.key"), address)
+    node = CoordinatorNode(spec, transport.address, job.settings())
+    supervisor = Supervisor(sys.stdin.fileno(), sys.stdout.fileno())
+    job_state = JobState(state, transport.address)
+    process = CoordinatorProcess(
+        node, spec, transport, job_state, [each.consumer for each in consumed], supervisor
+    )
+    try:
+        process.run()
+    finally:
+        transport.close()

@@ -1,0 +1,39 @@
+"""`fsql worker`, and what the launcher starts: their flags."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+_PATH = click.Path(path_type=Path)
+
+
+@click.command(short_help="Take part in a run as one of its workers.")
+@click.option(
+    "--join", "leader", metavar="ADDRESS", required=True, help="Where the run listens for workers."
+)
+@click.option(
+    "--key",
+    type=_PATH,
+    required=True,
+    metavar="FILE",
+    help="The key of the run; only who may read it can join.",
+)
+@click.option("--supervised", is_flag=True, hidden=True)
+def worker(leader: str, key: Path, *, supervised: bool) -> None:
+    """Take part in a run that waits for workers (fsql run --joining N), until it is over."""
+    from fsql.console.node_commands import run_worker
+
+    run_worker(leader, key, supervised=supervised)
+
+
+@click.command(hidden=True)
+@click.option("--state", type=_PATH, required=True)
+@click.option("--listen", required=True)
+@click.option("--stdout")
+def coordinator(state: Path, listen: str, stdout: str | None) -> None:
+    """Lead the job in a state directory; the launcher starts this."""
+    from fsql.console.node_commands import run_coordinator
+
+    run_coordinator(state, listen, stdout)

@@ -1,0 +1,212 @@
+"""The process of the coordinator: it steps its node, holds the lease, keeps manifests, feeds consumers.
+
+One thread does it all, but for what takes long or waits for a disk: the lease, epochs and manifests,
+which are done behind its back.
+"""
+
+from __future__ import annotations
+
+import queue
+import time
+from functools import partial
+from typing import TYPE_CHECKING
+
+from fsql.compiler.diagnostics import FsqlError
+from fsql.runtime.connectors.consumer import ConsumerLostError, Opening
+from fsql.runtime.coordination.port import CoordinationError
+from fsql.runtime.drivers.processes.background import Background
+from fsql.runtime.drivers.processes.diagnostics import diagnostics_bytes
+from fsql.runtime.protocol.node import (
+    CommitManifest,
+    Deliver,
+    Delivered,
+    EpochTaken,
+    Finish,
+    LeaseHeld,
+    LeaseLost,
+    ManifestCommitted,
+    ManifestNotCommitted,
+    OpenOutputs,
+    OutputAt,
+    OutputLost,
+    Progress,
+    Received,
+    StateLost,
+    TakeEpoch,
+    Tick,
+    Transmit,
+    WorkerGone,
+)
+from fsql.runtime.state.snapshots import SnapshotNotWrittenError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from fsql.runtime.connectors.consumer import Consumer
+    from fsql.runtime.drivers.processes.job_state import JobState
+    from fsql.runtime.drivers.processes.supervised import Supervisor
+    from fsql.runtime.drivers.transport import Transport
+    from fsql.runtime.protocol.coordinator_node import CoordinatorNode
+    from fsql.runtime.protocol.job_spec import JobSpec
+    from fsql.runtime.protocol.node import CoordinatorEffect, CoordinatorEvent
+
+IDLE_SECONDS_MAX = 0.1
+"""How long to wait for anything before asking whether the launcher still lives."""
+
+CONSUMER_SECONDS = 0.001
+"""How long to wait at most while a consumer has not acknowledged what it was given."""
+
+
+class CoordinatorProcess:
+    """Runs until the job is over, or the launcher gone."""
+
+    def __init__(
+        self,
+        node: CoordinatorNode,
+        spec: JobSpec,
+        transport: Transport,
+        state: JobState,
+        consumers: Sequence[Consumer],
+        supervisor: Supervisor,
+    ) -> None:
+        self._node = node
+        self._spec = spec
+        self._transport = transport
+        self._state = state
+        self._consumers = consumers
+        self._supervisor = supervisor
+        self._background = Background(transport.wake)
+        self._keeper = Background(transport.wake)
+        self._answers: queue.SimpleQueue[CoordinatorEvent] = queue.SimpleQueue()
+        self._epoch = 0
+        self._unacknowledged: dict[int, int] = {}
+        self._next_lease = 0.0
+        self._done = False
+
+    def run(self) -> None:
+        """Run."""
+        try:
+            while not self._done and self._supervisor.alive():
+                self._round()
+        finally:
+            self._background.close()
+            self._keeper.close()
+            for consumer in self._consumers:
+                consumer.close()
+            self._state.close()
+
+    def _round(self) -> None:
+        """Deal with everything that has come, then do what the time demands."""
+        now = time.monotonic()
+        if now >= self._next_lease:
+            self._next_lease = now + self._state.lease_renewed_every
+            self._keeper.submit(self._renew_lease)
+        timer = self._node.next_timer()
+        wait = IDLE_SECONDS_MAX if timer is None else min(IDLE_SECONDS_MAX, timer - now)
+        if any(self._unacknowledged.values()):
+            wait = min(wait, CONSUMER_SECONDS)
+        for source, what in self._transport.receive(max(0.0, wait)):
+            self._step(Received(what, source))
+        for address in self._supervisor.gone():
+            self._step(WorkerGone(address))
+        while not self._answers.empty():
+            self._step(self._answers.get())
+        self._background.check()
+        self._keeper.check()
+        for output, count in self._unacknowledged.items():
+            if count:
+                self._hear(output)
+        timer = self._node.next_timer()
+        if timer is not None and timer <= time.monotonic():
+            self._step(Tick())
+
+    def _step(self, event: CoordinatorEvent) -> None:
+        for effect in self._node.step(event, time.monotonic()):
+            self._carry_out(effect)
+
+    def _carry_out(self, effect: CoordinatorEffect) -> None:
+        match effect:
+            case Transmit(address, what):
+                self._transport.send(address, what)
+            case Deliver():
+                self._deliver(effect)
+            case TakeEpoch():
+                self._background.submit(self._take_epoch)
+            case OpenOutputs():
+                self._open_outputs(effect)
+            case CommitManifest():
+                self._background.submit(lambda: self._commit(effect))
+            case Progress():
+                self._supervisor.tell(effect)
+            case Finish():
+                self._supervisor.tell(effect)
+                self._done = True
+
+    # Consumers.
+
+    def _open_outputs(self, effect: OpenOutputs) -> None:
+        self._epoch = effect.epoch
+        self._unacknowledged = dict.fromkeys(range(len(self._consumers)), 0)
+        for output, consumer in enumerate(self._consumers):
+            self._with_consumer(output, partial(self._open_output, output, consumer, effect))
+
+    def _open_output(self, output: int, consumer: Consumer, effect: OpenOutputs) -> None:
+        option = self._spec.outputs[output].option
+        opening = Opening(effect.epoch, effect.begins, option, self._spec.job)
+        position, window = consumer.open(opening)
+        self._answers.put(OutputAt(effect.epoch, output, position, window))
+
+    def _deliver(self, effect: Deliver) -> None:
+        if effect.epoch != self._epoch:
+            return
+        self._unacknowledged[effect.output] += effect.bundle.last
+        deliver = self._consumers[effect.output].deliver
+        self._with_consumer(effect.output, partial(deliver, effect.bundle))
+        self._hear(effect.output)
+
+    def _hear(self, output: int) -> None:
+        self._with_consumer(output, partial(self._heard, output))
+
+    def _heard(self, output: int) -> None:
+        for position in self._consumers[output].acknowledged():
+            self._unacknowledged[output] -= 1
+            self._answers.put(Delivered(self._epoch, output, position))
+
+    def _with_consumer(self, output: int, work: Callable[[], None]) -> None:
+        try:
+            work()
+        except ConsumerLostError as error:
+            self._unacknowledged[output] = 0
+            self._answers.put(OutputLost(output, str(error)))
+        except FsqlError as error:
+            self._unacknowledged[output] = 0
+            self._answers.put(OutputLost(output, str(error), diagnostics_bytes(error)))
+
+    # What is done behind the back of the loop.
+
+    def _renew_lease(self) -> None:
+        until = self._state.renew_lease()
+        self._answers.put(LeaseLost() if until is None else LeaseHeld(until))
+
+    def _take_epoch(self) -> None:
+        try:
+            epoch, manifest = self._state.next_epoch()
+        except FsqlError as error:
+            self._answers.put(StateLost(diagnostics_bytes(error)))
+        except CoordinationError:
+            # Without the lease, or without an answer, there is no epoch: the node asks again.
+            self._answers.put(LeaseLost())
+        else:
+            self._answers.put(EpochTaken(epoch, manifest))
+
+    def _commit(self, effect: CommitManifest) -> None:
+        manifest = effect.manifest
+        try:
+            for consumer in self._consumers:
+                consumer.sync()
+            unneeded = self._state.commit(manifest)
+        except (CoordinationError, ConsumerLostError, SnapshotNotWrittenError, OSError) as error:
+            reason = str(error)
+            self._answers.put(ManifestNotCommitted(manifest.epoch, manifest.snapshot, reason))
+            return
+        self._answers.put(ManifestCommitted(manifest.epoch, manifest.snapshot, unneeded))

@@ -1,0 +1,107 @@
+"""The state directory as the coordinator's process has it: the lease, epochs, committed snapshots.
+
+Two threads use it, each its own methods: one keeps the lease, the other one waits for disks.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Final
+
+from fsql.compiler.diagnostics import Diagnostic, FsqlError
+from fsql.runtime.coordination.commits import Committed, commit_snapshot, committed, next_epoch
+from fsql.runtime.coordination.embedded import EmbeddedCoordination
+from fsql.runtime.coordination.lease import Lease
+from fsql.runtime.coordination.port import CoordinationError, CoordinationUnavailableError
+from fsql.runtime.state.snapshots import NoSnapshotError, OtherFormatSnapshotError, Snapshots
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from fsql.runtime.protocol.manifest import Manifest
+
+LEASE_SECONDS: Final = 3.0
+"""For how long the lease is held without being renewed."""
+
+RENEWED_EVERY: Final = 0.5
+"""How many seconds lie between two renewals."""
+
+LEADER: Final = "leader"
+
+
+class JobState:
+    """The state directory of one job."""
+
+    def __init__(self, directory: Path, owner: str) -> None:
+        """Open it; `owner` is what others read of who leads.
+
+        Raises:
+            CoordinationError: if the coordination file cannot be used.
+        """
+        path = directory / "coordination.sqlite"
+        self._keeper = EmbeddedCoordination(path, create=True)
+        self._deciding = EmbeddedCoordination(path, create=True)
+        self._lease = Lease(self._keeper, LEADER, owner.encode(), LEASE_SECONDS, time.monotonic)
+        self._snapshots = Snapshots(directory)
+
+    # The thread that keeps the lease.
+
+    def renew_lease(self) -> float | None:
+        """Hold the lease for longer, or try to get it; return until when it is held, None if it is not."""
+        try:
+            held = self._lease.renew() or self._lease.acquire()
+        except CoordinationUnavailableError:
+            # What is known is still true; the next renewal may find out more.
+            return self._lease.held_until if self._lease.held_until > time.monotonic() else None
+        return self._lease.held_until if held else None
+
+    # The thread that waits for disks.
+
+    def next_epoch(self) -> tuple[int, Manifest | None]:
+        """Return the number of a new epoch, and the newest snapshot that verifies, if there is any.
+
+        Raises:
+            FsqlError: E611 or E613, if a snapshot was committed and none can be restored.
+            CoordinationError: if the lease is lost, or coordination does not answer.
+        """
+        epoch = next_epoch(self._deciding, self._lease.session)
+        try:
+            found = self._snapshots.newest(committed(self._deciding))
+        except OtherFormatSnapshotError as error:
+            raise _lost("E613", str(error)) from None
+        except NoSnapshotError as error:
+            raise _lost("E611", str(error)) from None
+        return epoch, found.manifest
+
+    def commit(self, manifest: Manifest) -> dict[int, tuple[str, ...]]:
+        """Write and commit a manifest; return, by worker, the keys that no kept manifest names.
+
+        Raises:
+            SnapshotNotWrittenError: if it could not be written.
+            CoordinationError: if it could not be committed.
+            OSError: if manifests that are not kept could not be deleted.
+        """
+        digest = self._snapshots.write(manifest)
+        new = Committed(manifest.snapshot, digest, manifest.epoch)
+        commit_snapshot(self._deciding, self._lease.session, new)
+        return self._snapshots.retire(manifest.snapshot)
+
+    def close(self) -> None:
+        """Let the lease go, so that another coordinator need not wait for its end."""
+        try:
+            self._lease.release()
+        except CoordinationError:
+            pass
+        finally:
+            self._keeper.close()
+            self._deciding.close()
+
+    lease_renewed_every = RENEWED_EVERY
+
+
+def _lost(code: str, message: str) -> FsqlError:
+    helps = (
+        "fsql snapshot verify --state DIRECTORY says what is damaged",
+        "start with an empty state directory and all input",
+    )
+    return FsqlError([Diagnostic(code, message, helps=helps)])

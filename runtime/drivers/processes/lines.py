@@ -1,0 +1,137 @@
+"""What the launcher and its processes tell each other: JSON lines on the pipes between them.
+
+A child reads the launcher's lines from its standard input; when that ends, the launcher is gone, and so
+goes the child.  It writes its own lines to its standard output, some at least every second: one that is
+silent for long hangs.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from fsql.runtime.protocol.node import Finish, Tally
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from fsql.runtime.protocol.barrier import Stopped
+    from fsql.runtime.protocol.node import Progress
+
+ALIVE_EVERY: Final = 0.5
+"""How many seconds may pass between two lines of a child."""
+
+_READ_BYTES: Final = 1 << 16
+
+
+class Address(msgspec.Struct, frozen=True, tag=True):
+    """From a worker: where it is reached."""
+
+    address: str
+
+
+class Alive(msgspec.Struct, frozen=True, tag=True):
+    """From a worker: it is not stuck."""
+
+
+class Course(msgspec.Struct, frozen=True, tag=True):
+    """From the coordinator: how it goes; see `node.Progress`."""
+
+    phase: str
+    epoch: int
+    detail: str
+    tally: dict[str, int]
+
+
+class StopRow(msgspec.Struct, frozen=True):
+    """The row at which a job has stopped; see `barrier.Stopped`."""
+
+    root: tuple[int, int]
+    code: int
+    reject: tuple[int, int, int, int, str, str, str] | None
+
+
+class Over(msgspec.Struct, frozen=True, tag=True):
+    """From the coordinator: the job is over; see `node.Finish`."""
+
+    stopped: StopRow | None
+    diagnostics: bytes | None
+    refused: tuple[int, str] | None
+
+
+class Gone(msgspec.Struct, frozen=True, tag=True):
+    """To the coordinator: the worker at an address has ended."""
+
+    address: str
+
+
+Line = Address | Alive | Course | Over | Gone
+_DECODER: Final = msgspec.json.Decoder(Line)
+
+
+def course(progress: Progress) -> Course:
+    """Return a node's progress as a line."""
+    tally = {name: getattr(progress.tally, name) for name in Tally.__slots__}
+    return Course(progress.phase, progress.epoch, progress.detail, tally)
+
+
+def over(finish: Finish) -> Over:
+    """Return the end of a job as a line."""
+    stopped = None if finish.stopped is None else _stop_row(finish.stopped)
+    return Over(stopped, finish.diagnostics, finish.refused)
+
+
+def _stop_row(stopped: Stopped) -> StopRow:
+    reject = stopped.reject
+    fields = None
+    if reject is not None:
+        fields = (
+            reject.row,
+            reject.line,
+            reject.byte,
+            reject.code,
+            reject.field,
+            reject.reason,
+            reject.excerpt,
+        )
+    return StopRow((stopped.root.time, stopped.root.origin), stopped.code, fields)
+
+
+class LineWriter:
+    """Writes lines to a descriptor; that nobody listens is no reason to fail."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+
+    def write(self, line: Line) -> None:
+        """Write a line."""
+        data = memoryview(msgspec.json.encode(line) + b"\n")
+        try:
+            while data:
+                data = data[os.write(self._descriptor, data) :]
+        except OSError:
+            return
+
+
+class LineReader:
+    """Reads the lines that have come on a descriptor; never waits."""
+
+    def __init__(self, descriptor: int) -> None:
+        self.descriptor = descriptor
+        self.ended = False
+        self._rest = b""
+
+    def lines(self) -> Iterator[Line]:
+        """Return the lines that have come since the last call.
+
+        Raises:
+            msgspec.MsgspecError: if one is no line of ours.
+        """
+        while not self.ended and select.select([self.descriptor], [], [], 0)[0]:
+            data = os.read(self.descriptor, _READ_BYTES)
+            self.ended = not data
+            *lines, self._rest = (self._rest + data).split(b"\n")
+            yield from map(_DECODER.decode, lines)

@@ -1,0 +1,45 @@
+"""A job made ready from its description, which every process of it does for itself.
+
+What is sent between processes is the description, never plans or code: equal descriptions are prepared
+to equal plans, by the same compiler.  Who calls the compiler is not this package's affair.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from fsql.compiler.tick_plan import TickPlan
+    from fsql.runtime.ports import Split
+    from fsql.runtime.protocol.job_spec import Settings
+    from fsql.runtime.protocol.node import FrontTask
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """What a worker must know of a job beside its number."""
+
+    plan: TickPlan
+    fronts: tuple[FrontTask, ...]
+    splits: Mapping[int, Sequence[Split]]
+    settings: Settings
+    state: Path
+
+    def split(self, task: FrontTask) -> Split:
+        """Return the split that a front reads."""
+        return self.splits[task.ordinal][task.split]
+
+
+class Prepare(Protocol):
+    """Makes a job ready."""
+
+    def __call__(self, description: bytes) -> Prepared:
+        """Return what the description says.
+
+        Raises:
+            FsqlError: what is wrong with it, or with a source that it names.
+        """

@@ -1,0 +1,58 @@
+"""What a process that the launcher has started has of it: two pipes."""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import TYPE_CHECKING
+
+from fsql.runtime.drivers.processes.lines import (
+    ALIVE_EVERY,
+    Address,
+    Alive,
+    Gone,
+    LineReader,
+    LineWriter,
+    course,
+    over,
+)
+from fsql.runtime.protocol.node import Finish, Progress
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+class Supervisor:
+    """The launcher, as its child sees it."""
+
+    def __init__(self, reading: int, writing: int) -> None:
+        self._reader = LineReader(reading)
+        self._writer = LineWriter(writing)
+        self._told_at = time.monotonic()
+        self._gone: list[str] = []
+
+    @classmethod
+    def of_worker(cls, address: str) -> Supervisor:
+        """Return the supervisor on standard input and output, and tell it where the worker is."""
+        supervisor = cls(sys.stdin.fileno(), sys.stdout.fileno())
+        supervisor._writer.write(Address(address))
+        return supervisor
+
+    def alive(self) -> bool:
+        """Say whether the launcher still lives, and tell it now and then that its child does."""
+        now = time.monotonic()
+        if now - self._told_at > ALIVE_EVERY:
+            self._told_at = now
+            self._writer.write(Alive())
+        self._gone += [line.address for line in self._reader.lines() if isinstance(line, Gone)]
+        return not self._reader.ended
+
+    def gone(self) -> Sequence[str]:
+        """Return the addresses of workers that have ended since the last call."""
+        gone, self._gone = self._gone, []
+        return gone
+
+    def tell(self, effect: Progress | Finish) -> None:
+        """Tell how it goes."""
+        self._told_at = time.monotonic()
+        self._writer.write(course(effect) if isinstance(effect, Progress) else over(effect))

@@ -1,0 +1,123 @@
+"""The state of a worker on its disk: its own store, and what it reads of those of others."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from fsql.runtime.kernels.increment import merged, owned_rows
+from fsql.runtime.state.loading import DamagedRecordError, read_state
+from fsql.runtime.state.records import Records
+from fsql.runtime.state.rocks import RocksStore
+from fsql.runtime.state.store import StateStoreError
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Sequence
+    from pathlib import Path
+
+    from fsql.runtime.batch import Root
+    from fsql.runtime.kernels.increment import Increment
+    from fsql.runtime.protocol.manifest import Manifest, Record
+
+
+class StateFailedError(Exception):
+    """State cannot be loaded or stored now; says why."""
+
+
+class WorkerState:
+    """The store of one worker, open, and its records in one epoch."""
+
+    def __init__(self, state: Path, number: int) -> None:
+        """Open the store of worker `number` in the job's state directory.
+
+        Raises:
+            StateFailedError: if it cannot be opened, because another process has it open, say.
+        """
+        self.number = number
+        self._directory = state
+        try:
+            self._store = RocksStore(store_path(state, number))
+        except StateStoreError as error:
+            raise StateFailedError(str(error)) from None
+        self._records: Records | None = None
+
+    def load(
+        self, manifest: Manifest | None, epoch: int, hash_ranges: Sequence[int]
+    ) -> dict[str, tuple[Increment, ...]]:
+        """Begin an epoch: return the state as of the manifest, as far as the worker's share is in it.
+
+        Where as many workers saved it as there are now, that is what this worker has saved itself.
+
+        Raises:
+            StateFailedError: if a record that the manifest names cannot be read back.
+        """
+        self._records = Records(self._store, self.number, epoch, merged)
+        if manifest is None:
+            return {}
+        try:
+            if manifest.workers == len(hash_ranges) - 1:
+                own = [record for record in manifest.records if record.worker == self.number]
+                state = read_state(own, lambda _: self._store)
+                self._records.resume(own, state)
+                return state
+            return self._taken_over(manifest, hash_ranges)
+        except DamagedRecordError as error:
+            raise StateFailedError(str(error)) from None
+
+    def _taken_over(
+        self, manifest: Manifest, hash_ranges: Sequence[int]
+    ) -> dict[str, tuple[Increment, ...]]:
+        """Return the worker's share of what any number of workers have saved."""
+        assert self._records is not None
+        bounds = (hash_ranges[self.number], hash_ranges[self.number + 1])
+        others: dict[int, RocksStore] = {}
+
+        def store_of(worker: int) -> RocksStore:
+            if worker == self.number:
+                return self._store
+            if worker not in others:
+                others[worker] = RocksStore(store_path(self._directory, worker), read_only=True)
+            return others[worker]
+
+        try:
+            state = read_state(manifest.records, store_of)
+        finally:
+            for store in others.values():
+                store.close()
+        shares = {
+            operator: tuple(owned_rows(increment, bounds) for increment in increments)
+            for operator, increments in state.items()
+        }
+        self._records.take_over(
+            (operator, share) for operator, each in shares.items() for share in each
+        )
+        return shares
+
+    def store(
+        self, snapshot: int, position: Root, increments: Iterable[tuple[str, Increment]]
+    ) -> tuple[Record, ...]:
+        """Store increments; return what the worker's state at `position` is made of.
+
+        Raises:
+            StateFailedError: if they could not be stored; they go with those of the next call.
+        """
+        assert self._records is not None
+        try:
+            return self._records.store(snapshot, position, increments)
+        except (StateStoreError, DamagedRecordError) as error:
+            raise StateFailedError(str(error)) from None
+
+    def remove(self, keys: Collection[str]) -> None:
+        """Remove records that are not needed any more; what cannot be removed now stays."""
+        if self._records is not None:
+            with suppress(StateStoreError):
+                self._records.remove(keys)
+
+    def close(self) -> None:
+        """Close the store."""
+        self._store.close()
+
+
+def store_path(state: Path, number: int) -> Path:
+    """Return where the store of worker `number` is in a job's state directory."""
+    return state / f"worker-{number}"

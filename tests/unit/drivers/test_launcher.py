@@ -1,0 +1,69 @@
+"""The launcher with processes that are only scripts: what it starts again, and when it gives up."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from fsql.runtime.drivers.processes.launcher import GivenUpError, Launcher
+from fsql.runtime.drivers.processes.lines import Over
+
+if TYPE_CHECKING:
+    from fsql.runtime.drivers.processes.lines import Course
+
+OVER = '{"type":"Over","stopped":null,"diagnostics":null,"refused":null}'
+COURSE = (
+    '{"type":"Course","phase":"running","epoch":1,"detail":"","tally":{"rows_in":%d,"releases":0}}'
+)
+
+
+def script(text: str) -> list[str]:
+    return [sys.executable, "-c", f"import sys, os, time\n{text}"]
+
+
+def launched(coordinator: str, worker: str = "sys.stdin.read()", workers: int = 1) -> Over:
+    courses: list[Course] = []
+    return Launcher(
+        script(coordinator), script(worker), workers, courses.append, lambda: None
+    ).run()
+
+
+def test_a_run_ends_when_the_coordinator_says_so() -> None:
+    assert launched(f"print('{OVER}', flush=True)") == Over(None, None, None)
+
+
+def test_a_worker_that_ends_is_started_again_and_the_coordinator_is_told(tmp_path: Path) -> None:
+    once = str(tmp_path / "once")
+    address = '{"type":"Address","address":"%d"}'
+    worker = (
+        f"print('{address}' % os.getpid(), flush=True)\n"
+        f"if not os.path.exists({once!r}):\n"
+        f" open({once!r}, 'w')\n time.sleep(0.3)\n sys.exit(1)\n"
+        "sys.stdin.read()"
+    )
+    coordinator = f"line = sys.stdin.readline()\nassert 'Gone' in line\nprint('{OVER}', flush=True)"
+    assert launched(coordinator, worker) == Over(None, None, None)
+
+
+def test_a_coordinator_that_ends_is_started_again(tmp_path: Path) -> None:
+    once = str(tmp_path / "once")
+    coordinator = (
+        f"if not os.path.exists({once!r}):\n open({once!r}, 'w')\n os.kill(os.getpid(), 9)\n"
+    )
+    assert launched(coordinator + f"print('{OVER}', flush=True)") == Over(None, None, None)
+
+
+def test_a_launcher_gives_up_where_nothing_gets_done() -> None:
+    with pytest.raises(GivenUpError, match="the worker ended with 3"):
+        launched("sys.stdin.read()", "sys.exit(3)")
+
+
+def test_children_end_with_the_launcher(tmp_path: Path) -> None:
+    pids = tmp_path / "pids"
+    text = f"open({str(pids)!r}, 'a').write(f'{{os.getpid()}}\\n')\n"
+    launched(text + f"time.sleep(0.3)\nprint('{OVER}', flush=True)", text + "sys.stdin.read()", 2)
+    alive = [pid for pid in pids.read_text().split() if Path(f"/proc/{pid}").exists()]
+    assert alive == []
