@@ -82,12 +82,12 @@ def parted_rows(
     sides: Sequence[Slotted | None], bound: Root
 ) -> tuple[list[Slotted | None], list[Slotted | None]]:
     """Return the rows of each side below `bound`, and the others."""
-    passed: list[Slotted | None] = []
-    later: list[Slotted | None] = []
-    for rows in sides:
-        under = None if rows is None else below(rows.batch, bound)
-        passed.append(None if rows is None or under is None else chosen_rows(rows, under))
-        later.append(None if rows is None or under is None else chosen_rows(rows, ~under))
+    passed: list[Slotted | None] = [None] * len(sides)
+    later: list[Slotted | None] = [None] * len(sides)
+    for side, rows in enumerate(sides):
+        if rows is not None:
+            under = below(rows.batch, bound)
+            passed[side], later[side] = chosen_rows(rows, under), chosen_rows(rows, ~under)
     return passed, later
 
 

@@ -58,13 +58,17 @@ class SlotSaving:
         self.position = position
 
     def cancel(self) -> None:
+        above = np.flatnonzero(self._changed_above.values)
+        self._changed_above.values[above] = 0
         if self._changed is not None:
-            self._mark(self._changed, np.flatnonzero(self._changed_above.values))
-        self._begin_again()
+            self._mark(self._changed, above)
+        self._conclude()
 
-    def _begin_again(self) -> None:
+    def _conclude(self) -> None:
+        """Forget position and copies, at a cost that depends on the copies."""
         self.position = None
-        self._changed_above, self._copy_of = Column(), Column()
+        for slots, _ in self._copies:
+            self._copy_of.values[slots] = 0
         self._copies = []
 
     def before(self, sides: Sequence[Slotted | None]) -> None:
@@ -118,10 +122,9 @@ class SlotSaving:
 
     def take(self) -> Increment:
         assert self.position is not None
-        whole = self._changed is None
-        slots = np.sort(self._table.live_slots())
-        if self._changed is not None:
-            slots = np.flatnonzero(self._changed.values)
+        changed = self._changed
+        whole = changed is None
+        slots = self._table.live_slots() if changed is None else np.flatnonzero(changed.values)
         self._copy_of.grow(len(self._table))
         current = slots[self._copy_of.values[slots] == 0]
         parts = [(current, self._state(current))]
@@ -131,8 +134,11 @@ class SlotSaving:
         keys = self._table.keys(np.concatenate([slots for slots, _ in parts]), self._key_types)
         states = pa.concat_batches([state for _, state in parts])
         taken = merged([increment(keys, states, appends=False)], self.position, whole=whole)
-        self._changed = self._changed_above
-        self._begin_again()
+        unchanged = Column() if changed is None else changed
+        if changed is not None:
+            changed.values[slots] = 0
+        self._changed, self._changed_above = self._changed_above, unchanged
+        self._conclude()
         return taken
 
     def _state(self, slots: Ints) -> pa.RecordBatch:

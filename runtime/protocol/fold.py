@@ -16,6 +16,11 @@ Windows close only when m has passed their punctuation, never speculatively.  `h
 root at which the fold may still send something that no message in flight stands for; behind the fold,
 min time must not pass it.
 
+Snapshots.  A fold that agrees to a position applies no rows from both sides of it at once.  When m comes
+to the position it gives, before anything else happens, what has changed in its state since the position
+before, as of this one: everything below is final, and what was applied above is left out (`kernel.Saving`).
+A fold that loads the state as of a position goes on as one that had been given the rows below it.
+
 Not promised: the order in which outputs leave the fold, nor that nothing superfluous is sent and taken
 back again.  `tests/property` judges released bytes under every policy and interleaving.
 """
@@ -68,15 +73,18 @@ class _Entry:
 
 
 class Fold:
-    """One fused cycle on one worker."""
+    """One fused cycle on one worker.
+
+    `reached` is the greatest root that was applied; `crossed` says that an increment can be taken.
+    """
 
     def __init__(self, head: FoldHead, kernel: Kernel, *, ties: bool, append_only: bool) -> None:
         self.operator = head.operator
         self.reached = START
+        self.crossed = False
         self._kernel = kernel
         self._saving = kernel.saving
         self._taken: Increment | None = None
-        self.crossed = False
         self._ordered = head.policy is Policy.ORDERED
         self._repairs_free = head.repairs_free
         self._ties = ties
