@@ -30,6 +30,7 @@ from fsql.console.progress import progress_of
 from fsql.console.stop import stop_error
 from fsql.console.talk import say
 from fsql.runtime.batch import Root
+from fsql.runtime.connectors.live_splits import needs_front_log, open_feed
 from fsql.runtime.connectors.stream_stores import StreamStore
 from fsql.runtime.connectors.tcp_reference import ConsumerServer
 from fsql.runtime.drivers.cluster_key import cluster_key
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from fsql.console.compiled import Compiled
+    from fsql.console.description import Readied
     from fsql.console.job import RunOptions
     from fsql.console.progress import Progress
     from fsql.console.script import Script
@@ -81,6 +83,7 @@ def run_on_processes(
         job = readied(_described(result, options, cluster, state))
         check_outputs(job.compiled, job.splits)
         stdout = stack.enter_context(_standard_output(result))
+        feeds = stack.enter_context(_feeds(job))
         address = cluster.listen or _free_address()
         key = state / "cluster.key"
         cluster_key(key)
@@ -92,6 +95,8 @@ def run_on_processes(
 
         def check() -> None:
             interrupt.check()
+            for error in feeds:
+                raise error
             if stdout is not None:
                 stdout.check()
 
@@ -242,7 +247,7 @@ def _described(
         parameters=dict(script.parameters),
         base_directory=str(script.base_directory),
         state=str(state),
-        splits=split_names(open_splits(result)),
+        splits=split_names(open_splits(result, state / "front-log")),
         workers=options.workers,
         policy=None if options.policy is None else options.policy.value,
         lead_rows=options.lead_rows,
@@ -277,6 +282,18 @@ def _standard_output(result: Compiled) -> Iterator[_StandardOutput | None]:
         yield output
     finally:
         output.close()
+
+
+@contextmanager
+def _feeds(job: Readied) -> Iterator[list[FsqlError]]:
+    """Write what comes by standard input and sockets into front logs; what fails is in the list."""
+    failures: list[FsqlError] = []
+    with ExitStack() as stack:
+        for table in job.compiled.job.tables:
+            if needs_front_log(table):
+                feed = open_feed(table, job.description.front_logs(), failures.append)
+                stack.callback(feed.close)
+        yield failures
 
 
 def _free_address() -> str:

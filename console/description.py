@@ -19,6 +19,7 @@ from fsql.console.compiled import compiled
 from fsql.console.job import RunOptions, open_splits, planned
 from fsql.console.places import pointing_at
 from fsql.console.script import Script
+from fsql.runtime.connectors.live_splits import front_log_of, needs_front_log
 from fsql.runtime.drivers.processes.prepared import Prepared
 from fsql.runtime.protocol.job_spec import Settings
 from fsql.runtime.protocol.node import FrontTask
@@ -61,6 +62,10 @@ class JobDescription(msgspec.Struct, frozen=True):
             None if self.script_path is None else Path(self.script_path),
         )
 
+    def front_logs(self) -> Path:
+        """Return where the logs are of what cannot be read again."""
+        return Path(self.state) / "front-log"
+
     def options(self) -> RunOptions:
         """Return the options that the job is planned by."""
         policy = None if self.policy is None else Policy(self.policy)
@@ -81,6 +86,15 @@ class Readied:
         """Return the settings of the protocol."""
         description = self.description
         return Settings(lead_rows=description.lead_rows, snapshot_every=description.snapshot_every)
+
+    def front_logs(self) -> dict[int, Path]:
+        """Return the directory of each front log, by the number of the front that reads it."""
+        logged = {
+            table.ordinal: front_log_of(self.description.front_logs(), table)
+            for table in self.compiled.job.tables
+            if needs_front_log(table)
+        }
+        return {task.number: logged[task.ordinal] for task in self.fronts if task.ordinal in logged}
 
     def for_workers(self) -> Prepared:
         """Return what a worker must know."""
@@ -118,7 +132,7 @@ def readied(description: JobDescription) -> Readied:
         FsqlError: what is wrong with its text or its sources.
     """
     result = compiled(description.script())
-    splits = _frozen(result, open_splits(result), description.splits)
+    splits = _frozen(result, open_splits(result, description.front_logs()), description.splits)
     plan = planned(result, splits, description.options())
     return Readied(description, result, splits, plan, front_tasks(plan, splits))
 

@@ -21,6 +21,7 @@ from fsql.runtime.drivers.model_run import ModelRun
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
+    from pathlib import Path
 
     from fsql.compiler.logical import Table
     from fsql.compiler.tick_plan import Policy, TickPlan
@@ -57,8 +58,10 @@ class Run(Protocol):
         """Run until all input is used up or the job has stopped."""
 
 
-def open_splits(compiled: Compiled) -> Splits:
+def open_splits(compiled: Compiled, front_logs: Path | None = None) -> Splits:
     """Return the splits of each table that the job reads, by its ordinal.
+
+    What cannot be read again is read by way of its log in `front_logs`, where that is given.
 
     Raises:
         FsqlError: E318, E531 to E534, if a source cannot be opened.
@@ -68,7 +71,9 @@ def open_splits(compiled: Compiled) -> Splits:
         with pointing_at(compiled.syntax, table.name, "connector"):
             _check_standard_input(compiled, table)
         with pointing_at(compiled.syntax, table.name, "path"):
-            splits[table.ordinal] = open_source(table, compiled.script.base_directory)
+            splits[table.ordinal] = open_source(
+                table, compiled.script.base_directory, front_logs=front_logs
+            )
     return splits
 
 

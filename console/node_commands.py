@@ -14,6 +14,7 @@ from fsql.runtime.connectors.addresses import loopback
 from fsql.runtime.drivers.cluster_key import cluster_key
 from fsql.runtime.drivers.memory import keep_freed_memory
 from fsql.runtime.drivers.processes.coordinator_process import CoordinatorProcess
+from fsql.runtime.drivers.processes.front_logs import FrontLogs
 from fsql.runtime.drivers.processes.job_state import JobState
 from fsql.runtime.drivers.processes.supervised import Supervisor
 from fsql.runtime.drivers.processes.worker_process import WorkerProcess
@@ -72,11 +73,12 @@ def run_coordinator(state: Path, address: str, stdout: str | None) -> None:
         option=None if option is None else DeliveryOption(option),
     )
     outputs = tuple(each.output for each in consumed)
-    spec = JobSpec(job.description.job, 0, job.plan, job.fronts, outputs, data)
+    logs = job.front_logs()
+    spec = JobSpec(job.description.job, 0, job.plan, job.fronts, outputs, data, bool(logs))
     transport = Transport(cluster_key(state / "cluster.key"), address)
     node = CoordinatorNode(spec, transport.address, job.settings())
     supervisor = Supervisor(sys.stdin.fileno(), sys.stdout.fileno())
-    job_state = JobState(state, transport.address)
+    job_state = JobState(state, transport.address, FrontLogs(logs))
     process = CoordinatorProcess(
         node, spec, transport, job_state, [each.consumer for each in consumed], supervisor
     )

@@ -8,7 +8,7 @@ from fsql.compiler.tick_plan import SourceHead
 from fsql.runtime.batch import END, START, Root
 from fsql.runtime.protocol.acker import Acker
 from fsql.runtime.protocol.barrier import Barrier, LateRows, Rejected, Released, Stopped
-from fsql.runtime.protocol.delivery import Delivery, DeliveryOption
+from fsql.runtime.protocol.delivery import Delivery
 from fsql.runtime.protocol.frames import (
     COORDINATOR,
     Answer,
@@ -100,9 +100,7 @@ class Epoch:
         self._risen: dict[int, Root] = {}
         self._outgoing: dict[int, list[Item]] = {}
         self._effects: list[CoordinatorEffect] = []
-        every = settings.snapshot_every
-        if all(output.option is DeliveryOption.NONE for output in spec.outputs):
-            every = None
+        every = settings.snapshot_every if spec.takes_snapshots else None
         self.snapshots = Snapshots(spec, number, every, now)
 
     # What happens.

@@ -44,7 +44,10 @@ class Output:
 
 @dataclass(frozen=True, slots=True)
 class JobSpec:
-    """A job as its coordinator must know it; `description` is for the drivers of its workers."""
+    """A job as its coordinator must know it; `description` is for the drivers of its workers.
+
+    `logged` says that some of what it reads is read by way of a front log.
+    """
 
     job: str
     tick: int
@@ -52,6 +55,12 @@ class JobSpec:
     fronts: tuple[FrontTask, ...]
     outputs: tuple[Output, ...]
     description: bytes
+    logged: bool = False
+
+    @property
+    def takes_snapshots(self) -> bool:
+        """Say whether anybody needs them: an output, or a front log, which they make shorter."""
+        return self.logged or any(output.option.is_waited_for for output in self.outputs)
 
 
 @dataclass(frozen=True, slots=True)

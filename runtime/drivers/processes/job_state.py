@@ -18,6 +18,7 @@ from fsql.runtime.state.snapshots import NoSnapshotError, OtherFormatSnapshotErr
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from fsql.runtime.drivers.processes.front_logs import FrontLogs
     from fsql.runtime.protocol.manifest import Manifest
 
 LEASE_SECONDS: Final = 3.0
@@ -32,8 +33,8 @@ LEADER: Final = "leader"
 class JobState:
     """The state directory of one job."""
 
-    def __init__(self, directory: Path, owner: str) -> None:
-        """Open it; `owner` is what others read of who leads.
+    def __init__(self, directory: Path, owner: str, logs: FrontLogs | None = None) -> None:
+        """Open it; `owner` is what others read of who leads, `logs` are cut short at each commit.
 
         Raises:
             CoordinationError: if the coordination file cannot be used.
@@ -43,6 +44,7 @@ class JobState:
         self._deciding = EmbeddedCoordination(path, create=True)
         self._lease = Lease(self._keeper, LEADER, owner.encode(), LEASE_SECONDS, time.monotonic)
         self._snapshots = Snapshots(directory)
+        self._logs = logs
 
     # The thread that keeps the lease.
 
@@ -84,6 +86,8 @@ class JobState:
         digest = self._snapshots.write(manifest)
         new = Committed(manifest.snapshot, digest, manifest.epoch)
         commit_snapshot(self._deciding, self._lease.session, new)
+        if self._logs is not None:
+            self._logs.committed(manifest)
         return self._snapshots.retire(manifest.snapshot)
 
     def close(self) -> None:
