@@ -133,6 +133,9 @@ class _Shown:
         self._progress: Progress | None = None
         self._started = time.monotonic()
         self._phase = ("", 0)
+        self._epoch = 0
+        self._before: dict[str, int] = {}
+        self._last: dict[str, int] = {}
 
     def show(self, progress: Progress) -> None:
         """Show it there from now on."""
@@ -140,13 +143,25 @@ class _Shown:
 
     def heard(self, course: Course) -> None:
         """Take note of how far the run is."""
-        for name, value in course.tally.items():
-            if hasattr(self._counters, name):
-                setattr(self._counters, name, value)
+        self._count(course)
         self._counters.seconds = time.monotonic() - self._started
         if self._progress is not None:
             self._progress.update(self._counters)
         self._say_phase(course)
+
+    def _count(self, course: Course) -> None:
+        """Add what the epochs have done; what an epoch did last before it was lost is not known."""
+        if course.epoch == 0:
+            return
+        if course.epoch != self._epoch:
+            self._counters.recoveries += self._epoch != 0
+            self._epoch = course.epoch
+            for name, value in self._last.items():
+                self._before[name] = self._before.get(name, 0) + value
+        self._last = course.tally
+        for name, value in course.tally.items():
+            before = 0 if name == "rows_state" else self._before.get(name, 0)
+            setattr(self._counters, name, before + value)
 
     def _say_phase(self, course: Course) -> None:
         before, self._phase = self._phase, (course.phase, course.epoch)

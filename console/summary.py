@@ -46,6 +46,10 @@ def summary_text(status: str, counters: Counters) -> str:
         ("acknowledged", count_text(counters.acknowledgements), ""),
         ("releases", count_text(counters.releases), ""),
     ]
+    if counters.snapshots:
+        rows.append(("snapshots", count_text(counters.snapshots), ""))
+    if counters.recoveries:
+        rows.append(("recoveries", count_text(counters.recoveries), "what was lost was done again"))
     width = max(len(value) for _, value, _ in rows)
     lines = [f"{status} after {seconds_text(seconds)}"]
     lines += [f"  {name:<12}  {value:>{width}}  {note}".rstrip() for name, value, note in rows]

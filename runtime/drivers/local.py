@@ -51,6 +51,8 @@ class Counters:
     messages: int = 0
     acknowledgements: int = 0
     releases: int = 0
+    snapshots: int = 0
+    recoveries: int = 0
     seconds: float = 0.0
     seconds_behind: float = 0.0
 

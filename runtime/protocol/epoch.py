@@ -285,11 +285,13 @@ class Epoch:
             case Rejected():
                 self.rows_rejected += len(let_go.rejects)
             case Released():
-                self.rows_out += len(let_go.release.time)
+                pass
 
     def _deliver(self, output: int, bundles: Iterable[Bundle]) -> None:
         for bundle in bundles:
             self._effects.append(Deliver(self.number, output, bundle))
+            if self._spec.outputs[output].insert is not None:
+                self.rows_out += bundle.rows
 
     def _finish_if_over(self) -> None:
         end = END if self._stop is None else self._stop.root
