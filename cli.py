@@ -13,6 +13,7 @@ from fsql import __version__
 from fsql.console import exit_codes
 from fsql.console.commands import Commands, talking
 from fsql.console.process_commands import coordinator, worker
+from fsql.console.sim_commands import sim
 from fsql.console.snapshot_commands import snapshot
 
 if TYPE_CHECKING:
@@ -348,6 +349,7 @@ def explain_error(code: str, *, as_json: bool) -> None:
     click.echo(code_json(found) if as_json else code_text(found), nl=False)
 
 
+main.add_command(sim)
 main.add_command(snapshot)
 main.add_command(worker)
 main.add_command(coordinator)

@@ -104,16 +104,12 @@ class SimulatedCluster:
         self.splits = self._paced(workload, choices, input_us)
         plan = self.plan(self.workers_wanted)
         self.outputs = outputs_of(plan, run_settings.option)
+        repeats = not run_settings.option.keeps_position
         self.consumers = [
             Consumer(
-                number,
-                world,
-                judge,
-                coverage,
-                window=run_settings.window,
-                takes_repeats=not output.option.keeps_position,
+                number, world, judge, coverage, window=run_settings.window, takes_repeats=repeats
             )
-            for number, output in enumerate(self.outputs)
+            for number in range(len(self.outputs))
         ]
         self.coordinators = [
             Host(f"c{number}", world, _clock(choices), lambda host: CoordinatorDriver(host, self))

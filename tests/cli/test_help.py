@@ -28,6 +28,7 @@ Commands:
   explain        Show a script at one stage of compilation.
   explain-error  Say what an error code means.
   run            Run a script.
+  sim            Run clusters in virtual time, under faults.
   snapshot       Look at the snapshots of a job.
   worker         Take part in a run as one of its workers.
 
@@ -52,7 +53,7 @@ def test_version() -> None:
 
 @pytest.mark.parametrize(
     "command",
-    ["bench", "check", "consume", "explain", "explain-error", "run", "snapshot", "worker"],
+    ["bench", "check", "consume", "explain", "explain-error", "run", "sim", "snapshot", "worker"],
 )
 def test_every_command_has_help(command: str) -> None:
     code, out, err = fsql(command, "-h")

@@ -1,0 +1,228 @@
+"""`fsql sim`: simulated clusters run a script, or queries of our own; what came of it is said."""
+
+from __future__ import annotations
+
+import json
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from fsql.compiler.lowering.job import lower
+from fsql.console.compiled import compiled
+from fsql.console.job import open_splits
+from fsql.console.script import script_of_text
+from fsql.console.sim_queries import SIM_QUERIES, rows_of
+from fsql.optimizer.choose import choose
+from fsql.runtime.drivers.model_run import rows_of_chunk
+from fsql.runtime.ports import Wait
+from fsql.runtime.simulation.coverage import Coverage
+from fsql.runtime.simulation.diagram import mermaid_of, text_of
+from fsql.runtime.simulation.run import Plan, Result, run
+from fsql.runtime.simulation.shrink import choices_left, shrunk
+from fsql.runtime.simulation.workload import Workload
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from fsql.compiler.logical import Table
+    from fsql.compiler.tick_plan import Policy, TickPlan
+    from fsql.console.compiled import Compiled
+    from fsql.console.script import Script
+    from fsql.runtime.drivers.in_memory import Outcome, Row
+    from fsql.runtime.ports import Reject, Split
+
+ROWS_MAX: Final = 2_000
+"""How many rows of a split a simulation takes."""
+
+SHOWN: Final = 50
+"""How many of the last happenings are shown."""
+
+SHRINKING_RUNS: Final = 200
+
+
+@dataclass(slots=True)
+class Series:
+    """What came of a series of seeds."""
+
+    seeds: int = 0
+    failed: list[Result] = field(default_factory=list)
+    differing: list[int] = field(default_factory=list)
+    simulated_us: int = 0
+    events: int = 0
+    recoveries: int = 0
+    bundles: int = 0
+    seconds: float = 0.0
+    coverage: Coverage = field(default_factory=Coverage)
+
+    @property
+    def clean(self) -> bool:
+        """Say whether nothing was wrong."""
+        return not self.failed and not self.differing
+
+    def fields(self) -> dict[str, object]:
+        """Return the numbers, by name."""
+        return {
+            "seeds": self.seeds,
+            "simulated_hours": round(self.simulated_us / 3.6e9, 3),
+            "faults": dict(sorted(self.coverage.faults.items())),
+            "recoveries": self.recoveries,
+            "bundles": self.bundles,
+            "divergences": [result.seed for result in self.failed],
+            "not_repeatable": self.differing,
+            "times_real_time": round(self.simulated_us / 1e6 / max(self.seconds, 1e-9)),
+            "never_met": self.coverage.never_met(),
+        }
+
+
+class Workloads:
+    """What the seeds work on: one script, or ours in turn."""
+
+    def __init__(self, script: Script | None) -> None:
+        self._given = None if script is None else _with_outcome(_workload_of(script))
+        self._compiled: dict[int, Compiled] = {}
+
+    def of(self, seed: int) -> tuple[Workload, Outcome]:
+        """Return the workload of a seed, and what it releases."""
+        if self._given is not None:
+            return self._given
+        number = seed % len(SIM_QUERIES)
+        query = SIM_QUERIES[number]
+        if number not in self._compiled:
+            self._compiled[number] = compiled(script_of_text(query.text, {}))
+        job = self._compiled[number]
+        splits = rows_of(query, seed)
+        inputs = {table.ordinal: splits for table in job.job.tables}
+        return _with_outcome(_planned(query.name, job, inputs))
+
+
+def run_seeds(script: Script | None, seeds: range, plan: Plan, *, twice: bool = True) -> Series:
+    """Run each seed, and again to see that it comes out the same."""
+    series = Series()
+    workloads = Workloads(script)
+    begun = time.process_time()
+    for seed in seeds:
+        workload, expected = workloads.of(seed)
+        result = run(seed, workload, expected, plan)
+        series.seeds += 1
+        series.simulated_us += result.simulated_us
+        series.events += result.events
+        series.recoveries += result.recoveries
+        series.bundles += result.bundles
+        series.coverage.add(result.coverage)
+        if result.failure:
+            series.failed.append(result)
+        if twice and run(seed, workload, expected, plan).digest != result.digest:
+            series.differing.append(seed)
+    series.seconds = (time.process_time() - begun) / (2 if twice else 1)
+    return series
+
+
+def series_text(series: Series) -> str:
+    """Return a series in words."""
+    fields = series.fields()
+    faults = ", ".join(f"{name} {count:,}" for name, count in series.coverage.faults.most_common())
+    hours, speed = fields["simulated_hours"], fields["times_real_time"]
+    lines = [
+        f"{series.seeds:,} seeds, {hours} simulated hours, {series.events:,} events, {speed}x real time",
+        f"{series.bundles:,} bundles, {series.recoveries:,} recoveries",
+        f"{sum(series.coverage.faults.values()):,} faults: {faults or 'none'}",
+    ]
+    lines += [f"seed {seed} does not come out the same twice" for seed in series.differing]
+    for result in series.failed:
+        lines.append(f"seed {result.seed} ({result.workload}): {result.failure}")
+        lines.append(f"  see it: fsql sim replay --seed {result.seed}")
+    lines.append(f"{len(series.failed)} divergences")
+    return "\n".join(lines) + "\n"
+
+
+def series_json(series: Series) -> str:
+    """Return a series as a line of JSON."""
+    return json.dumps(series.fields(), ensure_ascii=False) + "\n"
+
+
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """How to replay a seed: with choices that were recorded of it, made smaller, drawn."""
+
+    seed: int
+    trace: Path | None = None
+    shrink: bool = False
+    mermaid: bool = False
+
+
+def replayed(script: Script | None, replay: Replay, plan: Plan) -> tuple[Result, str]:
+    """Run a seed again; return what came of it, and that in words.
+
+    A trace file that does not exist is written; one that does is played.
+    """
+    workload, expected = Workloads(script).of(replay.seed)
+    played = _read_choices(replay.trace)
+    result = run(replay.seed, workload, expected, plan, played)
+    if replay.shrink and result.failure:
+
+        def fails(choices: Mapping[str, Sequence[int]]) -> bool:
+            return bool(run(replay.seed, workload, expected, plan, choices).failure)
+
+        smaller = shrunk(result.choices, fails, runs_max=SHRINKING_RUNS)
+        result = run(replay.seed, workload, expected, plan, smaller)
+    if replay.trace is not None and played is None:
+        replay.trace.write_text(json.dumps(result.choices) + "\n")
+    shown = (mermaid_of if replay.mermaid else text_of)(result.last[-SHOWN:])
+    lines = [
+        f"seed {result.seed}, {workload.name}: {choices_left(result.choices):,} choices not mild",
+        str(result.settings),
+        "",
+        shown,
+        "",
+        result.failure or "nothing is wrong",
+    ]
+    return result, "\n".join(lines) + "\n"
+
+
+def _read_choices(path: Path | None) -> dict[str, list[int]] | None:
+    if path is None or not path.exists():
+        return None
+    choices: dict[str, list[int]] = json.loads(path.read_text())
+    return choices
+
+
+def _with_outcome(workload: Workload) -> tuple[Workload, Outcome]:
+    return workload, workload.outcome()
+
+
+def _workload_of(script: Script) -> Workload:
+    """Return a script as a workload, with the first rows of its files."""
+    job = compiled(script)
+    splits = open_splits(job)
+    inputs = {
+        table.ordinal: [_rows(split, table) for split in splits[table.ordinal]]
+        for table in job.job.tables
+    }
+    return _planned(script.source.name, job, inputs)
+
+
+def _planned(
+    name: str, job: Compiled, inputs: Mapping[int, Sequence[Sequence[Row | Reject]]]
+) -> Workload:
+    graph = lower(job.job)
+    fronts = {ordinal: len(splits) for ordinal, splits in inputs.items()}
+
+    def plan_of(workers: int, policy: Policy | None) -> TickPlan:
+        return choose(graph, workers=workers, fronts=fronts, policy=policy)
+
+    return Workload(name, plan_of, inputs)
+
+
+def _rows(split: Split, table: Table) -> list[Row | Reject]:
+    rows: list[Row | Reject] = []
+    reader = split.open()
+    try:
+        while len(rows) < ROWS_MAX:
+            chunk = reader.read(ROWS_MAX - len(rows))
+            if chunk is None or isinstance(chunk, Wait):
+                break
+            rows += rows_of_chunk(chunk, table.columns)
+    finally:
+        reader.close()
+    return rows[:ROWS_MAX]

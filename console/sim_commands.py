@@ -1,0 +1,161 @@
+"""`fsql sim`: its commands and their flags."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from fsql.console import exit_codes
+from fsql.console.commands import talking
+
+if TYPE_CHECKING:
+    from fsql.console.script import Script
+    from fsql.console.talk import Talk
+    from fsql.runtime.simulation.run import Plan
+
+_DELIVERIES = ("exactly-once", "at-least-once", "at-most-once", "none")
+
+
+class _Seeds(click.ParamType[range]):
+    """`17`, or `A..B` from A up to, and without, B."""
+
+    name = "seeds"
+
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> range:
+        """Return the seeds."""
+        if isinstance(value, range):
+            return value
+        first, dots, end = str(value).partition("..")
+        try:
+            seeds = range(int(first), int(end) if dots else int(first) + 1)
+        except ValueError:
+            self.fail(f'"{value}" is neither a seed nor of the form A..B', param, ctx)
+        if not seeds:
+            self.fail(f'there is no seed in "{value}"', param, ctx)
+        return seeds
+
+
+_script = click.argument("script", required=False)
+_seconds = click.option(
+    "--seconds",
+    type=click.IntRange(2, 3600),
+    default=60,
+    show_default=True,
+    help="For how many simulated seconds faults strike.",
+)
+_workers = click.option(
+    "--workers", "-w", type=click.IntRange(1, 64), help="How many workers; drawn unless given."
+)
+_delivery = click.option(
+    "--delivery", type=click.Choice(_DELIVERIES), help="What outputs promise; drawn unless given."
+)
+
+
+@click.group(short_help="Run clusters in virtual time, under faults.")
+def sim() -> None:
+    """Run whole clusters in virtual time: nodes, network, disks, consumers, and what goes wrong with them.
+
+    What a cluster releases is compared with what one worker releases that never fails.  A seed decides
+    everything, so a run can be had again.  The exit code is 70 if a seed shows a mistake of fsql.
+    """
+
+
+@sim.command("run", short_help="Run seeds, each twice.")
+@_script
+@click.option(
+    "--seeds",
+    type=_Seeds(),
+    default="0..20",
+    show_default=True,
+    metavar="A..B",
+    help="From seed A up to, and without, B.",
+)
+@_seconds
+@_workers
+@_delivery
+@click.option(
+    "--once", is_flag=True, help="Run each seed once: it may not come out the same twice."
+)
+@talking
+def sim_run(  # noqa: PLR0913 - one an option
+    talk: Talk,
+    script: str | None,
+    seeds: range,
+    seconds: int,
+    workers: int | None,
+    *,
+    delivery: str | None,
+    once: bool,
+) -> None:
+    """Run SCRIPT, or queries of our own, once for each seed and once more to see that it comes out the same.
+
+    Of a script's files the first 2,000 rows are taken.  Nothing is written.
+    """
+    from fsql.console.sim import run_seeds, series_json, series_text
+
+    plan = _plan(seconds, workers, delivery)
+    series = run_seeds(_read(script), seeds, plan, twice=not once)
+    if talk.json:
+        click.echo(series_json(series), nl=False)
+    elif not talk.quiet or not series.clean:
+        click.echo(series_text(series), nl=False)
+    if not series.clean:
+        click.get_current_context().exit(exit_codes.INTERNAL)
+
+
+@sim.command("replay", short_help="Show what happened last in a seed.")
+@_script
+@click.option("--seed", type=click.IntRange(0), required=True, help="The seed.")
+@click.option(
+    "--trace",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="The choices of a run: played if FILE is there, else written to it.",
+)
+@click.option(
+    "--shrink", is_flag=True, help="Of a seed that fails, leave out what it fails without."
+)
+@click.option("--mermaid", is_flag=True, help="Draw a Mermaid sequence diagram.")
+@_seconds
+@_workers
+@_delivery
+@talking
+def sim_replay(  # noqa: PLR0913 - one an option
+    talk: Talk,
+    script: str | None,
+    seed: int,
+    trace: Path | None,
+    seconds: int,
+    workers: int | None,
+    *,
+    delivery: str | None,
+    shrink: bool,
+    mermaid: bool,
+) -> None:
+    """Run a seed again and show what happened last in it, with what went wrong."""
+    from fsql.console.sim import Replay, replayed
+
+    replay = Replay(seed, trace, shrink=shrink, mermaid=mermaid)
+    result, text = replayed(_read(script), replay, _plan(seconds, workers, delivery))
+    if not talk.quiet or result.failure:
+        click.echo(text, nl=False)
+    if result.failure:
+        click.get_current_context().exit(exit_codes.INTERNAL)
+
+
+def _read(name: str | None) -> Script | None:
+    from fsql.console.script import read_script
+
+    return None if name is None else read_script(name, {})
+
+
+def _plan(seconds: int, workers: int | None, delivery: str | None) -> Plan:
+    from fsql.runtime.protocol.delivery import DeliveryOption
+    from fsql.runtime.simulation.run import Plan
+
+    option = None if delivery is None else DeliveryOption(delivery)
+    return Plan(seconds=seconds, workers=workers, option=option)

@@ -1,0 +1,123 @@
+"""The queries that `fsql sim run` takes where it is given none, with input that a seed makes.
+
+Each is there for something that is easily lost: order, what was left out, windows that wait for windows,
+both sides of a join, rows that fail.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from random import Random
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from fsql.compiler.expression import Value
+    from fsql.runtime.drivers.in_memory import Row
+
+_NOON_US: Final = 1_709_294_400_000_000
+_SECOND_US: Final = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class SimQuery:
+    """A script; `events` says which of two kinds of rows its table gets."""
+
+    name: str
+    text: str
+    events: bool
+
+
+_WORDS_IN_ORDER: Final = """
+CREATE TABLE documents (k STRING, line STRING)
+WITH ('connector' = 'file', 'path' = 'documents', 'format' = 'json');
+
+CREATE TABLE results (k STRING, so_far ARRAY<STRING>) WITH ('connector' = 'blackhole');
+
+INSERT INTO results
+SELECT k, ARRAY_AGG(line) OVER (PARTITION BY k ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)
+FROM documents;
+"""
+
+_INVERTED_INDEX: Final = """
+CREATE TABLE documents (k STRING, line STRING)
+WITH ('connector' = 'file', 'path' = 'documents', 'format' = 'json');
+
+CREATE TABLE results (word STRING, line STRING, before BIGINT) WITH ('connector' = 'blackhole');
+
+INSERT INTO results
+SELECT word, line, COUNT(*) OVER (
+    PARTITION BY word ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
+)
+FROM documents CROSS JOIN UNNEST(SPLIT(line, ' ')) AS words (word);
+"""
+
+_BALANCES: Final = """
+CREATE TABLE events (
+    at TIMESTAMP(3), k STRING, v BIGINT, WATERMARK FOR at AS at - INTERVAL '2' SECOND
+) WITH ('connector' = 'file', 'path' = 'events', 'format' = 'json');
+
+CREATE TABLE results (k STRING, total BIGINT, entries BIGINT)
+WITH ('connector' = 'blackhole', 'changes' = 'retract');
+
+INSERT INTO results SELECT k, SUM(v), COUNT(*) FROM events GROUP BY k;
+"""
+
+_WINDOWS_OVER_WINDOWS: Final = """
+CREATE TABLE events (
+    at TIMESTAMP(3), k STRING, v BIGINT, WATERMARK FOR at AS at - INTERVAL '2' SECOND
+) WITH ('connector' = 'file', 'path' = 'events', 'format' = 'json');
+
+CREATE VIEW short AS
+SELECT k, window_time AS until, SUM(v) AS total
+FROM TUMBLE(events, at, INTERVAL '2' SECOND)
+GROUP BY k, window_time;
+
+CREATE TABLE results (window_end TIMESTAMP(3), parts BIGINT, most BIGINT)
+WITH ('connector' = 'blackhole');
+
+INSERT INTO results
+SELECT window_end, COUNT(*), MAX(total)
+FROM TUMBLE(short, until, INTERVAL '6' SECOND)
+GROUP BY window_end;
+"""
+
+_JOIN: Final = """
+CREATE TABLE events (
+    at TIMESTAMP(3), k STRING, v BIGINT, WATERMARK FOR at AS at - INTERVAL '2' SECOND
+) WITH ('connector' = 'file', 'path' = 'events', 'format' = 'json');
+
+CREATE TABLE results (k STRING, one BIGINT, other BIGINT) WITH ('connector' = 'blackhole');
+
+INSERT INTO results
+SELECT a.k, a.v, b.v
+FROM events AS a JOIN events AS b
+ON a.k = b.k AND b.at BETWEEN a.at AND a.at + INTERVAL '3' SECOND;
+"""
+
+SIM_QUERIES: Final = (
+    SimQuery("words in order", _WORDS_IN_ORDER, events=False),
+    SimQuery("inverted index", _INVERTED_INDEX, events=False),
+    SimQuery("balances", _BALANCES, events=True),
+    SimQuery("windows over windows", _WINDOWS_OVER_WINDOWS, events=True),
+    SimQuery("a join with itself", _JOIN, events=True),
+)
+
+
+def rows_of(query: SimQuery, seed: int) -> list[list[Row]]:
+    """Return one to four splits of rows that the seed makes; times come late now and then."""
+    random = Random(f"{query.name} {seed}")  # noqa: S311 - rows, no secrets
+    splits: list[list[Row]] = [[] for _ in range(random.choice((1, 2, 3, 4)))]
+    clocks = [random.randrange(4) for _ in splits]
+    hot = random.random() < 0.2
+    for _ in range(random.choice((20, 60, 150))):
+        number = random.randrange(len(splits))
+        key = "a" if hot else random.choice("abcde")
+        if query.events:
+            clocks[number] += random.choice((0, 0, 1))
+            late = random.choice((0, 0, 0, 0, 1, 9))
+            at = _NOON_US + (clocks[number] - late) * _SECOND_US
+            row: tuple[Value, ...] = (at, key, random.randrange(-5, 20))
+        else:
+            row = (key, " ".join(random.choices("uvwxyz", k=random.randrange(1, 5))))
+        splits[number].append(row)
+    return splits

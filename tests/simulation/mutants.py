@@ -1,0 +1,229 @@
+"""Mistakes that a cluster could have, each with the contract that it breaks; simulation has to find them all.
+
+A mutant replaces methods, private ones too, so it has to follow when those change.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from fsql.runtime.batch import END, Root
+from fsql.runtime.coordination.lease import Lease
+from fsql.runtime.protocol.attempt import Attempt
+from fsql.runtime.protocol.barrier import Barrier
+from fsql.runtime.protocol.coordinator_node import CoordinatorNode
+from fsql.runtime.protocol.epoch import Epoch
+from fsql.runtime.protocol.front import Front
+from fsql.runtime.protocol.link import Link
+from fsql.runtime.protocol.messages import Acknowledgement, Ids, Promise
+from fsql.runtime.protocol.node import Finish
+from fsql.runtime.protocol.worker import Worker
+from fsql.runtime.simulation import coordinator_host
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import pytest
+
+    Patch = pytest.MonkeyPatch
+
+
+# Progress.
+
+
+def what_was_consumed_is_acknowledged_before_what_was_sent(patch: Patch) -> None:
+    right = Worker._finish_step
+
+    def finish_step(self: Worker, consumed: Any) -> list[Any]:
+        effects = right(self, consumed)
+        if consumed is None or not isinstance(effects[-1], Acknowledgement):
+            return effects
+        first, rest = effects[-1].entries[:1], effects[-1].entries[1:]
+        return [Acknowledgement(first), *effects[:-1], Acknowledgement(rest)]
+
+    patch.setattr(Worker, "_finish_step", finish_step)
+
+
+def holds_are_not_counted(patch: Patch) -> None:
+    patch.setattr(Worker, "_moved_holds", lambda _: [])
+
+
+def restored_holds_are_not_counted(patch: Patch) -> None:
+    right = Worker.load
+
+    def load(self: Worker, state: Any, position: Root) -> list[Any]:
+        right(self, state, position)
+        return []
+
+    patch.setattr(Worker, "load", load)
+
+
+def promises_go_ahead_of_their_acknowledgements(patch: Patch) -> None:
+    right = Worker.read
+
+    def read(self: Worker, *arguments: Any) -> list[Any]:
+        effects = right(self, *arguments)
+        assert isinstance(effects[-1], Promise)
+        return [effects[-1], *effects[:-1]]
+
+    patch.setattr(Worker, "read", read)
+
+
+def ids_are_bare_counters(patch: Patch) -> None:
+    def bare(self: Ids) -> int:
+        self.sequence += 1
+        return self.sequence
+
+    patch.setattr(Ids, "next", bare)
+
+
+def fronts_promise_a_row_too_much(patch: Patch) -> None:
+    right = Front._successor
+    patch.setattr(Front, "_successor", lambda self, row: right(self, row + 1))
+
+
+def the_barrier_releases_what_is_at_min_time(patch: Patch) -> None:
+    right = Barrier.advance
+
+    def advance(self: Barrier, min_time: Root) -> Any:
+        later = min_time if min_time == END else Root(min_time.time + 1, min_time.origin)
+        return right(self, max(later, self.min_time))
+
+    patch.setattr(Barrier, "advance", advance)
+
+
+# Links.
+
+
+def frames_that_came_before_are_taken_again(patch: Patch) -> None:
+    right = Link._arrived
+
+    def arrived(self: Link, frame: Any, now: float) -> list[Any]:
+        again = frame.sequence <= self._received
+        items = right(self, frame, now)
+        return list(frame.items) if again else items
+
+    patch.setattr(Link, "_arrived", arrived)
+
+
+def frames_are_taken_as_they_come(patch: Patch) -> None:
+    right = Link._arrived
+
+    def arrived(self: Link, frame: Any, now: float) -> list[Any]:
+        if frame.sequence > self._received + 1:
+            self._received = frame.sequence
+            return list(frame.items)
+        return right(self, frame, now)
+
+    patch.setattr(Link, "_arrived", arrived)
+
+
+def what_is_lost_is_not_sent_again_nor_noticed(patch: Patch) -> None:
+    patch.setattr(Link, "_repaired", lambda _: [])
+    patch.setattr(Link, "stuck_for", lambda *_: 0.0)
+
+
+def an_early_frame_is_acknowledged_but_not_kept(patch: Patch) -> None:
+    right = Link._arrived
+
+    def arrived(self: Link, frame: Any, now: float) -> list[Any]:
+        if frame.sequence > self._received + 1:
+            self._received = frame.sequence
+            return []
+        return right(self, frame, now)
+
+    patch.setattr(Link, "_arrived", arrived)
+
+
+def links_take_frames_of_any_epoch(patch: Patch) -> None:
+    right = Link._mine
+    patch.setattr(Link, "_mine", lambda self, frame: right(self, replace(frame, epoch=self._epoch)))
+
+
+# Epochs and membership.
+
+
+def an_epoch_runs_before_all_are_ready(patch: Patch) -> None:
+    right = Epoch._take
+
+    def take(self: Epoch, worker: int, item: Any, now: float) -> None:
+        if type(item).__name__ == "Ready":
+            self._ready = set(range(len(self._links)))
+        right(self, worker, item, now)
+
+    patch.setattr(Epoch, "_take", take)
+
+
+def a_worker_never_leaves_an_epoch(patch: Patch) -> None:
+    patch.setattr(Attempt, "hopeless", lambda *_: False)
+
+
+def the_coordinator_never_gives_up(patch: Patch) -> None:
+    patch.setattr(CoordinatorNode, "_lost", lambda *_: None)
+
+
+def epochs_do_not_ascend(patch: Patch) -> None:
+    patch.setattr(coordinator_host, "next_epoch", lambda *_: 1)
+
+
+def a_lease_that_was_never_got_is_renewed(patch: Patch) -> None:
+    right = Lease.renew
+
+    def renew(self: Lease) -> bool:
+        self._has_entry = True
+        return right(self)
+
+    patch.setattr(Lease, "renew", renew)
+
+
+def results_are_released_without_the_lease(patch: Patch) -> None:
+    patch.setattr(CoordinatorNode, "_may_release", lambda *_: True)
+
+
+def bundles_that_wait_go_out_without_the_lease(patch: Patch) -> None:
+    patch.setattr(CoordinatorNode, "_fenced", lambda _, effects, __: effects)
+
+
+def bundles_held_back_are_forgotten(patch: Patch) -> None:
+    right = CoordinatorNode._fenced
+
+    def fenced(self: CoordinatorNode, effects: Any, now: float) -> Any:
+        self._held_back = []
+        return right(self, effects, now)
+
+    patch.setattr(CoordinatorNode, "_fenced", fenced)
+
+
+def the_job_is_finished_before_consumers_have_it(patch: Patch) -> None:
+    def finish_if_over(self: Epoch) -> None:
+        end = END if self._stop is None else self._stop.root
+        if self.running and self.barrier.min_time >= end:
+            self._effects.append(Finish(stopped=self._stop))
+
+    patch.setattr(Epoch, "_finish_if_over", finish_if_over)
+
+
+MUTANTS: tuple[Callable[[Patch], None], ...] = (
+    what_was_consumed_is_acknowledged_before_what_was_sent,
+    holds_are_not_counted,
+    restored_holds_are_not_counted,
+    promises_go_ahead_of_their_acknowledgements,
+    ids_are_bare_counters,
+    fronts_promise_a_row_too_much,
+    the_barrier_releases_what_is_at_min_time,
+    frames_that_came_before_are_taken_again,
+    frames_are_taken_as_they_come,
+    what_is_lost_is_not_sent_again_nor_noticed,
+    an_early_frame_is_acknowledged_but_not_kept,
+    links_take_frames_of_any_epoch,
+    an_epoch_runs_before_all_are_ready,
+    a_worker_never_leaves_an_epoch,
+    the_coordinator_never_gives_up,
+    epochs_do_not_ascend,
+    a_lease_that_was_never_got_is_renewed,
+    results_are_released_without_the_lease,
+    bundles_that_wait_go_out_without_the_lease,
+    bundles_held_back_are_forgotten,
+    the_job_is_finished_before_consumers_have_it,
+)

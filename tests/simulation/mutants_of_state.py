@@ -1,0 +1,226 @@
+"""Mistakes that a cluster could have: in what is delivered, stored and restored.
+
+See `mutants`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from fsql.runtime.batch import END, START, Root
+from fsql.runtime.kernels.slot_saving import SlotSaving
+from fsql.runtime.protocol import epoch as epochs
+from fsql.runtime.protocol.delivery import Delivery
+from fsql.runtime.protocol.epoch import Epoch
+from fsql.runtime.protocol.fold import Fold
+from fsql.runtime.protocol.front import Front
+from fsql.runtime.protocol.node import Deliver, OutputAt
+from fsql.runtime.protocol.snapshots import Snapshots
+from fsql.runtime.protocol.worker import Worker
+from fsql.runtime.simulation import stores
+from fsql.runtime.simulation.cluster import SimulatedCluster
+from fsql.runtime.simulation.stores import record_path
+from fsql.runtime.state.encoding import UnreadableIncrementError, decoded
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import pytest
+
+    Patch = pytest.MonkeyPatch
+
+
+# Delivery.
+
+
+def what_the_consumer_has_is_forgotten(patch: Patch) -> None:
+    right = Epoch.consumer_says
+
+    def consumer_says(self: Epoch, says: Any, now: float) -> Any:
+        if isinstance(says, OutputAt):
+            says = replace(says, position=self.start)
+        return right(self, says, now)
+
+    patch.setattr(Epoch, "consumer_says", consumer_says)
+
+
+def what_the_consumer_has_is_not_dropped(patch: Patch) -> None:
+    patch.setattr("fsql.runtime.protocol.delivery._from", lambda contents, _: contents)
+
+
+def each_part_of_a_bundle_is_the_last(patch: Patch) -> None:
+    right = Epoch._deliver
+
+    def deliver(self: Epoch, output: int, bundles: Any) -> None:
+        right(self, output, [replace(bundle, part=0, last=True) for bundle in bundles])
+
+    patch.setattr(Epoch, "_deliver", deliver)
+
+
+def a_bundle_is_lost_when_the_window_is_full(patch: Patch) -> None:
+    right = Delivery._send
+
+    def send(self: Delivery) -> Any:
+        if len(self._under_way) >= self._window and len(self._queue) > 2:
+            self._queue.popleft()
+        return right(self)
+
+    patch.setattr(Delivery, "_send", send)
+
+
+def bundles_go_to_the_output_beside(patch: Patch) -> None:
+    def deliver(self: Epoch, output: int, bundles: Any) -> None:
+        output = (output + self.number - 1) % len(self._spec.outputs)
+        self._effects += [Deliver(self.number, output, bundle) for bundle in bundles]
+
+    patch.setattr(Epoch, "_deliver", deliver)
+
+
+# Snapshots.
+
+
+def a_snapshot_is_taken_before_min_time_is_there(patch: Patch) -> None:
+    right = Fold.announce
+
+    def announce(self: Fold, position: Root) -> bool:
+        agreed = right(self, position)
+        if agreed:
+            self._cross()
+        return agreed
+
+    patch.setattr(Fold, "announce", announce)
+
+
+def slots_are_not_copied_before_rows_above_the_position(patch: Patch) -> None:
+    patch.setattr(SlotSaving, "_copy", lambda *_: None)
+
+
+def a_snapshot_forgets_an_operator(patch: Patch) -> None:
+    right = Worker.take_increments
+
+    def take(self: Worker) -> Any:
+        increments = right(self)
+        return None if increments is None else increments[:-1]
+
+    patch.setattr(Worker, "take_increments", take)
+
+
+def a_snapshot_does_not_wait_for_all_workers(patch: Patch) -> None:
+    def stored_below(self: Snapshots, min_time: Root) -> bool:
+        pending = self._pending
+        if pending is None or self._committing or min_time < pending.position:
+            return False
+        return len(self._saved) > 0
+
+    patch.setattr(Snapshots, "stored_below", stored_below)
+
+
+def a_snapshot_does_not_wait_for_consumers(patch: Patch) -> None:
+    right = Snapshots.whole
+    patch.setattr(Snapshots, "whole", lambda self, _: right(self, END))
+    patch.setattr(epochs.Epoch, "_waited_for", lambda _: [])
+
+
+def a_front_resumes_behind_the_position(patch: Patch) -> None:
+    right = Front.resume_point
+    patch.setattr(Front, "resume_point", lambda self, _: right(self, END))
+
+
+def rows_below_the_position_are_read_again(patch: Patch) -> None:
+    right = Front.resume
+
+    def resume(self: Front, point: Any, position: Root) -> None:
+        right(self, point, position)
+        self._below = START
+
+    patch.setattr(Front, "resume", resume)
+
+
+def the_greatest_time_is_forgotten(patch: Patch) -> None:
+    right = Front.resume
+
+    def resume(self: Front, point: Any, position: Root) -> None:
+        greatest = self._greatest_time
+        right(self, point, position)
+        self._greatest_time = greatest
+
+    patch.setattr(Front, "resume", resume)
+
+
+def a_worker_takes_over_the_keys_of_others(patch: Patch) -> None:
+    right = Fold.load
+
+    def load(self: Fold, increments: Any, _: tuple[int, int], position: Root) -> None:
+        right(self, increments, (0, 2**32), position)
+
+    patch.setattr(Fold, "load", load)
+    patch.setattr(stores, "owned_rows", lambda increment, _: increment)
+
+
+def increments_are_read_back_in_the_wrong_order(patch: Patch) -> None:
+    right = Fold.load
+
+    def load(self: Fold, increments: Any, owned: tuple[int, int], position: Root) -> None:
+        right(self, increments[::-1], owned, position)
+
+    patch.setattr(Fold, "load", load)
+
+
+def state_is_stored_before_it_is_durable(patch: Patch) -> None:
+    def put(self: stores.SimulatedStore, records: Any) -> None:
+        for key, value in records.items():
+            self._disk.write(self._prefix + key, bytes(value))
+
+    patch.setattr(stores.SimulatedStore, "put", put)
+    patch.setattr(stores, "read_state", _believing)
+
+
+def what_was_read_back_is_believed(patch: Patch) -> None:
+    patch.setattr(stores, "read_state", _believing)
+
+
+def _believing(records: Any, store_of: Any) -> Any:
+    """Read records without looking at size and hash; what cannot be read is taken to be nothing."""
+    believed: dict[str, tuple[Any, ...]] = {}
+    for record in records:
+        try:
+            found = decoded(store_of(record.worker).get(record.key))
+        except (UnreadableIncrementError, AttributeError, TypeError):
+            continue
+        believed[record.operator] = (*believed.get(record.operator, ()), found)
+    return believed
+
+
+def records_that_are_needed_are_removed(patch: Patch) -> None:
+    right = SimulatedCluster.committed
+
+    def committed(self: SimulatedCluster, manifest: Any) -> Any:
+        right(self, manifest)
+        for record in manifest.records[:1]:
+            self.disk.remove(record_path(record))
+        return {}
+
+    patch.setattr(SimulatedCluster, "committed", committed)
+
+
+MUTANTS: tuple[Callable[[Patch], None], ...] = (
+    what_the_consumer_has_is_forgotten,
+    what_the_consumer_has_is_not_dropped,
+    each_part_of_a_bundle_is_the_last,
+    a_bundle_is_lost_when_the_window_is_full,
+    bundles_go_to_the_output_beside,
+    a_snapshot_is_taken_before_min_time_is_there,
+    slots_are_not_copied_before_rows_above_the_position,
+    a_snapshot_forgets_an_operator,
+    a_snapshot_does_not_wait_for_all_workers,
+    a_snapshot_does_not_wait_for_consumers,
+    a_front_resumes_behind_the_position,
+    rows_below_the_position_are_read_again,
+    the_greatest_time_is_forgotten,
+    a_worker_takes_over_the_keys_of_others,
+    increments_are_read_back_in_the_wrong_order,
+    state_is_stored_before_it_is_durable,
+    what_was_read_back_is_believed,
+    records_that_are_needed_are_removed,
+)
