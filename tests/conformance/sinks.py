@@ -239,6 +239,16 @@ def check_rows_that_were_lost_are_noticed(subject: Subject) -> None:
     consumer.close()
 
 
+def check_less_than_it_had_is_noticed(subject: Subject) -> None:
+    consumer = subject.restarted()
+    consumer.open(opening(1))
+    deliver_and_wait(consumer, bundle(0, 6))
+    consumer.close()
+    assert position_of(subject, opening(2, begins=Root(2, 0))) == Root(2, 0)
+    with pytest.raises(FsqlError, match="E537"):
+        position_of(subject, opening(3, begins=Root(3, 0)))
+
+
 def check_at_least_once_goes_on_from_where_the_input_is_replayed(subject: Subject) -> None:
     consumer = subject.restarted()
     option = DeliveryOption.AT_LEAST_ONCE
@@ -268,4 +278,5 @@ CHECKS: Final[tuple[Callable[[Subject], None], ...]] = (
 )
 DURABLE_CHECKS: Final[tuple[Callable[[Subject], None], ...]] = (
     check_rows_that_were_lost_are_noticed,
+    check_less_than_it_had_is_noticed,
 )

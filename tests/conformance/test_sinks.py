@@ -159,11 +159,12 @@ def test_whenever_the_process_is_killed_rows_and_position_agree(tmp_path: Path) 
         have = deliver_until_killed(subject.restarted(files), 1, seed=3)
         assert files.failed
         before = subject.stored() if subject.path.exists() else b""
-        again = CountedFiles(random.randrange(1, 40), random)
-        deliver_until_killed(subject.restarted(again), 2, random.randrange(9), have)
+        again = CountedFiles(random.randrange(1, random.choice([10, 40])), random)
+        have = deliver_until_killed(subject.restarted(again), 2, random.randrange(9), have)
         assert sinks.expected().startswith(subject.stored())
         assert subject.stored().startswith(before), "a reader saw bytes that went away"
-        sinks.run_to_end(subject.restarted(), 3)
+        assert sinks.position_of(subject, sinks.opening(3)) >= have
+        sinks.run_to_end(subject.restarted(), 4)
         assert subject.stored() == sinks.expected()
 
 
@@ -215,6 +216,18 @@ def test_a_file_that_somebody_cut_is_noticed(tmp_path: Path) -> None:
     subject.path.write_bytes(sinks.expected()[:1])
     with pytest.raises(FsqlError, match="E537"):
         sinks.position_of(subject, sinks.opening(2, Root(3, 0)))
+
+
+def test_what_does_not_come_again_is_cut_off(tmp_path: Path) -> None:
+    subject = FileSubject(tmp_path)
+    consumer = subject.restarted()
+    consumer.open(sinks.opening(1))
+    consumer.deliver(sinks.bundle(0, 6))
+    consumer.close()
+    again = sinks.expected(6, 9)
+    subject.path.write_bytes(sinks.expected(0, 6) + again + b"other bytes\n" * 10_000)
+    sinks.run_to_end(subject.restarted(), 2)
+    assert subject.stored() == sinks.expected()
 
 
 def test_a_file_of_another_is_not_taken(tmp_path: Path) -> None:
