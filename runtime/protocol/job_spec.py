@@ -70,7 +70,7 @@ class Settings:
     lead_rows: int = 1_000_000
     hello_every: float = 0.05
     heartbeat_every: float = 0.2
-    failure_after: float = 1.5
+    failure_after: float = 5.0
     loading_at_most: float = 60.0
     counted_every: float = 0.25
     snapshot_every: float | None = 1.0
