@@ -44,7 +44,7 @@ CLUSTER_ROWS: Final[tuple[Row, ...]] = (
         "E612",
         "record of a snapshot is damaged",
         "A piece of state cannot be read back as it was written: a disk failed, or files were replaced.",
-        f"A job goes on from the newest snapshot that verifies. If none does: {_ANEW}",
+        f"Have the store replaced: `fsql snapshot salvage`. If no snapshot verifies then: {_ANEW}",
         "fsql snapshot verify --state state  # files of state/worker-0 were deleted",
     ),
     (

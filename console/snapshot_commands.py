@@ -46,6 +46,21 @@ def snapshot_verify(talk: Talk, state: Path) -> None:
     _show_snapshots(talk, state, verify=True)
 
 
+@snapshot.command("salvage", short_help="Replace damaged stores by what can be read of them.")
+@_state
+@talking
+def snapshot_salvage(talk: Talk, state: Path) -> None:
+    """Replace the damaged stores in DIR by new ones that have what can be read of them.
+
+    The job must not be running.  Damaged stores are kept beside the new ones.
+    """
+    from fsql.console.snapshots import salvaged, salvaged_json, salvaged_text
+
+    replaced = salvaged(state)
+    if talk.json or not talk.quiet:
+        click.echo(salvaged_json(replaced) if talk.json else salvaged_text(replaced), nl=False)
+
+
 def _show_snapshots(talk: Talk, state: Path, *, verify: bool) -> None:
     from fsql.console.snapshots import complaints, inspect, snapshots_json, snapshots_text
 

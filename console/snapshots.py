@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
 from fsql.console.numbers import bytes_text, count_text
@@ -14,12 +14,14 @@ from fsql.runtime.coordination.port import (
     CoordinationUnavailableError,
     DamagedCoordinationError,
 )
+from fsql.runtime.state.salvage import salvage
 from fsql.runtime.state.snapshots import (
     DamagedSnapshotError,
     OtherFormatSnapshotError,
     Snapshots,
     worker_directory,
 )
+from fsql.runtime.state.store import StateStoreError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -123,7 +125,53 @@ def _complaint(error: DamagedSnapshotError, state: Path, remedy: str) -> Diagnos
     message = f"snapshot {error.snapshot} is damaged: {error.reason}"
     store = f"store: {worker_directory(state, record.worker)}"
     notes = (manifest, store, f"operator: {record.operator}")
-    return Diagnostic("E612", message, None, (), notes, (remedy,))
+    first = f"have the damaged store replaced first: fsql snapshot salvage --state {state}"
+    return Diagnostic("E612", message, None, (), notes, (first, remedy))
+
+
+class Replaced(NamedTuple):
+    """A store that was salvaged: of the records that snapshots name, how many the new one has."""
+
+    worker: int
+    whole: int
+    named: int
+    damaged: Path
+
+
+def salvaged(state: Path) -> list[Replaced]:
+    """Salvage the stores that have damaged records.
+
+    Raises:
+        FsqlError: E612, if a store cannot be salvaged, because the job is running, say; E614, E615.
+    """
+    errors = [each.error for each in inspect(state, verify=True) if each.error is not None]
+    snapshots = Snapshots(state)
+    replaced = []
+    for worker in sorted({error.record.worker for error in errors if error.record is not None}):
+        named = snapshots.named(worker)
+        try:
+            result = salvage(state, worker, named)
+        except (StateStoreError, OSError) as error:
+            message = f"the store of worker {worker} cannot be salvaged: {error}"
+            raise FsqlError([Diagnostic("E612", message)]) from None
+        replaced.append(Replaced(worker, len(result.keys), len(named), result.damaged))
+    return replaced
+
+
+def salvaged_text(replaced: Sequence[Replaced]) -> str:
+    """Return a line for each store that was replaced."""
+    lines = [
+        f"worker {each.worker}: {each.whole} of {each.named} records are whole;"
+        f" damaged: {each.damaged}\n"
+        for each in replaced
+    ]
+    return "".join(lines) or "no store is damaged\n"
+
+
+def salvaged_json(replaced: Sequence[Replaced]) -> str:
+    """Return everything about the stores that were replaced as one object."""
+    stores = [{**each._asdict(), "damaged": str(each.damaged)} for each in replaced]
+    return json.dumps({"replaced": stores}) + "\n"
 
 
 def snapshots_text(found: Sequence[Inspected], *, verified: bool) -> str:

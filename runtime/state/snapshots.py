@@ -115,13 +115,13 @@ class Snapshots:
         try:
             if not self._directory.is_dir():
                 self._directory.mkdir()
-                _sync(self._state)
+                synced(self._state)
             with partial.open("wb") as file:
                 file.write(data)
                 file.flush()
                 os.fsync(file.fileno())
             partial.replace(path)
-            _sync(self._directory)
+            synced(self._directory)
         except OSError as error:
             with suppress(OSError):
                 partial.unlink(missing_ok=True)
@@ -230,7 +230,7 @@ class Snapshots:
             self.path(number).unlink(missing_ok=True)
         for partial in self._directory.glob(f"*{_PARTIAL}"):
             partial.unlink(missing_ok=True)
-        _sync(self._directory)
+        synced(self._directory)
         needed = {
             (record.worker, record.key)
             for number, manifest in whole.items()
@@ -277,7 +277,7 @@ def _hash(data: bytes) -> str:
     return manifest_hash(data.partition(b"\n")[0])
 
 
-def _sync(directory: Path) -> None:
+def synced(directory: Path) -> None:
     """Make what was renamed or deleted in a directory durable."""
     descriptor = os.open(directory, os.O_RDONLY)
     try:

@@ -5,11 +5,16 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import subprocess
+import sys
+from contextlib import closing
 from typing import TYPE_CHECKING
 
 import pytest
 
-from fsql.runtime.state.snapshots import Snapshots
+from fsql.runtime.state.rocks import RocksStore
+from fsql.runtime.state.salvage import salvage
+from fsql.runtime.state.snapshots import Snapshots, worker_directory
 from fsql.tests.cli.commands import fsql
 from fsql.tests.docs.state_errors import remove_record
 from fsql.tests.unit.state.directories import make_state, manifest
@@ -85,8 +90,67 @@ def test_a_damaged_record_is_named_with_its_store(state: Path) -> None:
         f"  = note: manifest: {Snapshots(state).path(7)}\n"
         f"  = note: store: {state / 'worker-1'}\n"
         "  = note: operator: join/2\n"
+        "  = help: have the damaged store replaced first:"
+        f" fsql snapshot salvage --state {state}\n"
         "  = help: start the job: it goes on from snapshot 6\n"
     )
+
+
+def test_a_damaged_store_is_replaced_by_what_is_whole_of_it(state: Path) -> None:
+    directory = state / "worker-1"
+    (_, table) = sorted(directory.glob("*.sst"))
+    table.write_bytes(b"x" * 100 + table.read_bytes()[100:])
+    assert fsql("snapshot", "verify", "--state", state).code == 1
+    store = RocksStore(worker_directory(state, 0))
+    said = fsql("snapshot", "salvage", "--state", state)
+    store.close()
+    assert said == (
+        0,
+        f"worker 1: 2 of 4 records are whole; damaged: {state / 'worker-1.damaged-1'}\n",
+        "",
+    )
+    said = fsql("snapshot", "verify", "--state", state)
+    assert [line.split()[-1] for line in said.out.splitlines()[1:]] == ["damaged", "verified"]
+    assert "start the job: it goes on from snapshot 6" in said.err
+    with closing(RocksStore(directory)) as store:
+        for number in range(20):
+            store.put({f"{number}": b"x" * 1000})
+            store.remove([f"{number - 1}"])
+        assert len(store.keys()) == 3
+
+
+def test_a_store_in_use_is_not_replaced(state: Path) -> None:
+    remove_record(state)
+    program = (
+        "import sys, pathlib; from fsql.runtime.state.rocks import RocksStore;"
+        " store = RocksStore(pathlib.Path(sys.argv[1])); print(); sys.stdin.read()"
+    )
+    command = [sys.executable, "-c", program, str(state / "worker-1")]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as holder:
+        assert holder.stdout is not None
+        holder.stdout.readline()
+        said = fsql("snapshot", "salvage", "--state", state)
+        holder.kill()
+    assert said.code == 1
+    assert said.err == (
+        "error[FSQL-E612]: the store of worker 1 cannot be salvaged:"
+        f' "{state / "worker-1"}" is in use by another process\n'
+    )
+    assert sorted(path.name for path in state.glob("worker-1*")) == ["worker-1"]
+
+
+def test_a_salvage_that_was_cut_short_goes_on(state: Path) -> None:
+    remove_record(state)
+    salvage(state, 1, Snapshots(state).named(1))
+    (state / "worker-1").rename(state / "worker-1.salvaged")
+    said = fsql("snapshot", "salvage", "--json", "--state", state)
+    (replaced,) = json.loads(said.out)["replaced"]
+    assert (replaced["worker"], replaced["whole"], replaced["named"]) == (1, 3, 4)
+    assert fsql("snapshot", "verify", "--state", state).out.count("verified") == 1
+
+
+def test_where_nothing_is_damaged_nothing_is_replaced(state: Path) -> None:
+    assert fsql("snapshot", "salvage", "--state", state) == (0, "no store is damaged\n", "")
 
 
 def test_json(state: Path) -> None:

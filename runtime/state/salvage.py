@@ -1,0 +1,109 @@
+"""A new store in the place of a damaged one, with what can be read of it.
+
+RocksDB stops writing for good once it has met damage.  So whatever snapshots name is copied as far as it is
+whole, the damaged store goes aside, and the copy takes its place.  A crash in between leaves the copy
+complete beside it, and the next attempt goes on from there.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import shutil
+from contextlib import contextmanager
+from itertools import count
+from typing import TYPE_CHECKING, NamedTuple
+
+from fsql.runtime.state.encoding import UnreadableIncrementError, decoded
+from fsql.runtime.state.rocks import RocksStore
+from fsql.runtime.state.snapshots import synced, worker_directory
+from fsql.runtime.state.store import StateStoreError
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator
+    from pathlib import Path
+
+    from fsql.runtime.state.store import StateStore
+
+
+class Salvaged(NamedTuple):
+    """The keys whose records are in the new store, and where the damaged one is now."""
+
+    keys: tuple[str, ...]
+    damaged: Path
+
+
+def salvage(state: Path, worker: int, keys: Collection[str]) -> Salvaged:
+    """Put a new store in the place of a worker's, with the records under `keys` that are whole.
+
+    This process may not have the store open.
+
+    Raises:
+        StateStoreError: if another process has it open, or the new one cannot be written.
+        OSError: if directories cannot be renamed.
+    """
+    directory = worker_directory(state, worker)
+    partial = directory.with_name(f"{directory.name}.partial")
+    complete = directory.with_name(f"{directory.name}.salvaged")
+    damaged = next(
+        path
+        for number in count(1)
+        if not (path := directory.with_name(f"{directory.name}.damaged-{number}")).exists()
+    )
+    with _locked(directory):
+        if directory.exists():
+            for left in (partial, complete):
+                shutil.rmtree(left, ignore_errors=True)
+            _copy(directory, partial, keys)
+            partial.rename(complete)
+            synced(state)
+            directory.rename(damaged)
+        complete.rename(directory)
+        synced(state)
+    store = RocksStore(directory, read_only=True)
+    try:
+        return Salvaged(store.keys(), damaged)
+    finally:
+        store.close()
+
+
+@contextmanager
+def _locked(directory: Path) -> Iterator[None]:
+    """Hold the lock that RocksDB takes of a store that it writes."""
+    if not directory.exists():
+        yield
+        return
+    with (directory / "LOCK").open("ab") as file:
+        try:
+            fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise StateStoreError(f'"{directory}" is in use by another process') from None
+        yield
+
+
+def _copy(source: Path, target: Path, keys: Collection[str]) -> None:
+    new = RocksStore(target)
+    try:
+        old = RocksStore(source, read_only=True)
+    except StateStoreError:
+        new.put({})
+        new.close()
+        return  # nothing of it can be read
+    try:
+        for key in sorted(keys):
+            value = _whole(old, key)
+            if value is not None:
+                new.put({key: value})
+        new.put({})
+    finally:
+        old.close()
+        new.close()
+
+
+def _whole(store: StateStore, key: str) -> memoryview | None:
+    try:
+        value = store.get(key)
+        if value is not None:
+            decoded(value)
+    except (StateStoreError, UnreadableIncrementError):
+        return None
+    return value
