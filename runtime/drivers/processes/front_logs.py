@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
-from fsql.runtime.connectors.front_log import trim
+from fsql.runtime.connectors.front_log import segments, trim
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -19,6 +20,20 @@ class FrontLogs:
     def __init__(self, directories: Mapping[int, Path]) -> None:
         self._directories = directories
         self._before: Manifest | None = None
+
+    def sync(self) -> None:
+        """Return when all that was read of the logs survives the loss of power.
+
+        Raises:
+            OSError: if the disk fails.
+        """
+        for directory in self._directories.values():
+            for segment in segments(directory)[-2:]:
+                descriptor = os.open(segment.path, os.O_RDONLY | os.O_CLOEXEC)
+                try:
+                    os.fsync(descriptor)
+                finally:
+                    os.close(descriptor)
 
     def committed(self, manifest: Manifest) -> None:
         """Remove what neither this snapshot needs nor the one before, which is kept with it.

@@ -28,6 +28,7 @@ RENEWED_EVERY: Final = 0.5
 """How many seconds lie between two renewals."""
 
 LEADER: Final = "leader"
+_ATTEMPTS: Final = 5
 
 
 class JobState:
@@ -40,8 +41,10 @@ class JobState:
             CoordinationError: if the coordination file cannot be used.
         """
         path = directory / "coordination.sqlite"
-        self._keeper = EmbeddedCoordination(path, create=True)
-        self._deciding = EmbeddedCoordination(path, create=True)
+        # Where there are snapshots there was coordination: that it is gone is not taken for a beginning.
+        first = not (directory / "snapshots").is_dir()
+        self._keeper = EmbeddedCoordination(path, create=first)
+        self._deciding = EmbeddedCoordination(path, create=first)
         self._lease = Lease(self._keeper, LEADER, owner.encode(), LEASE_SECONDS, time.monotonic)
         self._snapshots = Snapshots(directory)
         self._logs = logs
@@ -85,10 +88,21 @@ class JobState:
         """
         digest = self._snapshots.write(manifest)
         new = Committed(manifest.snapshot, digest, manifest.epoch)
-        commit_snapshot(self._deciding, self._lease.session, new)
+        if self._logs is not None:
+            self._logs.sync()
+        self._commit(new)
         if self._logs is not None:
             self._logs.committed(manifest)
         return self._snapshots.retire(manifest.snapshot)
+
+    def _commit(self, new: Committed) -> None:
+        for _ in range(_ATTEMPTS):
+            try:
+                commit_snapshot(self._deciding, self._lease.session, new)
+            except CoordinationUnavailableError:
+                continue  # it may have happened, and may be said again
+            return
+        raise CoordinationUnavailableError("no answer came to a commit")
 
     def close(self) -> None:
         """Let the lease go, so that another coordinator need not wait for its end."""

@@ -9,6 +9,7 @@ from fsql.runtime.kernels.increment import merged, owned_rows
 from fsql.runtime.state.loading import DamagedRecordError, read_state
 from fsql.runtime.state.records import Records
 from fsql.runtime.state.rocks import RocksStore
+from fsql.runtime.state.snapshots import DamagedSnapshotError, Snapshots, worker_directory
 from fsql.runtime.state.store import StateStoreError
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ class WorkerState:
         self.number = number
         self._directory = state
         try:
-            self._store = RocksStore(store_path(state, number))
+            self._store = RocksStore(worker_directory(state, number))
         except StateStoreError as error:
             raise StateFailedError(str(error)) from None
         self._records: Records | None = None
@@ -52,17 +53,25 @@ class WorkerState:
             StateFailedError: if a record that the manifest names cannot be read back.
         """
         self._records = Records(self._store, self.number, epoch, merged)
-        if manifest is None:
-            return {}
         try:
-            if manifest.workers == len(hash_ranges) - 1:
-                own = [record for record in manifest.records if record.worker == self.number]
-                state = read_state(own, lambda _: self._store)
-                self._records.resume(own, state)
-                return state
-            return self._taken_over(manifest, hash_ranges)
+            state = {} if manifest is None else self._share(manifest, hash_ranges)
         except DamagedRecordError as error:
             raise StateFailedError(str(error)) from None
+        with suppress(StateStoreError, DamagedSnapshotError, OSError):
+            # What snapshots that were never committed have left behind; it may stay until next time.
+            self._records.sweep(Snapshots(self._directory).named(self.number))
+        return state
+
+    def _share(
+        self, manifest: Manifest, hash_ranges: Sequence[int]
+    ) -> dict[str, tuple[Increment, ...]]:
+        assert self._records is not None
+        if manifest.workers != len(hash_ranges) - 1:
+            return self._taken_over(manifest, hash_ranges)
+        own = [record for record in manifest.records if record.worker == self.number]
+        state = read_state(own, lambda _: self._store)
+        self._records.resume(own, state)
+        return state
 
     def _taken_over(
         self, manifest: Manifest, hash_ranges: Sequence[int]
@@ -76,7 +85,9 @@ class WorkerState:
             if worker == self.number:
                 return self._store
             if worker not in others:
-                others[worker] = RocksStore(store_path(self._directory, worker), read_only=True)
+                others[worker] = RocksStore(
+                    worker_directory(self._directory, worker), read_only=True
+                )
             return others[worker]
 
         try:
@@ -116,8 +127,3 @@ class WorkerState:
     def close(self) -> None:
         """Close the store."""
         self._store.close()
-
-
-def store_path(state: Path, number: int) -> Path:
-    """Return where the store of worker `number` is in a job's state directory."""
-    return state / f"worker-{number}"
