@@ -109,7 +109,7 @@ def rows_of(query: SimQuery, seed: int) -> list[list[Row]]:
     splits: list[list[Row]] = [[] for _ in range(random.choice((1, 2, 3, 4)))]
     clocks = [random.randrange(4) for _ in splits]
     hot = random.random() < 0.2
-    for _ in range(random.choice((20, 60, 150))):
+    for _ in range(random.choice((40, 120, 300))):
         number = random.randrange(len(splits))
         key = "a" if hot else random.choice("abcde")
         if query.events:

@@ -104,13 +104,7 @@ class SimulatedCluster:
         self.splits = self._paced(workload, choices, input_us)
         plan = self.plan(self.workers_wanted)
         self.outputs = outputs_of(plan, run_settings.option)
-        repeats = not run_settings.option.keeps_position
-        self.consumers = [
-            Consumer(
-                number, world, judge, coverage, window=run_settings.window, takes_repeats=repeats
-            )
-            for number in range(len(self.outputs))
-        ]
+        self.consumers = self._consumers()
         self.coordinators = [
             Host(f"c{number}", world, _clock(choices), lambda host: CoordinatorDriver(host, self))
             for number in range(run_settings.coordinators)
@@ -121,6 +115,21 @@ class SimulatedCluster:
         ]
         for host in self.hosts():
             host.on_kill = self._killed(host)
+
+    def _consumers(self) -> list[Consumer]:
+        settings = self.run_settings
+        return [
+            Consumer(
+                number,
+                self.world,
+                self.judge,
+                self.coverage,
+                window=settings.window,
+                takes_us=settings.consumer_us,
+                takes_repeats=not settings.option.keeps_position,
+            )
+            for number in range(len(self.outputs))
+        ]
 
     def _paced(
         self, workload: Workload, choices: Stream, input_us: int

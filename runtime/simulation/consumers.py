@@ -57,7 +57,7 @@ class Connection:
 class Consumer:
     """What has one output."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - it stands between many
         self,
         number: int,
         world: World,
@@ -65,16 +65,18 @@ class Consumer:
         coverage: Coverage,
         *,
         window: int,
+        takes_us: int,
         takes_repeats: bool,
     ) -> None:
         self.number = number
         self.position: Root = START
-        self.manner = Manner()
+        self.manner = Manner(takes_us)
         self.bundles = 0
         self._world = world
         self._judge = judge
         self._coverage = coverage
         self._window = window
+        self._takes_us = takes_us
         self._takes_repeats = takes_repeats
         self._older: deque[Root] = deque([START], maxlen=KEPT_POSITIONS)
         self._connections: list[Connection] = []
@@ -189,7 +191,7 @@ class Consumer:
 
     def behave(self) -> None:
         """Be as a consumer should be, and say what was held back."""
-        self.manner = Manner()
+        self.manner = Manner(self._takes_us)
         muted, self._muted = self._muted, []
         for connection, event in muted:
             self._speak(connection, event)

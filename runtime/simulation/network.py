@@ -72,6 +72,7 @@ class Network:
     ) -> None:
         self.settings = settings
         self.faulty = True
+        self._tail_us = settings.tail_us
         self.packets = 0
         self._world = world
         self._coverage = coverage
@@ -103,7 +104,7 @@ class Network:
             what if self._codec is None else self._codec.encode(source, what)
         )
         if fate >= CERTAIN - _SLOW:
-            delay_us += settings.tail_us
+            delay_us += self._tail_us
         elif self.faulty:
             struck = self._struck(CERTAIN - _SLOW - fate)
             if struck is not None:
@@ -171,6 +172,8 @@ class Network:
     def heal(self) -> None:
         """End all faults."""
         self.faulty = False
+        # Longer ones look like failures to whoever is less patient.
+        self._tail_us = min(self._tail_us, 20 * MILLISECOND)
         for path in self._paths.values():
             path.cut = 0
             path.clogged_us = 0

@@ -5,7 +5,6 @@ A mutant replaces methods, private ones too, so it has to follow when those chan
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from fsql.runtime.batch import END, Root
@@ -136,11 +135,6 @@ def an_early_frame_is_acknowledged_but_not_kept(patch: Patch) -> None:
     patch.setattr(Link, "_arrived", arrived)
 
 
-def links_take_frames_of_any_epoch(patch: Patch) -> None:
-    right = Link._mine
-    patch.setattr(Link, "_mine", lambda self, frame: right(self, replace(frame, epoch=self._epoch)))
-
-
 # Epochs and membership.
 
 
@@ -185,16 +179,6 @@ def bundles_that_wait_go_out_without_the_lease(patch: Patch) -> None:
     patch.setattr(CoordinatorNode, "_fenced", lambda _, effects, __: effects)
 
 
-def bundles_held_back_are_forgotten(patch: Patch) -> None:
-    right = CoordinatorNode._fenced
-
-    def fenced(self: CoordinatorNode, effects: Any, now: float) -> Any:
-        self._held_back = []
-        return right(self, effects, now)
-
-    patch.setattr(CoordinatorNode, "_fenced", fenced)
-
-
 def the_job_is_finished_before_consumers_have_it(patch: Patch) -> None:
     def finish_if_over(self: Epoch) -> None:
         end = END if self._stop is None else self._stop.root
@@ -216,7 +200,6 @@ MUTANTS: tuple[Callable[[Patch], None], ...] = (
     frames_are_taken_as_they_come,
     what_is_lost_is_not_sent_again_nor_noticed,
     an_early_frame_is_acknowledged_but_not_kept,
-    links_take_frames_of_any_epoch,
     an_epoch_runs_before_all_are_ready,
     a_worker_never_leaves_an_epoch,
     the_coordinator_never_gives_up,
@@ -224,6 +207,5 @@ MUTANTS: tuple[Callable[[Patch], None], ...] = (
     a_lease_that_was_never_got_is_renewed,
     results_are_released_without_the_lease,
     bundles_that_wait_go_out_without_the_lease,
-    bundles_held_back_are_forgotten,
     the_job_is_finished_before_consumers_have_it,
 )

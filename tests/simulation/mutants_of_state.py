@@ -62,7 +62,7 @@ def a_bundle_is_lost_when_the_window_is_full(patch: Patch) -> None:
     right = Delivery._send
 
     def send(self: Delivery) -> Any:
-        if len(self._under_way) >= self._window and len(self._queue) > 2:
+        if self._queue and len(self._under_way) >= self._window:
             self._queue.popleft()
         return right(self)
 
@@ -137,17 +137,6 @@ def rows_below_the_position_are_read_again(patch: Patch) -> None:
     patch.setattr(Front, "resume", resume)
 
 
-def the_greatest_time_is_forgotten(patch: Patch) -> None:
-    right = Front.resume
-
-    def resume(self: Front, point: Any, position: Root) -> None:
-        greatest = self._greatest_time
-        right(self, point, position)
-        self._greatest_time = greatest
-
-    patch.setattr(Front, "resume", resume)
-
-
 def a_worker_takes_over_the_keys_of_others(patch: Patch) -> None:
     right = Fold.load
 
@@ -217,7 +206,6 @@ MUTANTS: tuple[Callable[[Patch], None], ...] = (
     a_snapshot_does_not_wait_for_consumers,
     a_front_resumes_behind_the_position,
     rows_below_the_position_are_read_again,
-    the_greatest_time_is_forgotten,
     a_worker_takes_over_the_keys_of_others,
     increments_are_read_back_in_the_wrong_order,
     state_is_stored_before_it_is_durable,
