@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.tick_plan import SourceHead
 from fsql.runtime.batch import END, START, Root
@@ -57,6 +57,9 @@ if TYPE_CHECKING:
         ManifestNotCommitted,
     )
 
+TOLD_EVERY: Final = 0.02
+"""How many seconds lie between two words to fronts on how far all is out, if none waits for it."""
+
 
 class Epoch:
     """One attempt at the job, as the coordinator has it."""
@@ -92,6 +95,8 @@ class Epoch:
         self._deliveries: dict[int, Delivery] = {}
         self._stop: Stopped | None = None
         self._blocked: dict[int, Root] = {}
+        self._told = self.start
+        self._next_telling = now
         self._folds = [
             index
             for index, stage in enumerate(spec.plan.stages)
@@ -157,6 +162,7 @@ class Epoch:
         """Pass on what has come of the last event; return what is to be done."""
         self._announce_min_times(may_release=may_release)
         if self.running:
+            self._tell_lead(now)
             self._grant()
             self._further_snapshots(now)
         self._finish_if_over()
@@ -195,8 +201,11 @@ class Epoch:
     def next_timer(self) -> float | None:
         """Return when to call `kept_up` at the latest."""
         times = [due for link in self._links.values() if (due := link.next_due()) is not None]
-        snapshot = self.snapshots.next_timer() if self.running else None
-        return min([*times, *([] if snapshot is None else [snapshot])], default=None)
+        if self.running:
+            snapshot = self.snapshots.next_timer()
+            times += [] if snapshot is None else [snapshot]
+            times += [] if self._told == self._taken_below() else [self._next_telling]
+        return min(times, default=None)
 
     def stuck(self, now: float) -> int | None:
         """Return a worker that has not acknowledged for too long."""
@@ -260,7 +269,6 @@ class Epoch:
                 self._risen[stage] = root
             elif stage == self._barrier_stage:
                 self._release(root)
-                self._put_all(MinTime(stage, root))
 
     def _release(self, min_time: Root) -> None:
         let_gos = self.barrier.advance(min_time)
@@ -323,9 +331,30 @@ class Epoch:
             if output.option.is_waited_for
         ]
 
+    def _taken_below(self) -> Root:
+        """Return the position below which all is out: released, and taken by every consumer."""
+        waiting = [each.position for each in self._deliveries.values() if each.rows_waiting]
+        return min([self.barrier.min_time, *waiting])
+
+    def _tell_lead(self, now: float) -> None:
+        """Tell fronts how far all is out: they are ahead of that, not of what consumers do not take.
+
+        Nobody needs that at each row, unless a front is blocked.
+        """
+        promises = self.acker.promises
+        self._blocked = {front: at for front, at in self._blocked.items() if promises[front] == at}
+        taken = self._taken_below()
+        if taken == self._told or (not self._blocked and now < self._next_telling):
+            return
+        self._told = taken
+        self._next_telling = now + TOLD_EVERY
+        self._put_all(MinTime(self._barrier_stage, taken))
+
     def _grant(self) -> None:
-        """Let the front that has promised least read, if it is blocked and nothing is in flight."""
+        """Let the front that has promised least read, if it is blocked and everything is out."""
         if not self._blocked or self.acker.messages_in_flight():
+            return
+        if self._taken_below() < self.barrier.min_time:
             return
         front, promise = min(self.acker.promises.items(), key=lambda item: (item[1], item[0]))
         if self._blocked.get(front) == promise:
