@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, TextIO, TypedDict, Unpack
 import click
 
 from fsql import __version__
+from fsql.benchmarks.commands import bench
 from fsql.console import exit_codes
 from fsql.console.commands import Commands, talking
 from fsql.console.process_commands import coordinator, worker
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
 _ENGINES = ("columnar", "model")
 _POLICIES = ("speculative", "ordered")
 _DELIVERIES = ("exactly-once", "at-least-once", "at-most-once", "none")
-_BENCHMARKS = ("inverted-index", "word-count")
 _STAGES = ("syntax", "logical", "graph", "tick")
 _FORMATS = ("text", "json", "mermaid", "svg")
 
@@ -349,52 +349,8 @@ def explain_error(code: str, *, as_json: bool) -> None:
     click.echo(code_json(found) if as_json else code_text(found), nl=False)
 
 
+main.add_command(bench)
 main.add_command(sim)
 main.add_command(snapshot)
 main.add_command(worker)
 main.add_command(coordinator)
-
-
-@main.command(short_help="Measure fsql on this machine.")
-@click.argument("benchmark", type=click.Choice(_BENCHMARKS))
-@click.option(
-    "--rate", type=click.IntRange(min=1), help="Rows a second; as fast as possible unless given."
-)
-@click.option(
-    "--seconds",
-    type=click.FloatRange(min=0.1),
-    default=20.0,
-    show_default=True,
-    help="How long, with --rate.",
-)
-@click.option(
-    "--rows",
-    type=click.IntRange(min=1),
-    help="How many rows without --rate: 20,000 documents, or 33,334 lines, unless given.",
-)
-@click.option("--blackhole", is_flag=True, help="Write no result file.")
-@_workers
-@talking
-def bench(  # noqa: PLR0913 - one an option
-    talk: Talk,
-    benchmark: str,
-    rate: int | None,
-    seconds: float,
-    rows: int | None,
-    workers: int,
-    *,
-    blackhole: bool,
-) -> None:
-    """Measure BENCHMARK on generated text, on one core: words a second or, with --rate, latency.
-
-    Rows of inverted-index are documents of 300 words on average, rows of word-count lines of 300 words.
-    """
-    from importlib import import_module
-
-    from fsql.benchmarks.measure import Load, measure
-    from fsql.benchmarks.report import measured_json, measured_text
-
-    module = import_module(f"fsql.benchmarks.{benchmark.replace('-', '_')}")
-    load = Load(rows=rows, rate=rate, seconds=seconds, workers=workers, blackhole=blackhole)
-    measured = measure(module.BENCHMARK, load)
-    click.echo(measured_json(measured) if talk.json else measured_text(measured), nl=False)

@@ -219,6 +219,20 @@ def measure(benchmark: Benchmark, load: Load) -> Measured:
         return _run(benchmark, load, text, words, batch)
 
 
+def measure_file(benchmark: Benchmark, text: Path, words: int) -> Measured:
+    """Return what the query comes to in this process on a file that is there, beside which it writes.
+
+    Nothing stays of how it is run: what comes after may use all cores.
+    """
+    cores = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else set()
+    _pin(1)
+    try:
+        return _run(benchmark, Load(), text, words, None)
+    finally:
+        if cores:
+            os.sched_setaffinity(0, cores)
+
+
 def _pin(workers: int) -> None:
     """Stay on as many cores as there are workers, with no threads of the libraries."""
     pa.set_cpu_count(1)

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 from fsql.console.numbers import count_text, seconds_text
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from fsql.benchmarks.measure import Measured
 
 
@@ -34,3 +36,27 @@ def measured_text(measured: Measured) -> str:
 def measured_json(measured: Measured) -> str:
     """Return the numbers as one object."""
     return json.dumps(measured.fields()) + "\n"
+
+
+def fields_text(fields: Mapping[str, object]) -> str:
+    """Return the fields of a measurement as aligned lines, without those that do not apply."""
+    shown = {name: value for name, value in _flat(fields).items() if value is not None}
+    title = shown.pop("benchmark")
+    names = max(map(len, shown))
+    lines = [f"{title}:", *(f"  {name:<{names}}  {value}" for name, value in shown.items())]
+    return "\n".join(lines) + "\n"
+
+
+def fields_json(fields: Mapping[str, object]) -> str:
+    """Return the fields as one object."""
+    return json.dumps(fields) + "\n"
+
+
+def _flat(fields: Mapping[str, object]) -> dict[str, object]:
+    flat: dict[str, object] = {}
+    for name, value in fields.items():
+        if isinstance(value, dict):
+            flat |= {f"{name} {part}": each for part, each in value.items()}
+        else:
+            flat[name] = f"{value:,}" if isinstance(value, int) and value > 9999 else value
+    return flat

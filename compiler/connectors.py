@@ -111,6 +111,7 @@ _GENERATED: Final = (
     Option("count", OptionKind.COUNT),
     Option("vocabulary", OptionKind.POSITIVE, default="10000"),
     Option("rate", OptionKind.POSITIVE),
+    Option("start_ms", OptionKind.COUNT),
 )
 
 CONNECTORS: Final[Mapping[str, Connector]] = {

@@ -4,8 +4,9 @@ Row i depends on (seed, i) alone: a hash of the two gives the length of the line
 word's place gives the word.  So neither the size of the chunks nor a restart changes a row, and any row
 can be made without those before it.
 
-With a rate, row i becomes available at `start + i / rate` seconds of the connector's clock, where start
-is the first read; without one, rows come as fast as they are asked for.
+With a rate, row i becomes available at `start + i / rate` seconds of the connector's clock: the start is
+given, or else that of a reader's first row is its first read.  Rows are made before they are due, so a row
+that falls due is there at once.  Without a rate, rows come as fast as they are asked for.
 """
 
 from __future__ import annotations
@@ -44,6 +45,8 @@ _SPREAD: Final = 0.5
 """Standard deviation of the logarithm of a document's length."""
 _CHUNK_WORDS: Final = 1 << 19
 """About how many words a chunk has at most; 3 to 4 MB of text."""
+_ROWS_AHEAD: Final = 64
+"""How many rows are made at a time while there is time: one alone takes a quarter of their time."""
 
 
 class Lengths(Protocol):
@@ -84,13 +87,17 @@ class LogNormalLengths:
 
 @dataclass(frozen=True, slots=True)
 class GeneratedText:
-    """What is generated: `rows` lines, or without end if that is None."""
+    """What is generated: `rows` lines, or without end if that is None.
+
+    `start` is when row 0 falls due, in seconds of the clock; None is for a reader's first read.
+    """
 
     seed: int
     rows: int | None
     vocabulary: int
     lengths: Lengths
     rows_per_second: int | None
+    start: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,8 +124,11 @@ class GeneratorReader:
         self._text = text
         self._columns = columns
         self._clock = clock
-        self._start: float | None = None
+        self._first_due: float | None = None
+        if text.start is not None and text.rows_per_second is not None:
+            self._first_due = text.start + first / text.rows_per_second
         self._first = self._row = first
+        self._ahead = pa.array([], pa.string())
         self._key = mix(np.array([text.seed], np.uint64) + _GOLDEN)
         self._law = WordLaw(text.vocabulary)
         words = self._law.words()
@@ -134,15 +144,17 @@ class GeneratorReader:
             return None
         if self._text.rows_per_second is not None:
             available = self._available(self._text.rows_per_second)
-            if isinstance(available, Wait):
-                return available
+            if available <= 0:
+                self._make_ahead()
+                return self._wait(self._text.rows_per_second)
             rows = min(rows, available)
-        numbers = np.arange(self._row, self._row + rows)
-        self._row += rows
-        lines = self._lines(numbers)
+        lines = self._next_lines(rows)
+        numbers = np.arange(self._row, self._row + len(lines))
+        self._row += len(lines)
         ids = pa.array(numbers)
         columns = [lines if column.type.kind is Kind.STRING else ids for column in self._columns]
-        return Chunk(columns, numbers, (), lines.buffers()[2].size)
+        bounds, _ = string_buffers(lines)
+        return Chunk(columns, numbers, (), int(bounds[-1] - bounds[0]))
 
     def place(self) -> Place:
         """Return where the reader stands; a generator has neither lines nor bytes."""
@@ -151,16 +163,33 @@ class GeneratorReader:
     def close(self) -> None:
         """Do nothing; a generator holds nothing of the outside."""
 
-    def _available(self, rows_per_second: int) -> int | Wait:
-        """Return how many further rows the rate allows now, a Wait if there is none."""
+    def _available(self, rows_per_second: int) -> int:
+        """Return how many further rows the rate allows now, which may be none or less."""
         now = self._clock()
-        if self._start is None:
-            self._start = now
+        if self._first_due is None:
+            self._first_due = now
         made = self._row - self._first
-        available = math.floor((now - self._start) * rows_per_second) + 1 - made
-        if available > 0:
-            return available
-        return Wait(self._start + made / rows_per_second - now)
+        return math.floor((now - self._first_due) * rows_per_second) + 1 - made
+
+    def _wait(self, rows_per_second: int) -> Wait:
+        assert self._first_due is not None
+        due = self._first_due + (self._row - self._first) / rows_per_second
+        return Wait(max(0.0, due - self._clock()))
+
+    def _make_ahead(self) -> None:
+        """Make some rows that are not due yet, if there are none."""
+        if not len(self._ahead):
+            end = self._row + _ROWS_AHEAD
+            if self._text.rows is not None:
+                end = min(end, self._text.rows)
+            self._ahead = self._lines(np.arange(self._row, end))
+
+    def _next_lines(self, rows: int) -> pa.StringArray:
+        """Return up to `rows` further lines."""
+        if len(self._ahead):
+            lines, self._ahead = self._ahead[:rows], self._ahead[rows:]
+            return lines
+        return self._lines(np.arange(self._row, self._row + rows))
 
     def _lines(self, numbers: Ints) -> pa.StringArray:
         """Return the text of the rows with the given numbers."""
@@ -198,11 +227,13 @@ def generator_split(table: Table, settings: Settings, clock: Callable[[], float]
         lengths = LogNormalLengths(settings.number("words"))
     else:
         lengths = EqualLengths(settings.number("words_per_line"))
+    start_ms = settings.optional_number("start_ms")
     text = GeneratedText(
         seed=settings.number("seed"),
         rows=settings.optional_number("count"),
         vocabulary=settings.number("vocabulary"),
         lengths=lengths,
         rows_per_second=settings.optional_number("rate"),
+        start=None if start_ms is None else start_ms / 1000,
     )
     return GeneratorSplit(settings.connector.name, text, table.columns, clock)

@@ -1,0 +1,97 @@
+"""Throughput and latency on several processes, next to what they are compared with in the same run."""
+
+from __future__ import annotations
+
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from fsql.benchmarks.job_process import JobProcess
+from fsql.benchmarks.measure import SCRIPTS, measure_file
+from fsql.benchmarks.paced import QUANTILES, Paced, run_paced
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from fsql.benchmarks.measure import Benchmark
+
+_NONE: Final = "none"
+_LATENCIES: Final = tuple(f"latency_ms_p{q}" for q in QUANTILES)
+
+
+@dataclass(frozen=True, slots=True)
+class Promise:
+    """What is promised of the output, and how often snapshots are taken for it."""
+
+    delivery: str
+    snapshots_ms: Sequence[int]
+
+
+def latencies(
+    rate: int, seconds: float, workers: int, promise: Promise
+) -> Iterator[dict[str, Any]]:
+    """Yield the latency without any promise, then with it, for each time between snapshots.
+
+    `ratio` is the median divided by that without a promise.
+    """
+    plain = run_paced(Paced(rate, seconds, workers, _NONE)).fields()
+    yield {"benchmark": "inverted_index", **plain, "ratio": 1.0}
+    if promise.delivery == _NONE:
+        return
+    for snapshot_ms in promise.snapshots_ms:
+        fields = run_paced(Paced(rate, seconds, workers, promise.delivery, snapshot_ms)).fields()
+        ratio = round(fields["latency_ms_p50"] / plain["latency_ms_p50"], 3)
+        yield {"benchmark": "inverted_index", **fields, "ratio": ratio}
+
+
+def throughputs(
+    benchmark: Benchmark, rows: int | None, workers: int, promise: Promise
+) -> Iterator[dict[str, Any]]:
+    """Yield the throughput of one process, then of several with the promise, file to file.
+
+    The clock of a cluster runs from its phase `running` to `finished`: starting processes is left out, as it
+    is for the one process.  `ratio` is words a second divided by those of the one process.
+    """
+    with tempfile.TemporaryDirectory(prefix="fsql-bench-") as directory:
+        folder = Path(directory)
+        text = folder / "input.txt"
+        words = benchmark.write(text, rows or benchmark.rows)
+        local = measure_file(benchmark, text, words)
+        expected = (folder / "output.jsonl").read_bytes()
+        yield {
+            "benchmark": benchmark.name,
+            "workers": 1,
+            "delivery": _NONE,
+            "snapshot_ms": None,
+            "seconds": round(local.seconds, 3),
+            "words_per_second": round(local.words_per_second),
+            **dict.fromkeys(_LATENCIES),
+            "peak_bytes": local.peak_bytes,
+            "snapshots": 0,
+            "recoveries": 0,
+            "ratio": 1.0,
+        }
+        for snapshot_ms in promise.snapshots_ms:
+            path = folder / f"output-{snapshot_ms}.jsonl"
+            values = {"input": text, "sink": "file", "sink_path": f"'path' = '{path}',"}
+            flags = ("--delivery", promise.delivery, "--snapshot-ms", str(snapshot_ms))
+            state = ("--state", str(folder / f"state-{snapshot_ms}"))
+            job = JobProcess(SCRIPTS / f"{benchmark.name}.sql", values, workers, *flags, *state)
+            job.wait()
+            seconds = job.seconds()
+            yield {
+                "benchmark": benchmark.name,
+                "workers": workers,
+                "delivery": promise.delivery,
+                "snapshot_ms": snapshot_ms,
+                "seconds": round(seconds, 3),
+                "words_per_second": round(words / seconds),
+                **dict.fromkeys(_LATENCIES),
+                "peak_bytes": job.peak_bytes(),
+                "snapshots": job.summary()["snapshots"],
+                "recoveries": job.summary()["recoveries"],
+                "ratio": round(local.seconds / seconds, 3),
+                "cpu_seconds": job.seconds_by_process(),
+                "same_bytes": path.read_bytes() == expected,
+            }

@@ -1,0 +1,177 @@
+"""`fsql bench`: its commands and their flags."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final, TextIO
+
+import click
+
+from fsql.console.commands import talking
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from fsql.console.talk import Talk
+
+    Command = Callable[..., None]
+
+_DELIVERIES: Final = ("exactly-once", "at-least-once", "at-most-once", "none")
+
+
+class _Numbers(click.ParamType[tuple[int, ...]]):
+    """Whole numbers from 1 with commas between them."""
+
+    name = "numbers"
+
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[int, ...]:
+        """Return the numbers."""
+        parts = str(value).split(",")
+        if not all(part.isdecimal() and int(part) for part in parts):
+            self.fail(f'"{value}" is not of the form 50,500,1000', param, ctx)
+        return tuple(map(int, parts))
+
+
+_workers = click.option(
+    "--workers", "-w", type=click.IntRange(1, 64), default=1, show_default=True, help="How many."
+)
+_two_workers = click.option(
+    "--workers", "-w", type=click.IntRange(1, 64), default=2, show_default=True, help="How many."
+)
+
+
+@click.group(short_help="Measure fsql on this machine.")
+def bench() -> None:
+    """Measure fsql on this machine, on generated text; docs/performance.md says what is measured and how."""
+
+
+def _on_text(name: str, rows_are: str) -> Command:
+    """Return the command that measures a benchmark over text, and add it to `bench`."""
+
+    @bench.command(name, short_help=f"Words a second or latency; rows are {rows_are}.")
+    @click.option(
+        "--rate",
+        type=click.IntRange(min=1),
+        help="Rows a second; as fast as possible unless given.",
+    )
+    @click.option(
+        "--seconds",
+        type=click.FloatRange(min=0.1),
+        default=20.0,
+        show_default=True,
+        help="How long, with --rate.",
+    )
+    @click.option("--rows", type=click.IntRange(min=1), help="How many rows, without --rate.")
+    @click.option("--blackhole", is_flag=True, help="Write no result file, in one process.")
+    @click.option(
+        "--delivery",
+        type=click.Choice(_DELIVERIES),
+        help="What is promised under failures; given, it is processes that are measured.",
+    )
+    @click.option(
+        "--snapshot-ms",
+        type=_Numbers(),
+        default="1000",
+        show_default=True,
+        help="Milliseconds between two snapshots; with commas, one after the other.",
+    )
+    @_workers
+    @talking
+    def measured(talk: Talk, rate: int | None, workers: int, **flags: Any) -> None:  # noqa: ANN401
+        if workers == 1 and flags["delivery"] is None:
+            _in_one_process(name, talk, rate, flags)
+            return
+        from fsql.benchmarks.cluster import Promise, latencies, throughputs
+
+        promise = Promise(flags["delivery"] or "exactly-once", flags["snapshot_ms"])
+        if rate is None:
+            benchmark = _benchmark(name)
+            _say(talk, throughputs(benchmark, flags["rows"], workers, promise))
+            return
+        if name != "inverted-index":
+            raise click.UsageError("--rate on several processes is for inverted-index")
+        _say(talk, latencies(rate, flags["seconds"], workers, promise))
+
+    return measured
+
+
+def _in_one_process(name: str, talk: Talk, rate: int | None, flags: Mapping[str, Any]) -> None:
+    from fsql.benchmarks.measure import Load, measure
+    from fsql.benchmarks.report import measured_json, measured_text
+
+    load = Load(flags["rows"], rate, flags["seconds"], blackhole=flags["blackhole"])
+    measured = measure(_benchmark(name), load)
+    click.echo(measured_json(measured) if talk.json else measured_text(measured), nl=False)
+
+
+def _benchmark(name: str) -> Any:  # noqa: ANN401 - its type takes long to import
+    from importlib import import_module
+
+    return import_module(f"fsql.benchmarks.{name.replace('-', '_')}").BENCHMARK
+
+
+_on_text("inverted-index", "documents of 300 words on average")
+_on_text("word-count", "lines of 300 words")
+
+
+@bench.command(short_help="What the loss of a worker costs.")
+@click.option(
+    "--rate", type=click.IntRange(min=1), default=50, show_default=True, help="Documents a second."
+)
+@click.option(
+    "--seconds", type=click.FloatRange(min=1), default=60.0, show_default=True, help="How long."
+)
+@click.option(
+    "--snapshot-ms",
+    type=click.IntRange(min=1),
+    default=1000,
+    show_default=True,
+    help="Milliseconds between two snapshots.",
+)
+@click.option(
+    "--state-mib",
+    type=click.IntRange(min=0),
+    default=100,
+    show_default=True,
+    help="How much state there is before the clock starts.",
+)
+@click.option(
+    "--kills",
+    type=click.IntRange(min=1),
+    default=3,
+    show_default=True,
+    help="How often a worker is killed.",
+)
+@click.option(
+    "--picture",
+    type=click.File("w", encoding="utf-8", lazy=True),
+    metavar="FILE",
+    help="Draw the latency over time there, as SVG.",
+)
+@_two_workers
+@talking
+def recovery(talk: Talk, picture: TextIO | None, **flags: Any) -> None:  # noqa: ANN401
+    """Kill workers with SIGKILL while documents flow, and say how long nothing came and why.
+
+    For each kill: milliseconds from it until the loss was known, all workers were there again, outputs had
+    answered, state was loaded, the first new row was there, and documents did not wait for others any more.
+    """
+    from fsql.benchmarks.curve import latency_svg
+    from fsql.benchmarks.recovery import Harm, recover
+
+    recovered = recover(Harm(**flags))
+    _say(talk, recovered.fields())
+    if picture is not None:
+        run = recovered.run
+        kills = [at - run.start for at in recovered.kills]
+        title = f"latency, {flags['rate']} documents a second, {flags['workers']} workers"
+        click.echo(latency_svg(title, run.due - run.start, run.late_ms, kills), picture, nl=False)
+
+
+def _say(talk: Talk, measured: Iterable[Mapping[str, Any]]) -> None:
+    """Print each measurement as soon as it is there."""
+    from fsql.benchmarks.report import fields_json, fields_text
+
+    for fields in measured:
+        click.echo(fields_json(fields) if talk.json else fields_text(fields), nl=False)

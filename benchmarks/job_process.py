@@ -1,0 +1,192 @@
+"""`fsql run` as a process of its own, watched from outside: its events, and what its processes use.
+
+What processes use is read from `/proc`; where there is none, nothing is known of it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import threading
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_SAMPLE_SECONDS: Final = 0.5
+GATHERING: Final = "waiting for workers"
+OPENING: Final = "asking outputs what they have"
+LOADING: Final = "loading state"
+RUNNING: Final = "running"
+_FINISHED: Final = "finished"
+_ROLES: Final = ("coordinator", "worker")
+
+
+class JobFailedError(Exception):
+    """The job that was to be measured did not come to its end; says what it said."""
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """A line of JSON that the run said, and when, in seconds of the machine's monotonic clock."""
+
+    at: float
+    fields: dict[str, Any]
+
+    @property
+    def phase(self) -> str | None:
+        """Return the phase that the run has come to, None if the event tells of something else."""
+        return self.fields["phase"] if self.fields["event"] == "phase" else None
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What a process has used: seconds of the processor, and the most memory at a time."""
+
+    role: str
+    seconds: float
+    peak_bytes: int
+
+
+class JobProcess:
+    """A run and its processes."""
+
+    def __init__(
+        self, script: Path, parameters: Mapping[str, object], workers: int, *flags: str
+    ) -> None:
+        """Start it."""
+        flags = ("--workers", str(workers), *flags)
+        defines = [f"-D{name}={value}" for name, value in parameters.items()]
+        command = [sys.executable, "-m", "fsql", "run", str(script), "--json", *defines, *flags]
+        self._workers = workers
+        self.events: list[Event] = []
+        self.usages: dict[int, Usage] = {}
+        self._before: dict[int, float] = {}
+        self._finished = threading.Event()
+        self._process = subprocess.Popen(  # noqa: S603 - our own command
+            command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
+        )
+        self._listener = threading.Thread(target=self._listen, name="fsql-bench-run", daemon=True)
+        self._listener.start()
+
+    def wait(self) -> None:
+        """Wait for the end of the run.
+
+        Raises:
+            JobFailedError: if it is not the end of its input.
+        """
+        while not self._finished.wait(_SAMPLE_SECONDS) and self._process.poll() is None:
+            self.sample()
+        code = self._process.wait()
+        self._listener.join()
+        if code != 0:
+            said = "\n".join(json.dumps(each.fields) for each in self.events)
+            raise JobFailedError(f"fsql run ended with {code}:\n{said}")
+
+    def kill(self) -> None:
+        """End it, with all its processes, if it has not ended."""
+        self._process.kill()
+        self._process.wait()
+
+    def workers(self) -> list[int]:
+        """Return the processes of the workers that live."""
+        return [pid for pid, role in self._processes().items() if role == "worker"]
+
+    def sample(self) -> None:
+        """Note what the processes have used; what is known last of one that has ended stays."""
+        for pid, role in self._processes().items():
+            usage = _usage(pid, role)
+            if usage is not None:
+                self.usages[pid] = usage
+
+    def seconds(self) -> float:
+        """Return the time from where the run first ran to its end."""
+        return self.phase_at(_FINISHED) - self.phase_at(RUNNING)
+
+    def phase_at(self, phase: str, since: float = 0.0) -> float:
+        """Return when the run came to a phase first, after a time.
+
+        Raises:
+            JobFailedError: if it never did.
+        """
+        for event in list(self.events):
+            if event.at >= since and event.phase == phase:
+                return event.at
+        raise JobFailedError(f"the run never came to the phase: {phase}")
+
+    def summary(self) -> dict[str, Any]:
+        """Return what the run said at its end."""
+        return self.events[-1].fields
+
+    def forget_seconds(self) -> None:
+        """Count the processor's seconds from now on."""
+        self.sample()
+        self._before = {pid: usage.seconds for pid, usage in self.usages.items()}
+
+    def peak_bytes(self) -> int:
+        """Return the most memory of the processes, added up; of those that took a place the greatest."""
+        by_place: dict[str, list[int]] = {}
+        for usage in self.usages.values():
+            by_place.setdefault(usage.role, []).append(usage.peak_bytes)
+        places = {"worker": self._workers}
+        return sum(sum(sorted(peaks)[-places.get(role, 1) :]) for role, peaks in by_place.items())
+
+    def seconds_by_process(self) -> dict[str, float]:
+        """Return the processor's seconds of each process, the workers numbered as they were started."""
+        seconds: dict[str, float] = {}
+        for pid in sorted(self.usages):
+            usage = self.usages[pid]
+            name = usage.role
+            if usage.role == "worker":
+                name = f"worker-{sum(each.startswith('worker') for each in seconds)}"
+            seconds[name] = round(usage.seconds - self._before.get(pid, 0.0), 3)
+        return seconds
+
+    def _listen(self) -> None:
+        assert self._process.stderr is not None
+        for line in self._process.stderr:
+            try:
+                fields = json.loads(line)
+            except ValueError:
+                fields = {"event": "text", "text": line.decode(errors="replace")}
+            self.events.append(Event(time.monotonic(), fields))
+            if self.events[-1].phase == _FINISHED:
+                self.sample()  # while its processes are still there
+                self._finished.set()
+
+    def _processes(self) -> dict[int, str]:
+        """Return the processes of the run that live, with what they are."""
+        launcher = self._process.pid
+        found = {launcher: "launcher"}
+        try:
+            children = Path(f"/proc/{launcher}/task/{launcher}/children").read_text()
+        except OSError:
+            return {}
+        for child in map(int, children.split()):
+            try:
+                arguments = Path(f"/proc/{child}/cmdline").read_bytes().split(b"\0")
+            except OSError:
+                continue
+            roles = [role for role in _ROLES if role.encode() in arguments]
+            if roles:
+                found[child] = roles[0]
+        return found
+
+
+def _usage(pid: int, role: str) -> Usage | None:
+    """Return what a process has used, None if it has ended."""
+    try:
+        times = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        status = Path(f"/proc/{pid}/status").read_text()
+    except OSError:
+        return None
+    ticks = int(times[11]) + int(times[12])
+    peaks = [line.split()[1] for line in status.splitlines() if line.startswith("VmHWM:")]
+    if not peaks:
+        return None
+    return Usage(role, ticks / os.sysconf("SC_CLK_TCK"), int(peaks[0]) * 1024)

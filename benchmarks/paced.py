@@ -1,0 +1,170 @@
+"""Latency on several processes, by the path of `fsql run --workers N`, from a generator to a TCP consumer.
+
+Document i is due at `start + i / rate` of the machine's monotonic clock, whether or not anybody is ready for
+it: the start is fixed before the run is.  It is out when the consumer, in this process, has all its change
+records.  What is measured is the difference, so a stall counts for every document that falls due in it, and so
+does a recovery.  The first fifth warms up.  The generator makes documents before they are due.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from fsql.benchmarks.arrivals import Arrivals
+from fsql.benchmarks.job_process import JobFailedError, JobProcess
+from fsql.runtime.protocol.manifest import manifest_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from fsql.benchmarks.arrivals import Arrival, Floats
+
+SCRIPT: Final = Path(__file__).resolve().parents[1] / "queries" / "benchmarks" / "paced_index.sql"
+_LEAD_SECONDS: Final = 3.0
+"""So long after the run is started the first document falls due; by then its processes are up, or late."""
+_BACKLOG_RATE: Final = 1000
+"""So many documents of a backlog are dealt with in a second, at the least."""
+_WARM_UP: Final = 0.2
+QUANTILES: Final = (50, 75, 95, 99)
+
+
+@dataclass(frozen=True, slots=True)
+class Paced:
+    """What is run: documents a second, for how long, by how many workers, with what promise."""
+
+    rate: int
+    seconds: float
+    workers: int
+    delivery: str = "exactly-once"
+    snapshot_ms: int = 1000
+    policy: str | None = None
+    shelves: int = 1
+    backlog: int = 0
+    """So many documents are due before the first that is measured."""
+
+    @property
+    def documents(self) -> int:
+        """Return how many documents there are."""
+        return self.backlog + max(1, int(self.rate * self.seconds))
+
+
+@dataclass(frozen=True, slots=True)
+class PacedRun:
+    """What was seen of a run."""
+
+    paced: Paced
+    start: float
+    """When the first document was due that is no backlog."""
+    arrived: Floats
+    """When each document was out that is no backlog."""
+    lines: bytes
+    arrivals: list[Arrival]
+    job: JobProcess
+    state_bytes: int
+    """The size of the state in the newest snapshot."""
+
+    @property
+    def due(self) -> Floats:
+        """Return when each document was due."""
+        return self.start + np.arange(len(self.arrived)) / self.paced.rate
+
+    @property
+    def late_ms(self) -> Floats:
+        """Return the latency of each document in milliseconds."""
+        return (self.arrived - self.due) * 1000
+
+    def latency_ms(self) -> dict[str, float]:
+        """Return the percentiles of the documents behind the warm-up."""
+        late = self.late_ms[int(len(self.arrived) * _WARM_UP) :]
+        return {f"p{q}": round(float(np.percentile(late, q)), 3) for q in QUANTILES}
+
+    def fields(self) -> dict[str, object]:
+        """Return it as the fields of one JSON object."""
+        summary = self.job.summary()
+        last = float(self.arrived[-1]) - self.start
+        percentiles = {f"latency_ms_{name}": ms for name, ms in self.latency_ms().items()}
+        return {
+            "workers": self.paced.workers,
+            "delivery": self.paced.delivery,
+            "snapshot_ms": None if self.paced.delivery == "none" else self.paced.snapshot_ms,
+            "rate": self.paced.rate,
+            "documents": len(self.arrived),
+            "words_per_second": round(_words(self.lines) / max(last, 1e-9)),
+            **percentiles,
+            "peak_bytes": self.job.peak_bytes(),
+            "snapshots": summary["snapshots"],
+            "recoveries": summary["recoveries"],
+            "cpu_ms_per_document": {
+                name: round(seconds * 1000 / len(self.arrived), 3)
+                for name, seconds in self.job.seconds_by_process().items()
+            },
+        }
+
+
+def run_paced(
+    paced: Paced, meanwhile: Callable[[JobProcess, float], None] | None = None
+) -> PacedRun:
+    """Run it; `meanwhile` is called with the run and its start, and may do harm.
+
+    Raises:
+        JobFailedError: if the run does not come to its end, or documents are missing.
+    """
+    with ExitStack() as stack:
+        state = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="fsql-bench-")))
+        arrivals = Arrivals()
+        stack.callback(arrivals.close)
+        start = time.monotonic() + _LEAD_SECONDS + paced.backlog / _BACKLOG_RATE
+        start_ms = int(start * 1000)
+        parameters = {
+            "shelves": paced.shelves,
+            "count": paced.documents,
+            "rate": paced.rate,
+            "start_ms": max(0, start_ms - paced.backlog * 1000 // paced.rate),
+            "consumer": arrivals.address,
+        }
+        job = JobProcess(SCRIPT, parameters, paced.workers, *_flags(paced, state))
+        stack.callback(job.kill)
+        time.sleep(max(0.0, start_ms / 1000 - time.monotonic()))
+        job.forget_seconds()
+        if meanwhile is not None:
+            meanwhile(job, start_ms / 1000)
+        job.wait()
+        arrived = arrivals.at(paced.documents)[paced.backlog :]
+        if np.isnan(arrived).any():
+            raise JobFailedError("documents are missing")
+        return PacedRun(
+            paced,
+            start_ms / 1000,
+            arrived,
+            arrivals.lines,
+            arrivals.arrivals,
+            job,
+            _state_bytes(state),
+        )
+
+
+def _flags(paced: Paced, state: Path) -> Iterator[str]:
+    yield from ("--delivery", paced.delivery, "--state", str(state))
+    yield from ("--snapshot-ms", str(paced.snapshot_ms))
+    if paced.policy is not None:
+        yield from ("--policy", paced.policy)
+
+
+def _state_bytes(state: Path) -> int:
+    """Return the size of all records of the newest snapshot, 0 if there is none."""
+    manifests = sorted((state / "snapshots").glob("*.json"), key=lambda path: int(path.stem))
+    if not manifests:
+        return 0
+    return sum(record.size for record in manifest_of(manifests[-1].read_bytes()).records)
+
+
+def _words(lines: bytes) -> int:
+    """Return how many positions the change records have: a comma less, beside three between four fields."""
+    return lines.count(b",") - 2 * lines.count(b"\n")

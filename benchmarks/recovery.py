@@ -1,0 +1,121 @@
+"""What the loss of a worker costs: `kill -9` while documents flow, and how long nothing came.
+
+Documents go on falling due while the job recovers, so what is measured is what a consumer would see.  The
+index is one of many shelves, so there is much to remember; a backlog fills it before the clock starts.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from fsql.benchmarks.job_process import GATHERING, LOADING, OPENING, RUNNING
+from fsql.benchmarks.paced import Paced, run_paced
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from fsql.benchmarks.job_process import JobProcess
+    from fsql.benchmarks.paced import PacedRun
+
+_SHELVES: Final = 1000
+_STATE_BYTES_OF_A_DOCUMENT: Final = 6_000
+"""What a document adds to the state: measured, 160 keys of word and shelf with a count."""
+_FIRST_KILL: Final = 0.3
+_LAST_KILL: Final = 0.8
+"""Between these parts of the time workers are killed."""
+_CAUGHT_UP_MS: Final = 20.0
+"""A document that is out so soon does not wait for others any more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Harm:
+    """What is run, and how often a worker of it is killed."""
+
+    rate: int
+    seconds: float
+    workers: int
+    snapshot_ms: int
+    state_mib: int
+    kills: int
+
+
+@dataclass(slots=True)
+class _Killer:
+    """Kills a worker now and then, each time another one."""
+
+    harm: Harm
+    at: list[float] = field(default_factory=list)
+
+    def __call__(self, job: JobProcess, start: float) -> None:
+        parts = np.linspace(_FIRST_KILL, _LAST_KILL, self.harm.kills)
+        for number, part in enumerate(parts):
+            time.sleep(max(0.0, start + float(part) * self.harm.seconds - time.monotonic()))
+            job.sample()
+            workers = sorted(job.workers())
+            os.kill(workers[number % len(workers)], signal.SIGKILL)
+            self.at.append(time.monotonic())
+
+
+@dataclass(frozen=True, slots=True)
+class Recovered:
+    """A run with kills, and when they were."""
+
+    run: PacedRun
+    kills: Sequence[float]
+
+    def fields(self) -> Iterator[dict[str, Any]]:
+        """Yield the fields of a JSON object for each kill, then of one for the run."""
+        for kill in self.kills:
+            yield {"benchmark": "recovery", "killed_s": round(kill - self.run.start, 3)} | {
+                name: None if at is None else round((at - kill) * 1000)
+                for name, at in self._course(kill).items()
+            }
+        yield {
+            "benchmark": "recovery",
+            **self.run.fields(),
+            "state_bytes": self.run.state_bytes,
+            "longest_ms": round(float(self.run.late_ms.max()), 1),
+        }
+
+    def _course(self, kill: float) -> dict[str, float | None]:
+        """Return when the job had come how far after a kill."""
+        job = self.run.job
+        detected = job.phase_at(GATHERING, kill)
+        gathered = job.phase_at(OPENING, detected)
+        loading = job.phase_at(LOADING, gathered)
+        running = job.phase_at(RUNNING, loading)
+        rows = [each.at for each in self.run.arrivals if each.at > running]
+        late = self.run.late_ms
+        soon = (self.run.due > (rows[0] if rows else running)) & (late < _CAUGHT_UP_MS)
+        return {
+            "detected_ms": detected,
+            "gathered_ms": gathered,
+            "loading_ms": loading,
+            "running_ms": running,
+            "first_row_ms": rows[0] if rows else None,
+            "caught_up_ms": float(self.run.arrived[soon][0]) if soon.any() else None,
+        }
+
+
+def recover(harm: Harm) -> Recovered:
+    """Run it, and kill workers meanwhile.
+
+    Raises:
+        JobFailedError: if the run does not come to its end, or documents are missing.
+    """
+    killer = _Killer(harm)
+    paced = Paced(
+        harm.rate,
+        harm.seconds,
+        harm.workers,
+        snapshot_ms=harm.snapshot_ms,
+        shelves=_SHELVES,
+        backlog=(harm.state_mib << 20) // _STATE_BYTES_OF_A_DOCUMENT,
+    )
+    return Recovered(run_paced(paced, killer), killer.at)
