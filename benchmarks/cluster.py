@@ -77,8 +77,9 @@ def throughputs(
             values = {"input": text, "sink": "file", "sink_path": f"'path' = '{path}',"}
             flags = ("--delivery", promise.delivery, "--snapshot-ms", str(snapshot_ms))
             state = ("--state", str(folder / f"state-{snapshot_ms}"))
-            job = JobProcess(SCRIPTS / f"{benchmark.name}.sql", values, workers, *flags, *state)
-            job.wait()
+            script = SCRIPTS / f"{benchmark.name}.sql"
+            with JobProcess(script, values, workers, *flags, *state) as job:
+                job.wait()
             seconds = job.seconds()
             yield {
                 "benchmark": benchmark.name,

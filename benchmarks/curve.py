@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any, Final
 
-import numpy as np
-
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+
+    import numpy as np
 
     Floats = np.ndarray[Any, np.dtype[np.float64]]
 
@@ -28,15 +28,15 @@ _STEPS: Final = (1, 2, 5, 10, 20, 30, 60, 120, 300, 600)
 
 
 def latency_svg(title: str, due: Floats, late_ms: Floats, kills: Sequence[float]) -> str:
-    """Return an SVG document; times are in seconds from the first document, the latencies' axis is a logarithm."""
+    """Return an SVG document; times are in seconds from the first document, latencies in decades."""
     picture = _Axes(float(due[-1]), max(float(late_ms.max()), 10.0), min(float(late_ms.min()), 1.0))
     points = " ".join(
         f"{picture.x(at):.1f},{picture.y(late):.1f}"
         for at, late in zip(due.tolist(), late_ms.tolist(), strict=True)
     )
+    size = f'width="{_WIDTH}" height="{_HEIGHT}" viewBox="0 0 {_WIDTH} {_HEIGHT}"'
     lines = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{_WIDTH}" height="{_HEIGHT}" '
-        f'viewBox="0 0 {_WIDTH} {_HEIGHT}">',
+        f'<svg xmlns="http://www.w3.org/2000/svg" {size}>',
         f"<style>{_STYLE}</style>",
         '<rect width="100%" height="100%" fill="#ffffff"/>',
         f'<text class="title" x="{_LEFT}" y="20">{title}</text>',

@@ -13,10 +13,11 @@ import threading
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Self
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from types import TracebackType
 
 _SAMPLE_SECONDS: Final = 0.5
 GATHERING: Final = "waiting for workers"
@@ -67,6 +68,7 @@ class JobProcess:
         self.events: list[Event] = []
         self.usages: dict[int, Usage] = {}
         self._before: dict[int, float] = {}
+        self.running = threading.Event()
         self._finished = threading.Event()
         self._process = subprocess.Popen(  # noqa: S603 - our own command
             command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
@@ -88,10 +90,22 @@ class JobProcess:
             said = "\n".join(json.dumps(each.fields) for each in self.events)
             raise JobFailedError(f"fsql run ended with {code}:\n{said}")
 
-    def kill(self) -> None:
+    def __enter__(self) -> Self:
+        """Return it, running."""
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
         """End it, with all its processes, if it has not ended."""
         self._process.kill()
         self._process.wait()
+        self._listener.join()
+        assert self._process.stderr is not None
+        self._process.stderr.close()
 
     def workers(self) -> list[int]:
         """Return the processes of the workers that live."""
@@ -155,6 +169,8 @@ class JobProcess:
             except ValueError:
                 fields = {"event": "text", "text": line.decode(errors="replace")}
             self.events.append(Event(time.monotonic(), fields))
+            if self.events[-1].phase == RUNNING:
+                self.running.set()
             if self.events[-1].phase == _FINISHED:
                 self.sample()  # while its processes are still there
                 self._finished.set()

@@ -2,8 +2,8 @@
 
 Document i is due at `start + i / rate` of the machine's monotonic clock, whether or not anybody is ready for
 it: the start is fixed before the run is.  It is out when the consumer, in this process, has all its change
-records.  What is measured is the difference, so a stall counts for every document that falls due in it, and so
-does a recovery.  The first fifth warms up.  The generator makes documents before they are due.
+records.  What is measured is the difference, so a stall counts for every document that falls due in it, and
+so does a recovery.  The first fifth warms up.  The generator makes documents before they are due.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import time
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from fsql.benchmarks.arrivals import Arrival, Floats
 
 SCRIPT: Final = Path(__file__).resolve().parents[1] / "queries" / "benchmarks" / "paced_index.sql"
-_LEAD_SECONDS: Final = 3.0
+_LEAD_SECONDS: Final = 2.0
 """So long after the run is started the first document falls due; by then its processes are up, or late."""
 _BACKLOG_RATE: Final = 1000
 """So many documents of a backlog are dealt with in a second, at the least."""
@@ -85,7 +85,7 @@ class PacedRun:
         late = self.late_ms[int(len(self.arrived) * _WARM_UP) :]
         return {f"p{q}": round(float(np.percentile(late, q)), 3) for q in QUANTILES}
 
-    def fields(self) -> dict[str, object]:
+    def fields(self) -> dict[str, Any]:
         """Return it as the fields of one JSON object."""
         summary = self.job.summary()
         last = float(self.arrived[-1]) - self.start
@@ -129,8 +129,8 @@ def run_paced(
             "start_ms": max(0, start_ms - paced.backlog * 1000 // paced.rate),
             "consumer": arrivals.address,
         }
-        job = JobProcess(SCRIPT, parameters, paced.workers, *_flags(paced, state))
-        stack.callback(job.kill)
+        flags = _flags(paced, state)
+        job = stack.enter_context(JobProcess(SCRIPT, parameters, paced.workers, *flags))
         time.sleep(max(0.0, start_ms / 1000 - time.monotonic()))
         job.forget_seconds()
         if meanwhile is not None:

@@ -24,11 +24,13 @@ if TYPE_CHECKING:
     from fsql.benchmarks.paced import PacedRun
 
 _SHELVES: Final = 1000
-_STATE_BYTES_OF_A_DOCUMENT: Final = 6_000
-"""What a document adds to the state: measured, 160 keys of word and shelf with a count."""
+_STATE_BYTES_OF_A_DOCUMENT: Final = 3_000
+"""What a document adds to the state on disk: measured, 180 keys of word and shelf with their counts."""
 _FIRST_KILL: Final = 0.3
 _LAST_KILL: Final = 0.8
 """Between these parts of the time workers are killed."""
+_START_SECONDS: Final = 60.0
+"""So long a run may take to begin before workers are killed all the same."""
 _CAUGHT_UP_MS: Final = 20.0
 """A document that is out so soon does not wait for others any more."""
 
@@ -53,6 +55,7 @@ class _Killer:
     at: list[float] = field(default_factory=list)
 
     def __call__(self, job: JobProcess, start: float) -> None:
+        job.running.wait(_START_SECONDS)
         parts = np.linspace(_FIRST_KILL, _LAST_KILL, self.harm.kills)
         for number, part in enumerate(parts):
             time.sleep(max(0.0, start + float(part) * self.harm.seconds - time.monotonic()))

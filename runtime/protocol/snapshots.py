@@ -5,8 +5,11 @@ becomes a manifest when every worker has stored its part and every output that m
 below its position; so whoever begins again at a manifest has nothing to add to what consumers had
 before it.
 
-Not promised: that a snapshot comes to an end.  One whose position the input never reaches stays
-pending.
+A position is chosen far ahead where rows run ahead, in a burst.  Where the input has not come up to it
+when the next snapshot would be due, the burst is over: the snapshot is cancelled, and one nearer announced.
+
+Not promised: that a snapshot comes to an end.  One that the input has passed stays pending until all have
+stored their parts.
 """
 
 from __future__ import annotations
@@ -44,28 +47,49 @@ class Snapshots:
         self._least_margin = 0 if kinds == {TimeKind.OFFSET} else 1
         self._margin = self._least_margin
         self._pending: Announce | None = None
+        self._patient_until: float | None = None
+        self._announced_at = START
         self._answers: dict[int, Answer] = {}
         self._saved: dict[int, Saved] = {}
         self._committing = False
         self.committed = 0
 
     def next_timer(self) -> float | None:
-        """Return when a snapshot is due, None if there is one under way or none is wanted."""
-        return None if self._every is None or self._pending is not None else self._next_at
+        """Return when to ask what is due, None if nothing will be."""
+        if self._pending is not None:
+            return self._patient_until
+        return None if self._every is None else self._next_at
 
-    def due(self, promises: Iterable[Root], now: float) -> Announce | None:
-        """Return the announcement of a snapshot, if it is time and there is a position for it."""
-        if self._every is None or self._pending is not None or now < self._next_at:
-            return None
-        self._next_at = now + self._every
+    def due(self, promises: Iterable[Root], now: float) -> Announce | Cancel | None:
+        """Return the announcement of a snapshot, if it is time and there is a position for it.
+
+        Return the cancellation of the one that is pending, if the input takes too long to come up to it.
+        """
         greatest = max(promises, default=START)
+        if self._pending is not None:
+            return self._out_of_reach(greatest, now)
+        if self._every is None or now < self._next_at:
+            return None
+        self._next_at = self._patient_until = now + self._every
         if greatest == START:
             return None
         self._number += 1
+        self._announced_at = greatest
         position = Root(greatest.time + self._margin, START.origin)
         self._pending = Announce(self._number, position)
         self._answers, self._saved = {}, {}
         return self._pending
+
+    def _out_of_reach(self, greatest: Root, now: float) -> Cancel | None:
+        assert self._pending is not None
+        if self._patient_until is None or now < self._patient_until:
+            return None
+        self._patient_until = None
+        if greatest == START or greatest.time + self._least_margin >= self._pending.position.time:
+            return None  # nothing nearer could be announced
+        moved = greatest.time - self._announced_at.time
+        self._margin = max(self._least_margin, min(self._margin, moved) // 2)
+        return self._given_up(now)
 
     def answered(self, worker: int, answer: Answer, now: float) -> Cancel | None:
         """Take a worker's answer; return the cancellation if it refuses."""
@@ -84,7 +108,7 @@ class Snapshots:
     def _given_up(self, now: float) -> Cancel:
         assert self._pending is not None
         cancel = Cancel(self._pending.snapshot)
-        self._pending = None
+        self._pending = self._patient_until = None
         self._next_at = now
         return cancel
 

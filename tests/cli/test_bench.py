@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import json
+from typing import TYPE_CHECKING, Any
+from xml.etree import ElementTree
 
 import pytest
 
 from fsql.benchmarks.measure import Measured
-from fsql.benchmarks.report import measured_text
+from fsql.benchmarks.report import fields_text, measured_text
 from fsql.tests.cli.commands import fsql
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 _FIELDS = [
     "benchmark",
@@ -75,3 +80,70 @@ def test_the_text_of_a_measurement() -> None:
         "  latency p50  1.25 ms\n"
         "  write         2.00 s\n"
     )
+
+
+_CLUSTER_FIELDS = {
+    "benchmark",
+    "workers",
+    "delivery",
+    "snapshot_ms",
+    "words_per_second",
+    "latency_ms_p50",
+    "latency_ms_p75",
+    "latency_ms_p95",
+    "latency_ms_p99",
+    "peak_bytes",
+    "snapshots",
+    "recoveries",
+    "ratio",
+}
+
+
+def cluster(*arguments: str | Path) -> list[dict[str, Any]]:
+    """Return what a benchmark on two processes says, object by object."""
+    code, out, err = fsql("bench", *arguments, "--workers", "2", "--json")
+    assert (code, err) == (0, "")
+    return [json.loads(line) for line in out.splitlines()]
+
+
+def test_throughput_on_processes() -> None:
+    local, both = cluster("inverted-index", "--rows", "200", "--snapshot-ms", "50")
+    assert set(local) & set(both) >= _CLUSTER_FIELDS
+    assert (local["workers"], local["delivery"], local["ratio"]) == (1, "none", 1.0)
+    assert (both["workers"], both["delivery"], both["snapshot_ms"]) == (2, "exactly-once", 50)
+    assert both["same_bytes"] is True
+    assert both["words_per_second"] > 0
+    assert set(both["cpu_seconds"]) == {"launcher", "coordinator", "worker-0", "worker-1"}
+
+
+def test_latency_on_processes() -> None:
+    arguments = ("--rate", "50", "--seconds", "0.5", "--snapshot-ms", "50")
+    none, exactly_once = cluster("inverted-index", *arguments)
+    assert set(none) & set(exactly_once) >= _CLUSTER_FIELDS
+    assert (none["delivery"], none["snapshot_ms"], none["snapshots"]) == ("none", None, 0)
+    assert (exactly_once["delivery"], exactly_once["snapshot_ms"]) == ("exactly-once", 50)
+    for measured in (none, exactly_once):
+        assert measured["documents"] == 25
+        assert 0 < measured["latency_ms_p50"] <= measured["latency_ms_p99"]
+        assert measured["recoveries"] == 0
+
+
+def test_recovery(tmp_path: Path) -> None:
+    picture = tmp_path / "curve.svg"
+    arguments = ("--seconds", "2", "--kills", "1", "--state-mib", "0", "--picture", picture)
+    kill, run = cluster("recovery", *arguments)
+    course = ("detected_ms", "gathered_ms", "loading_ms", "running_ms", "first_row_ms")
+    times = [kill[name] for name in course]
+    assert times == sorted(times)
+    assert run["documents"] == 100
+    assert run["recoveries"] >= 1
+    assert run["longest_ms"] >= run["latency_ms_p99"]
+    document = ElementTree.fromstring(picture.read_text())
+    shapes = [element.tag.rpartition("}")[2] for element in document.iter()]
+    assert shapes.count("polyline") == 1
+    assert "kill -9" in [element.text for element in document.iter()]
+
+
+def test_the_text_of_fields() -> None:
+    fields = {"benchmark": "b", "rows": 12_000, "ratio": None, "cpu": {"one": 1.5, "two": 2}}
+    assert fields_text(fields) == "b:\n  rows     12,000\n  cpu one  1.5\n  cpu two  2\n"

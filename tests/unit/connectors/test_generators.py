@@ -11,7 +11,7 @@ from fsql.compiler.schema import Column, Schema
 from fsql.compiler.sqltypes import BIGINT, DOUBLE, STRING
 from fsql.runtime.connectors import open_source
 from fsql.runtime.connectors.word_law import WordLaw
-from fsql.runtime.ports import Chunk, SplitReader, Wait
+from fsql.runtime.ports import Chunk, Place, SplitReader, Wait
 from fsql.tests.unit.connectors.reading import read_all
 from fsql.tests.unit.connectors.tables import table
 from fsql.tests.unit.connectors.test_sources import refusal
@@ -123,3 +123,34 @@ def test_rows_come_at_their_rate() -> None:
     now = 200.0
     assert step() == [4, 5]
     assert step() is None
+
+
+def test_a_start_that_is_given_counts_for_every_reader() -> None:
+    now = 100.0
+    (split,) = open_source(
+        table(LINES, connector="words", rate="4", count="200", start_ms="99500"),
+        Path(),
+        clock=lambda: now,
+    )
+    whole = lines("words", count="200")
+
+    def step(reader: SplitReader, rows_max: int = 10) -> object:
+        found = reader.read(rows_max)
+        if not isinstance(found, Chunk):
+            return found
+        texts = found.columns[1].to_pylist()
+        assert texts == [whole[row] for row in found.rows]
+        assert found.bytes_read == sum(map(len, texts))
+        return found.rows.tolist()
+
+    reader = split.open()
+    assert step(reader) == [0, 1, 2]
+    assert step(reader) == Wait(0.25)
+    assert step(split.open(Place(2, 0, 0))) == [2]
+    assert step(split.open(Place(4, 0, 0))) == Wait(0.5)
+    now = 100.5
+    assert [step(reader, 1), step(reader), step(reader)] == [[3], [4], Wait(0.25)]
+    now = 200.0
+    while isinstance(found := step(reader), list):
+        last = found[-1]
+    assert (last, found) == (199, None)

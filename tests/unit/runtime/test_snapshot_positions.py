@@ -1,0 +1,53 @@
+"""Where snapshots are announced: ahead of all rows, and nearer again when a burst is over."""
+
+from __future__ import annotations
+
+from fsql.compiler.tick_plan import Policy
+from fsql.optimizer.choose import choose
+from fsql.runtime.batch import START, Root
+from fsql.runtime.protocol.frames import Announce, Answer, Cancel
+from fsql.runtime.protocol.job_spec import JobSpec
+from fsql.runtime.protocol.snapshots import Snapshots
+from fsql.tests.queries.examples import EXAMPLES
+
+NUMBER = 1_000_000
+"""The number before the first of epoch 1."""
+
+
+def of_rows() -> Snapshots:
+    """Return the snapshots, one a second, of a job whose times are row numbers."""
+    example = EXAMPLES["inverted_index"]
+    plan = choose(
+        example.compiled.graph, workers=1, fronts=example.fronts, policy=Policy.SPECULATIVE
+    )
+    return Snapshots(JobSpec("job", 0, plan, (), (), b""), 1, 1.0, now=0.0)
+
+
+def at(row: int) -> Root:
+    return Root(row, START.origin)
+
+
+def test_a_position_that_the_input_does_not_come_up_to_is_given_up_for_a_nearer_one() -> None:
+    snapshots = of_rows()
+    assert snapshots.due([at(10)], 0.5) is None
+    assert snapshots.due([at(10)], 1.0) == Announce(NUMBER + 1, at(10))
+    # A burst: a fold was 99 rows ahead already.
+    refusal = Answer(NUMBER + 1, accepted=False, reached=at(109))
+    assert snapshots.answered(0, refusal, 1.1) == Cancel(NUMBER + 1)
+    assert snapshots.due([at(110)], 1.1) == Announce(NUMBER + 2, at(309))
+    assert snapshots.answered(0, Answer(NUMBER + 2, accepted=True, reached=at(110)), 1.2) is None
+    # The burst is over: 10 rows a second, and row 309 is far away.
+    assert snapshots.next_timer() == 2.1
+    assert snapshots.due([at(120)], 2.0) is None
+    assert snapshots.due([at(120)], 2.1) == Cancel(NUMBER + 2)
+    assert snapshots.next_timer() == 2.1
+    assert snapshots.due([at(120)], 2.1) == Announce(NUMBER + 3, at(125))
+
+
+def test_a_position_that_the_input_has_passed_is_not_given_up() -> None:
+    snapshots = of_rows()
+    assert snapshots.due([at(10)], 1.0) == Announce(NUMBER + 1, at(10))
+    assert snapshots.next_timer() == 2.0
+    assert snapshots.due([at(11)], 2.0) is None
+    assert snapshots.next_timer() is None
+    assert snapshots.due([at(11)], 9.0) is None
