@@ -89,6 +89,9 @@ class Consumer:
             host.later(self._way_us(), host.handle, event)
 
         connection = Connection(epoch, answer)
+        if self._takes_repeats and any(other.epoch > epoch for other in self._connections):
+            self._lose(connection, "there is a newer epoch")
+            return connection
         self._connections = [*self._connections[-3:], connection]
         position = self.position
         if self.manner.claims_more:
@@ -108,6 +111,10 @@ class Consumer:
             return
         if connection is not self._connections[-1]:
             self._coverage.sometimes("bundle of an old coordinator")
+            if self._takes_repeats:
+                # What it follows says nothing here, so only the newest epoch is heard.
+                connection.open = False
+                return
         connection.parts.append(bundle)
         if not bundle.last:
             return

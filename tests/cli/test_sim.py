@@ -1,0 +1,46 @@
+"""`fsql sim`: seeds run, a run is replayed from its file, and what is wrong with the command line is said."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from fsql.tests.cli.commands import fsql
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def test_seeds_of_our_queries() -> None:
+    code, out, err = fsql("sim", "run", "--seeds", "0..2", "--seconds", "5", "--json")
+    assert (code, err) == (0, "")
+    series = json.loads(out)
+    assert (series["seeds"], series["divergences"], series["not_repeatable"]) == (2, [], [])
+
+
+def test_a_script_of_ones_own(tmp_path: Path) -> None:
+    (tmp_path / "in.jsonl").write_text('{"k": "a"}\n{"k": "b"}\n{"k": "a"}\n')
+    (tmp_path / "count.sql").write_text(
+        "CREATE TABLE t (k STRING) WITH ('connector' = 'file', 'path' = 'in.jsonl');\n"
+        "CREATE TABLE r (k STRING, n BIGINT) WITH"
+        " ('connector' = 'file', 'path' = 'out.jsonl', 'changes' = 'retract');\n"
+        "INSERT INTO r SELECT k, COUNT(*) FROM t GROUP BY k;\n"
+    )
+    code, out, _ = fsql("sim", "run", str(tmp_path / "count.sql"), "--seeds", "7", "--seconds", "5")
+    assert (code, out.splitlines()[-1]) == (0, "0 divergences")
+    assert not (tmp_path / "out.jsonl").exists()
+
+
+def test_a_replay_from_a_file_is_the_same_run(tmp_path: Path) -> None:
+    trace = tmp_path / "trace.json"
+    arguments = ("sim", "replay", "--seed", "3", "--seconds", "5", "--trace", str(trace))
+    first = fsql(*arguments)
+    assert first.code == 0
+    assert trace.exists()
+    assert fsql(*arguments) == first
+
+
+def test_seeds_that_are_none() -> None:
+    code, out, err = fsql("sim", "run", "--seeds", "5..5")
+    assert (code, out) == (2, "")
+    assert err.endswith("Invalid value for '--seeds': there is no seed in \"5..5\"\n")
