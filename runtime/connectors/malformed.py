@@ -42,7 +42,7 @@ class MalformedError(Exception):
 def reject(lines: Lines, line: int, row: int, error: MalformedError) -> Reject:
     """Return the reject of the given line, which would have been row number `row` of its split."""
     return Reject(
-        row=row,
+        row=int(row),
         line=int(lines.numbers[line]),
         byte=lines.offset(line),
         code=error.code,

@@ -60,7 +60,13 @@ def read_all(reader: SplitReader, columns: Schema, rows_max: int) -> Read:
         known = {*numbers, *(reject.row for reject in chunk.rejects)}
         assert known == set(range(min(known), min(known) + len(known))), "a row went missing"
         assert not read.rows.keys() & known
+        # They go from process to process, by an encoder that knows no numbers of NumPy.
+        assert {type(number) for reject in chunk.rejects for number in _numbers(reject)} <= {int}
         read.rows.update(zip(numbers, zip(*values, strict=True), strict=True))
         read.rejects.extend(chunk.rejects)
         read = read._replace(bytes_read=read.bytes_read + chunk.bytes_read)
     return read
+
+
+def _numbers(reject: Reject) -> tuple[int, ...]:
+    return reject.row, reject.line, reject.byte, reject.code
