@@ -266,6 +266,7 @@ def _described(
         workers=options.workers,
         policy=None if options.policy is None else options.policy.value,
         lead_rows=options.lead_rows,
+        chunk_rows=options.chunk_rows,
         snapshot_every=cluster.snapshot_every,
         delivery=cluster.delivery,
     )

@@ -49,6 +49,7 @@ class JobDescription(msgspec.Struct, frozen=True):
     workers: int
     policy: str | None
     lead_rows: int
+    chunk_rows: int
     snapshot_every: float | None
     delivery: str | None
     format: int = FORMAT
@@ -85,7 +86,11 @@ class Readied:
     def settings(self) -> Settings:
         """Return the settings of the protocol."""
         description = self.description
-        return Settings(lead_rows=description.lead_rows, snapshot_every=description.snapshot_every)
+        return Settings(
+            lead_rows=description.lead_rows,
+            chunk_rows=description.chunk_rows,
+            snapshot_every=description.snapshot_every,
+        )
 
     def front_logs(self) -> dict[int, Path]:
         """Return the directory of each front log, by the number of the front that reads it."""

@@ -16,7 +16,7 @@ from fsql.console.places import pointing_at
 from fsql.optimizer.choose import choose
 from fsql.runtime.connectors import open_source
 from fsql.runtime.connectors.generators import GeneratorSplit
-from fsql.runtime.drivers.local import LEAD_ROWS, Edges, LocalRun
+from fsql.runtime.drivers.local import CHUNK_ROWS, LEAD_ROWS, Edges, LocalRun
 from fsql.runtime.drivers.model_run import ModelRun
 
 if TYPE_CHECKING:
@@ -41,6 +41,7 @@ class RunOptions:
     policy: Policy | None = None
     model: bool = False
     lead_rows: int = LEAD_ROWS
+    chunk_rows: int = CHUNK_ROWS
 
 
 class Run(Protocol):
@@ -109,7 +110,9 @@ def opened_run(compiled: Compiled, splits: Splits, options: RunOptions) -> Itera
         if options.model:
             yield ModelRun(compiled.graph, edges, options.workers)
         else:
-            yield LocalRun(planned(compiled, splits, options), edges, options.lead_rows)
+            yield LocalRun(
+                planned(compiled, splits, options), edges, options.lead_rows, options.chunk_rows
+            )
 
 
 def _check_ends(compiled: Compiled, splits: Splits) -> None:

@@ -95,6 +95,7 @@ class LocalRun:
     plan: TickPlan
     edges: Edges
     lead_rows: int = LEAD_ROWS
+    chunk_rows: int = CHUNK_ROWS
     counters: Counters = field(default_factory=Counters)
     stopped: Stopped | None = None
     freshness: Freshness = field(default_factory=Freshness)
@@ -138,7 +139,7 @@ class LocalRun:
         for at, reader in sorted(readers, key=lambda item: item[0].front.promised):
             if not cluster.may_read(at, self.lead_rows):
                 continue
-            chunk = self.watch("read", reader.read)(CHUNK_ROWS)
+            chunk = self.watch("read", reader.read)(self.chunk_rows)
             if isinstance(chunk, Wait):
                 waits.append(chunk.seconds)
                 continue

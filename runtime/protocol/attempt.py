@@ -126,6 +126,7 @@ class Attempt:
         """Build the machines as of the snapshot, and say so."""
         begin, manifest = self.begin, self._manifest
         start = START if manifest is None else manifest.root
+        self._settings = loaded.settings
         self._plan = loaded.plan
         self._worker = Worker(loaded.plan, begin.number, begin.epoch, watch)
         tables = {

@@ -68,6 +68,7 @@ class Settings:
     """Times in seconds, and sizes; nothing here shows in what is released."""
 
     lead_rows: int = 1_000_000
+    chunk_rows: int = 65_536
     hello_every: float = 0.05
     heartbeat_every: float = 0.2
     failure_after: float = 5.0

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from fsql.runtime.protocol.barrier import Stopped
     from fsql.runtime.protocol.delivery import Bundle
     from fsql.runtime.protocol.frames import Begin, Datagram, Frame
+    from fsql.runtime.protocol.job_spec import Settings
     from fsql.runtime.protocol.manifest import Manifest, Record
 
 # Both kinds of nodes.
@@ -71,12 +72,16 @@ class Load:
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """Event: all is there; `state` has the increments of each operator, oldest first."""
+    """Event: all is there; `state` has the increments of each operator, oldest first.
+
+    `settings` are the job's: a worker that joins knows them only now.
+    """
 
     epoch: int
     plan: TickPlan
     fronts: tuple[FrontTask, ...]
     state: Mapping[str, tuple[Increment, ...]]
+    settings: Settings
 
 
 @dataclass(frozen=True, slots=True)

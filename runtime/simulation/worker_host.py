@@ -153,7 +153,7 @@ class WorkerDriver:
             for task in tasks
         }
         self._open = _Open(begin.epoch, loaded.records, readers, set())
-        self._host.handle(Loaded(begin.epoch, plan, tasks, loaded.increments))
+        self._host.handle(Loaded(begin.epoch, plan, tasks, loaded.increments, cluster.settings))
 
     def _close(self) -> None:
         self._open = None

@@ -11,7 +11,6 @@ import time
 from typing import TYPE_CHECKING
 
 from fsql.compiler.diagnostics import FsqlError
-from fsql.runtime.drivers.local import CHUNK_ROWS
 from fsql.runtime.drivers.processes.background import Background
 from fsql.runtime.drivers.processes.diagnostics import diagnostics_bytes
 from fsql.runtime.drivers.processes.worker_state import StateFailedError, WorkerState
@@ -66,6 +65,7 @@ class WorkerProcess:
         self._answers: queue.SimpleQueue[WorkerEvent] = queue.SimpleQueue()
         self._readers: dict[int, SplitReader] = {}
         self._opened: dict[int, SplitReader] = {}
+        self._chunk_rows = 0
         self._state: WorkerState | None = None
         self._done = False
 
@@ -128,7 +128,7 @@ class WorkerProcess:
             reader = self._readers[front]
         try:
             place = reader.place()
-            chunk = reader.read(CHUNK_ROWS)
+            chunk = reader.read(self._chunk_rows)
         except FsqlError as error:
             self.step(SourceFailed(diagnostics_bytes(error)))
             return
@@ -150,11 +150,12 @@ class WorkerProcess:
             state = self._own_state(prepared.state, begin.number)
             increments = state.load(manifest, begin.epoch, prepared.plan.hash_ranges)
             self._opened = self._open_readers(prepared, mine, begin)
+            self._chunk_rows = prepared.settings.chunk_rows
         except FsqlError as error:
             return NotLoaded(begin.epoch, str(error), diagnostics_bytes(error))
         except StateFailedError as error:
             return NotLoaded(begin.epoch, str(error))
-        return Loaded(begin.epoch, prepared.plan, mine, increments)
+        return Loaded(begin.epoch, prepared.plan, mine, increments, prepared.settings)
 
     def _own_state(self, directory: Path, number: int) -> WorkerState:
         """Return the store of the worker's number, which may be another one than in the last epoch."""
