@@ -47,11 +47,11 @@ def queries() -> list[tuple[str, str]]:
     return found
 
 
-def rows_of(random: Random, table: Table) -> list[Row]:
+def rows_of(random: Random, table: Table, rows_max: int = _ROWS) -> list[Row]:
     """Return random rows of a table; its times go on from row to row, now and then back."""
     clock = _NOON
     rows: list[Row] = []
-    for _ in range(random.randint(0, _ROWS)):
+    for _ in range(random.randint(0, rows_max)):
         clock += random.choice((0, 1, 1, 5, -3)) * 1_000_000
         rows.append(tuple(_value(random, column, clock) for column in table.columns))
     return rows

@@ -1,0 +1,98 @@
+"""Jobs for real processes: a script and its input as files, run in this process to say what is right."""
+
+from __future__ import annotations
+
+import io
+import shutil
+import sys
+from contextlib import redirect_stdout
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from fsql.console.compiled import Compiled, compiled
+from fsql.console.description import JobDescription, split_names
+from fsql.console.job import RunOptions, open_splits, opened_run
+from fsql.console.script import Script, read_script
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from fsql.runtime.protocol.barrier import Stopped
+
+STDOUT = "stdout"
+
+
+@dataclass(frozen=True)
+class Written:
+    """What a run has written: the bytes of each file, standard output among them, and where it stopped."""
+
+    files: dict[str, bytes]
+    stopped: Stopped | None
+
+
+@dataclass(frozen=True)
+class Job:
+    """A script in a directory, with its input there, all of whose output goes to that directory too."""
+
+    script: Script
+    compiled: Compiled
+    directory: Path
+
+    @classmethod
+    def of(cls, path: Path) -> Job:
+        script = read_script(str(path), {})
+        return cls(script, compiled(script), path.parent)
+
+    def description(
+        self,
+        workers: int,
+        *,
+        chunk_rows: int = 4,
+        lead_rows: int = 16,
+        snapshot_every: float | None = 0.02,
+        delivery: str | None = None,
+    ) -> JobDescription:
+        """Return the job's description: small chunks, so that a run has a middle."""
+        script = self.script
+        return JobDescription(
+            job="tested",
+            script_name=script.source.name,
+            script_text=script.source.text,
+            script_path=str(script.path),
+            parameters={},
+            base_directory=str(script.base_directory),
+            state=str(self.directory / "state"),
+            splits=split_names(open_splits(self.compiled)),
+            workers=workers,
+            policy=None,
+            lead_rows=lead_rows,
+            chunk_rows=chunk_rows,
+            snapshot_every=snapshot_every,
+            delivery=delivery,
+        )
+
+    def written(self, stopped: Stopped | None) -> Written:
+        """Take away what a run has written, and return it."""
+        files = {}
+        for path in sorted(self.directory.iterdir()):
+            if path.is_file() and path != self.script.path:
+                files[path.name] = path.read_bytes()
+                path.unlink()
+        return Written(files, stopped)
+
+    def forget_state(self) -> None:
+        """Have the next run begin anew."""
+        shutil.rmtree(self.directory / "state")
+
+    def written_here(self) -> Written:
+        """Run the job in this process; return what it writes: the oracle of all other runs."""
+        before = sys.stdout
+        with (self.directory / STDOUT).open("wb") as file:
+            text = io.TextIOWrapper(file)
+            with redirect_stdout(text):
+                splits = open_splits(self.compiled)
+                with opened_run(self.compiled, splits, RunOptions()) as run:
+                    run.run(lambda _: None)
+            assert sys.stdout is before
+            text.detach()
+        return self.written(run.stopped)

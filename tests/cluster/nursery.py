@@ -1,0 +1,164 @@
+"""Worker processes that start in a moment: forked from a process that has imported everything already.
+
+What runs in them is `fsql worker` from its first line on, supervised by pipes as the launcher's are.  So a
+test can kill them by the dozen; what they write to standard error is theirs to be read when one fails.
+
+    python -m fsql.tests.cluster.nursery DESCRIPTOR
+
+is that process; `Nursery` starts it and asks it for workers by the socket that it inherits.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import select
+import signal
+import socket
+import subprocess
+import sys
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from fsql.console.compiled import compiled
+from fsql.console.node_commands import run_worker
+from fsql.console.script import script_of_text
+from fsql.runtime.drivers.processes.lines import Address, LineReader
+
+if TYPE_CHECKING:
+    from types import TracebackType
+    from typing import Self
+
+_REQUEST_BYTES = 1 << 16
+
+
+@dataclass
+class NurseryWorker:
+    """A worker process, its address, and the pipes by which it is supervised."""
+
+    pid: int
+    address: str
+    supervising: int
+    reader: LineReader
+    log: Path
+
+    def kill(self) -> None:
+        """Kill it, and return when it is gone."""
+        self.signal(signal.SIGKILL)
+        self.forget()
+
+    def signal(self, number: signal.Signals) -> None:
+        os.kill(self.pid, number)
+
+    def alive(self) -> bool:
+        """Say whether it has not ended yet."""
+        for _ in self.reader.lines():
+            pass
+        return not self.reader.ended
+
+    def let_go(self) -> None:
+        """End its supervision, whereupon it ends."""
+        os.close(self.supervising)
+        self.supervising = -1
+        self.forget()
+
+    def forget(self) -> None:
+        """Wait for its end and close the pipes."""
+        while self.alive():
+            select.select([self.reader.descriptor], [], [])
+        os.close(self.reader.descriptor)
+        if self.supervising >= 0:
+            os.close(self.supervising)
+
+
+class Nursery:
+    """Starts workers."""
+
+    def __enter__(self) -> Self:
+        own, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        command = [sys.executable, "-m", "fsql.tests.cluster.nursery", str(theirs.fileno())]
+        self._process = subprocess.Popen(command, pass_fds=[theirs.fileno()])
+        theirs.close()
+        self._socket = own
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._socket.close()
+        self._process.wait()
+
+    def worker(self, leader: str, key: Path, log: Path) -> NurseryWorker:
+        """Start a worker of the coordinator at `leader`; return when it says where it is reached."""
+        reading, supervising = os.pipe()
+        told, telling = os.pipe()
+        errors = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+        request = msgspec.json.encode((leader, str(key)))
+        socket.send_fds(self._socket, [request], [reading, telling, errors])
+        for descriptor in (reading, telling, errors):
+            os.close(descriptor)
+        pid = int.from_bytes(self._socket.recv(8), "big")
+        reader = LineReader(told)
+        while True:
+            select.select([told], [], [])
+            for line in reader.lines():
+                assert isinstance(line, Address)
+                return NurseryWorker(pid, line.address, supervising, reader, log)
+            assert not reader.ended, log.read_text()
+
+
+def _serve(requests: socket.socket) -> None:
+    """Fork a worker for each request, until nobody can ask any more."""
+    while True:
+        request, descriptors, _, _ = socket.recv_fds(requests, _REQUEST_BYTES, 3)
+        if not request:
+            break
+        pid = os.fork()
+        if pid == 0:
+            requests.close()
+            _be_a_worker(request, descriptors)
+        for descriptor in descriptors:
+            os.close(descriptor)
+        requests.send(pid.to_bytes(8, "big"))
+        with suppress(ChildProcessError):
+            while os.waitpid(-1, os.WNOHANG) != (0, 0):
+                pass
+    with suppress(ChildProcessError):
+        while True:
+            os.wait()
+
+
+def _be_a_worker(request: bytes, descriptors: list[int]) -> None:
+    code = 1
+    try:
+        os.setsid()
+        for number, descriptor in enumerate(descriptors):
+            os.dup2(descriptor, number)
+            os.close(descriptor)
+        leader, key = msgspec.json.decode(request, type=tuple[str, str])
+        run_worker(leader, Path(key), supervised=True)
+        code = 0
+    except BaseException:
+        sys.excepthook(*sys.exc_info())
+        sys.stderr.flush()
+        raise
+    finally:
+        os._exit(code)
+
+
+if __name__ == "__main__":
+    # What every worker does first is done once, and what is there now is never copied by a collection.
+    compiled(
+        script_of_text(
+            "CREATE TABLE t (n BIGINT) WITH ('connector' = 'stdin'); SELECT n FROM t;", {}
+        )
+    )
+    gc.freeze()
+    _serve(socket.socket(fileno=int(sys.argv[1])))
