@@ -118,8 +118,8 @@ def run_seeds(script: Script | None, seeds: range, plan: Plan, *, twice: bool = 
     return series
 
 
-def series_text(series: Series) -> str:
-    """Return a series in words."""
+def series_text(series: Series, flags: str = "") -> str:
+    """Return a series in words; `flags` are what a replay needs besides the seed."""
     fields = series.fields()
     faults = ", ".join(f"{name} {count:,}" for name, count in series.coverage.faults.most_common())
     hours, speed = fields["simulated_hours"], fields["times_real_time"]
@@ -131,7 +131,7 @@ def series_text(series: Series) -> str:
     lines += [f"seed {seed} does not come out the same twice" for seed in series.differing]
     for result in series.failed:
         lines.append(f"seed {result.seed} ({result.workload}): {result.failure}")
-        lines.append(f"  see it: fsql sim replay --seed {result.seed}")
+        lines.append(f"  see it: fsql sim replay --seed {result.seed}{flags}")
     lines.append(f"{len(series.failed)} divergences")
     return "\n".join(lines) + "\n"
 

@@ -102,7 +102,8 @@ def sim_run(  # noqa: PLR0913 - one an option
     if talk.json:
         click.echo(series_json(series), nl=False)
     elif not talk.quiet or not series.clean:
-        click.echo(series_text(series), nl=False)
+        flags = _flags(script, seconds, workers, delivery)
+        click.echo(series_text(series, flags), nl=False)
     if not series.clean:
         click.get_current_context().exit(exit_codes.INTERNAL)
 
@@ -151,6 +152,14 @@ def _read(name: str | None) -> Script | None:
     from fsql.console.script import read_script
 
     return None if name is None else read_script(name, {})
+
+
+def _flags(script: str | None, seconds: int, workers: int | None, delivery: str | None) -> str:
+    """Return the flags with which a replay is of the same run."""
+    flags = f" --seconds {seconds}"
+    flags += "" if workers is None else f" --workers {workers}"
+    flags += "" if delivery is None else f" --delivery {delivery}"
+    return flags + ("" if script is None else f" {script}")
 
 
 def _plan(seconds: int, workers: int | None, delivery: str | None) -> Plan:

@@ -138,17 +138,6 @@ def an_early_frame_is_acknowledged_but_not_kept(patch: Patch) -> None:
 # Epochs and membership.
 
 
-def an_epoch_runs_before_all_are_ready(patch: Patch) -> None:
-    right = Epoch._take
-
-    def take(self: Epoch, worker: int, item: Any, now: float) -> None:
-        if type(item).__name__ == "Ready":
-            self._ready = set(range(len(self._links)))
-        right(self, worker, item, now)
-
-    patch.setattr(Epoch, "_take", take)
-
-
 def a_worker_never_leaves_an_epoch(patch: Patch) -> None:
     patch.setattr(Attempt, "hopeless", lambda *_: False)
 
@@ -200,7 +189,6 @@ MUTANTS: tuple[Callable[[Patch], None], ...] = (
     frames_are_taken_as_they_come,
     what_is_lost_is_not_sent_again_nor_noticed,
     an_early_frame_is_acknowledged_but_not_kept,
-    an_epoch_runs_before_all_are_ready,
     a_worker_never_leaves_an_epoch,
     the_coordinator_never_gives_up,
     epochs_do_not_ascend,
