@@ -12,7 +12,7 @@ from fsql.console.description import description_of, readied
 from fsql.console.open_files import raise_open_files_limit
 from fsql.runtime.connectors.addresses import loopback
 from fsql.runtime.drivers.cluster_key import cluster_key
-from fsql.runtime.drivers.memory import keep_freed_memory
+from fsql.runtime.drivers.memory import collect_less_often, keep_freed_memory
 from fsql.runtime.drivers.processes.coordinator_process import CoordinatorProcess
 from fsql.runtime.drivers.processes.front_logs import FrontLogs
 from fsql.runtime.drivers.processes.job_state import JobState
@@ -43,6 +43,7 @@ def run_worker(leader: str, key: Path, *, supervised: bool) -> bool:
         FsqlError: if the key or the address cannot be used.
     """
     keep_freed_memory()
+    collect_less_often()
     raise_open_files_limit()
     transport = Transport(cluster_key(key))
     name = f"{os.getpid()}-{secrets.token_hex(8)}"
@@ -59,6 +60,7 @@ def run_worker(leader: str, key: Path, *, supervised: bool) -> bool:
 def run_coordinator(state: Path, address: str, stdout: str | None) -> None:
     """Lead the job in the state directory until it is over, or the launcher gone."""
     keep_freed_memory()
+    collect_less_often()
     raise_open_files_limit()
     data = (state / "job.json").read_bytes()
     job = readied(description_of(data))

@@ -53,6 +53,10 @@ class ConsumerLostError(Exception):
 class Consumer(Protocol):
     """Where the bundles of one output go."""
 
+    @property
+    def descriptor(self) -> int | None:
+        """Return what can be read from when an acknowledgement comes, None if more has to be done before."""
+
     def open(self, opening: Opening) -> Opened:
         """Begin an epoch; return what the consumer has.
 
@@ -166,6 +170,11 @@ class LocalConsumer:
         self._sequencer: Sequencer | None = None
         self._epoch = -1
         self._acknowledged: list[Root] = []
+
+    @property
+    def descriptor(self) -> int | None:
+        """Return None: what is stored is acknowledged at once."""
+        return None
 
     def open(self, opening: Opening) -> Opened:
         """Begin an epoch.

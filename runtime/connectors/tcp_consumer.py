@@ -85,8 +85,8 @@ class TcpConsumer:
 
     @property
     def descriptor(self) -> int | None:
-        """Return what to wait on for acknowledgements, None while there is no connection."""
-        return None if self._socket is None else self._socket.fileno()
+        """Return what to wait on for acknowledgements, None while not all is sent."""
+        return None if self._socket is None or self._outgoing else self._socket.fileno()
 
     def open(self, opening: Opening) -> Opened:
         """Begin an epoch, and wait for the answer.

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
 
 from fsql.runtime.batch import origin_parts
 from fsql.runtime.protocol.barrier import LateRows, Rejected, Released
@@ -63,6 +63,10 @@ class JobSpec:
         return self.logged or any(output.option.is_waited_for for output in self.outputs)
 
 
+_LINK: Final = LinkSettings(acknowledge_after=0.025)
+"""Where little gets lost an acknowledgement may wait for the next row to go with."""
+
+
 @dataclass(frozen=True, slots=True)
 class Settings:
     """Times in seconds, and sizes; nothing here shows in what is released."""
@@ -76,4 +80,4 @@ class Settings:
     counted_every: float = 0.25
     snapshot_every: float | None = 1.0
     bundle_rows_max: int = 262_144
-    link: LinkSettings = field(default_factory=LinkSettings)
+    link: LinkSettings = _LINK

@@ -41,6 +41,7 @@ _SIGNS_OF_LOSS: Final = 2
 """How many acknowledgements without news start a repair; one may be a mere double."""
 
 ITEM_BYTES: Final = 64
+_MANY_ROWS: Final = 4096
 _ENTRY_BYTES: Final = 48
 _RECORD_BYTES: Final = 256
 _EXACT_FROM_BYTES: Final = 65536
@@ -53,7 +54,8 @@ class LinkSettings:
 
     `resend_after` doubles with each time that it runs out, up to `resend_after_max`, until something
     is acknowledged.  An acknowledgement that finds no frame to go with is sent alone after
-    `acknowledge_after`, or at once for every `acknowledge_frames`-th frame.
+    `acknowledge_after`, or at once for every `acknowledge_frames`-th frame; one with many rows counts as
+    several, since a few of them fill the window.
     """
 
     window_frames: int = 256
@@ -211,7 +213,7 @@ class Link:
     # What is received.
 
     def _arrived(self, frame: Frame, now: float) -> list[Item]:
-        self._unanswered += 1
+        self._unanswered += 1 + _rows(frame) // _MANY_ROWS
         if self._acknowledge_at is None:
             self._acknowledge_at = now + self._settings.acknowledge_after
         sequence = frame.sequence
@@ -308,6 +310,11 @@ class Link:
             self._received,
             items,
         )
+
+
+def _rows(frame: Frame) -> int:
+    """Return how many rows the messages of a frame have."""
+    return sum([item.parcel.rows for item in frame.items if isinstance(item, Message)])
 
 
 def item_bytes(item: Item) -> int:

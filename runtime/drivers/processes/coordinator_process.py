@@ -54,7 +54,7 @@ IDLE_SECONDS_MAX = 0.1
 """How long to wait for anything before asking whether the launcher still lives."""
 
 CONSUMER_SECONDS = 0.001
-"""How long to wait at most while a consumer has not acknowledged what it was given."""
+"""How long to wait at most while a consumer has not been sent all that it was given."""
 
 
 class CoordinatorProcess:
@@ -103,9 +103,11 @@ class CoordinatorProcess:
             self._keeper.submit(self._renew_lease)
         timer = self._node.next_timer()
         wait = IDLE_SECONDS_MAX if timer is None else min(IDLE_SECONDS_MAX, timer - now)
-        if any(self._unacknowledged.values()):
+        descriptors = self._awaited()
+        if None in descriptors:
             wait = min(wait, CONSUMER_SECONDS)
-        for source, what in self._transport.receive(max(0.0, wait)):
+        answers = [each for each in descriptors if each is not None]
+        for source, what in self._transport.receive(max(0.0, wait), answers):
             self._step(Received(what, source))
         for address in self._supervisor.gone():
             self._step(WorkerGone(address))
@@ -119,6 +121,11 @@ class CoordinatorProcess:
         timer = self._node.next_timer()
         if timer is not None and timer <= time.monotonic():
             self._step(Tick())
+
+    def _awaited(self) -> list[int | None]:
+        """Return what to wait on for the consumers that have not acknowledged all they were given."""
+        outputs = [output for output, count in self._unacknowledged.items() if count]
+        return [self._consumers[output].descriptor for output in outputs]
 
     def _step(self, event: CoordinatorEvent) -> None:
         for effect in self._node.step(event, time.monotonic()):

@@ -262,3 +262,10 @@ def test_connections_to_nodes_that_are_gone_are_given_up(near: Transport) -> Non
         for number in range(3):
             sender.send(near.address, beat(number))
         assert received(near, 3) == [(sender.address, beat(number)) for number in range(3)]
+
+
+def test_waiting_ends_for_what_else_is_waited_for(near: Transport) -> None:
+    ours, theirs = socket.socketpair()
+    with closing(ours), closing(theirs):
+        theirs.send(b"x")
+        assert near.receive(1e6, [ours.fileno()]) == []  # or it would wait for days
