@@ -53,8 +53,13 @@ class Lease:
 
     @property
     def session(self) -> int:
-        """Return the session to write under; only for who has acquired the lease."""
-        assert self._session is not None, "the lease is not held"
+        """Return the session to write under.
+
+        Raises:
+            SessionExpiredError: if the lease is not held.
+        """
+        if self._session is None:
+            raise SessionExpiredError("the lease is not held")
         return self._session
 
     def acquire(self) -> bool:

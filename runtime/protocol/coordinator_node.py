@@ -80,6 +80,7 @@ class CoordinatorNode:
         self._members = Members(spec.plan.workers, settings)
         self._lease_until = float("-inf")
         self._asked = False
+        self._newest = 0
         self._manifest = b""
         self._begun_at = 0.0
         self._next_begin = 0.0
@@ -160,6 +161,9 @@ class CoordinatorNode:
         if isinstance(event, LeaseLost):
             self._lease_until = float("-inf")
             self.epoch, self.phase = None, Phase.WAITING
+            # Workers find out by themselves; what was asked for may never be answered.
+            self._members.scatter()
+            self._asked = False
             return
         self._lease_until = event.until
         if self.phase is Phase.WAITING:
@@ -209,6 +213,9 @@ class CoordinatorNode:
         self._asked = False
         if self.phase is not Phase.GATHERING or not self._members.enough(now):
             return []
+        if taken.epoch <= self._newest:
+            return []  # asked for before the lease was lost
+        self._newest = taken.epoch
         spec, manifest = self._spec, taken.manifest
         self._manifest = b"" if manifest is None else manifest_bytes(manifest)
         addresses = self._members.chosen(now)
@@ -290,10 +297,10 @@ class CoordinatorNode:
         """End the epoch, if there is one, and gather again."""
         epoch, self.epoch = self.epoch, None
         self._detail = why
-        self.phase = Phase.GATHERING
-        self._next_heartbeat = now
         if epoch is None:
             return []
+        self.phase = Phase.GATHERING
+        self._next_heartbeat = now
         self._promises = dict(epoch.acker.promises)
         self._members.scatter()
         goodbye = Goodbye(self._spec.job, epoch.number, COORDINATOR, finished=False)

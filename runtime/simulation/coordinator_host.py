@@ -204,8 +204,8 @@ class CoordinatorDriver:
                 commit_snapshot(self._way, self.lease.session, new)
             except CoordinationUnavailableError:
                 raise
-            except (CoordinationError, AssertionError) as error:
-                return str(error) or "the lease is lost"
+            except CoordinationError as error:
+                return str(error)
             return ""
 
         def answer(refused: str | None) -> None:

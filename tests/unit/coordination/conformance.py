@@ -240,6 +240,8 @@ class Conformance:
             next_epoch(one, session)
         assert not mine.renew()
         assert mine.held_until == -math.inf
+        with pytest.raises(SessionExpiredError):
+            next_epoch(one, mine.session)
         assert not mine.renew()
         assert not mine.acquire()
         yours.release()
