@@ -7,6 +7,7 @@ import secrets
 import sys
 from typing import TYPE_CHECKING
 
+from fsql.compiler.diagnostics import FsqlError
 from fsql.console.consumers import job_consumers
 from fsql.console.description import description_of, readied
 from fsql.console.open_files import raise_open_files_limit
@@ -14,6 +15,7 @@ from fsql.runtime.connectors.addresses import loopback
 from fsql.runtime.drivers.cluster_key import cluster_key
 from fsql.runtime.drivers.memory import collect_less_often, keep_freed_memory
 from fsql.runtime.drivers.processes.coordinator_process import CoordinatorProcess
+from fsql.runtime.drivers.processes.diagnostics import diagnostics_bytes
 from fsql.runtime.drivers.processes.front_logs import FrontLogs
 from fsql.runtime.drivers.processes.job_state import JobState
 from fsql.runtime.drivers.processes.supervised import Supervisor
@@ -22,7 +24,7 @@ from fsql.runtime.drivers.transport import Transport
 from fsql.runtime.protocol.coordinator_node import CoordinatorNode
 from fsql.runtime.protocol.delivery import DeliveryOption
 from fsql.runtime.protocol.job_spec import JobSpec, Settings
-from fsql.runtime.protocol.node import LeaderAt
+from fsql.runtime.protocol.node import Finish, LeaderAt
 from fsql.runtime.protocol.worker_node import WorkerNode
 
 if TYPE_CHECKING:
@@ -62,6 +64,20 @@ def run_coordinator(state: Path, address: str, stdout: str | None) -> None:
     keep_freed_memory()
     collect_less_often()
     raise_open_files_limit()
+    supervisor = Supervisor(sys.stdin.fileno(), sys.stdout.fileno())
+    try:
+        _lead(state, address, stdout, supervisor)
+    except FsqlError as error:
+        # To be started again would not help.
+        supervisor.tell(Finish(diagnostics=diagnostics_bytes(error)))
+
+
+def _lead(state: Path, address: str, stdout: str | None, supervisor: Supervisor) -> None:
+    """Lead the job.
+
+    Raises:
+        FsqlError: what keeps the coordinator from it.
+    """
     data = (state / "job.json").read_bytes()
     job = readied(description_of(data))
     positions = state / "positions"
@@ -79,12 +95,9 @@ def run_coordinator(state: Path, address: str, stdout: str | None) -> None:
     spec = JobSpec(job.description.job, 0, job.plan, job.fronts, outputs, data, bool(logs))
     transport = Transport(cluster_key(state / "cluster.key"), address)
     node = CoordinatorNode(spec, transport.address, job.settings())
-    supervisor = Supervisor(sys.stdin.fileno(), sys.stdout.fileno())
-    job_state = JobState(state, transport.address, FrontLogs(logs))
-    process = CoordinatorProcess(
-        node, spec, transport, job_state, [each.consumer for each in consumed], supervisor
-    )
     try:
-        process.run()
+        job_state = JobState(state, transport.address, FrontLogs(logs))
+        consumers = [each.consumer for each in consumed]
+        CoordinatorProcess(node, spec, transport, job_state, consumers, supervisor).run()
     finally:
         transport.close()

@@ -6,16 +6,23 @@ Two threads use it, each its own methods: one keeps the lease, the other one wai
 from __future__ import annotations
 
 import time
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
+from fsql.compiler.codes import CODES
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
 from fsql.runtime.coordination.commits import Committed, commit_snapshot, committed, next_epoch
 from fsql.runtime.coordination.embedded import EmbeddedCoordination
 from fsql.runtime.coordination.lease import Lease
-from fsql.runtime.coordination.port import CoordinationError, CoordinationUnavailableError
+from fsql.runtime.coordination.port import (
+    CoordinationError,
+    CoordinationUnavailableError,
+    DamagedCoordinationError,
+)
 from fsql.runtime.state.snapshots import NoSnapshotError, OtherFormatSnapshotError, Snapshots
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
     from fsql.runtime.drivers.processes.front_logs import FrontLogs
@@ -38,13 +45,15 @@ class JobState:
         """Open it; `owner` is what others read of who leads, `logs` are cut short at each commit.
 
         Raises:
-            CoordinationError: if the coordination file cannot be used.
+            FsqlError: E615, if the coordination file is damaged.
+            CoordinationUnavailableError: if it cannot be opened now.
         """
         path = directory / "coordination.sqlite"
         # Where there are snapshots there was coordination: that it is gone is not taken for a beginning.
         first = not (directory / "snapshots").is_dir()
-        self._keeper = EmbeddedCoordination(path, create=first)
-        self._deciding = EmbeddedCoordination(path, create=first)
+        with _telling_of_damage():
+            self._keeper = EmbeddedCoordination(path, create=first)
+            self._deciding = EmbeddedCoordination(path, create=first)
         self._lease = Lease(self._keeper, LEADER, owner.encode(), LEASE_SECONDS, time.monotonic)
         self._snapshots = Snapshots(directory)
         self._logs = logs
@@ -66,12 +75,14 @@ class JobState:
         """Return the number of a new epoch, and the newest snapshot that verifies, if there is any.
 
         Raises:
-            FsqlError: E611 or E613, if a snapshot was committed and none can be restored.
+            FsqlError: E611, E613 or E615, if a snapshot was committed and none can be restored.
             CoordinationError: if the lease is lost, or coordination does not answer.
         """
-        epoch = next_epoch(self._deciding, self._lease.session)
         try:
-            found = self._snapshots.newest(committed(self._deciding))
+            with _telling_of_damage():
+                epoch = next_epoch(self._deciding, self._lease.session)
+                newest = committed(self._deciding)
+            found = self._snapshots.newest(newest)
         except OtherFormatSnapshotError as error:
             raise _lost("E613", str(error)) from None
         except NoSnapshotError as error:
@@ -115,6 +126,16 @@ class JobState:
             self._deciding.close()
 
     lease_renewed_every = RENEWED_EVERY
+
+
+@contextmanager
+def _telling_of_damage() -> Iterator[None]:
+    """Say of a damaged coordination file what to do about it."""
+    try:
+        yield
+    except DamagedCoordinationError as error:
+        helps = (CODES["E615"].fix,)
+        raise FsqlError([Diagnostic("E615", str(error), helps=helps)]) from None
 
 
 def _lost(code: str, message: str) -> FsqlError:
