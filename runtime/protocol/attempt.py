@@ -139,8 +139,9 @@ class Attempt:
             front = Front(task.number, tables[task.ordinal], task.split)
             if task.number in points:
                 front.resume(points[task.number], start)
-            if begin.skip:
-                front.skip(*begin.skip[task.number])
+            for passed in () if manifest is None else manifest.passed_over:
+                if passed.front == task.number:
+                    front.skip(Root(*passed.first), Root(*passed.end))
             self._fronts[task.number] = _FrontHere(front, task.ordinal)
         if manifest is not None:
             self._carry(self._worker.load(loaded.state, start))

@@ -14,7 +14,8 @@ from __future__ import annotations
 import enum
 from typing import TYPE_CHECKING
 
-from fsql.runtime.batch import START, Root
+import msgspec
+
 from fsql.runtime.protocol.delivery import DeliveryOption, PositionRefusedError
 from fsql.runtime.protocol.epoch import Epoch
 from fsql.runtime.protocol.frames import (
@@ -25,9 +26,10 @@ from fsql.runtime.protocol.frames import (
     Heartbeat,
     Hello,
 )
-from fsql.runtime.protocol.manifest import manifest_bytes
+from fsql.runtime.protocol.manifest import Manifest, PassedOver, manifest_bytes
 from fsql.runtime.protocol.members import Members
 from fsql.runtime.protocol.node import (
+    CommitManifest,
     Deliver,
     Delivered,
     EpochTaken,
@@ -48,10 +50,12 @@ from fsql.runtime.protocol.node import (
     Transmit,
     WorkerGone,
 )
+from fsql.runtime.protocol.snapshots import first_number
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from fsql.runtime.batch import Root
     from fsql.runtime.protocol.job_spec import JobSpec, Settings
     from fsql.runtime.protocol.node import CoordinatorEffect, CoordinatorEvent
 
@@ -62,6 +66,7 @@ class Phase(enum.Enum):
     WAITING = "waiting for the lease"
     GATHERING = "waiting for workers"
     OPENING = "asking outputs what they have"
+    NOTING = "noting what is passed over"
     RESTORING = "loading state"
     RUNNING = "running"
     FINISHED = "finished"
@@ -81,7 +86,7 @@ class CoordinatorNode:
         self._lease_until = float("-inf")
         self._asked = False
         self._newest = 0
-        self._manifest = b""
+        self._manifest: Manifest | None = None
         self._begun_at = 0.0
         self._next_begin = 0.0
         self._next_heartbeat = 0.0
@@ -181,6 +186,8 @@ class CoordinatorNode:
                     return epoch.consumer_says(event, now)
                 except PositionRefusedError as error:
                     return [Finish(refused=(event.output, str(error)))]
+            case ManifestCommitted() | ManifestNotCommitted() if self.phase is Phase.NOTING:
+                return self._noted(event, now)
             case ManifestCommitted():
                 epoch.manifest_settled(event, event.unneeded)
             case ManifestNotCommitted():
@@ -217,7 +224,7 @@ class CoordinatorNode:
             return []  # asked for before the lease was lost
         self._newest = taken.epoch
         spec, manifest = self._spec, taken.manifest
-        self._manifest = b"" if manifest is None else manifest_bytes(manifest)
+        self._manifest = manifest
         addresses = self._members.chosen(now)
         self.epoch = Epoch(spec, taken.epoch, manifest, addresses, self._settings, now)
         self.phase = Phase.OPENING
@@ -234,8 +241,7 @@ class CoordinatorNode:
         if epoch is None:
             return effects
         if self.phase is Phase.OPENING and epoch.outputs_known:
-            self.phase = Phase.RESTORING
-            self._next_begin = now
+            effects += self._outputs_known(epoch, now)
         if self.phase is Phase.RESTORING and epoch.running:
             self.phase = Phase.RUNNING
         if self.phase is Phase.RESTORING and now >= self._next_begin:
@@ -266,7 +272,8 @@ class CoordinatorNode:
 
     def _begins(self, epoch: Epoch) -> Iterator[CoordinatorEffect]:
         spec = self._spec
-        skip = self._skips(epoch)
+        assert self._manifest is None or self._manifest.epoch <= epoch.number
+        data = b"" if self._manifest is None else manifest_bytes(self._manifest)
         for number, (worker, address) in enumerate(self._members.of_epoch):
             begin = Begin(
                 spec.job,
@@ -277,20 +284,58 @@ class CoordinatorNode:
                 self._address,
                 epoch.addresses,
                 spec.description,
-                self._manifest,
-                skip,
+                data,
             )
             yield Transmit(address, begin)
 
-    def _skips(self, epoch: Epoch) -> tuple[tuple[Root, Root], ...]:
-        """Return for each front the rows that are passed over: from which position to which."""
+    def _outputs_known(self, epoch: Epoch, now: float) -> list[CoordinatorEffect]:
+        """Go on to loading, but first note for good which rows this epoch passes over, if any."""
+        passed_over = self._passed_over(epoch)
+        if not passed_over:
+            self._restore(epoch, now)
+            return []
+        self.phase = Phase.NOTING
+        before = self._manifest
+        if before is None:
+            spec = self._spec
+            start = (epoch.start.time, epoch.start.origin)
+            workers = spec.plan.workers
+            before = Manifest(spec.job, spec.tick, epoch.number, 0, start, workers, (), ())
+        self._manifest = msgspec.structs.replace(
+            before,
+            epoch=epoch.number,
+            snapshot=first_number(epoch.number),
+            passed_over=(*before.passed_over, *passed_over),
+        )
+        return [CommitManifest(self._manifest)]
+
+    def _noted(
+        self, event: ManifestCommitted | ManifestNotCommitted, now: float
+    ) -> list[CoordinatorEffect]:
+        assert self.epoch is not None
+        if isinstance(event, ManifestNotCommitted):
+            return self._given_up(f"what is passed over: {event.reason}", now)
+        self._restore(self.epoch, now)
+        return []
+
+    def _restore(self, epoch: Epoch, now: float) -> None:
+        epoch.snapshots.passed_over = () if self._manifest is None else self._manifest.passed_over
+        self.phase = Phase.RESTORING
+        self._next_begin = now
+
+    def _passed_over(self, epoch: Epoch) -> tuple[PassedOver, ...]:
+        """Return the rows that were read before the failure and are not out: at-most-once leaves them.
+
+        A coordinator that has not seen the failure knows of none.
+        """
         options = {output.option for output in self._spec.outputs}
         if options != {DeliveryOption.AT_MOST_ONCE}:
             return ()
-        delivered = epoch.delivered_below()
+        first = epoch.delivered_below()
         return tuple(
-            (delivered, max(delivered, self._promises.get(task.number, START)))
-            for task in self._spec.fronts
+            PassedOver(front, (first.time, first.origin), (end.time, end.origin))
+            for front, end in sorted(self._promises.items())
+            if end > first
         )
 
     def _given_up(self, why: str, now: float) -> list[CoordinatorEffect]:

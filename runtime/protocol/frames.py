@@ -166,8 +166,7 @@ class Begin:
     """The coordinator of `epoch` wants `worker` to take part as number `number`.
 
     `addresses` are those of the workers by number; `description` says what the job is and `manifest` from
-    which snapshot it goes on (empty: from the beginning).  `skip` says for each front from which to which
-    position rows are passed over (at-most-once); it is empty where none are.
+    which snapshot it goes on (empty: from the beginning).
     """
 
     job: str
@@ -179,7 +178,6 @@ class Begin:
     addresses: tuple[str, ...]
     description: bytes
     manifest: bytes
-    skip: tuple[tuple[Root, Root], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

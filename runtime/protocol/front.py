@@ -64,7 +64,7 @@ class Front:
         self._stride = 1
         self._passed_boundaries = 0
         self._below = START
-        self._skipped = (START, START)
+        self._skipped: list[tuple[Root, Root]] = []
 
     def resume(self, point: ResumePoint, position: Root) -> None:
         """Go on from `point`, and drop the rows with roots below `position`: what a snapshot has."""
@@ -82,7 +82,7 @@ class Front:
 
         They still count for the times of the rows behind them.
         """
-        self._skipped = (first, end)
+        self._skipped.append((first, end))
 
     def resume_point(self, position: Root) -> ResumePoint:
         """Return where to begin again so that no row with a root from `position` on is missed.
@@ -157,25 +157,25 @@ class Front:
 
     def _drops(self) -> bool:
         """Say whether any row from the next one on can be one that is to be dropped."""
-        return self._read_up_to < self._below or self._read_up_to < self._skipped[1]
+        ends = [self._below, *(end for _, end in self._skipped)]
+        return self._read_up_to < max(ends)
 
     def _kept(self, batch: Batch | None) -> Batch | None:
         if batch is None:
             return None
-        start, end = self._skipped
-        kept = np.flatnonzero(
-            ~below(batch, self._below) & (below(batch, start) | ~below(batch, end))
-        )
+        marks = ~below(batch, self._below)
+        for first, end in self._skipped:
+            marks &= below(batch, first) | ~below(batch, end)
+        kept = np.flatnonzero(marks)
         return batch.take(kept) if len(kept) else None
 
     def _kept_rejects(
         self, rejects: tuple[tuple[Root, Reject], ...]
     ) -> tuple[tuple[Root, Reject], ...]:
-        start, end = self._skipped
         return tuple(
             (root, reject)
             for root, reject in rejects
-            if root >= self._below and not start <= root < end
+            if root >= self._below and not any(first <= root < end for first, end in self._skipped)
         )
 
     def _times(self, times: Ints) -> Ints:

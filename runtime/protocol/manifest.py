@@ -57,8 +57,20 @@ class ResumePoint(msgspec.Struct, frozen=True):
         return Place(self.row, self.line, self.byte, self.content)
 
 
+class PassedOver(msgspec.Struct, frozen=True):
+    """Rows of a front that are never read again: from the position `first` on, and below `end`."""
+
+    front: int
+    first: tuple[int, int]
+    end: tuple[int, int]
+
+
 class Manifest(msgspec.Struct, frozen=True):
-    """A snapshot: the state as of `position`."""
+    """A snapshot: the state as of `position`.
+
+    `passed_over` are rows from there on that failures have taken away, where that is what was asked for
+    (at-most-once): whoever begins here leaves them out.
+    """
 
     job: str
     tick: int
@@ -68,6 +80,7 @@ class Manifest(msgspec.Struct, frozen=True):
     workers: int
     records: tuple[Record, ...]
     fronts: tuple[ResumePoint, ...]
+    passed_over: tuple[PassedOver, ...] = ()
     format: int = FORMAT
 
     @property

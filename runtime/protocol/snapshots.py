@@ -26,9 +26,15 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from fsql.runtime.protocol.job_spec import JobSpec
+    from fsql.runtime.protocol.manifest import PassedOver
 
 NUMBERS_OF_AN_EPOCH: Final = 1_000_000
 """Snapshot numbers grow from epoch to epoch, whatever became of the snapshots of the one before."""
+
+
+def first_number(epoch: int) -> int:
+    """Return the number of what an epoch notes before its first snapshot."""
+    return epoch * NUMBERS_OF_AN_EPOCH
 
 
 class Snapshots:
@@ -40,7 +46,7 @@ class Snapshots:
         self._epoch = epoch
         self._every = every
         self._next_at = now + (every or 0.0)
-        self._number = epoch * NUMBERS_OF_AN_EPOCH
+        self._number = first_number(epoch)
         # Root times are row numbers (the next row's is free) or event times (the last row's is taken).
         heads = [stage.head for stage in spec.plan.stages]
         kinds = {head.table.time for head in heads if isinstance(head, SourceHead)}
@@ -53,6 +59,7 @@ class Snapshots:
         self._saved: dict[int, Saved] = {}
         self._committing = False
         self.committed = 0
+        self.passed_over: tuple[PassedOver, ...] = ()
 
     def next_timer(self) -> float | None:
         """Return when to ask what is due, None if nothing will be."""
@@ -149,6 +156,9 @@ class Snapshots:
             workers=self._spec.plan.workers,
             records=tuple(record for part in parts for record in part.records),
             fronts=tuple(sorted(points, key=lambda point: point.front)),
+            passed_over=tuple(
+                passed for passed in self.passed_over if Root(*passed.end) > pending.position
+            ),
         )
 
     def settled(self, snapshot: int, *, committed: bool) -> Announce | None:

@@ -6,10 +6,11 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 from fsql.compiler.tick_plan import SourceHead
-from fsql.runtime.batch import START
+from fsql.runtime.batch import START, Root
 from fsql.runtime.protocol.coordinator_node import CoordinatorNode, Phase
 from fsql.runtime.protocol.delivery import DeliveryOption
 from fsql.runtime.protocol.job_spec import JobSpec
+from fsql.runtime.protocol.manifest import manifest_of
 from fsql.runtime.protocol.node import WorkerGone
 from fsql.runtime.protocol.worker_node import WorkerNode
 from fsql.runtime.simulation.consumers import Consumer
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from fsql.compiler.tick_plan import TickPlan
-    from fsql.runtime.batch import Root
     from fsql.runtime.coordination.commits import Committed
     from fsql.runtime.protocol.frames import Begin
     from fsql.runtime.protocol.job_spec import Settings
@@ -96,7 +96,6 @@ class SimulatedCluster:
         self._min_time = START
         self._begun = 0
         self.passed_over: dict[int, list[tuple[Root, Root]]] = {}
-        self._skips: dict[int, tuple[tuple[Root, Root], ...]] = {}
         self._workload = workload
         self._plans: dict[int, TickPlan] = {}
         choices = world.tape.stream("hosts")
@@ -257,13 +256,14 @@ class SimulatedCluster:
             self._begun = 0
         if progress.phase == "running" and progress.epoch not in self.epochs:
             self.epochs.append(progress.epoch)
-            for front, skipped in enumerate(self._skips.get(progress.epoch, ())):
-                if skipped[0] < skipped[1]:
-                    self.passed_over.setdefault(front, []).append(skipped)
 
     def begins(self, begin: Begin) -> None:
         """Learn what a coordinator tells a worker to begin with."""
-        self._skips[begin.epoch] = begin.skip
+        for passed in manifest_of(begin.manifest).passed_over if begin.manifest else ():
+            ranges = self.passed_over.setdefault(passed.front, [])
+            one = Root(*passed.first), Root(*passed.end)
+            if one not in ranges:
+                ranges.append(one)
 
     def finish(self, finish: Finish) -> None:
         """Learn that the job is over."""

@@ -74,7 +74,7 @@ CONTROL: tuple[Item, ...] = (
 )
 DATAGRAMS: tuple[Datagram, ...] = (
     Hello("job", "worker 1", "tcp://127.0.0.1:5555"),
-    Begin("job", 1, 7, "w", 0, "tcp://127.0.0.1:1", ("a", "b"), b"plan", b"", ((START, ROOT),)),
+    Begin("job", 1, 7, "w", 0, "tcp://127.0.0.1:1", ("a", "b"), b"plan", b"manifest"),
     Begin("job", 1, 7, "w", 0, "", (), b"", b"\x00" * 100_000),
     Heartbeat("job", 7, -1),
     Goodbye("job", 7, -1, finished=True),
