@@ -199,11 +199,16 @@ class LocalConsumer:
             FsqlError: E535, if the store cannot go on.
             ConsumerLostError: if there is no room, if it is not what follows, or after an error.
         """
-        sequencer, self._sequencer = self._sequencer, None
-        if sequencer is None:
+        if self._sequencer is None:
             raise ConsumerLostError(_NOT_OPEN)
+        try:
+            self._take(self._sequencer, bundle)
+        except BaseException:
+            self._sequencer = None
+            raise
+
+    def _take(self, sequencer: Sequencer, bundle: Bundle) -> None:
         if not sequencer.takes(bundle.follows, bundle.ends, bundle.part):
-            self._sequencer = sequencer
             self._acknowledged.append(sequencer.position)
             return
         if bundle.contents is not None:
@@ -212,7 +217,6 @@ class LocalConsumer:
             self._store.commit(bundle.ends)
             sequencer.stored(bundle.ends)
             self._acknowledged.append(bundle.ends)
-        self._sequencer = sequencer
 
     def acknowledged(self) -> Sequence[Root]:
         """Return what has been stored since the last call."""

@@ -1,7 +1,7 @@
 """The process of the coordinator: it steps its node, holds the lease, keeps manifests, feeds consumers.
 
-One thread does it all, but for what takes long or waits for a disk: the lease, epochs and manifests,
-which are done behind its back.
+One thread does it all, but for what takes long or waits for a disk: the lease, epochs, manifests, and the
+opening of consumers, which are done behind its back.
 """
 
 from __future__ import annotations
@@ -42,6 +42,7 @@ from fsql.runtime.state.snapshots import SnapshotNotWrittenError
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from fsql.runtime.batch import Root
     from fsql.runtime.connectors.consumer import Consumer
     from fsql.runtime.drivers.processes.job_state import JobState
     from fsql.runtime.drivers.processes.supervised import Supervisor
@@ -79,7 +80,7 @@ class CoordinatorProcess:
         self._keeper = Background(transport.wake)
         self._answers: queue.SimpleQueue[CoordinatorEvent] = queue.SimpleQueue()
         self._epoch = 0
-        self._unacknowledged: dict[int, int] = {}
+        self._sent: dict[int, Root] = {}
         self._next_lease = 0.0
         self._done = False
 
@@ -111,21 +112,19 @@ class CoordinatorProcess:
             self._step(Received(what, source))
         for address in self._supervisor.gone():
             self._step(WorkerGone(address))
+        for output in list(self._sent):
+            self._hear(output)
         while not self._answers.empty():
             self._step(self._answers.get())
         self._background.check()
         self._keeper.check()
-        for output, count in self._unacknowledged.items():
-            if count:
-                self._hear(output)
         timer = self._node.next_timer()
         if timer is not None and timer <= time.monotonic():
             self._step(Tick())
 
     def _awaited(self) -> list[int | None]:
         """Return what to wait on for the consumers that have not acknowledged all they were given."""
-        outputs = [output for output, count in self._unacknowledged.items() if count]
-        return [self._consumers[output].descriptor for output in outputs]
+        return [self._consumers[output].descriptor for output in self._sent]
 
     def _step(self, event: CoordinatorEvent) -> None:
         for effect in self._node.step(event, time.monotonic()):
@@ -153,47 +152,50 @@ class CoordinatorProcess:
 
     def _open_outputs(self, effect: OpenOutputs) -> None:
         self._epoch = effect.epoch
-        self._unacknowledged = dict.fromkeys(range(len(self._consumers)), 0)
-        for output, consumer in enumerate(self._consumers):
-            self._with_consumer(output, partial(self._open_output, output, consumer, effect))
-
-    def _open_output(self, output: int, consumer: Consumer, effect: OpenOutputs) -> None:
-        option = self._spec.outputs[output].option
-        opening = Opening(effect.epoch, effect.begins, option, self._spec.job)
-        position, window = consumer.open(opening)
-        self._answers.put(OutputAt(effect.epoch, output, position, window))
+        self._sent = {}
+        for output in range(len(self._consumers)):
+            self._background.submit(partial(self._open_output, output, effect))
 
     def _deliver(self, effect: Deliver) -> None:
         if effect.epoch != self._epoch:
             return
-        self._unacknowledged[effect.output] += effect.bundle.last
-        deliver = self._consumers[effect.output].deliver
-        self._with_consumer(effect.output, partial(deliver, effect.bundle))
-        self._hear(effect.output)
+        output, bundle = effect.output, effect.bundle
+        if bundle.last:
+            self._sent[output] = bundle.ends
+        self._with_consumer(output, partial(self._consumers[output].deliver, bundle))
+        self._hear(output)
 
     def _hear(self, output: int) -> None:
         self._with_consumer(output, partial(self._heard, output))
 
     def _heard(self, output: int) -> None:
         for position in self._consumers[output].acknowledged():
-            self._unacknowledged[output] -= 1
+            if position == self._sent.get(output):
+                del self._sent[output]
             self._answers.put(Delivered(self._epoch, output, position))
 
     def _with_consumer(self, output: int, work: Callable[[], None]) -> None:
         try:
             work()
-        except ConsumerLostError as error:
-            self._unacknowledged[output] = 0
-            self._answers.put(OutputLost(output, str(error)))
-        except FsqlError as error:
-            self._unacknowledged[output] = 0
-            self._answers.put(OutputLost(output, str(error), diagnostics_bytes(error)))
+        except (ConsumerLostError, FsqlError) as error:
+            self._sent.pop(output, None)
+            self._answers.put(_lost(output, error))
 
     # What is done behind the back of the loop.
 
     def _renew_lease(self) -> None:
         until = self._state.renew_lease()
         self._answers.put(LeaseLost() if until is None else LeaseHeld(until))
+
+    def _open_output(self, output: int, effect: OpenOutputs) -> None:
+        option = self._spec.outputs[output].option
+        opening = Opening(effect.epoch, effect.begins, option, self._spec.job)
+        try:
+            position, window = self._consumers[output].open(opening)
+        except (ConsumerLostError, FsqlError) as error:
+            self._answers.put(_lost(output, error))
+        else:
+            self._answers.put(OutputAt(effect.epoch, output, position, window))
 
     def _take_epoch(self) -> None:
         try:
@@ -209,11 +211,28 @@ class CoordinatorProcess:
     def _commit(self, effect: CommitManifest) -> None:
         manifest = effect.manifest
         try:
-            for consumer in self._consumers:
-                consumer.sync()
+            self._sync_consumers()
             unneeded = self._state.commit(manifest)
         except (CoordinationError, ConsumerLostError, SnapshotNotWrittenError, OSError) as error:
             reason = str(error)
             self._answers.put(ManifestNotCommitted(manifest.epoch, manifest.snapshot, reason))
             return
         self._answers.put(ManifestCommitted(manifest.epoch, manifest.snapshot, unneeded))
+
+    def _sync_consumers(self) -> None:
+        """Have everything that was acknowledged survive the loss of power.
+
+        Raises:
+            ConsumerLostError: if one cannot do that; one that never will is told of as lost.
+        """
+        for output, consumer in enumerate(self._consumers):
+            try:
+                consumer.sync()
+            except FsqlError as error:
+                self._answers.put(_lost(output, error))
+                raise ConsumerLostError(str(error)) from None
+
+
+def _lost(output: int, error: ConsumerLostError | FsqlError) -> OutputLost:
+    lasting = diagnostics_bytes(error) if isinstance(error, FsqlError) else None
+    return OutputLost(output, str(error), lasting)

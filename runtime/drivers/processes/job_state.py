@@ -92,19 +92,24 @@ class JobState:
     def commit(self, manifest: Manifest) -> dict[int, tuple[str, ...]]:
         """Write and commit a manifest; return, by worker, the keys that no kept manifest names.
 
+        What is not needed any more, and cannot be removed now, stays.
+
         Raises:
             SnapshotNotWrittenError: if it could not be written.
             CoordinationError: if it could not be committed.
-            OSError: if manifests that are not kept could not be deleted.
+            OSError: if the front logs could not be synced.
         """
         digest = self._snapshots.write(manifest)
         new = Committed(manifest.snapshot, digest, manifest.epoch)
         if self._logs is not None:
             self._logs.sync()
         self._commit(new)
-        if self._logs is not None:
-            self._logs.committed(manifest)
-        return self._snapshots.retire(manifest.snapshot)
+        try:
+            if self._logs is not None:
+                self._logs.committed(manifest)
+            return self._snapshots.retire(manifest.snapshot)
+        except (OSError, OtherFormatSnapshotError):
+            return {}
 
     def _commit(self, new: Committed) -> None:
         for _ in range(_ATTEMPTS):

@@ -1,0 +1,145 @@
+"""The coordinator's process: consumers that are slow do not keep it from anything else."""
+
+from __future__ import annotations
+
+import threading
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+from fsql.compiler.diagnostics import Diagnostic, FsqlError
+from fsql.runtime.batch import START, Root
+from fsql.runtime.connectors.consumer import LocalConsumer, Opened, Opening
+from fsql.runtime.connectors.stream_stores import NowhereStore
+from fsql.runtime.drivers.processes.coordinator_process import CoordinatorProcess
+from fsql.runtime.protocol.barrier import Rejected
+from fsql.runtime.protocol.delivery import Bundle, DeliveryOption
+from fsql.runtime.protocol.manifest import Manifest
+from fsql.runtime.protocol.node import (
+    CommitManifest,
+    Deliver,
+    Delivered,
+    Finish,
+    LeaseHeld,
+    ManifestNotCommitted,
+    OpenOutputs,
+    OutputAt,
+    OutputLost,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from fsql.runtime.protocol.node import CoordinatorEffect, CoordinatorEvent
+
+ENDS = [Root(1, 0), Root(2, 0)]
+BUNDLES = [
+    Deliver(1, 0, Bundle(follows, ends, 0, last=True, contents=None))
+    for follows, ends in zip([START, ENDS[0]], ENDS, strict=True)
+]
+MANIFEST = Manifest("job", 0, 1, 1, (2, 0), 1, (), ())
+
+
+class Script:
+    """A node that answers to kinds of events with effects, and ends the run after the last kind."""
+
+    def __init__(self, **effects: list[CoordinatorEffect]) -> None:
+        self.effects = effects
+        self.events: list[CoordinatorEvent] = []
+
+    def step(self, event: CoordinatorEvent, now: float) -> list[CoordinatorEffect]:
+        del now
+        self.events.append(event)
+        return self.effects.pop(type(event).__name__, [])
+
+    def next_timer(self) -> None:
+        return None
+
+
+class ConsumerOfTwo:
+    """Is open when it is let be, and acknowledges two bundles as one."""
+
+    descriptor = None
+
+    def __init__(self) -> None:
+        self.opening = False
+        self.let = threading.Event()
+        self.was_let = False
+        self.came: list[Root] = []
+
+    def open(self, opening: Opening) -> Opened:
+        del opening
+        self.opening = True
+        self.was_let = self.let.wait(20)
+        return Opened(START, 2)
+
+    def deliver(self, bundle: Bundle) -> None:
+        self.came.append(bundle.ends)
+
+    def acknowledged(self) -> Sequence[Root]:
+        came, self.came = self.came, []
+        if len(came) < 2:
+            self.came = came
+            return []
+        return came[-1:]
+
+    def sync(self) -> None:
+        raise FsqlError([Diagnostic("E537", "it is somebody else's")])
+
+    def close(self) -> None:
+        """Do nothing."""
+
+
+def run(node: Script, consumer: ConsumerOfTwo) -> CoordinatorProcess:
+    """Run until the node ends it; the consumer is let open when the process goes round meanwhile."""
+
+    def alive() -> bool:
+        if consumer.opening:
+            consumer.let.set()
+        return True
+
+    spec: Any = SimpleNamespace(
+        job="job", outputs=[SimpleNamespace(option=DeliveryOption.EXACTLY_ONCE)]
+    )
+    transport: Any = SimpleNamespace(wake=lambda: None, receive=lambda *_: [])
+    state: Any = SimpleNamespace(
+        lease_renewed_every=60.0, renew_lease=lambda: 1e9, close=lambda: None
+    )
+    supervisor: Any = SimpleNamespace(alive=alive, gone=list, tell=lambda _: None)
+    script: Any = node
+    process = CoordinatorProcess(script, spec, transport, state, [consumer], supervisor)
+    process.run()
+    return process
+
+
+def test_it_goes_on_while_a_consumer_takes_its_time_to_open() -> None:
+    node = Script(LeaseHeld=[OpenOutputs(1, START)], OutputAt=[Finish()])
+    consumer = ConsumerOfTwo()
+    run(node, consumer)
+    assert consumer.was_let
+    assert node.events == [LeaseHeld(1e9), OutputAt(1, 0, START, 2)]
+
+
+def test_it_waits_for_no_consumer_that_has_acknowledged_two_bundles_as_one() -> None:
+    node = Script(LeaseHeld=[OpenOutputs(1, START)], OutputAt=[*BUNDLES], Delivered=[Finish()])
+    process = run(node, ConsumerOfTwo())
+    assert node.events[-1] == Delivered(1, 0, ENDS[1])
+    assert process._awaited() == []
+
+
+def test_what_a_consumer_refuses_at_a_commit_is_the_outputs_loss() -> None:
+    node = Script(LeaseHeld=[CommitManifest(MANIFEST)], OutputLost=[Finish()])
+    run(node, ConsumerOfTwo())
+    kinds = [type(event) for event in node.events]
+    assert kinds[1:] in ([OutputLost], [OutputLost, ManifestNotCommitted])
+
+
+def test_a_local_consumer_is_synced_while_it_stores() -> None:
+    class Slow(NowhereStore):
+        def append(self, data: Sequence[memoryview]) -> None:
+            del data
+            consumer.sync()
+
+    consumer = LocalConsumer(Slow(), lambda _: [])
+    consumer.open(Opening(1, START, DeliveryOption.EXACTLY_ONCE))
+    consumer.deliver(Bundle(START, ENDS[0], 0, last=True, contents=Rejected(())))
+    assert consumer.acknowledged() == [ENDS[0]]
