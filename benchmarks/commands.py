@@ -169,6 +169,45 @@ def recovery(talk: Talk, picture: TextIO | None, **flags: Any) -> None:  # noqa:
         click.echo(latency_svg(title, run.due - run.start, run.late_ms, kills), picture, nl=False)
 
 
+@bench.command(short_help="Both fold policies, one split behind the other.")
+@click.option(
+    "--documents",
+    type=click.IntRange(min=1),
+    default=1000,
+    show_default=True,
+    help="Of each split.",
+)
+@click.option(
+    "--behind",
+    type=_Numbers(),
+    default="1,10,20,50,100,200,500",
+    show_default=True,
+    help="By how many documents the second split is behind; with commas, one after the other.",
+)
+@talking
+def policies(talk: Talk, documents: int, behind: tuple[int, ...]) -> None:
+    """Run the index of two files under both fold policies, while one file is behind the other.
+
+    The last object says from which distance on waiting took less time than doing rows again.
+    """
+    from fsql.benchmarks.policies import Comparison, compare
+
+    _say(talk, compare(Comparison(documents, behind)))
+
+
+@bench.command(short_help="Where more workers stop helping, by a model over measured costs.")
+@click.option("--documents", type=click.IntRange(min=1), help="How many are measured.")
+@talking
+def scaling(talk: Talk, documents: int | None) -> None:
+    """Measure what each station of a run takes for a word, and say what 1, 2, 4 and 8 workers would do.
+
+    Each station has a core of its own in the model, and throughput is that of the busiest.
+    """
+    from fsql.benchmarks.scaling import scale
+
+    _say(talk, scale(_benchmark("inverted-index"), documents))
+
+
 def _say(talk: Talk, measured: Iterable[Mapping[str, Any]]) -> None:
     """Print each measurement as soon as it is there."""
     from fsql.benchmarks.report import fields_json, fields_text

@@ -100,7 +100,7 @@ class Measured:
 
 
 @dataclass(slots=True)
-class _Stopwatch:
+class Stopwatch:
     """Adds up the time of each operator."""
 
     seconds: defaultdict[str, float] = field(default_factory=lambda: defaultdict(float))
@@ -145,6 +145,23 @@ class _Pace:
         return {f"p{q}": round(float(np.percentile(late, q)), 3) for q in _QUANTILES}
 
 
+def whole(split: Split) -> Chunk:
+    """Return all rows of a split."""
+    reader = split.open()
+    parts = []
+    while isinstance(part := reader.read(1 << 40), Chunk):
+        parts.append(part)
+    reader.close()
+    columns = [pa.concat_arrays(each) for each in zip(*(p.columns for p in parts), strict=True)]
+    return Chunk(columns, np.concatenate([part.rows for part in parts]), (), 0)
+
+
+def rows_of(chunk: Chunk, start: int, stop: int) -> Chunk:
+    """Return some rows of a chunk."""
+    columns = [column.slice(start, stop - start) for column in chunk.columns]
+    return Chunk(columns, chunk.rows[start:stop], (), 0)
+
+
 @dataclass(slots=True)
 class _PacedSplit:
     """A split whose rows are there when they fall due."""
@@ -160,17 +177,7 @@ class _PacedSplit:
 
     def open(self, place: Place | None = None) -> SplitReader:
         assert place is None
-        reader = self.split.open()
-        first = reader.read(1 << 40)
-        assert isinstance(first, Chunk)
-        parts = [first]
-        while isinstance(more := reader.read(1 << 40), Chunk):
-            parts.append(more)
-        reader.close()
-        columns = [
-            pa.concat_arrays([part.columns[i] for part in parts]) for i in range(len(first.columns))
-        ]
-        self.chunk = Chunk(columns, np.concatenate([part.rows for part in parts]), (), 0)
+        self.chunk = whole(self.split)
         return self
 
     def place(self) -> Place:
@@ -184,8 +191,7 @@ class _PacedSplit:
         if stop <= self.row:
             return Wait(self.pace.wait(self.row))
         start, self.row = self.row, stop
-        columns = [column.slice(start, stop - start) for column in self.chunk.columns]
-        return Chunk(columns, self.chunk.rows[start:stop], (), 0)
+        return rows_of(self.chunk, start, stop)
 
     def close(self) -> None:
         """Hold nothing of the outside."""
@@ -207,7 +213,7 @@ class _PacedSink:
 
 def measure(benchmark: Benchmark, load: Load) -> Measured:
     """Write the input, run the batch and the query, and return what it came to."""
-    _pin(load.workers)
+    pin(load.workers)
     keep_freed_memory()
     rows = load.rows or benchmark.rows
     if load.rate is not None:
@@ -225,7 +231,7 @@ def measure_file(benchmark: Benchmark, text: Path, words: int) -> Measured:
     Nothing stays of how it is run: what comes after may use all cores.
     """
     cores = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else set()
-    _pin(1)
+    pin(1)
     try:
         return _run(benchmark, Load(), text, words, None)
     finally:
@@ -233,7 +239,7 @@ def measure_file(benchmark: Benchmark, text: Path, words: int) -> Measured:
             os.sched_setaffinity(0, cores)
 
 
-def _pin(workers: int) -> None:
+def pin(workers: int) -> None:
     """Stay on as many cores as there are workers, with no threads of the libraries."""
     pa.set_cpu_count(1)
     if hasattr(os, "sched_setaffinity"):
@@ -251,7 +257,7 @@ def _run(benchmark: Benchmark, load: Load, text: Path, words: int, batch: float 
     result = compiled(read_script(str(SCRIPTS / f"{benchmark.name}.sql"), values))
     splits = open_splits(result)
     plan = planned(result, splits, RunOptions(workers=load.workers))
-    watch = _Stopwatch()
+    watch = Stopwatch()
     pace = None if load.rate is None else _Pace(load.rate)
     with opened_outputs(result, splits) as outputs:
         sinks: list[SinkWriter] = list(outputs.sinks)

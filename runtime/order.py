@@ -213,9 +213,13 @@ def concat_arrays(arrays: Sequence[pa.Array]) -> pa.Array:
 
 
 def _concat_dictionaries(arrays: Sequence[pa.DictionaryArray]) -> pa.DictionaryArray:
-    """Return one array over the dictionaries one after the other; they may share values."""
-    first_code = 0
-    indices = []
+    """Return one array over the dictionaries one after the other, which may share values.
+
+    Rows that are fewer are encoded anew: repairs concatenate again and again, and would double them.
+    """
+    if sum(len(array.dictionary) for array in arrays) > sum(map(len, arrays)):
+        return pc.dictionary_encode(pa.concat_arrays([plain(array) for array in arrays]))
+    first_code, indices = 0, []
     for array in arrays:
         moved = pc.add(array.indices, pa.scalar(first_code, array.indices.type))
         indices.append(moved if first_code else array.indices)

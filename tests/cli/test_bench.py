@@ -144,6 +144,36 @@ def test_recovery(tmp_path: Path) -> None:
     assert "kill -9" in [element.text for element in document.iter()]
 
 
+def said(*arguments: str) -> list[dict[str, Any]]:
+    code, out, err = fsql("bench", *arguments, "--json")
+    assert (code, err) == (0, "")
+    return [json.loads(line) for line in out.splitlines()]
+
+
+def test_policies() -> None:
+    *runs, last = said("policies", "--documents", "60", "--behind", "10,40")
+    assert [(run["policy"], run["documents_behind"]) for run in runs] == [
+        ("speculative", 10),
+        ("ordered", 10),
+        ("speculative", 40),
+        ("ordered", 40),
+    ]
+    assert len({run["rows_out"] for run in runs}) == 1
+    near, far = (run["redone_share"] for run in runs if run["policy"] == "speculative")
+    assert 0 < near < far
+    assert {run["redone_share"] for run in runs if run["policy"] == "ordered"} == {0}
+    assert last["overtaken_at"] in {10, 40, None}
+
+
+def test_scaling() -> None:
+    costs, *by_workers = said("scaling", "--documents", "100")
+    assert all(ns > 0 for ns in costs["ns_per_word"].values())
+    assert [each["workers"] for each in by_workers] == [1, 2, 4, 8]
+    for each in by_workers:
+        assert each["busy"][each["limited_by"]] == 1.0
+        assert each["words_per_second"] > 0
+
+
 def test_the_text_of_fields() -> None:
     fields = {"benchmark": "b", "rows": 12_000, "ratio": None, "cpu": {"one": 1.5, "two": 2}}
     assert fields_text(fields) == "b:\n  rows     12,000\n  cpu one  1.5\n  cpu two  2\n"

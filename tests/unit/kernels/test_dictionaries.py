@@ -135,3 +135,18 @@ def test_columns_of_one_growing_dictionary_share_the_longest() -> None:
         *longest.to_pylist(),
         *other.to_pylist(),
     ]
+
+
+def test_dictionaries_that_are_concatenated_again_and_again_do_not_grow() -> None:
+    words = [f"w{number}" for number in range(50)]
+    left, right = growing(words[:25], [25])[0], growing(words[25:], [25])[0]
+    column = concat_arrays([left, right])
+    for _ in range(20):
+        column = concat_arrays([column[:10], right[5:9], column[20:]])
+        assert pa.types.is_dictionary(column.type)
+        assert len(column.dictionary) <= len(words)
+    expected = [*left.to_pylist(), *right.to_pylist()]
+    for _ in range(20):
+        expected = [*expected[:10], *right.to_pylist()[5:9], *expected[20:]]
+    assert column.to_pylist() == expected
+    assert column.type == left.type

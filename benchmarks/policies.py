@@ -1,0 +1,132 @@
+"""Both fold policies on the same work, where one of two splits is behind the other.
+
+The index of two files, in which rows of equal number have equal time.  Documents of the second file come
+when the first is so many documents ahead, so a speculative fold has applied that many before each of them,
+and has to do them again; an ordered one has them waiting.  One process, without a result file; seconds are
+those of the processor.  `overtaken_at` is the least distance at which `ordered` took less time.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from fsql.benchmarks.measure import SCRIPTS, pin, rows_of, whole
+from fsql.benchmarks.text import write_documents
+from fsql.compiler.tick_plan import Policy
+from fsql.console.compiled import compiled
+from fsql.console.job import RunOptions, open_splits, planned
+from fsql.console.outputs import opened_outputs
+from fsql.console.script import read_script
+from fsql.runtime.drivers.local import Edges, LocalRun
+from fsql.runtime.drivers.memory import collect_less_often, keep_freed_memory
+from fsql.runtime.ports import Place, Wait
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from fsql.runtime.ports import Chunk, Split, SplitReader
+
+_CHUNK_DOCUMENTS: Final = 10
+
+
+@dataclass(slots=True)
+class _Progress:
+    """How many documents of the first split have been read, and whether that is all."""
+
+    rows: int = 0
+    ended: bool = False
+
+
+@dataclass(slots=True)
+class _Split:
+    """The rows of a split; those of the second come when the first is `distance` documents ahead."""
+
+    split: Split
+    first: _Progress
+    distance: int | None
+    chunk: Chunk | None = None
+    row: int = 0
+
+    @property
+    def name(self) -> str:
+        return self.split.name
+
+    def open(self, place: Place | None = None) -> SplitReader:
+        assert place is None
+        self.chunk = whole(self.split)
+        return self
+
+    def place(self) -> Place:
+        return Place(self.row, 0, 0)
+
+    def read(self, rows_max: int) -> Chunk | Wait | None:
+        assert self.chunk is not None
+        stop = min(self.row + min(_CHUNK_DOCUMENTS, rows_max), len(self.chunk.rows))
+        if self.distance is None:
+            self.first.rows, self.first.ended = stop, stop == self.row
+        elif not self.first.ended and self.first.rows < stop + self.distance:
+            return Wait(0.0)
+        start, self.row = self.row, stop
+        return None if start == stop else rows_of(self.chunk, start, stop)
+
+    def close(self) -> None:
+        """Hold nothing of the outside."""
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """How many documents each split has, and by how many the second is behind."""
+
+    documents: int
+    distances: Sequence[int]
+
+
+def compare(comparison: Comparison) -> Iterator[dict[str, Any]]:
+    """Yield what each policy takes at each distance, then the distance at which one overtakes the other."""
+    pin(1)
+    keep_freed_memory()
+    collect_less_often()
+    overtaken: int | None = None
+    with tempfile.TemporaryDirectory(prefix="fsql-bench-") as directory:
+        for name in ("a.txt", "b.txt"):
+            words = 2 * write_documents(Path(directory) / name, comparison.documents)
+        for distance in comparison.distances:
+            seconds = {}
+            for policy in Policy:
+                run, seconds[policy] = _run(directory, policy, distance)
+                counters = run.counters
+                yield {
+                    "benchmark": "policies",
+                    "policy": policy.value,
+                    "documents_behind": distance,
+                    "seconds": round(seconds[policy], 3),
+                    "words_per_second": round(words / seconds[policy]),
+                    "rows_out": counters.rows_out,
+                    "redone_share": round(counters.rows_redone / counters.rows_out, 3),
+                }
+            if overtaken is None and seconds[Policy.ORDERED] < seconds[Policy.SPECULATIVE]:
+                overtaken = distance
+    yield {"benchmark": "policies", "overtaken_at": overtaken}
+
+
+def _run(directory: str, policy: Policy, distance: int) -> tuple[LocalRun, float]:
+    """Return a finished run, and the processor's seconds that it took."""
+    values = {"input": directory, "sink": "blackhole", "sink_path": ""}
+    result = compiled(read_script(str(SCRIPTS / "inverted_index.sql"), values))
+    splits = open_splits(result)
+    plan = planned(result, splits, RunOptions(policy=policy))
+    first = _Progress()
+    lagging = {
+        ordinal: [_Split(parts[0], first, None), _Split(parts[1], first, distance)]
+        for ordinal, parts in splits.items()
+    }
+    with opened_outputs(result, splits) as outputs:
+        edges = Edges(lagging, outputs.sinks, outputs.write_late, outputs.write_rejects)
+        run = LocalRun(plan, edges)
+        started = time.process_time()
+        run.run()
+        return run, time.process_time() - started
