@@ -102,6 +102,7 @@ class Launcher:
         self._over: Over | None = None
         self._crashes = 0
         self._best = (0, 0)
+        self._saved = (0, 0)
         self._gone: deque[str] = deque()
 
     def run(self) -> Over:
@@ -143,14 +144,24 @@ class Launcher:
             case Address(address):
                 child.address = address
             case Course():
-                done = (line.tally["rows_in"], line.tally["releases"])
-                if line.epoch and done > self._best:
-                    self._best, self._crashes = done, 0
+                self._note_what_is_done(line)
                 self._on_course(line)
             case Over():
                 self._over = line
             case _:
                 pass
+
+    def _note_what_is_done(self, course: Course) -> None:
+        """See whether more is done than ever before: an epoch did more, or a snapshot will keep it.
+
+        Each epoch counts from nothing, so what it does may be less than what one before it did.
+        """
+        done = (course.tally["rows_in"], course.tally["releases"])
+        saved = (course.epoch, course.tally["snapshots"])
+        if course.epoch and done > self._best:
+            self._best, self._crashes = done, 0
+        if course.tally["snapshots"] and saved > self._saved:
+            self._saved, self._crashes = saved, 0
 
     def _lost(self, child: _Child, how: str) -> None:
         """Start a child again."""

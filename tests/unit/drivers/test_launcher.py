@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 
 OVER = '{"type":"Over","stopped":null,"diagnostics":null,"refused":null}'
 COURSE = (
-    '{"type":"Course","phase":"running","epoch":1,"detail":"","tally":{"rows_in":%d,"releases":0}}'
+    '{"type":"Course","phase":"running","epoch":%d,"detail":"",'
+    '"tally":{"rows_in":%d,"releases":0,"snapshots":%d}}'
 )
 
 
@@ -59,6 +60,24 @@ def test_a_coordinator_that_ends_is_started_again(tmp_path: Path) -> None:
 def test_a_launcher_gives_up_where_nothing_gets_done() -> None:
     with pytest.raises(GivenUpError, match="the worker ended with 3"):
         launched("sys.stdin.read()", "sys.exit(3)")
+
+
+def crashing(times: Path, snapshots: int) -> str:
+    """Return a coordinator that ends 20 times, does less each time, and says then that all is over."""
+    return (
+        f"open({str(times)!r}, 'a').write('x')\nnumber = len(open({str(times)!r}).read())\n"
+        f"print('{COURSE}' % (number, 1000 - number, {snapshots}), flush=True)\n"
+        f"print('{OVER}\\n' if number > 20 else '', end='', flush=True)\nsys.exit(1)"
+    )
+
+
+def test_a_launcher_does_not_give_up_while_snapshots_are_made(tmp_path: Path) -> None:
+    assert launched(crashing(tmp_path / "times", 1), workers=0) == Over(None, None, None)
+
+
+def test_doing_less_each_time_is_getting_nothing_done(tmp_path: Path) -> None:
+    with pytest.raises(GivenUpError, match="the coordinator ended with 1"):
+        launched(crashing(tmp_path / "times", 0), workers=0)
 
 
 def test_children_end_with_the_launcher(tmp_path: Path) -> None:
