@@ -86,6 +86,7 @@ class CoordinatorNode:
         self._lease_until = float("-inf")
         self._asked = False
         self._newest = 0
+        self._loading_at_most = settings.loading_at_most
         self._manifest: Manifest | None = None
         self._begun_at = 0.0
         self._next_begin = 0.0
@@ -244,6 +245,7 @@ class CoordinatorNode:
             effects += self._outputs_known(epoch, now)
         if self.phase is Phase.RESTORING and epoch.running:
             self.phase = Phase.RUNNING
+            self._loading_at_most = self._settings.loading_at_most
         if self.phase is Phase.RESTORING and now >= self._next_begin:
             self._next_begin = now + self._settings.hello_every
             effects += self._begins(epoch)
@@ -260,13 +262,16 @@ class CoordinatorNode:
 
     def _lost(self, epoch: Epoch, now: float) -> str | None:
         """Return why the epoch is to be given up, None if it is not."""
+        told = self.phase in {Phase.RESTORING, Phase.RUNNING}
+        silent = self._members.silent(now) if told else None
+        if silent is not None:
+            return f"worker {silent} is silent"
         if self.phase is Phase.RUNNING:
-            silent = self._members.silent(now)
-            if silent is not None:
-                return f"worker {silent} is silent"
             stuck = epoch.stuck(now)
             return None if stuck is None else f"worker {stuck} does not acknowledge"
-        if now - self._begun_at > self._settings.loading_at_most:
+        if now - self._begun_at > self._loading_at_most:
+            # It may take that long: were the next epochs not given more, none might ever be ready.
+            self._loading_at_most *= 2
             return "the workers were not ready in time"
         return None
 
@@ -322,6 +327,7 @@ class CoordinatorNode:
         epoch.snapshots.passed_over = () if self._manifest is None else self._manifest.passed_over
         self.phase = Phase.RESTORING
         self._next_begin = now
+        self._members.begun(now)
 
     def _passed_over(self, epoch: Epoch) -> tuple[PassedOver, ...]:
         """Return the rows that were read before the failure and are not out: at-most-once leaves them.

@@ -62,6 +62,12 @@ class Members:
             if member.number == number:
                 member.heard_at = now
 
+    def begun(self, now: float) -> None:
+        """Learn that the workers of the epoch are told now that they take part."""
+        for member in self._members.values():
+            if member.number is not None:
+                member.heard_at = now
+
     def silent(self, now: float) -> int | None:
         """Return the number of a worker of the epoch that has been silent for too long, if any."""
         for member in self._members.values():
