@@ -91,6 +91,7 @@ class WorkerProcess:
             self.step(Received(what, source))
         while not self._answers.empty():
             self.step(self._answers.get())
+        self._background.check()
         readable = self._node.readable(time.monotonic())
         if readable:
             self._read(readable[0])
@@ -149,7 +150,7 @@ class WorkerProcess:
             manifest = manifest_of(begin.manifest) if begin.manifest else None
             state = self._own_state(prepared.state, begin.number)
             increments = state.load(manifest, begin.epoch, prepared.plan.hash_ranges)
-            self._opened = self._open_readers(prepared, mine, begin)
+            self._open_readers(prepared, mine, begin)
             self._chunk_rows = prepared.settings.chunk_rows
         except FsqlError as error:
             return NotLoaded(begin.epoch, str(error), diagnostics_bytes(error))
@@ -166,17 +167,16 @@ class WorkerProcess:
             self._state = WorkerState(directory, number)
         return self._state
 
-    def _open_readers(
-        self, prepared: Prepared, tasks: tuple[FrontTask, ...], begin: Begin
-    ) -> dict[int, SplitReader]:
+    def _open_readers(self, prepared: Prepared, tasks: tuple[FrontTask, ...], begin: Begin) -> None:
+        for late in self._opened.values():
+            late.close()  # of an epoch that was over before its readers were open
+        self._opened = {}
         manifest = manifest_of(begin.manifest) if begin.manifest else None
         points = {} if manifest is None else {point.front: point for point in manifest.fronts}
-        readers: dict[int, SplitReader] = {}
         for task in tasks:
             point = points.get(task.number)
             place = None if point is None else point.place
-            readers[task.number] = prepared.split(task).open(place)
-        return readers
+            self._opened[task.number] = prepared.split(task).open(place)
 
     def _stored(self, store: Store) -> Stored | NotStored:
         assert self._state is not None
