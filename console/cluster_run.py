@@ -39,6 +39,7 @@ from fsql.runtime.drivers.processes.diagnostics import error_of
 from fsql.runtime.drivers.processes.launcher import GivenUpError, Launcher
 from fsql.runtime.ports import Reject
 from fsql.runtime.protocol.barrier import Stopped
+from fsql.runtime.state.snapshots import synced
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -250,7 +251,7 @@ def _described(
     """Return the description of the job, from the state directory if it has begun before.
 
     Raises:
-        FsqlError: E622, if the state is that of another job.
+        FsqlError: E621 or E622, if the state is that of another job, or nobody knows of which.
     """
     path = state / "job.json"
     script = result.script
@@ -276,9 +277,16 @@ def _described(
             helps = ("name another state directory", "or run the script that it is of")
             raise _not_this_job(state, helps)
         new = msgspec.structs.replace(new, job=begun.job, splits=begun.splits)
+    elif (state / "snapshots").exists():
+        helps = ("bring it back from a copy", "or name another directory")
+        raise _no_state(state, f'there are snapshots, and no "{path.name}"', *helps)
     draft = path.with_suffix(".partial")
-    draft.write_bytes(msgspec.json.encode(new))
+    with draft.open("wb") as file:
+        file.write(msgspec.json.encode(new))
+        file.flush()
+        os.fsync(file.fileno())
     draft.replace(path)
+    synced(state)
     return new
 
 

@@ -44,3 +44,11 @@ def test_a_lost_coordination_file_is_no_beginning(tmp_path: Path) -> None:
     assert said.code == 1
     assert said.err.count("FSQL-") == 1
     assert "FSQL-E615" in said.err
+
+
+def test_snapshots_whose_job_is_not_known_are_no_beginning(tmp_path: Path) -> None:
+    (tmp_path / "state" / "snapshots").mkdir(parents=True)
+    said = fsql("run", "--quiet", "--state", tmp_path / "state", script(tmp_path))
+    assert said.code == 1
+    assert "FSQL-E621" in said.err
+    assert 'no "job.json"' in said.err
