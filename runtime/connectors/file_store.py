@@ -140,12 +140,13 @@ class FileStore:
         with self._descriptors:
             file = None if self._descriptor is None else self._files.duplicate(self._descriptor)
             journal = self._journal.duplicate() if self._keeps else None
-        with self._failing():
-            for descriptor in (file, journal):
-                if descriptor is not None:
+        descriptors = [each for each in (file, journal) if each is not None]
+        try:
+            with self._failing():
+                for descriptor in descriptors:
                     self._files.sync(descriptor)
-        for descriptor in (file, journal):
-            if descriptor is not None:
+        finally:
+            for descriptor in descriptors:
                 self._files.close(descriptor)
 
     def close(self) -> None:
