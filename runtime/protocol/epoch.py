@@ -319,7 +319,8 @@ class Epoch:
             for number, delivery in self._waited_for():
                 self._deliver(number, delivery.reach())
         settled = [delivery.settled for _, delivery in self._waited_for()]
-        manifest = self.snapshots.whole(min(settled, default=self.barrier.min_time))
+        released = self.barrier.min_time if self._stop is None else self._stop.root
+        manifest = self.snapshots.whole(min([released, *settled]))
         if manifest is not None:
             self._effects.append(CommitManifest(manifest))
 
