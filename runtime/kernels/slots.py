@@ -134,6 +134,14 @@ class SlotTable:
         fresh: list[int] = []
         if NO_SLOT not in known:
             return fresh
+        if not self._key_of:
+            # A state that is loaded: no key is known, and none comes twice.
+            slot_of = dict(zip(values, range(len(values)), strict=True))
+            if len(slot_of) == len(values):
+                self._slot_of.update(slot_of)
+                self._key_of += values
+                known[:] = range(len(values))
+                return list(codes)
         for place, slot in enumerate(known):
             if slot == NO_SLOT:
                 count = len(self._slot_of)
