@@ -1,4 +1,4 @@
-"""Ctrl-C: the first ends a run between two chunks, the second at once.
+"""Ctrl-C and the signal to terminate: the first ends a run between two chunks, the second at once.
 
 Between two chunks everything that was released has been written whole, and the summary is true.
 """
@@ -6,10 +6,13 @@ Between two chunks everything that was released has been written whole, and the 
 from __future__ import annotations
 
 import signal
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Final, Self
 
 if TYPE_CHECKING:
     from types import FrameType, TracebackType
+
+
+_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
 
 
 class Interrupted(Exception):  # noqa: N818 - not an error: somebody asked for it
@@ -24,7 +27,7 @@ class Interrupt:
 
     def __enter__(self) -> Self:
         """Take over from Python's own handler."""
-        self._before = signal.signal(signal.SIGINT, self._remember)
+        self._before = {number: signal.signal(number, self._remember) for number in _SIGNALS}
         return self
 
     def __exit__(
@@ -34,7 +37,8 @@ class Interrupt:
         trace: TracebackType | None,
     ) -> None:
         """Give back to the handler before."""
-        signal.signal(signal.SIGINT, self._before)
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
 
     def check(self) -> None:
         """Come to an end here if that was asked for.

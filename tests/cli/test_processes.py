@@ -23,11 +23,12 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.slow
 
 
-def test_ctrl_c_ends_a_run_with_whole_lines_and_a_summary() -> None:
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_ctrl_c_ends_a_run_with_whole_lines_and_a_summary(number: signal.Signals) -> None:
     running = process("run", "--json", "-e", ENDLESS)
     assert running.stdout is not None
     first = running.stdout.readline()
-    running.send_signal(signal.SIGINT)
+    running.send_signal(number)
     rest, err = running.communicate(timeout=30)
     assert running.returncode == 130
     lines = (first + rest).decode().splitlines()
