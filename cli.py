@@ -192,10 +192,23 @@ def run(talk: Talk, script: str | None, text: str | None, **flags: Unpack[_RunFl
 
 
 def _on_processes(flags: _RunFlags) -> bool:
-    """Say whether anything is asked for that one process cannot do."""
-    asked = flags["workers"] > 1 or flags["joining"] > 0
-    wanted = (flags["state"], flags["delivery"], flags["listen"])
-    return flags["engine"] == "columnar" and (asked or any(each is not None for each in wanted))
+    """Say whether anything is asked for that one process cannot do.
+
+    Raises:
+        click.UsageError: if the model is to do it.
+    """
+    wanted = {
+        "--state": flags["state"],
+        "--delivery": flags["delivery"],
+        "--listen": flags["listen"],
+        "--joining": flags["joining"] or None,
+    }
+    asked = [name for name, value in wanted.items() if value is not None]
+    if flags["engine"] == "columnar":
+        return bool(asked) or flags["workers"] > 1
+    if asked:
+        raise click.UsageError(f"{asked[0]} is not for --engine model, which is one process")
+    return False
 
 
 def _run_on_processes(script: Script, options: RunOptions, flags: _RunFlags, talk: Talk) -> int:

@@ -5,11 +5,14 @@
 | `script`        | the text that a command is given, and the directory of its paths          |
 | `compiled`      | the script brought through all stages                                     |
 | `job`           | a compiled job with its sources and sinks opened, planned, and run        |
+| `joining`       | where workers join the run, of one on processes                           |
+| `state_directory` | where such a run keeps what its job remembers                           |
+| `course`        | how such a run goes                                                       |
 | `file_uses`     | that no file is written by one table and used by another                  |
 | `outputs`       | what a job writes, opened: sinks, late rows, rejects                      |
 | `places`        | where in a script an option stands, for errors about what it names        |
 | `open_files`    | how many files may be open                                                |
-| `interrupt`     | Ctrl-C                                                                    |
+| `interrupt`     | Ctrl-C and SIGTERM                                                        |
 | `reader_gone`   | standard output whose reader has had enough                               |
 | `progress`      | what is seen while a job runs: `panel` on a terminal, lines elsewhere     |
 | `summary`       | what a run comes to                                                       |

@@ -13,7 +13,7 @@ from fsql.console import exit_codes
 from fsql.console.interrupt import Interrupt, Interrupted
 from fsql.console.talk import say
 from fsql.runtime.connectors import paths
-from fsql.runtime.connectors.addresses import loopback
+from fsql.runtime.connectors.addresses import loopback, not_listening
 from fsql.runtime.connectors.file_store import FileStore
 from fsql.runtime.connectors.stream_stores import StreamStore
 from fsql.runtime.connectors.tcp_reference import ConsumerServer
@@ -58,8 +58,8 @@ def consume(address: str, target: str, times: TextIO | None, talk: Talk, *, unti
             while not (until_end and server.ended):
                 server.serve(_WAIT_SECONDS)
                 interrupt.check()
-        except Interrupted:
-            code = exit_codes.INTERRUPTED
+        except Interrupted as interrupted:
+            code = interrupted.exit_code
     if talk.json:
         talk.event("summary", {"rows": rows, "bytes": bytes_})
     elif not talk.quiet:
@@ -71,6 +71,9 @@ def _store(target: str) -> Store:
     if target == "-":
         return StreamStore(sys.stdout.buffer, "standard output")
     path = Path(target)
+    if not path.parent.is_dir():
+        create = f'create the directory "{path.parent}"'
+        raise paths.cannot_open("E532", path, "its directory does not exist", create)
     return FileStore(path, path.with_name(f"{path.name}.position"))
 
 
@@ -78,4 +81,4 @@ def _server(address: str, store: Store, on_stored: Callable[[StoredRows], None])
     try:
         return ConsumerServer(loopback(address), store, on_stored)
     except OSError as error:
-        raise paths.cannot_open("E532", address, error) from None
+        raise not_listening("E532", address, error) from None

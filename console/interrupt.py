@@ -1,4 +1,4 @@
-"""Ctrl-C and the signal to terminate: the first ends a run between two chunks, the second at once.
+"""Ctrl-C and SIGTERM: the first ends a run between two chunks, the second at once.
 
 Between two chunks everything that was released has been written whole, and the summary is true.
 """
@@ -11,23 +11,27 @@ from typing import TYPE_CHECKING, Final, Self
 if TYPE_CHECKING:
     from types import FrameType, TracebackType
 
-
 _SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
 
 
 class Interrupted(Exception):  # noqa: N818 - not an error: somebody asked for it
-    """The run was asked to end."""
+    """The run was asked to end, by a signal."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__()
+        self.exit_code = 128 + number
+        """What shells return of a process that a signal ended."""
 
 
 class Interrupt:
-    """While it is entered, Ctrl-C is remembered instead of raised wherever the program happens to be."""
+    """While it is entered, signals are remembered instead of acting wherever the program happens to be."""
 
     def __init__(self) -> None:
-        self._asked = False
+        self._asked: int | None = None
 
     def __enter__(self) -> Self:
-        """Take over from Python's own handler."""
-        self._before = {number: signal.signal(number, self._remember) for number in _SIGNALS}
+        """Take over from the handlers before."""
+        self._before = [(each, signal.signal(each, self._remember)) for each in _SIGNALS]
         return self
 
     def __exit__(
@@ -36,9 +40,9 @@ class Interrupt:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Give back to the handler before."""
-        for number, handler in self._before.items():
-            signal.signal(number, handler)
+        """Give back to them."""
+        for each, handler in self._before:
+            signal.signal(each, handler)
 
     def check(self) -> None:
         """Come to an end here if that was asked for.
@@ -46,11 +50,11 @@ class Interrupt:
         Raises:
             Interrupted: if it was.
         """
-        if self._asked:
-            raise Interrupted
+        if self._asked is not None:
+            raise Interrupted(self._asked)
 
     def _remember(self, number: int, frame: FrameType | None) -> None:
-        del number, frame
-        if self._asked:
+        del frame
+        if self._asked is not None:
             raise KeyboardInterrupt
-        self._asked = True
+        self._asked = number

@@ -11,8 +11,9 @@ from fsql.compiler.diagnostics import FsqlError
 from fsql.console.consumers import job_consumers
 from fsql.console.description import description_of, readied
 from fsql.console.open_files import raise_open_files_limit
+from fsql.console.talk import say
 from fsql.runtime.connectors.addresses import loopback
-from fsql.runtime.drivers.cluster_key import cluster_key
+from fsql.runtime.drivers.cluster_key import cluster_key, given_key
 from fsql.runtime.drivers.memory import collect_less_often, keep_freed_memory
 from fsql.runtime.drivers.processes.coordinator_process import CoordinatorProcess
 from fsql.runtime.drivers.processes.diagnostics import diagnostics_bytes
@@ -20,7 +21,7 @@ from fsql.runtime.drivers.processes.front_logs import FrontLogs
 from fsql.runtime.drivers.processes.job_state import JobState
 from fsql.runtime.drivers.processes.supervised import Supervisor
 from fsql.runtime.drivers.processes.worker_process import WorkerProcess
-from fsql.runtime.drivers.transport import Transport
+from fsql.runtime.drivers.transport import Transport, check_address
 from fsql.runtime.protocol.coordinator_node import CoordinatorNode
 from fsql.runtime.protocol.delivery import DeliveryOption
 from fsql.runtime.protocol.job_spec import JobSpec, Settings
@@ -47,11 +48,20 @@ def run_worker(leader: str, key: Path, *, supervised: bool) -> bool:
     keep_freed_memory()
     collect_less_often()
     raise_open_files_limit()
-    transport = Transport(cluster_key(key))
+    check_address(leader)
+    transport = Transport(given_key(key))
     name = f"{os.getpid()}-{secrets.token_hex(8)}"
     node = WorkerNode("", name, transport.address, Settings())
     supervisor = Supervisor.of_worker(transport.address) if supervised else None
-    process = WorkerProcess(node, transport, prepare, supervisor)
+
+    def say_silence() -> None:
+        say(f"nothing is heard from {leader}: is a run there, and is {key} its key?\n")
+
+    process = WorkerProcess(
+        node, transport, prepare, supervisor, (lambda: None) if supervised else say_silence
+    )
+    if not supervised:
+        say(f"joining the run at {leader}\n")
     process.step(LeaderAt(leader))
     try:
         return process.run()

@@ -50,8 +50,8 @@ def run_script(script: Script, options: RunOptions, talk: Talk) -> int:
         if run.stopped is not None:
             status, code = summary.STOPPED, exit_codes.STOPPED
             talk.error(stop_error(run.stopped, result, splits, counters.rows_out))
-    except Interrupted:
-        status, code = summary.INTERRUPTED, exit_codes.INTERRUPTED
+    except Interrupted as interrupted:
+        status, code = summary.INTERRUPTED, interrupted.exit_code
     except FsqlError as error:
         if not reader_gone(error):
             raise

@@ -122,9 +122,10 @@ def series_text(series: Series, flags: str = "") -> str:
     """Return a series in words; `flags` are what a replay needs besides the seed."""
     fields = series.fields()
     faults = ", ".join(f"{name} {count:,}" for name, count in series.coverage.faults.most_common())
+    seeds = "1 seed" if series.seeds == 1 else f"{series.seeds:,} seeds"
     hours, speed = fields["simulated_hours"], fields["times_real_time"]
     lines = [
-        f"{series.seeds:,} seeds, {hours} simulated hours, {series.events:,} events, {speed}x real time",
+        f"{seeds}, {hours} simulated hours, {series.events:,} events, {speed}x real time",
         f"{series.bundles:,} bundles, {series.recoveries:,} recoveries",
         f"{sum(series.coverage.faults.values()):,} faults: {faults or 'none'}",
     ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+import os
 
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
 
@@ -28,6 +29,14 @@ def loopback(address: str) -> tuple[str, int]:
     if not inside:
         raise _refused(address, "rows go unencrypted, so only this machine can be named")
     return host, int(port)
+
+
+def not_listening(code: str, address: str, reason: OSError) -> FsqlError:
+    """Return the error of an address that cannot be listened on: E531 of a source, E532 of a sink."""
+    why = os.strerror(reason.errno).lower() if reason.errno else str(reason)
+    message = f'address "{address}" cannot be listened on: {why}'
+    helps = ("name another port, or end what has this one",)
+    return FsqlError([Diagnostic(code, message, helps=helps)])
 
 
 def _refused(address: str, reason: str) -> FsqlError:

@@ -255,7 +255,8 @@ class FileStore:
 
     def _unfit(self, reason: str) -> FsqlError:
         message = f'output "{self._path}" does not go on where the job does: {reason}'
-        return FsqlError([Diagnostic("E537", message)])
+        helps = ("bring the file back as it was", "or start anew, with an empty state directory")
+        return FsqlError([Diagnostic("E537", message, helps=helps)])
 
     @contextmanager
     def _failing(self) -> Iterator[None]:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from fsql.compiler.diagnostics import FsqlError
 from fsql.runtime.connectors import paths
+from fsql.runtime.connectors.addresses import not_listening
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -85,7 +86,7 @@ class SocketInflow:
         try:
             self._listener = socket.create_server(address, family=family, backlog=8)
         except OSError as error:
-            raise paths.cannot_open("E531", f"{address[0]}:{address[1]}", error) from None
+            raise not_listening("E531", f"{address[0]}:{address[1]}", error) from None
         self._ends_with_connection = ends_with_connection
         self._peer: socket.socket | None = None
         self._within_line = False

@@ -31,11 +31,26 @@ def cluster_key(path: Path) -> bytes:
     try:
         if not path.exists():
             _write_new(path)
+    except OSError as error:
+        raise _refused(path, _reason(error)) from None
+    return given_key(path)
+
+
+def given_key(path: Path) -> bytes:
+    """Return the key in the file at `path`, which somebody else has made.
+
+    Raises:
+        FsqlError: E602, if there is no such file; if it is not a key, or not for its owner alone.
+    """
+    try:
         with path.open("rb") as file:
             status = os.fstat(file.fileno())
             key = file.read(KEY_BYTES + 1)
+    except FileNotFoundError:
+        where = "the run makes it, as cluster.key in its state directory"
+        raise _refused(path, "there is no such file", where) from None
     except OSError as error:
-        raise _refused(path, error.strerror or str(error)) from None
+        raise _refused(path, _reason(error)) from None
     if status.st_uid != os.geteuid():
         raise _refused(path, "it belongs to another user", "remove it: a new one is made")
     if stat.S_IMODE(status.st_mode) & ~_OWNER_ONLY:
@@ -57,6 +72,11 @@ def _write_new(path: Path) -> None:
     finally:
         os.close(descriptor)
         Path(name).unlink()
+
+
+def _reason(error: OSError) -> str:
+    reason = error.strerror or str(error)
+    return reason[0].lower() + reason[1:]
 
 
 def _refused(path: Path, reason: str, *helps: str) -> FsqlError:

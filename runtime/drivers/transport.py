@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from fsql.runtime.protocol.frames import Datagram, Frame
 
 ANY_PORT: Final = "tcp://127.0.0.1:*"
+PORT_MAX: Final = 65_535
 _WAKE_BYTES: Final = 1 << 16
 
 
@@ -74,7 +75,7 @@ class Transport:
         Raises:
             FsqlError: E601 if the address is not on the loopback, E603 if it cannot be listened on.
         """
-        _check_loopback(address)
+        check_address(address)
         self.refused: Counter[str] = Counter()
         """How often something that came was refused, by the class of the error."""
         self.lost = 0
@@ -165,7 +166,7 @@ class Transport:
                 self.other_versions[error.source] = error.theirs
 
     def _connected(self, address: str) -> zmq.Socket[bytes]:
-        _check_loopback(address)
+        check_address(address)
         if len(self._peers) >= self._settings.peers_max:
             # Nodes that have ended leave addresses behind that nobody sends to any more.
             oldest = next(iter(self._peers))
@@ -195,28 +196,42 @@ def _bytes(part: zmq.Frame) -> Buffer:
     return part.buffer if len(part) >= LARGE_BYTES else part.bytes
 
 
-def _check_loopback(address: str) -> None:
-    if not _on_loopback(address):
-        message = f'address "{address}" is not on the loopback of this machine'
-        note = (
-            "nodes do not encrypt what they send, so they speak to nodes of the same machine only"
-        )
-        helps = ('use an address such as "tcp://127.0.0.1:5555"',)
-        raise FsqlError([Diagnostic("E601", message, notes=(note,), helps=helps)])
+def check_address(address: str) -> None:
+    """Check that an address is on the loopback; a name is none, as it may come to mean something else.
 
-
-def _on_loopback(address: str) -> bool:
-    """Say whether it is; names are not asked for, as they may come to mean something else."""
+    Raises:
+        FsqlError: E601, if it is not.
+    """
     protocol, _, place = address.partition("://")
     host, _, port = place.rpartition(":")
+    notes: tuple[str, ...] = ()
+    if protocol != "tcp" or not host or not _is_port(port):
+        message = f'address "{address}" is not of the form tcp://127.0.0.1:PORT'
+    elif not _on_loopback(host):
+        message = f'address "{address}" is not on the loopback of this machine'
+        notes = (
+            "nodes do not encrypt what they send, so they speak to nodes of the same machine only",
+        )
+    else:
+        return
+    helps = ('use an address such as "tcp://127.0.0.1:5555"',)
+    raise FsqlError([Diagnostic("E601", message, notes=notes, helps=helps)])
+
+
+def _is_port(text: str) -> bool:
+    digits = text.isascii() and text.isdecimal()
+    return text == "*" or (digits and 0 < int(text) <= PORT_MAX)
+
+
+def _on_loopback(host: str) -> bool:
     try:
-        loopback = ipaddress.IPv4Address(host).is_loopback
+        return ipaddress.IPv4Address(host).is_loopback
     except ValueError:
         return False
-    return loopback and protocol == "tcp" and (port == "*" or port.isdecimal())
 
 
 def _cannot_listen(address: str, error: zmq.ZMQError) -> FsqlError:
-    message = f'the node cannot listen on "{address}": {zmq.strerror(error.errno or 0)}'
+    reason = zmq.strerror(error.errno or 0)
+    message = f'the node cannot listen on "{address}": {reason[0].lower()}{reason[1:]}'
     helps = (f'use "{ANY_PORT}": any port that is free',)
     return FsqlError([Diagnostic("E603", message, helps=helps)])

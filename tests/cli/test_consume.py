@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import signal
+import socket
 from typing import TYPE_CHECKING
 
 import pytest
@@ -86,3 +87,22 @@ def test_consume_refuses_what_it_cannot_listen_at(tmp_path: Path) -> None:
     said = fsql("consume", "--listen", "0.0.0.0:7000", "--to", tmp_path / "out")
     assert said.code == 1
     assert "E534" in said.err
+
+
+def test_a_consumer_that_cannot_begin(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        address = f"127.0.0.1:{taken.getsockname()[1]}"
+        said = fsql("consume", "--listen", address, "--to", tmp_path / "out.jsonl")
+    assert said.code == 1
+    assert said.err == (
+        f'error[FSQL-E532]: address "{address}" cannot be listened on: address already in use\n'
+        "  = help: name another port, or end what has this one\n"
+    )
+    missing = tmp_path / "missing"
+    said = fsql("consume", "--listen", "127.0.0.1:0", "--to", missing / "out.jsonl")
+    assert said.code == 1
+    assert said.err == (
+        f'error[FSQL-E532]: path "{missing / "out.jsonl"}" cannot be written:'
+        " its directory does not exist\n"
+        f'  = help: create the directory "{missing}"\n'
+    )

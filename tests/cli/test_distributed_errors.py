@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import re
+import socket
 from typing import TYPE_CHECKING
 
-from fsql.tests.cli.commands import fsql
+import pytest
+
+from fsql.console.joining import joining_address
+from fsql.runtime.drivers.cluster_key import cluster_key
+from fsql.tests.cli.commands import fsql, process
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -52,3 +58,93 @@ def test_snapshots_whose_job_is_not_known_are_no_beginning(tmp_path: Path) -> No
     assert said.code == 1
     assert "FSQL-E621" in said.err
     assert 'no "job.json"' in said.err
+
+
+@pytest.mark.parametrize(
+    ("address", "message"),
+    [
+        ("127.0.0.1:5000", "is not of the form tcp://127.0.0.1:PORT"),
+        ("tcp://127.0.0.1", "is not of the form tcp://127.0.0.1:PORT"),
+        ("tcp://127.0.0.1:65536", "is not of the form tcp://127.0.0.1:PORT"),
+        ("tcp://0.0.0.0:5000", "is not on the loopback of this machine"),
+    ],
+)
+def test_an_address_is_refused_before_anything_starts(
+    tmp_path: Path, address: str, message: str
+) -> None:
+    said = fsql("run", "--listen", address, "--state", tmp_path / "state", script(tmp_path))
+    assert (said.code, said.out) == (1, "")
+    assert said.err.startswith(f'error[FSQL-E601]: address "{address}" {message}\n')
+    assert said.err.count("FSQL-") == 1
+    assert not (tmp_path / "state").exists()
+
+
+def test_a_port_that_is_taken(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        address = f"tcp://127.0.0.1:{taken.getsockname()[1]}"
+        said = fsql("run", "--listen", address, script(tmp_path))
+    assert said.code == 1
+    assert said.err == (
+        f'error[FSQL-E603]: the run cannot listen on "{address}": address already in use\n'
+        "  = help: name another port, or leave out --listen: any port that is free is taken\n"
+    )
+
+
+def test_any_port_is_one_that_workers_can_join_at() -> None:
+    assert re.fullmatch(r"tcp://127\.0\.0\.1:[1-9]\d*", joining_address("tcp://127.0.0.1:*"))
+    assert re.fullmatch(r"tcp://127\.0\.0\.1:[1-9]\d*", joining_address(None))
+
+
+def test_a_worker_makes_no_key(tmp_path: Path) -> None:
+    key = tmp_path / "cluster.key"
+    said = fsql("worker", "--join", "tcp://127.0.0.1:5000", "--key", key)
+    assert said.code == 1
+    assert said.err == (
+        f'error[FSQL-E602]: the cluster key "{key}" cannot be used: there is no such file\n'
+        "  = help: the run makes it, as cluster.key in its state directory\n"
+    )
+    assert not key.exists()
+
+
+def test_a_worker_that_hears_nothing_says_so(tmp_path: Path) -> None:
+    key = tmp_path / "cluster.key"
+    cluster_key(key)
+    leader = joining_address(None)
+    worker = process("worker", "--join", leader, "--key", key)
+    assert worker.stderr is not None
+    said = [worker.stderr.readline().decode() for _ in range(2)]
+    worker.terminate()
+    worker.communicate()
+    assert said == [
+        f"joining the run at {leader}\n",
+        f"nothing is heard from {leader}: is a run there, and is {key} its key?\n",
+    ]
+
+
+def test_the_model_keeps_no_state(tmp_path: Path) -> None:
+    said = fsql("run", "--engine", "model", "--state", tmp_path / "state", script(tmp_path))
+    assert said.code == 2
+    assert said.err.endswith(
+        "Error: --state is not for --engine model, which is one process\n",
+    )
+
+
+def test_a_state_directory_says_what_it_is_of(tmp_path: Path) -> None:
+    state, path = tmp_path / "state", tmp_path / "script.sql"
+    path.write_text(SCRIPT.replace("1500", "${count}"))
+    run = ("run", "--quiet", "--state", state, path)
+    assert fsql(*run, "-D", "count=2").code == 0
+    assert fsql(*run, "-D", "count=3").err == (
+        f'error[FSQL-E622]: the state directory "{state}" is of other parameters\n'
+        '  = note: count was "2", and is now "3"\n'
+        "  = help: name another state directory\n"
+        "  = help: or run what it is of\n"
+    )
+    other = path.with_name("other.sql")
+    other.write_text(SCRIPT)
+    assert fsql("run", "--state", state, other).err == (
+        f'error[FSQL-E622]: the state directory "{state}" is of another script\n'
+        f"  = note: it began with {path}\n"
+        "  = help: name another state directory\n"
+        "  = help: or run what it is of\n"
+    )

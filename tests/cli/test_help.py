@@ -39,6 +39,7 @@ Commands:
     2    the command line is in error
     3    a row stopped the job: malformed, or an expression failed on it
     130  interrupted by Ctrl-C
+    143  ended by SIGTERM
     70   internal error: please report it
 """
 

@@ -30,7 +30,7 @@ def test_ctrl_c_ends_a_run_with_whole_lines_and_a_summary(number: signal.Signals
     first = running.stdout.readline()
     running.send_signal(number)
     rest, err = running.communicate(timeout=30)
-    assert running.returncode == 130
+    assert running.returncode == 128 + number
     lines = (first + rest).decode().splitlines()
     assert all(line.startswith('{"line":"') and line.endswith('"}') for line in lines)
     summary = json.loads(err)
@@ -60,7 +60,27 @@ def test_a_second_ctrl_c_is_raised_at_once() -> None:
         signal.raise_signal(signal.SIGINT)
 
 
-@pytest.mark.parametrize("arguments", [("run", "-e", ENDLESS), ("explain", "-e", ENDLESS)])
+def test_sigterm_leaves_nothing_of_a_run_on_processes(tmp_path: Path) -> None:
+    running = process("run", "--json", "-w", "2", "-e", ENDLESS, TMPDIR=str(tmp_path))
+    assert running.stdout is not None
+    first = running.stdout.readline()
+    running.terminate()
+    rest, err = running.communicate(timeout=30)
+    assert running.returncode == 143
+    summary = json.loads(err.splitlines()[-1])
+    assert summary["status"] == "interrupted"
+    assert (first + rest).endswith(b'"}\n')
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("run", "-e", ENDLESS),
+        ("run", "--workers", "2", "-e", ENDLESS),
+        ("explain", "-e", ENDLESS),
+    ],
+)
 def test_a_reader_that_has_had_enough_is_no_error(arguments: tuple[str, ...]) -> None:
     reading, writing = os.pipe()
     os.close(reading)

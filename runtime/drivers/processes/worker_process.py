@@ -6,6 +6,7 @@ interpreter lock and are done behind its back, one after the other.
 
 from __future__ import annotations
 
+import math
 import queue
 import time
 from typing import TYPE_CHECKING
@@ -33,6 +34,7 @@ from fsql.runtime.protocol.node import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from fsql.runtime.drivers.processes.prepared import Prepare, Prepared
@@ -46,6 +48,9 @@ if TYPE_CHECKING:
 IDLE_SECONDS_MAX = 0.1
 """How long to wait for anything before asking whether the launcher still lives."""
 
+SILENCE_SECONDS = 5.0
+"""How long nothing comes from anybody before that is told."""
+
 
 class WorkerProcess:
     """Runs until the job is done, or whoever started the worker is gone."""
@@ -56,7 +61,9 @@ class WorkerProcess:
         transport: Transport,
         prepare: Prepare,
         supervisor: Supervisor | None,
+        on_silence: Callable[[], None] = lambda: None,
     ) -> None:
+        """Take what a worker is made of; `on_silence` is called when nothing has come for a while."""
         self._node = node
         self._transport = transport
         self._prepare = prepare
@@ -68,6 +75,8 @@ class WorkerProcess:
         self._chunk_rows = 0
         self._state: WorkerState | None = None
         self._done = False
+        self._on_silence = on_silence
+        self._heard_at = time.monotonic()
 
     def run(self) -> bool:
         """Run; return whether the job is done (and not only the launcher gone)."""
@@ -87,7 +96,9 @@ class WorkerProcess:
         readable = self._node.readable(now)
         timer = self._node.next_timer()
         wait = IDLE_SECONDS_MAX if timer is None else min(IDLE_SECONDS_MAX, timer - now)
-        for source, what in self._transport.receive(0.0 if readable else max(0.0, wait)):
+        came = self._transport.receive(0.0 if readable else max(0.0, wait))
+        self._listen(now, heard=bool(came))
+        for source, what in came:
             self.step(Received(what, source))
         while not self._answers.empty():
             self.step(self._answers.get())
@@ -98,6 +109,14 @@ class WorkerProcess:
         timer = self._node.next_timer()
         if timer is not None and timer <= time.monotonic():
             self.step(Tick())
+
+    def _listen(self, now: float, *, heard: bool) -> None:
+        """Tell of a silence, once until something comes again."""
+        if heard:
+            self._heard_at = now
+        elif now - self._heard_at > SILENCE_SECONDS:
+            self._heard_at = math.inf
+            self._on_silence()
 
     def step(self, event: WorkerEvent) -> None:
         """Let the node deal with an event."""

@@ -63,4 +63,4 @@ def test_a_key_of_another_user_is_refused(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 def test_a_key_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
-    assert refusal(tmp_path / "missing" / "cluster.key") == "No such file or directory"
+    assert refusal(tmp_path / "missing" / "cluster.key") == "no such file or directory"

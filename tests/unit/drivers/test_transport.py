@@ -213,10 +213,7 @@ def refusal(act: Callable[[], object]) -> Diagnostic:
         "tcp://127.0.0.1.example.org:5555",
         "tcp://127.0.0.1@10.0.0.1:5555",
         "tcp://127.0.0.1:5555;10.0.0.1:5555",
-        "tcp://127.0.0.1",
         "tcp://eth0:5555",
-        "pgm://127.0.0.1:5555",
-        "",
     ],
 )
 def test_addresses_beyond_the_loopback_are_refused(near: Transport, address: str) -> None:
@@ -232,9 +229,32 @@ def test_addresses_beyond_the_loopback_are_refused(near: Transport, address: str
     assert refusal(lambda: near.send(address, beat(1))) == expected
 
 
+@pytest.mark.parametrize(
+    "address",
+    [
+        "127.0.0.1:5555",
+        "tcp://127.0.0.1",
+        "tcp://127.0.0.1:",
+        "tcp://127.0.0.1:0",
+        "tcp://127.0.0.1:65536",
+        "tcp://127.0.0.1:\u0665\u0665",
+        "pgm://127.0.0.1:5555",
+        "",
+    ],
+)
+def test_what_is_no_address_is_refused(near: Transport, address: str) -> None:
+    expected = Diagnostic(
+        "E601",
+        f'address "{address}" is not of the form tcp://127.0.0.1:PORT',
+        helps=('use an address such as "tcp://127.0.0.1:5555"',),
+    )
+    assert refusal(lambda: Transport(KEY, address)) == expected
+    assert refusal(lambda: near.send(address, beat(1))) == expected
+
+
 def test_an_address_in_use_is_refused(near: Transport) -> None:
     diagnostic = refusal(lambda: Transport(KEY, near.address))
-    expected = f'the node cannot listen on "{near.address}": Address already in use'
+    expected = f'the node cannot listen on "{near.address}": address already in use'
     assert (diagnostic.code, diagnostic.message) == ("E603", expected)
 
 

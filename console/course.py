@@ -1,0 +1,84 @@
+"""How a run on processes goes, as its coordinator tells: counted, and each recovery said in lines."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Final
+
+from fsql.console.talk import say
+
+if TYPE_CHECKING:
+    from fsql.console.progress import Progress
+    from fsql.console.talk import Talk
+    from fsql.runtime.drivers.local import Counters
+    from fsql.runtime.drivers.processes.lines import Course
+
+_RUNNING: Final = "running"
+
+
+class ShownCourse:
+    """Shows the course of a run: counters on the panel, and each recovery in a line."""
+
+    def __init__(self, counters: Counters, talk: Talk) -> None:
+        """Count in `counters`."""
+        self._counters = counters
+        self._talk = talk
+        self._progress: Progress | None = None
+        self._started = time.monotonic()
+        self._phase = ("", 0)
+        self._reason = ""
+        self._said: set[str] = set()
+        self._epoch = 0
+        self._before: dict[str, int] = {}
+        self._last: dict[str, int] = {}
+
+    def show(self, progress: Progress) -> None:
+        """Show it there from now on."""
+        self._progress = progress
+
+    def ended(self) -> None:
+        """Take note that the run is over, also where the coordinator never told anything."""
+        self._counters.seconds = time.monotonic() - self._started
+
+    def heard(self, course: Course) -> None:
+        """Take note of how far the run is."""
+        self._count(course)
+        self._counters.seconds = time.monotonic() - self._started
+        if self._progress is not None:
+            self._progress.update(self._counters)
+        self._say_phase(course)
+
+    def _count(self, course: Course) -> None:
+        """Add what the epochs have done; what an epoch did last before it was lost is not known."""
+        if course.epoch == 0:
+            return
+        if course.epoch != self._epoch:
+            self._counters.recoveries += self._epoch != 0
+            self._epoch = course.epoch
+            for name, value in self._last.items():
+                self._before[name] = self._before.get(name, 0) + value
+        self._last = course.tally
+        for name, value in course.tally.items():
+            before = 0 if name == "rows_state" else self._before.get(name, 0)
+            setattr(self._counters, name, before + value)
+
+    def _say_phase(self, course: Course) -> None:
+        before, self._phase = self._phase, (course.phase, course.epoch)
+        if self._phase == before or self._talk.quiet:
+            return
+        why = course.detail or self._why(course)
+        if why != self._reason:
+            self._reason, self._said = why, set()
+        if course.phase in self._said:
+            return  # what keeps happening, such as that a disk is full, is said once
+        self._said = set() if course.phase == _RUNNING else self._said | {course.phase}
+        if self._talk.json:
+            phase = {"phase": course.phase, "epoch": course.epoch, "detail": course.detail}
+            self._talk.event("phase", phase)
+        elif why:
+            say(f"recovery: {course.phase} ({why})\n")
+
+    def _why(self, course: Course) -> str:
+        """Return why there is a recovery, if it is one of which the coordinator knows nothing: its own."""
+        lost = self._counters.recoveries or (course.epoch == 0 and self._epoch)
+        return "the coordinator has ended" if lost else ""

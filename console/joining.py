@@ -1,0 +1,51 @@
+"""Where the workers of a run join: an address of this machine on which nobody listens."""
+
+from __future__ import annotations
+
+import os
+import socket
+from typing import TYPE_CHECKING
+
+from fsql.compiler.diagnostics import Diagnostic, FsqlError
+from fsql.console.talk import say
+from fsql.runtime.drivers.transport import ANY_PORT, check_address
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from fsql.console.talk import Talk
+
+
+def joining_address(wanted: str | None) -> str:
+    """Return the address that is wanted, with a free port where any will do.
+
+    Raises:
+        FsqlError: E601, if it is not on the loopback; E603, if it cannot be listened on.
+    """
+    address = wanted or ANY_PORT
+    check_address(address)
+    host, _, port = address.removeprefix("tcp://").rpartition(":")
+    with socket.socket() as probe:
+        # As the coordinator will: what a run before has left of its connections is no obstacle.
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((host, 0 if port == "*" else int(port)))
+        except OSError as error:
+            raise _cannot_listen(address, error) from None
+        return f"tcp://{host}:{probe.getsockname()[1]}"
+
+
+def say_how_to_join(count: int, address: str, key: Path, talk: Talk) -> None:
+    """Say what to type to start the workers that the run waits for."""
+    if talk.json:
+        talk.event("waiting", {"workers": count, "address": address, "key": str(key)})
+        return
+    workers = "1 worker" if count == 1 else f"{count} workers, each by"
+    say(f"waiting for {workers}: fsql worker --join {address} --key {key}\n")
+
+
+def _cannot_listen(address: str, error: OSError) -> FsqlError:
+    reason = os.strerror(error.errno or 0).lower()
+    message = f'the run cannot listen on "{address}": {reason}'
+    helps = ("name another port, or leave out --listen: any port that is free is taken",)
+    return FsqlError([Diagnostic("E603", message, helps=helps)])

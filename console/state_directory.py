@@ -1,0 +1,112 @@
+"""The state directory of a run: for one run at a time, and for one job as long as it is there."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+import tempfile
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from fsql.compiler.diagnostics import Diagnostic, FsqlError
+from fsql.console.description import description_of
+from fsql.runtime.state.snapshots import synced
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from fsql.console.description import JobDescription
+
+_JOB = "job.json"
+
+
+@contextmanager
+def state_directory(wanted: Path | None) -> Iterator[Path]:
+    """Make the state directory, for this run alone; one that was not asked for goes with the run.
+
+    Raises:
+        FsqlError: E621, if it cannot be used, or another run has it.
+    """
+    if wanted is None:
+        path = Path(tempfile.mkdtemp(prefix="fsql-"))
+        try:
+            yield path
+        finally:
+            shutil.rmtree(path, ignore_errors=True)
+        return
+    try:
+        wanted.mkdir(parents=True, exist_ok=True)
+        lock = os.open(wanted / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        raise _no_state(wanted, (error.strerror or str(error)).lower()) from None
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield wanted.resolve()
+    except BlockingIOError:
+        helps = ("wait for that run, or end it", "or name another directory")
+        raise _no_state(wanted, "another run has it", *helps) from None
+    finally:
+        os.close(lock)
+
+
+def begun_or_new(state: Path, new: JobDescription) -> JobDescription:
+    """Return the description of a job with what stays from when it first started; write it down.
+
+    Raises:
+        FsqlError: E621 to E623, if the state is that of another job, or nobody knows of which.
+    """
+    path = state / _JOB
+    if path.exists():
+        begun = description_of(path.read_bytes())
+        _check_same(state, begun, new)
+        new = msgspec.structs.replace(new, job=begun.job, splits=begun.splits)
+    elif (state / "snapshots").exists():
+        helps = ("bring it back from a copy", "or name another directory")
+        raise _no_state(state, f'there are snapshots, and no "{path.name}"', *helps)
+    draft = path.with_suffix(".partial")
+    with draft.open("wb") as file:
+        file.write(msgspec.json.encode(new))
+        file.flush()
+        os.fsync(file.fileno())
+    draft.replace(path)
+    synced(state)
+    return new
+
+
+def _check_same(state: Path, begun: JobDescription, new: JobDescription) -> None:
+    """Check that a job is the one that the state is of.
+
+    Raises:
+        FsqlError: E622, if it is not.
+    """
+    notes: tuple[str, ...]
+    if begun.script_text != new.script_text:
+        what = "another script"
+        notes = (f"it began with {begun.script_path or begun.script_name}",)
+    elif begun.parameters != new.parameters:
+        names = sorted(begun.parameters.keys() | new.parameters.keys())
+        what = "other parameters"
+        notes = tuple(
+            f"{name} was {_given(begun, name)}, and is now {_given(new, name)}"
+            for name in names
+            if begun.parameters.get(name) != new.parameters.get(name)
+        )
+    else:
+        return
+    message = f'the state directory "{state}" is of {what}'
+    helps = ("name another state directory", "or run what it is of")
+    raise FsqlError([Diagnostic("E622", message, notes=notes, helps=helps)])
+
+
+def _given(description: JobDescription, name: str) -> str:
+    value = description.parameters.get(name)
+    return "not given" if value is None else f'"{value}"'
+
+
+def _no_state(path: Path, reason: str, *helps: str) -> FsqlError:
+    message = f'the state directory "{path}" cannot be used: {reason}'
+    return FsqlError([Diagnostic("E621", message, helps=helps)])
