@@ -212,13 +212,15 @@ def concat_arrays(arrays: Sequence[pa.Array]) -> pa.Array:
     return pa.concat_arrays(arrays)
 
 
-def _concat_dictionaries(arrays: Sequence[pa.DictionaryArray]) -> pa.DictionaryArray:
+def _concat_dictionaries(arrays: Sequence[pa.DictionaryArray]) -> pa.Array:
     """Return one array over the dictionaries one after the other, which may share values.
 
     Rows that are fewer are encoded anew: repairs concatenate again and again, and would double them.
+    Lists, which Arrow does not encode, are left without a dictionary then.
     """
     if sum(len(array.dictionary) for array in arrays) > sum(map(len, arrays)):
-        return pc.dictionary_encode(pa.concat_arrays([plain(array) for array in arrays]))
+        together = pa.concat_arrays([plain(array) for array in arrays])
+        return together if of_lists(together.type) else pc.dictionary_encode(together)
     first_code, indices = 0, []
     for array in arrays:
         moved = pc.add(array.indices, pa.scalar(first_code, array.indices.type))

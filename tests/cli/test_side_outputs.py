@@ -51,7 +51,7 @@ def folder(tmp_path: Path) -> Path:
 def test_rejects_and_late_rows_are_written(folder: Path, flags: tuple[str, ...]) -> None:
     code, out, err = fsql("run", "--json", folder / "sums.sql", *flags)
     assert (code, out) == (0, "")
-    summary = json.loads(err)
+    summary = json.loads(err.splitlines()[-1])
     counted = {
         name: summary[name] for name in ("rows_in", "rows_out", "rows_late", "rows_rejected")
     }

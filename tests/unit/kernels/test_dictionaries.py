@@ -150,3 +150,10 @@ def test_dictionaries_that_are_concatenated_again_and_again_do_not_grow() -> Non
         expected = [*expected[:10], *right.to_pylist()[5:9], *expected[20:]]
     assert column.to_pylist() == expected
     assert column.type == left.type
+
+
+def test_few_lists_over_large_dictionaries_are_put_together_without_one() -> None:
+    lists = pa.array([[1, 2], [3], [], [7], [4, 5, 6]])
+    first = pa.DictionaryArray.from_arrays(pa.array([1], pa.int32()), lists)
+    second = pa.DictionaryArray.from_arrays(pa.array([4, None], pa.int32()), lists[::-1])
+    assert concat_arrays([first, second]).to_pylist() == [[3], [1, 2], None]
