@@ -1,4 +1,4 @@
-"""One nursery for all tests that need workers."""
+"""One nursery for all tests that need workers, and runs of the command of which nothing survives a test."""
 
 from __future__ import annotations
 
@@ -7,12 +7,37 @@ from typing import TYPE_CHECKING
 import pytest
 
 from fsql.tests.cluster.nursery import Nursery
+from fsql.tests.cluster.twin import Twin, expected
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+RATE, COUNT = 400, 2_400
+"""A run that nothing happens to takes about six seconds."""
 
 
 @pytest.fixture(scope="session")
 def nursery() -> Iterator[Nursery]:
     with Nursery() as nursery:
         yield nursery
+
+
+@pytest.fixture
+def new_twin(tmp_path: Path) -> Iterator[Callable[..., Twin]]:
+    """Return what makes a job in a directory of its own; none of its processes survives the test."""
+    twins: list[Twin] = []
+
+    def new(count: int = COUNT) -> Twin:
+        twins.append(Twin(tmp_path / f"run{len(twins)}", RATE, count))
+        return twins[-1]
+
+    yield new
+    for twin in twins:
+        twin.put_down()
+
+
+@pytest.fixture(scope="session")
+def right(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
+    """Return what the job writes that nothing happens to."""
+    return expected(tmp_path_factory.mktemp("right"), COUNT)

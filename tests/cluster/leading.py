@@ -22,7 +22,7 @@ from fsql.runtime.drivers.processes.coordinator_process import CoordinatorProces
 from fsql.runtime.drivers.processes.front_logs import FrontLogs
 from fsql.runtime.drivers.processes.job_state import JobState
 from fsql.runtime.drivers.processes.supervised import Supervisor
-from fsql.runtime.drivers.transport import Transport
+from fsql.runtime.drivers.transport import ANY_PORT, Transport, TransportSettings
 from fsql.runtime.protocol.coordinator_node import CoordinatorNode
 from fsql.runtime.protocol.delivery import DeliveryOption
 from fsql.runtime.protocol.frames import Answer, Begin, Frame, Ready, Saved
@@ -37,6 +37,7 @@ from fsql.runtime.protocol.node import (
     Transmit,
 )
 from fsql.tests.cluster.jobs import STDOUT
+from fsql.tests.cluster.proxy import free_address
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
     from fsql.runtime.protocol.node import CoordinatorEffect, CoordinatorEvent
     from fsql.tests.cluster.jobs import Job, Written
     from fsql.tests.cluster.nursery import Nursery, NurseryWorker
+    from fsql.tests.cluster.proxy import Network
 
 HANGS_AFTER_SECONDS: Final = 300.0
 """A run that takes so long never ends; nothing is said about how long one should take."""
@@ -164,7 +166,10 @@ class LedRun:
         description: JobDescription,
         kills: Sequence[Kill] = (),
         on_progress: Callable[[Progress], None] = lambda _: None,
+        network: Network | None = None,
     ) -> None:
+        self._network = network
+        self.on_workers_started: Callable[[], None] = lambda: None
         self._nursery = nursery
         self._job = job
         self._description = description
@@ -191,13 +196,16 @@ class LedRun:
         """Lead the job to its end."""
         state = self._state
         state.mkdir(exist_ok=True)
-        transport = Transport(cluster_key(state / "cluster.key"))
+        key = state / "cluster.key"
+        address, announced = self._place()
+        transport = Transport(cluster_key(key), address, TransportSettings(announced=announced))
         log = state / "errors"
         self._gang = Gang(
-            lambda: self._nursery.worker(transport.address, state / "cluster.key", log),
+            lambda: self._nursery.worker(transport.address, key, log, *self._place()),
             self._description.workers,
             self._on_progress,
         )
+        self.on_workers_started()
         try:
             self._process(readied(self._description), transport, stdout, self._gang).run()
         finally:
@@ -206,6 +214,13 @@ class LedRun:
         assert log.read_text() == ""
         assert self._gang.finish is not None
         return self._gang.finish
+
+    def _place(self) -> tuple[str, str]:
+        """Return where a node listens, and what it announces: a proxy's address, if there is a network."""
+        if self._network is None:
+            return ANY_PORT, ""
+        address = free_address()
+        return address, self._network.proxy(address).address
 
     def _process(
         self, job: Readied, transport: Transport, stdout: tuple[str, int], gang: Gang

@@ -19,15 +19,18 @@ import subprocess
 import sys
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from fsql.console.compiled import compiled
+from fsql.console import node_commands
 from fsql.console.node_commands import run_worker
 from fsql.console.script import script_of_text
 from fsql.runtime.drivers.processes.lines import Address, LineReader
+from fsql.runtime.drivers.transport import ANY_PORT, Transport, TransportSettings
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -95,12 +98,17 @@ class Nursery:
         self._socket.close()
         self._process.wait()
 
-    def worker(self, leader: str, key: Path, log: Path) -> NurseryWorker:
-        """Start a worker of the coordinator at `leader`; return when it says where it is reached."""
+    def worker(
+        self, leader: str, key: Path, log: Path, address: str = ANY_PORT, announced: str = ""
+    ) -> NurseryWorker:
+        """Start a worker of the coordinator at `leader`; return when it says where it is reached.
+
+        It listens at `address`, and announces another one if it stands behind a proxy.
+        """
         reading, supervising = os.pipe()
         told, telling = os.pipe()
         errors = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
-        request = msgspec.json.encode((leader, str(key)))
+        request = msgspec.json.encode((leader, str(key), address, announced))
         socket.send_fds(self._socket, [request], [reading, telling, errors])
         for descriptor in (reading, telling, errors):
             os.close(descriptor)
@@ -142,7 +150,8 @@ def _be_a_worker(request: bytes, descriptors: list[int]) -> None:
         for number, descriptor in enumerate(descriptors):
             os.dup2(descriptor, number)
             os.close(descriptor)
-        leader, key = msgspec.json.decode(request, type=tuple[str, str])
+        leader, key, *place = msgspec.json.decode(request, type=tuple[str, str, str, str])
+        _listen_at(*place)
         run_worker(leader, Path(key), supervised=True)
         code = 0
     except BaseException:
@@ -151,6 +160,12 @@ def _be_a_worker(request: bytes, descriptors: list[int]) -> None:
         raise
     finally:
         os._exit(code)
+
+
+def _listen_at(address: str, announced: str) -> None:
+    """Have this process's node be where a user's never is: behind a proxy."""
+    settings = TransportSettings(announced=announced)
+    node_commands.Transport = partial(Transport, address=address, settings=settings)  # type: ignore[assignment,misc]
 
 
 if __name__ == "__main__":

@@ -1,0 +1,50 @@
+"""Runs through a network that fails: cut, reset, late, deaf, half-open connections, and a kill on top."""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+
+from fsql.tests.cluster.jobs import Job
+from fsql.tests.cluster.leading import Kill, LedRun
+from fsql.tests.cluster.proxy import Network, schedule
+from fsql.tests.cluster.twin import script
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from fsql.tests.cluster.nursery import Nursery
+
+pytestmark = pytest.mark.cluster
+
+WORKERS = 2
+SECONDS = 4.0
+
+
+def play(network: Network, seed: int) -> None:
+    """Let troubles come and go; at the end there are none."""
+    began = time.monotonic()
+    for event in schedule(seed, 1 + WORKERS, SECONDS):
+        time.sleep(max(0.0, began + event.at - time.monotonic()))
+        network.set(event.proxy, event.trouble)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_troubles_of_every_kind(seed: int, nursery: Nursery, tmp_path: Path) -> None:
+    path = tmp_path / "job.sql"
+    path.write_text(script(None, 800))
+    expected = Job.of(path).written_here()
+    path.write_text(script(200, 800))
+    job = Job.of(path)
+    kills = [Kill("delivered", 20, worker=seed), Kill("saved", 7, worker=seed + 1)]
+    with Network() as network:
+        run = LedRun(nursery, job, job.description(WORKERS, lead_rows=1000), kills, network=network)
+        playing = threading.Thread(target=play, args=(network, seed))
+        run.on_workers_started = playing.start
+        written = run.written()
+        playing.join()
+    assert written == expected
+    assert run.killed

@@ -1,0 +1,92 @@
+"""How runs end, and what is left of them: the state that was asked for, and nothing else."""
+
+from __future__ import annotations
+
+import os
+import signal
+from typing import TYPE_CHECKING
+
+import pytest
+
+from fsql.tests.cluster.twin import Twin, wait_until
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+pytestmark = pytest.mark.cluster
+
+
+def left_behind(twin: Twin) -> list[str]:
+    """Return what is where temporary files go."""
+    return [path.name for path in (twin.directory / "tmp").iterdir()]
+
+
+def test_a_run_goes_on_where_the_last_one_ended(
+    new_twin: Callable[[], Twin], right: dict[str, bytes]
+) -> None:
+    """It is killed and interrupted, and each time begun again with other workers."""
+    twin = new_twin()
+    for workers, number in ((2, signal.SIGKILL), (3, signal.SIGINT), (1, signal.SIGKILL)):
+        twin.start(workers)
+        wait_until(twin.goes_on, "output")
+        code = twin.end(number)
+        assert code == (130 if number == signal.SIGINT else -number)
+        assert left_behind(twin) == []
+        assert all(right[name].startswith(data) for name, data in twin.written().items())
+    twin.start(2)
+    assert twin.ended() == 0, twin.errors()
+    assert twin.written() == right
+    twin.start(2)
+    assert twin.ended() == 0, twin.errors()
+    assert twin.written() == right
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL, signal.SIGHUP])
+def test_nothing_is_left_of_a_run_without_state(
+    number: signal.Signals, new_twin: Callable[[], Twin]
+) -> None:
+    twin = new_twin()
+    twin.start(2, "--no-state")
+    wait_until(twin.goes_on, "output")
+    assert left_behind(twin) != []
+    twin.end(number)
+    wait_until(lambda: left_behind(twin) == [], f"the end of {left_behind(twin)}")
+    assert "Traceback" not in twin.errors()
+
+
+def test_a_run_begins_while_the_last_one_still_ends(
+    new_twin: Callable[[], Twin], right: dict[str, bytes]
+) -> None:
+    """Children of a launcher that was killed live on for a moment; and one that is stopped, for long.
+
+    A coordinator that is stopped is in nobody's way; a worker has its store until it goes on, and ends.
+    """
+    twin = new_twin()
+    twin.start(2)
+    for role in ("coordinator", "worker"):
+        wait_until(twin.goes_on, "output")
+        stopped = twin.pids(role)
+        for pid in stopped:
+            os.kill(pid, signal.SIGSTOP)
+        assert twin.process is not None
+        twin.process.kill()
+        twin.process.wait()
+        twin.start(2)
+        if role == "coordinator":
+            wait_until(twin.goes_on, "output")
+        else:
+            wait_until(lambda: "has left" in twin.errors(), "a worker that cannot have its store")
+        for pid in stopped:
+            os.kill(pid, signal.SIGCONT)
+    assert twin.ended() == 0, twin.errors()
+    assert twin.written() == right
+
+
+def test_nothing_is_left_of_a_run_that_comes_to_its_end(
+    new_twin: Callable[[], Twin], right: dict[str, bytes]
+) -> None:
+    twin = new_twin()
+    twin.start(2, "--no-state")
+    assert twin.ended() == 0, twin.errors()
+    assert twin.written() == right
+    assert left_behind(twin) == []

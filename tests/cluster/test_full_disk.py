@@ -1,0 +1,52 @@
+"""A disk that is full: snapshots wait, output goes on; and when there is room again, so do snapshots."""
+
+from __future__ import annotations
+
+import resource
+from typing import TYPE_CHECKING
+
+import pytest
+
+from fsql.tests.cluster.twin import wait_until
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from fsql.tests.cluster.twin import Twin
+
+pytestmark = pytest.mark.cluster
+
+NO_LIMIT = (resource.RLIM_INFINITY, resource.RLIM_INFINITY)
+
+
+def manifests(twin: Twin) -> set[str]:
+    return {path.name for path in (twin.state / "snapshots").glob("*.json")}
+
+
+def test_snapshots_wait_while_workers_cannot_write(
+    new_twin: Callable[[], Twin], right: dict[str, bytes]
+) -> None:
+    """Workers may write no file, which they learn from an error as that of a full disk comes: by `write`."""
+    twin = new_twin()
+    twin.start(2)
+    wait_until(lambda: bool(manifests(twin)), "a snapshot")
+    for pid in twin.pids("worker"):
+        resource.prlimit(pid, resource.RLIMIT_FSIZE, (0, resource.RLIM_INFINITY))
+    last: set[str] = set()
+
+    def nothing_new() -> bool:
+        """Say whether no snapshot was committed while so much was written that some were due."""
+        nonlocal last, size
+        if manifests(twin) != last:
+            last, size = manifests(twin), twin.written_bytes()
+        return twin.written_bytes() > size + 15_000
+
+    size = twin.written_bytes()
+    wait_until(nothing_new, "output without snapshots")
+    assert twin.running()
+    for pid in twin.pids("worker"):
+        resource.prlimit(pid, resource.RLIMIT_FSIZE, NO_LIMIT)
+    wait_until(lambda: bool(manifests(twin) - last), "another snapshot")
+    assert twin.ended() == 0, twin.errors()
+    assert "recovery: loading" not in twin.errors().partition("running")[2]
+    assert twin.written() == right

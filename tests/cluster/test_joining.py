@@ -1,0 +1,120 @@
+"""Workers that are started by hand, and everybody who is turned away: with a reason and a remedy."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+from typing import TYPE_CHECKING
+
+import pytest
+
+from fsql.tests.cluster.twin import FSQL, wait_until
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from fsql.tests.cluster.nursery import Nursery
+    from fsql.tests.cluster.twin import Twin
+
+pytestmark = pytest.mark.cluster
+
+
+def join_line(twin: Twin) -> list[str]:
+    """Return the command that a run says a worker is to be started with, as soon as it says so."""
+    wait_until(lambda: "fsql worker --join " in twin.errors(), "the command to join")
+    [line] = [line for line in twin.errors().splitlines() if "fsql worker" in line]
+    return line.partition("fsql ")[2].split()
+
+
+def test_a_run_waits_for_workers_that_join(
+    new_twin: Callable[[], Twin], right: dict[str, bytes]
+) -> None:
+    twin = new_twin()
+    twin.start(2, "--joining", "1")
+    command = join_line(twin)
+    wait_until(lambda: bool(twin.pids("worker")), "its own worker")
+    assert twin.written_bytes() == 0
+    joined = subprocess.Popen([*FSQL, *command])
+    assert twin.ended() == 0, twin.errors()
+    assert joined.wait() == 0
+    assert twin.written() == right
+
+
+def test_who_has_another_key_is_not_heard(
+    new_twin: Callable[[], Twin], right: dict[str, bytes], tmp_path: Path
+) -> None:
+    twin = new_twin()
+    twin.start(2, "--joining", "1")
+    command = join_line(twin)
+    other = tmp_path / "other.key"
+    other.write_bytes(bytes(32))
+    other.chmod(0o600)
+    stranger = subprocess.Popen([*FSQL, *command[:-1], str(other)])
+    wait_until(lambda: bool(twin.pids("worker")), "its own worker")
+    joined = subprocess.Popen([*FSQL, *command])
+    wait_until(twin.goes_on, "output")
+    assert stranger.poll() is None
+    stranger.send_signal(signal.SIGINT)
+    assert stranger.wait() == 130
+    assert twin.ended() == 0, twin.errors()
+    assert joined.wait() == 0
+    assert twin.written() == right
+
+
+def test_a_worker_that_is_stopped_and_replaced_and_goes_on_changes_nothing(
+    new_twin: Callable[[], Twin], right: dict[str, bytes], nursery: Nursery
+) -> None:
+    """Three workers joined where two are wanted: the third takes the place of the one that is stopped."""
+    twin = new_twin()
+    twin.start(2, "--joining", "2")
+    *_, leader, _, _ = join_line(twin)
+    key = twin.state / "cluster.key"
+    joined = [nursery.worker(leader, key, twin.directory / "log") for _ in range(3)]
+    wait_until(twin.goes_on, "output")
+    for worker in joined[:2]:
+        # One of them is the spare, perhaps; both may be at work, and then the job waits.
+        size = twin.written_bytes()
+        epochs = twin.errors().count("recovery: loading state")
+        os.kill(worker.pid, signal.SIGSTOP)
+        wait_until(
+            lambda: twin.errors().count("recovery: loading state") > epochs
+            or twin.written_bytes() > size + 20_000,
+            "another epoch, or progress without that worker",
+        )
+        os.kill(worker.pid, signal.SIGCONT)
+    assert twin.ended() == 0, twin.errors()
+    assert twin.written() == right
+    for worker in joined:
+        worker.let_go()
+
+
+def refused(*arguments: str | Path) -> str:
+    """Return what a command says that has to fail."""
+    command = [*FSQL, *map(str, arguments)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 1, done
+    assert "Traceback" not in done.stderr
+    return done.stderr
+
+
+def test_addresses_beyond_this_machine_are_refused(tmp_path: Path) -> None:
+    key = tmp_path / "cluster.key"
+    said = refused("worker", "--join", "tcp://192.0.2.1:7400", "--key", key)
+    assert "not on the loopback" in said
+    assert "do not encrypt" in said
+    job = "CREATE TABLE t (line STRING) WITH ('connector' = 'words'); SELECT line FROM t;"
+    said = refused("run", "--workers", "2", "--listen", "tcp://0.0.0.0:7400", "-e", job)
+    assert "not on the loopback" in said
+
+
+def test_a_state_directory_belongs_to_one_run_and_one_script(new_twin: Callable[[], Twin]) -> None:
+    twin = new_twin()
+    twin.start(1)
+    wait_until(twin.goes_on, "output")
+    script = twin.directory / "job.sql"
+    assert "another run has it" in refused("run", script, "--state", twin.state)
+    assert twin.end(signal.SIGINT) == 130
+    script.write_text(script.read_text().replace("UPPER", "LOWER"))
+    assert "is of another script" in refused("run", script, "--state", twin.state)

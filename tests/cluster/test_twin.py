@@ -1,0 +1,59 @@
+"""Runs from the command line whose processes are killed, stopped and starved, as often as they recover.
+
+What they write is, byte for byte, what one process writes that nothing happens to; and when they are over
+nothing of them is left.  When a process dies is up to the machine, so no run can be repeated exactly: what
+must hold has to hold for all.
+
+Catches what the protocol's simulation cannot: files, sockets, processes, their real interleaving.
+"""
+
+from __future__ import annotations
+
+import time
+from random import Random
+from typing import TYPE_CHECKING, Final
+
+import pytest
+
+from fsql.tests.cluster.twin import expected
+
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from fsql.tests.cluster.twin import Twin
+
+pytestmark = pytest.mark.cluster
+
+KILLS: Final = ("worker",) * 8 + ("coordinator",) * 3
+"""What is killed of each of the runs below, in any order."""
+RUNS: Final = 5
+COUNT: Final = 6_000
+
+
+def test_kills_by_the_dozen(new_twin: Callable[[int], Twin], tmp_path: Path) -> None:
+    """Five runs at once: the wait of one is the time of the others.
+
+    The first two have written a quarter of all before anybody is killed, so that no later epoch gets as far.
+    """
+    right = expected(tmp_path, COUNT)
+    quarter = sum(map(len, right.values())) // 4
+    random = Random(3)
+    twins = [new_twin(COUNT) for _ in range(RUNS)]
+    plans = [random.sample(KILLS, k=len(KILLS)) for _ in twins]
+    due = [0.0] * RUNS
+    for number, twin in enumerate(twins):
+        twin.start(1 + number % 3)
+    while any(plans):
+        for number, (twin, plan) in enumerate(zip(twins, plans, strict=True)):
+            begins = quarter if number < 2 else 0
+            if not plan or not twin.goes_on() or twin.written_bytes() < begins:
+                due[number] = time.monotonic() + random.choice((0.0, 0.1, 0.4))
+            elif time.monotonic() > due[number] and twin.kill(random, plan[-1]):
+                plan.pop()
+        time.sleep(0.01)
+    for twin in twins:
+        assert twin.ended() == 0, twin.errors()
+        assert twin.written() == right
+    assert sum(twin.kills for twin in twins) == RUNS * len(KILLS) >= 50

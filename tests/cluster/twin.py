@@ -1,0 +1,166 @@
+"""A run as a user starts it, `fsql run --workers ... --state ...`, and what a test does to its processes.
+
+The job makes its own rows at a rate, so that it lasts as long as a test needs, whatever happens to it:
+a front that begins again at row n goes on at the rate from there.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from random import Random
+
+HANGS_AFTER_SECONDS: Final = 60.0
+"""What has not happened by then never will; nothing is said about how long it should take."""
+
+OUTPUTS: Final = ("counts.jsonl", "lines.txt")
+
+
+def script(rate: int | None, count: int) -> str:
+    """Return a job that counts words and copies lines, of `count` lines at `rate` lines a second."""
+    pace = "" if rate is None else f", 'rate' = '{rate}'"
+    return f"""
+CREATE TABLE lines (id BIGINT, line STRING) WITH (
+    'connector' = 'words', 'seed' = '17', 'vocabulary' = '200', 'words_per_line' = '4', 'count' = '{count}'{pace});
+CREATE TABLE counts (word STRING, n BIGINT, last BIGINT) WITH ('connector' = 'file', 'path' = 'counts.jsonl');
+CREATE TABLE copies (line STRING) WITH ('connector' = 'file', 'path' = 'lines.txt', 'format' = 'text');
+INSERT INTO counts
+SELECT word, COUNT(*) AS n, MAX(id) AS last
+FROM lines CROSS JOIN UNNEST(SPLIT(line, ' ')) AS words (word) GROUP BY word;
+INSERT INTO copies SELECT UPPER(line) AS line FROM lines;
+"""
+
+
+def expected(directory: Path, count: int) -> dict[str, bytes]:
+    """Return what the job writes in one process without a pause: the oracle."""
+    path = directory / "job.sql"
+    path.write_text(script(None, count))
+    subprocess.run([*FSQL, "run", "--quiet", str(path)], check=True)
+    return {name: (directory / name).read_bytes() for name in OUTPUTS}
+
+
+FSQL: Final = (sys.executable, "-m", "fsql")
+
+
+def descendants(pid: int) -> list[int]:
+    """Return the processes that a process has started."""
+    with suppress(OSError):
+        return [int(each) for each in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    return []
+
+
+def command_of(pid: int) -> list[str]:
+    """Return a process's command line, empty if it has ended."""
+    with suppress(OSError):
+        return Path(f"/proc/{pid}/cmdline").read_text().split("\0")[:-1]
+    return []
+
+
+def processes_that_name(path: Path) -> list[list[str]]:
+    """Return the command lines that have a path in them: what a run has left behind."""
+    pids = [int(each.name) for each in Path("/proc").iterdir() if each.name.isdigit()]
+    commands = [command_of(pid) for pid in pids]
+    return [command for command in commands if any(str(path) in part for part in command)]
+
+
+def wait_until(reached: Callable[[], bool], what: str) -> None:
+    deadline = time.monotonic() + HANGS_AFTER_SECONDS
+    while not reached():
+        assert time.monotonic() < deadline, f"never came: {what}"
+        time.sleep(0.01)
+
+
+@dataclass
+class Twin:
+    """A job in a directory of its own, its runs one after the other, and all that was done to them."""
+
+    directory: Path
+    rate: int
+    count: int
+    flags: Sequence[str] = ("--snapshot-ms", "50")
+    kills: int = 0
+    process: subprocess.Popen[str] | None = None
+    _size: int = 0
+
+    def __post_init__(self) -> None:
+        self.directory.mkdir(exist_ok=True)
+        (self.directory / "tmp").mkdir()
+        (self.directory / "job.sql").write_text(script(self.rate, self.count))
+
+    @property
+    def state(self) -> Path:
+        return self.directory / "state"
+
+    def start(self, workers: int, *flags: str) -> None:
+        """Start a run, or the next one on the same state."""
+        command = [*FSQL, "run", str(self.directory / "job.sql"), "--workers", str(workers)]
+        kept = flags if "--no-state" in flags else (*flags, "--state", str(self.state))
+        with (self.directory / "errors").open("a") as errors:
+            self.process = subprocess.Popen(
+                [*command, *self.flags, *(flag for flag in kept if flag != "--no-state")],
+                stderr=errors,
+                text=True,
+                env={**os.environ, "TMPDIR": str(self.directory / "tmp")},
+            )
+        self._size = self.written_bytes()
+
+    def running(self) -> bool:
+        assert self.process is not None
+        return self.process.poll() is None
+
+    def pids(self, role: str) -> list[int]:
+        """Return the processes of the run that are a "worker", or its "coordinator"."""
+        assert self.process is not None
+        return [pid for pid in descendants(self.process.pid) if role in command_of(pid)]
+
+    def written_bytes(self) -> int:
+        paths = [self.directory / name for name in OUTPUTS]
+        return sum(path.stat().st_size for path in paths if path.exists())
+
+    def goes_on(self) -> bool:
+        """Say whether anything was written since the last start or kill."""
+        assert self.running(), f"it has ended: {self.errors()}"
+        return self.written_bytes() > self._size
+
+    def kill(self, random: Random, role: str) -> bool:
+        """Kill one of the processes with that role, whatever it is about to do; say whether one is there."""
+        pids = self.pids(role)
+        if pids:
+            self._size = self.written_bytes()
+            os.kill(random.choice(pids), signal.SIGKILL)
+            self.kills += 1
+        return bool(pids)
+
+    def end(self, number: signal.Signals) -> int:
+        """Send the launcher a signal; return how it ended, when all its processes have."""
+        assert self.process is not None
+        self.process.send_signal(number)
+        return self.ended()
+
+    def ended(self) -> int:
+        """Return how the run ended, when nothing of it is left."""
+        assert self.process is not None
+        code = self.process.wait(HANGS_AFTER_SECONDS)
+        wait_until(lambda: not processes_that_name(self.directory), "the end of all processes")
+        return code
+
+    def put_down(self) -> None:
+        """End whatever is left, after a test that failed."""
+        if self.process is not None and self.running():
+            self.end(signal.SIGKILL)
+
+    def errors(self) -> str:
+        return (self.directory / "errors").read_text()
+
+    def written(self) -> dict[str, bytes]:
+        return {name: (self.directory / name).read_bytes() for name in OUTPUTS}
