@@ -107,7 +107,11 @@ def _run(script: Script, options: RunOptions, cluster: ClusterOptions, talk: Tal
                 stdout.check()
 
         launcher = Launcher(
-            _command("coordinator", *_coordinator_flags(state, address, stdout)),
+            _command(
+                "coordinator",
+                *_coordinator_flags(state, address, stdout),
+                *(("--temporary",) if cluster.state is None else ()),
+            ),
             _command("worker", "--supervised", "--join", address, "--key", str(key)),
             options.workers - cluster.joining,
             course.heard,

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import secrets
+import shutil
 import sys
-from typing import TYPE_CHECKING
+import time
+from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.diagnostics import FsqlError
 from fsql.console.consumers import job_consumers
@@ -27,6 +29,9 @@ from fsql.runtime.protocol.delivery import DeliveryOption
 from fsql.runtime.protocol.job_spec import JobSpec, Settings
 from fsql.runtime.protocol.node import Finish, LeaderAt
 from fsql.runtime.protocol.worker_node import WorkerNode
+
+_REMOVALS_MAX: Final = 60
+_BETWEEN_REMOVALS_SECONDS: Final = 0.5
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -69,21 +74,22 @@ def run_worker(leader: str, key: Path, *, supervised: bool) -> bool:
         transport.close()
 
 
-def run_coordinator(state: Path, address: str, stdout: str | None) -> None:
-    """Lead the job in the state directory until it is over, or the launcher gone."""
+def run_coordinator(state: Path, address: str, stdout: str | None) -> bool:
+    """Lead the job in the state directory until it is over, or the launcher gone; say which."""
     keep_freed_memory()
     collect_less_often()
     raise_open_files_limit()
     supervisor = Supervisor(sys.stdin.fileno(), sys.stdout.fileno())
     try:
-        _lead(state, address, stdout, supervisor)
+        return _lead(state, address, stdout, supervisor)
     except FsqlError as error:
         # To be started again would not help.
         supervisor.tell(Finish(diagnostics=diagnostics_bytes(error)))
+        return True
 
 
-def _lead(state: Path, address: str, stdout: str | None, supervisor: Supervisor) -> None:
-    """Lead the job.
+def _lead(state: Path, address: str, stdout: str | None, supervisor: Supervisor) -> bool:
+    """Lead the job; see `run_coordinator`.
 
     Raises:
         FsqlError: what keeps the coordinator from it.
@@ -108,6 +114,19 @@ def _lead(state: Path, address: str, stdout: str | None, supervisor: Supervisor)
     try:
         job_state = JobState(state, transport.address, FrontLogs(logs))
         consumers = [each.consumer for each in consumed]
-        CoordinatorProcess(node, spec, transport, job_state, consumers, supervisor).run()
+        process = CoordinatorProcess(node, spec, transport, job_state, consumers, supervisor)
+        return process.run()
     finally:
         transport.close()
+
+
+def remove_forsaken(state: Path) -> None:
+    """Remove the directory of a run whose launcher is gone, which would have removed it.
+
+    Workers see by themselves that it is gone, and go; one that is late may add a file meanwhile.
+    """
+    for _ in range(_REMOVALS_MAX):
+        time.sleep(_BETWEEN_REMOVALS_SECONDS)
+        shutil.rmtree(state, ignore_errors=True)
+        if not state.exists():
+            return

@@ -32,8 +32,11 @@ def worker(leader: str, key: Path, *, supervised: bool) -> None:
 @click.option("--state", type=_PATH, required=True)
 @click.option("--listen", required=True)
 @click.option("--stdout")
-def coordinator(state: Path, listen: str, stdout: str | None) -> None:
+@click.option("--temporary", is_flag=True)
+def coordinator(state: Path, listen: str, stdout: str | None, *, temporary: bool) -> None:
     """Lead the job in a state directory; the launcher starts this."""
-    from fsql.console.node_commands import run_coordinator
+    from fsql.console.node_commands import remove_forsaken, run_coordinator
 
-    run_coordinator(state, listen, stdout)
+    over = run_coordinator(state, listen, stdout)
+    if temporary and not over:
+        remove_forsaken(state)

@@ -84,8 +84,8 @@ class CoordinatorProcess:
         self._next_lease = 0.0
         self._done = False
 
-    def run(self) -> None:
-        """Run."""
+    def run(self) -> bool:
+        """Run; return whether the job is over (and not only the launcher gone)."""
         try:
             while not self._done and self._supervisor.alive():
                 self._round()
@@ -95,6 +95,7 @@ class CoordinatorProcess:
             for consumer in self._consumers:
                 consumer.close()
             self._state.close()
+        return self._done
 
     def _round(self) -> None:
         """Deal with everything that has come, then do what the time demands."""
