@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from fsql.runtime.batch import START, Root
 from fsql.runtime.protocol.delivery import DeliveryOption, PositionRefusedError
 from fsql.runtime.protocol.epoch import Epoch
 from fsql.runtime.protocol.frames import (
@@ -55,7 +56,6 @@ from fsql.runtime.protocol.snapshots import first_number
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from fsql.runtime.batch import Root
     from fsql.runtime.protocol.job_spec import JobSpec, Settings
     from fsql.runtime.protocol.node import CoordinatorEffect, CoordinatorEvent
 
@@ -375,5 +375,6 @@ class CoordinatorNode:
     def _progress(self) -> Progress:
         epoch = self.epoch
         if epoch is None:
-            return Progress(self.phase.value, 0, self._detail, Tally())
-        return Progress(self.phase.value, epoch.number, self._detail, epoch.tally())
+            return Progress(self.phase.value, 0, self._detail, Tally(), START)
+        tally, begins = epoch.tally(), epoch.start
+        return Progress(self.phase.value, epoch.number, self._detail, tally, begins)

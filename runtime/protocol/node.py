@@ -305,12 +305,16 @@ class Tally:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """Effect: tell whoever watches: the phase, the epoch, the last thing of note, and what was done."""
+    """Effect: tell whoever watches: the phase, the epoch, the last thing of note, and what was done.
+
+    `begins` is the position from which the epoch replays the input: it grows with what is safe for good.
+    """
 
     phase: str
     epoch: int
     detail: str
     tally: Tally
+    begins: Root
 
 
 @dataclass(frozen=True, slots=True)

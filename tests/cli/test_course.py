@@ -18,7 +18,7 @@ FULL = 'writing "out.jsonl": no space left on device'
 def said(capsys: pytest.CaptureFixture[str], *courses: tuple[str, int, str]) -> str:
     shown = ShownCourse(Counters(), Talk())
     for phase, epoch, why in courses:
-        shown.heard(Course(phase, epoch, why, {}))
+        shown.heard(Course(phase, epoch, why, {}, (0, 0)))
     return capsys.readouterr().err
 
 

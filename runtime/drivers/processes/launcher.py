@@ -16,6 +16,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
+from fsql.runtime.batch import START
 from fsql.runtime.drivers.processes.lines import (
     Address,
     Course,
@@ -101,8 +102,7 @@ class Launcher:
         self._check = check
         self._over: Over | None = None
         self._crashes = 0
-        self._best = (0, 0)
-        self._saved = (0, 0)
+        self._best = (*START, 0, 0)
         self._gone: deque[str] = deque()
 
     def run(self) -> Over:
@@ -152,16 +152,15 @@ class Launcher:
                 pass
 
     def _note_what_is_done(self, course: Course) -> None:
-        """See whether more is done than ever before: an epoch did more, or a snapshot will keep it.
+        """See whether more is done than ever before.
 
-        Each epoch counts from nothing, so what it does may be less than what one before it did.
+        Each epoch counts from nothing, so what it does may be less than what one before it did.  But one
+        that begins at a later snapshot has something behind it, also where nobody heard of that before
+        a process ended.
         """
-        done = (course.tally["rows_in"], course.tally["releases"])
-        saved = (course.epoch, course.tally["snapshots"])
+        done = (*course.begins, course.tally["rows_in"], course.tally["releases"])
         if course.epoch and done > self._best:
             self._best, self._crashes = done, 0
-        if course.tally["snapshots"] and saved > self._saved:
-            self._saved, self._crashes = saved, 0
 
     def _lost(self, child: _Child, how: str) -> None:
         """Start a child again."""

@@ -44,6 +44,7 @@ class Course(msgspec.Struct, frozen=True, tag=True):
     epoch: int
     detail: str
     tally: dict[str, int]
+    begins: tuple[int, int]
 
 
 class StopRow(msgspec.Struct, frozen=True):
@@ -75,7 +76,8 @@ _DECODER: Final = msgspec.json.Decoder(Line)
 def course(progress: Progress) -> Course:
     """Return a node's progress as a line."""
     tally = {name: getattr(progress.tally, name) for name in Tally.__slots__}
-    return Course(progress.phase, progress.epoch, progress.detail, tally)
+    begins = progress.begins.time, progress.begins.origin
+    return Course(progress.phase, progress.epoch, progress.detail, tally, begins)
 
 
 def over(finish: Finish) -> Over:

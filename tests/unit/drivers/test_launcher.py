@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 OVER = '{"type":"Over","stopped":null,"diagnostics":null,"refused":null}'
 COURSE = (
     '{"type":"Course","phase":"running","epoch":%d,"detail":"",'
-    '"tally":{"rows_in":%d,"releases":0,"snapshots":%d}}'
+    '"tally":{"rows_in":%d,"releases":0,"snapshots":0},"begins":[%d,0]}'
 )
 
 
@@ -62,11 +62,11 @@ def test_a_launcher_gives_up_where_nothing_gets_done() -> None:
         launched("sys.stdin.read()", "sys.exit(3)")
 
 
-def crashing(times: Path, snapshots: int) -> str:
+def crashing(times: Path, saved: int) -> str:
     """Return a coordinator that ends 20 times, does less each time, and says then that all is over."""
     return (
         f"open({str(times)!r}, 'a').write('x')\nnumber = len(open({str(times)!r}).read())\n"
-        f"print('{COURSE}' % (number, 1000 - number, {snapshots}), flush=True)\n"
+        f"print('{COURSE}' % (number, 1000 - number, {saved} * number), flush=True)\n"
         f"print('{OVER}\\n' if number > 20 else '', end='', flush=True)\nsys.exit(1)"
     )
 
