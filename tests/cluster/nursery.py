@@ -25,8 +25,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from fsql.console.compiled import compiled
 from fsql.console import node_commands
+from fsql.console.compiled import compiled
 from fsql.console.node_commands import run_worker
 from fsql.console.script import script_of_text
 from fsql.runtime.drivers.processes.lines import Address, LineReader
@@ -165,7 +165,8 @@ def _be_a_worker(request: bytes, descriptors: list[int]) -> None:
 def _listen_at(address: str, announced: str) -> None:
     """Have this process's node be where a user's never is: behind a proxy."""
     settings = TransportSettings(announced=announced)
-    node_commands.Transport = partial(Transport, address=address, settings=settings)  # type: ignore[assignment,misc]
+    behind = partial(Transport, address=address, settings=settings)
+    setattr(node_commands, "Transport", behind)  # noqa: B010 - what it imports is its own affair
 
 
 if __name__ == "__main__":

@@ -32,7 +32,7 @@ def test_snapshots_wait_while_workers_cannot_write(
     wait_until(lambda: bool(manifests(twin)), "a snapshot")
     for pid in twin.pids("worker"):
         resource.prlimit(pid, resource.RLIMIT_FSIZE, (0, resource.RLIM_INFINITY))
-    last: set[str] = set()
+    last, size = manifests(twin), twin.written_bytes()
 
     def nothing_new() -> bool:
         """Say whether no snapshot was committed while so much was written that some were due."""
@@ -41,7 +41,6 @@ def test_snapshots_wait_while_workers_cannot_write(
             last, size = manifests(twin), twin.written_bytes()
         return twin.written_bytes() > size + 15_000
 
-    size = twin.written_bytes()
     wait_until(nothing_new, "output without snapshots")
     assert twin.running()
     for pid in twin.pids("worker"):

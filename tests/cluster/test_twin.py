@@ -17,7 +17,6 @@ import pytest
 
 from fsql.tests.cluster.twin import expected
 
-
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path

@@ -31,7 +31,8 @@ def script(rate: int | None, count: int) -> str:
     pace = "" if rate is None else f", 'rate' = '{rate}'"
     return f"""
 CREATE TABLE lines (id BIGINT, line STRING) WITH (
-    'connector' = 'words', 'seed' = '17', 'vocabulary' = '200', 'words_per_line' = '4', 'count' = '{count}'{pace});
+    'connector' = 'words', 'seed' = '17', 'vocabulary' = '200', 'words_per_line' = '4',
+    'count' = '{count}'{pace});
 CREATE TABLE counts (word STRING, n BIGINT, last BIGINT) WITH ('connector' = 'file', 'path' = 'counts.jsonl');
 CREATE TABLE copies (line STRING) WITH ('connector' = 'file', 'path' = 'lines.txt', 'format' = 'text');
 INSERT INTO counts
