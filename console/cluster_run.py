@@ -22,7 +22,7 @@ from fsql.console.outputs import check_outputs
 from fsql.console.progress import progress_of
 from fsql.console.reader_gone import forget_standard_output, reader_gone
 from fsql.console.script import warn_of_unused_parameters
-from fsql.console.state_directory import begun_or_new, state_directory
+from fsql.console.state_directory import begun_or_new, note_over, say_if_over, state_directory
 from fsql.console.stop import stop_error
 from fsql.runtime.batch import Root
 from fsql.runtime.connectors.live_splits import needs_front_log, open_feed
@@ -90,6 +90,7 @@ def _run(script: Script, options: RunOptions, cluster: ClusterOptions, talk: Tal
         state = stack.enter_context(state_directory(cluster.state))
         job = readied(_described(result, options, cluster, state))
         check_outputs(job.compiled, job.splits)
+        say_if_over(state, talk)
         stdout = stack.enter_context(_standard_output(result))
         feeds = stack.enter_context(_feeds(job))
         key = state / "cluster.key"
@@ -117,15 +118,11 @@ def _run(script: Script, options: RunOptions, cluster: ClusterOptions, talk: Tal
             course.heard,
             check,
         )
-        status, code = summary.FINISHED, exit_codes.OK
         try:
             with progress_of(result.job, script.source.name, talk) as progress:
                 course.show(progress)
                 over = launcher.run()
-            stopped = _stopped(over)
-            if stopped is not None:
-                status, code = summary.STOPPED, exit_codes.STOPPED
-                talk.error(stop_error(stopped, result, job.splits, counters.rows_out))
+            status, code = _ended(over, job, state, counters, talk)
         except Interrupted as interrupted:
             status, code = summary.INTERRUPTED, interrupted.exit_code
         except GivenUpError as error:
@@ -235,6 +232,22 @@ def _coordinator_flags(
 
 def _command(*arguments: str) -> list[str]:
     return [sys.executable, "-m", "fsql", *arguments]
+
+
+def _ended(
+    over: Over, job: Readied, state: Path, counters: Counters, talk: Talk
+) -> tuple[str, int]:
+    """Say why the job stopped, or note that it came to its end; return the status and the exit code.
+
+    Raises:
+        FsqlError: why it cannot go on.
+    """
+    stopped = _stopped(over)
+    if stopped is None:
+        note_over(state)
+        return summary.FINISHED, exit_codes.OK
+    talk.error(stop_error(stopped, job.compiled, job.splits, counters.rows_out))
+    return summary.STOPPED, exit_codes.STOPPED
 
 
 def _stopped(over: Over) -> Stopped | None:

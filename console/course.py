@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Final
 
-from fsql.console.talk import say
+from fsql.console.progress import Silence
 
 if TYPE_CHECKING:
     from fsql.console.progress import Progress
@@ -23,7 +23,7 @@ class ShownCourse:
         """Count in `counters`."""
         self._counters = counters
         self._talk = talk
-        self._progress: Progress | None = None
+        self._progress: Progress = Silence()
         self._started = time.monotonic()
         self._phase = ("", 0)
         self._reason = ""
@@ -44,8 +44,7 @@ class ShownCourse:
         """Take note of how far the run is."""
         self._count(course)
         self._counters.seconds = time.monotonic() - self._started
-        if self._progress is not None:
-            self._progress.update(self._counters)
+        self._progress.update(self._counters)
         self._say_phase(course)
 
     def _count(self, course: Course) -> None:
@@ -76,7 +75,7 @@ class ShownCourse:
             phase = {"phase": course.phase, "epoch": course.epoch, "detail": course.detail}
             self._talk.event("phase", phase)
         elif why:
-            say(f"recovery: {course.phase} ({why})\n")
+            self._progress.tell(f"recovery: {course.phase} ({why})")
 
     def _why(self, course: Course) -> str:
         """Return why there is a recovery, if it is one of which the coordinator knows nothing: its own."""

@@ -72,6 +72,10 @@ class Panel:
             del self._history[:-_HISTORY]
             self._sampled = counters.seconds, counters.rows_in
 
+    def tell(self, line: str) -> None:
+        """Write a line above it."""
+        self._console.print(Text(line), soft_wrap=True)
+
     def render(self) -> RenderableType:
         """Return the panel as it stands."""
         counters = self._counters

@@ -41,6 +41,9 @@ class Progress(Protocol):
     def update(self, counters: Counters) -> None:
         """Take note of how far the run is; called often, so it returns fast."""
 
+    def tell(self, line: str) -> None:
+        """Write a line that stays, where it does not disturb what is shown."""
+
 
 class Rates:
     """Rows a second of late, from counters that are looked at now and then."""
@@ -87,6 +90,10 @@ class Silence:
 
     def update(self, counters: Counters) -> None:
         """Do nothing."""
+
+    def tell(self, line: str) -> None:
+        """Write it."""
+        say(f"{line}\n")
 
 
 class Lines(Silence):

@@ -14,14 +14,17 @@ import msgspec
 
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
 from fsql.console.description import description_of
+from fsql.console.talk import say
 from fsql.runtime.state.snapshots import synced
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from fsql.console.description import JobDescription
+    from fsql.console.talk import Talk
 
 _JOB = "job.json"
+_OVER = "over"
 
 
 @contextmanager
@@ -75,6 +78,22 @@ def begun_or_new(state: Path, new: JobDescription) -> JobDescription:
     draft.replace(path)
     synced(state)
     return new
+
+
+def note_over(state: Path) -> None:
+    """Note that the job has come to its end."""
+    (state / _OVER).touch()
+
+
+def say_if_over(state: Path, talk: Talk) -> None:
+    """Say that the job has come to its end before, since what was added to its input is no part of it."""
+    if talk.quiet or not (state / _OVER).exists():
+        return
+    if talk.json:
+        talk.event("over", {"state": str(state)})
+        return
+    say("this job came to its end before: only what its outputs lack is written\n")
+    say(f"  to read its input anew, name another directory than --state {state}\n")
 
 
 def _check_same(state: Path, begun: JobDescription, new: JobDescription) -> None:

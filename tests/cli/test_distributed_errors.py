@@ -10,7 +10,7 @@ import pytest
 
 from fsql.console.joining import joining_address
 from fsql.runtime.drivers.cluster_key import cluster_key
-from fsql.tests.cli.commands import fsql, process
+from fsql.tests.cli.commands import NUMBERS, fsql, process
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -148,3 +148,23 @@ def test_a_state_directory_says_what_it_is_of(tmp_path: Path) -> None:
         "  = help: name another state directory\n"
         "  = help: or run what it is of\n"
     )
+
+
+def test_a_job_that_is_over_says_so(tmp_path: Path) -> None:
+    state, path = tmp_path / "state", tmp_path / "script.sql"
+    (tmp_path / "numbers.jsonl").write_text('{"n":1}\n')
+    path.write_text(
+        NUMBERS + "CREATE TABLE out (n BIGINT)"
+        " WITH ('connector' = 'file', 'path' = 'out.jsonl');\n"
+        "INSERT INTO out SELECT n FROM numbers;\n"
+    )
+    first = fsql("run", "--state", state, path)
+    assert (first.code, "came to its end" in first.err) == (0, False)
+    (tmp_path / "numbers.jsonl").write_text('{"n":1}\n{"n":2}\n')
+    again = fsql("run", "--state", state, path)
+    assert again.code == 0
+    assert again.err.startswith(
+        "this job came to its end before: only what its outputs lack is written\n"
+        f"  to read its input anew, name another directory than --state {state}\n"
+    )
+    assert (tmp_path / "out.jsonl").read_text() == '{"n":1}\n'

@@ -106,6 +106,19 @@ def test_panel(width: int) -> None:
     )
 
 
+def test_a_line_that_stays_stands_above_the_panel() -> None:
+    screen = io.StringIO()
+    console = Console(file=screen, width=40, force_terminal=True, no_color=True)
+    with Panel("q.sql", coloured=False, console=console) as panel:
+        screen.truncate(0)
+        panel.tell("recovery: running [1] (a worker that was lost has a long name)")
+        wiped, line, box = screen.getvalue().partition("recovery: running [1] (")
+        assert "╰" not in wiped
+        assert box.startswith("a worker that was lost has a long name)\n")
+        assert line
+        assert "╭─ q.sql " in box
+
+
 def test_a_panel_before_the_first_row() -> None:
     console = Console(file=io.StringIO(), width=40, no_color=True)
     with console.capture() as capture:
