@@ -203,10 +203,10 @@ def concat_arrays(arrays: Sequence[pa.Array]) -> pa.Array:
     encoded = [pa.types.is_dictionary(array.type) for array in arrays]
     if all(encoded):
         longest = max((array.dictionary for array in arrays), key=len)
-        if all(begins_with(longest, array.dictionary) for array in arrays):
-            indices = pa.concat_arrays([array.indices for array in arrays])
-            return pa.DictionaryArray.from_arrays(indices, longest, safe=False)
-        return _concat_dictionaries(arrays)
+        if not all(begins_with(longest, array.dictionary) for array in arrays):
+            return _concat_dictionaries(arrays)
+        indices = pa.concat_arrays([array.indices for array in arrays])
+        return pa.DictionaryArray.from_arrays(indices, longest, safe=False)
     if any(encoded):
         arrays = [plain(array) for array in arrays]
     return pa.concat_arrays(arrays)
@@ -215,12 +215,11 @@ def concat_arrays(arrays: Sequence[pa.Array]) -> pa.Array:
 def _concat_dictionaries(arrays: Sequence[pa.DictionaryArray]) -> pa.Array:
     """Return one array over the dictionaries one after the other, which may share values.
 
-    Rows that are fewer are encoded anew: repairs concatenate again and again, and would double them.
-    Lists, which Arrow does not encode, are left without a dictionary then.
+    Rows that are fewer are encoded anew, since repairs would double them each time; not so lists.
     """
     if sum(len(array.dictionary) for array in arrays) > sum(map(len, arrays)):
-        together = pa.concat_arrays([plain(array) for array in arrays])
-        return together if of_lists(together.type) else pc.dictionary_encode(together)
+        rows = pa.concat_arrays([plain(array) for array in arrays])
+        return rows if of_lists(rows.type) else pc.dictionary_encode(rows)
     first_code, indices = 0, []
     for array in arrays:
         moved = pc.add(array.indices, pa.scalar(first_code, array.indices.type))
