@@ -6,6 +6,7 @@ seed finds means that faults, workloads or the judge do not reach that rule.
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING
 
 import pytest
@@ -17,22 +18,28 @@ from fsql.tests.simulation.workloads import generated
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from fsql.runtime.drivers.in_memory import Outcome
+    from fsql.runtime.simulation.workload import Workload
+
 MUTANTS = (*mutants.MUTANTS, *mutants_of_state.MUTANTS)
 SEEDS = 500
-BLOCK = 25
 PLAN = Plan(seconds=20)
+
+
+@cache
+def case(seed: int) -> tuple[Workload, Outcome]:
+    """Return what a seed runs, and what is expected of it by the machines as they should be."""
+    return generated(seed)
 
 
 def first_found(mutant: Callable[[pytest.MonkeyPatch], None], seeds: int = SEEDS) -> int | None:
     """Return the first seed that finds a mutant; None if none does."""
-    for first in range(0, seeds, BLOCK):
-        # What is expected comes of the machines as they should be.
-        block = [(seed, *generated(seed)) for seed in range(first, first + BLOCK)]
+    for seed in range(seeds):
+        workload, expected = case(seed)
         with pytest.MonkeyPatch.context() as patch:
             mutant(patch)
-            for seed, workload, expected in block:
-                if run(seed, workload, expected, PLAN).failure:
-                    return seed
+            if run(seed, workload, expected, PLAN).failure:
+                return seed
     return None
 
 
