@@ -125,7 +125,7 @@ class SimulatedCluster:
                 self.coverage,
                 window=settings.window,
                 takes_us=settings.consumer_us,
-                takes_repeats=not settings.option.keeps_position,
+                option=settings.option,
             )
             for number in range(len(self.outputs))
         ]

@@ -2,7 +2,8 @@
 
 A consumer outlives the cluster's processes.  It stores a bundle only if that follows what it has; what it
 has already it acknowledges again; anything else it refuses, and whoever sent it has lost the output.  Where
-the output may come again (`at-least-once`, `none`) it takes what comes.  Its faults: it is slow, or mute;
+the output may come again (`at-least-once`, `none`) it takes what comes.  Unless twins say the same
+(`exactly-once`), it hears only the newest epoch, as consumers have to.  Its faults: it is slow, or mute;
 it acknowledges twice, or late; it breaks the connection; it comes back with less than it had, or claims to
 have more.
 """
@@ -14,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from fsql.runtime.batch import START, Root
+from fsql.runtime.protocol.delivery import DeliveryOption
 from fsql.runtime.protocol.node import Delivered, OutputAt, OutputLost
 from fsql.runtime.simulation.world import MILLISECOND
 
@@ -66,7 +68,7 @@ class Consumer:
         *,
         window: int,
         takes_us: int,
-        takes_repeats: bool,
+        option: DeliveryOption,
     ) -> None:
         self.number = number
         self.position: Root = START
@@ -77,7 +79,8 @@ class Consumer:
         self._coverage = coverage
         self._window = window
         self._takes_us = takes_us
-        self._takes_repeats = takes_repeats
+        self._takes_repeats = not option.keeps_position
+        self._hears_newest_only = option is not DeliveryOption.EXACTLY_ONCE
         self._older: deque[Root] = deque([START], maxlen=KEPT_POSITIONS)
         self._connections: list[Connection] = []
         self._muted: list[tuple[Connection, object]] = []
@@ -89,7 +92,7 @@ class Consumer:
             host.later(self._way_us(), host.handle, event)
 
         connection = Connection(epoch, answer)
-        if self._takes_repeats and any(other.epoch > epoch for other in self._connections):
+        if self._hears_newest_only and any(other.epoch > epoch for other in self._connections):
             self._lose(connection, "there is a newer epoch")
             return connection
         self._connections = [*self._connections[-3:], connection]
@@ -111,8 +114,9 @@ class Consumer:
             return
         if connection is not self._connections[-1]:
             self._coverage.sometimes("bundle of an old coordinator")
-            if self._takes_repeats:
-                # What it follows says nothing here, so only the newest epoch is heard.
+            if self._hears_newest_only:
+                # A late twin may only be heard where both say the same: of at-most-once, the newer one has
+                # passed over what the older one says; of at-least-once, what it follows tells nothing.
                 connection.open = False
                 return
         connection.parts.append(bundle)

@@ -98,6 +98,8 @@ class _Ledger:
         if any(not follows <= root < ends for root, _ in rows):
             self.diverge(f"rows outside of their bundle, {follows} to {ends}: {rows}")
         if self.option is DeliveryOption.AT_MOST_ONCE:
+            if follows != self.position:
+                self.diverge(f"a bundle from {follows} behind {self.position}")
             self.rows += rows
         else:
             self._compare(follows, ends, rows)
