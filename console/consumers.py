@@ -100,7 +100,8 @@ class _Making:
         for number, insert in enumerate(self._job.inserts):
             with pointing_at(self._compiled.syntax, insert.sink.name, "path"):
                 consumer = self._of_insert(insert, self._positions / f"insert-{number}")
-            output = Output(self._delivery_of(insert), insert=number)
+            name = f'table "{insert.sink.name}"'
+            output = Output(self._delivery_of(insert), insert=number, name=name)
             outputs.append(ConsumedOutput(output, consumer))
         return outputs
 
@@ -122,7 +123,8 @@ class _Making:
         for number, insert in enumerate(self._job.inserts):
             for use in self._asked_for(insert.sink.name, "late_path"):
                 windows = window_columns(self._job, insert)
-                output = Output(self._delivery_of(insert), windows=frozenset(windows))
+                option, name = self._delivery_of(insert), f'late rows of table "{insert.sink.name}"'
+                output = Output(option, windows=frozenset(windows), name=name)
                 lines = LateLines(windows, self._origins)
                 outputs.append(self._in_file(output, use.path, f"late-{number}", lines))
         return outputs
@@ -135,10 +137,11 @@ class _Making:
         outputs = []
         for table in self._job.tables:
             for use in self._asked_for(table.name, "rejects_path"):
-                output = Output(option, rejects_of=table.ordinal)
-                name = f"rejects-{table.ordinal}"
+                name = f'rejects of table "{table.name}"'
+                output = Output(option, rejects_of=table.ordinal, name=name)
                 lines = RejectedLines(self._origins)
-                outputs.append(self._in_file(output, use.path, name, lines))
+                journal = f"rejects-{table.ordinal}"
+                outputs.append(self._in_file(output, use.path, journal, lines))
         return outputs
 
     def _in_file(

@@ -1,4 +1,4 @@
-"""How a run on processes goes, as its coordinator tells: counted, and each recovery said in lines."""
+"""How a run on processes goes, as its coordinator tells: in counters, and lines on what goes wrong."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _RUNNING: Final = "running"
 
 
 class ShownCourse:
-    """Shows the course of a run: counters on the panel, and each recovery in a line."""
+    """Shows the course of a run: counters on the panel, and each recovery and each trouble in a line."""
 
     def __init__(self, counters: Counters, talk: Talk) -> None:
         """Count in `counters`."""
@@ -25,7 +25,8 @@ class ShownCourse:
         self._talk = talk
         self._progress: Progress = Silence()
         self._started = time.monotonic()
-        self._phase = ("", 0)
+        self._phase = ("", 0, "")
+        self._troubles: tuple[str, ...] = ()
         self._reason = ""
         self._said: set[str] = set()
         self._epoch = 0
@@ -46,6 +47,7 @@ class ShownCourse:
         self._counters.seconds = time.monotonic() - self._started
         self._progress.update(self._counters)
         self._say_phase(course)
+        self._say_troubles(course)
 
     def _count(self, course: Course) -> None:
         """Add what the epochs have done; what an epoch did last before it was lost is not known."""
@@ -58,11 +60,14 @@ class ShownCourse:
                 self._before[name] = self._before.get(name, 0) + value
         self._last = course.tally
         for name, value in course.tally.items():
+            if name == "behind_us":
+                self._counters.seconds_behind = value / 1e6
+                continue
             before = 0 if name == "rows_state" else self._before.get(name, 0)
             setattr(self._counters, name, before + value)
 
     def _say_phase(self, course: Course) -> None:
-        before, self._phase = self._phase, (course.phase, course.epoch)
+        before, self._phase = self._phase, (course.phase, course.epoch, course.detail)
         if self._phase == before or self._talk.quiet:
             return
         why = course.detail or self._why(course)
@@ -76,6 +81,17 @@ class ShownCourse:
             self._talk.event("phase", phase)
         elif why:
             self._progress.tell(f"recovery: {course.phase} ({why})")
+
+    def _say_troubles(self, course: Course) -> None:
+        """Say what goes wrong from now on."""
+        before, self._troubles = self._troubles, course.troubles
+        for trouble in course.troubles:
+            if trouble in before or self._talk.quiet:
+                continue
+            if self._talk.json:
+                self._talk.event("trouble", {"trouble": trouble})
+            else:
+                self._progress.tell(f"warning: {trouble}")
 
     def _why(self, course: Course) -> str:
         """Return why there is a recovery, if it is one of which the coordinator knows nothing: its own."""

@@ -8,7 +8,6 @@ order allows, and memory is bounded by the lead and the query's own state.
 from __future__ import annotations
 
 import time
-from collections import deque
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -16,6 +15,7 @@ from fsql.compiler.tick_plan import SourceHead, TickPlan
 from fsql.runtime.drivers.cluster import Cluster, Fair, FrontAt, LetGo
 from fsql.runtime.ports import Wait
 from fsql.runtime.protocol.barrier import LateRows, Rejected, Released, Stopped
+from fsql.runtime.protocol.freshness import Freshness
 from fsql.runtime.protocol.front import Front
 from fsql.runtime.protocol.worker import Watch, unwatched
 
@@ -55,27 +55,6 @@ class Counters:
     recoveries: int = 0
     seconds: float = 0.0
     seconds_behind: float = 0.0
-
-
-class Freshness:
-    """How old the oldest chunk is that min time has not passed: what was read and may not be out yet."""
-
-    def __init__(self) -> None:
-        self._chunks: dict[int, deque[tuple[Root, float]]] = {}
-
-    def chunk_read(self, front: Front, now: float) -> None:
-        """Note that a front has read a chunk: all of it lies below the front's promise."""
-        self._chunks.setdefault(front.number, deque()).append((front.promised, now))
-
-    def seconds_behind(self, min_time: Root, now: float) -> float:
-        """Return the age of the oldest chunk that min time has not passed, 0 if there is none."""
-        oldest = now
-        for chunks in self._chunks.values():
-            while chunks and chunks[0][0] <= min_time:
-                chunks.popleft()
-            if chunks:
-                oldest = min(oldest, chunks[0][1])
-        return now - oldest
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +126,6 @@ class LocalRun:
                 cluster.end(at)
             else:
                 cluster.read(at, chunk)
-                self.counters.unknown_fields += chunk.unknown_fields
                 self.freshness.chunk_read(at.front, time.monotonic())
             read = True
             for let_go in cluster.settle():
@@ -175,6 +153,7 @@ class LocalRun:
         folds = [fold for worker in cluster.workers for fold in worker.folds.values()]
         counters.rows_in = sum(at.front.rows_read for at in cluster.fronts)
         counters.bytes_in = sum(at.front.bytes_read for at in cluster.fronts)
+        counters.unknown_fields = sum(at.front.unknown_fields for at in cluster.fronts)
         counters.rows_redone = sum(fold.rows_redone for fold in folds)
         counters.rows_held = sum(fold.rows_held for fold in folds)
         counters.rows_state = sum(fold.state_rows() for fold in folds)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from fsql.compiler.tick_plan import SourceHead
-from fsql.runtime.batch import START, Root
+from fsql.runtime.batch import END, START, Root
 from fsql.runtime.ports import Wait
 from fsql.runtime.protocol.frames import (
     COORDINATOR,
@@ -25,6 +25,7 @@ from fsql.runtime.protocol.frames import (
     Ready,
     Saved,
 )
+from fsql.runtime.protocol.freshness import Freshness
 from fsql.runtime.protocol.front import Front
 from fsql.runtime.protocol.link import Link
 from fsql.runtime.protocol.manifest import manifest_of
@@ -84,6 +85,7 @@ class Attempt:
         self._pending: _Pending | None = None
         self._outgoing: dict[int, list[Item]] = {}
         self._messages = 0
+        self._freshness = Freshness()
         self._next_heartbeat = now
         self._next_counted = now
 
@@ -158,7 +160,7 @@ class Attempt:
         items, frames = link.receive(frame, now)
         effects = self._transmitted(frame.sender, frames)
         for item in items:
-            effects += self._take(item)
+            effects += self._take(item, now)
         return effects + self._flushed(now)
 
     def read(self, read: ChunkRead, now: float) -> list[WorkerEffect]:
@@ -169,12 +171,13 @@ class Attempt:
         here.granted = None
         if read.chunk is None:
             self._carry(self._worker.end(here.front, read.place))
-            self._put(COORDINATOR, self._counted())
+            self._put(COORDINATOR, self._counted(now))
         elif isinstance(read.chunk, Wait):
             here.waits_until = now + read.chunk.seconds
         else:
             here.waits_until = 0.0
             self._carry(self._worker.read(here.front, here.ordinal, read.chunk, read.place))
+            self._freshness.chunk_read(here.front, now)
         self._tell_if_blocked(here)
         return self._snapshot_taken() + self._flushed(now)
 
@@ -211,7 +214,7 @@ class Attempt:
             effects.append(Transmit(self.begin.coordinator, beat))
         if self._running and now >= self._next_counted:
             self._next_counted = now + self._settings.counted_every
-            effects += self.send([self._counted()], now)
+            effects += self.send([self._counted(now)], now)
         for peer, link in self._links.items():
             due = link.next_due()
             if due is not None and due <= now:
@@ -220,14 +223,14 @@ class Attempt:
 
     # Items.
 
-    def _take(self, item: Item) -> list[WorkerEffect]:  # noqa: C901 - one case for each kind
+    def _take(self, item: Item, now: float) -> list[WorkerEffect]:  # noqa: C901 - one case for each kind
         assert self._worker is not None
         match item:
             case Message():
                 self._messages += 1
                 self._carry(self._worker.receive(item))
             case MinTime():
-                self._advance(item)
+                self._advance(item, now)
                 return self._snapshot_taken()
             case Go():
                 self._running = True
@@ -252,11 +255,14 @@ class Attempt:
                 raise AssertionError(item)
         return []
 
-    def _advance(self, min_time: MinTime) -> None:
+    def _advance(self, min_time: MinTime, now: float) -> None:
         assert self._plan is not None
         assert self._worker is not None
         if min_time.stage < len(self._plan.stages):
             self._carry(self._worker.advance(min_time))
+            if min_time.root == END:
+                # Behind this the coordinator may finish, and asks nobody any more.
+                self._put(COORDINATOR, self._counted(now))
             return
         self._released = min_time.root
         for here in self._fronts.values():
@@ -332,7 +338,7 @@ class Attempt:
         address = begin.coordinator if peer == COORDINATOR else begin.addresses[peer]
         return [Transmit(address, frame) for frame in frames]
 
-    def _counted(self) -> Counted:
+    def _counted(self, now: float) -> Counted:
         assert self._worker is not None
         folds = self._worker.folds.values()
         fronts = [here.front for here in self._fronts.values()]
@@ -343,4 +349,6 @@ class Attempt:
             sum(fold.rows_held for fold in folds),
             sum(fold.state_rows() for fold in folds),
             self._messages,
+            sum(front.unknown_fields for front in fronts),
+            round(self._freshness.seconds_behind(self._released, now) * 1e6),
         )

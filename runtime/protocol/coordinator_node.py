@@ -2,7 +2,8 @@
 
 Contract.  `docs/internals/distribution.md`, sections 2 and 3.  Whatever goes wrong with an epoch (a
 worker that is lost or cannot be reached, an output that does not answer, state that cannot be loaded)
-ends it as a whole, and the next one begins at the newest snapshot that verifies.  Nothing is released
+ends it as a whole, and the next one begins at the newest snapshot that verifies: soon, but where what went
+wrong keeps going wrong, later each time (`fsql.runtime.protocol.retries`).  Nothing is released
 at or after the time until which the lease is known to be held; a coordinator that has lost its lease
 does nothing any more.
 
@@ -51,6 +52,7 @@ from fsql.runtime.protocol.node import (
     Transmit,
     WorkerGone,
 )
+from fsql.runtime.protocol.retries import Retries
 from fsql.runtime.protocol.snapshots import first_number
 
 if TYPE_CHECKING:
@@ -95,6 +97,8 @@ class CoordinatorNode:
         self._promises: dict[int, Root] = {}
         self._held_back: list[Deliver] = []
         self._detail = ""
+        self._retries = Retries()
+        self._next_try: float | None = None
 
     def step(self, event: CoordinatorEvent, now: float) -> list[CoordinatorEffect]:
         """Deal with an event."""
@@ -120,6 +124,8 @@ class CoordinatorNode:
         if self.phase in {Phase.WAITING, Phase.FINISHED}:
             return None
         times = [self._next_progress]
+        if self.phase is Phase.GATHERING and self._next_try is not None:
+            times.append(self._next_try)
         if self.phase is Phase.RESTORING:
             times.append(self._next_begin)
         if self.epoch is not None:
@@ -159,13 +165,16 @@ class CoordinatorNode:
         return []
 
     def _lost_outside(self, lost: OutputLost | StateLost, now: float) -> list[CoordinatorEffect]:
-        if isinstance(lost, OutputLost) and lost.diagnostics is None:
-            return self._given_up(f"output {lost.output}: {lost.reason}", now)
-        return [Finish(diagnostics=lost.diagnostics)]
+        if lost.diagnostics is not None:
+            return [Finish(diagnostics=lost.diagnostics)]
+        if self.epoch is None:
+            return []
+        return self._failed(f"{self._spec.outputs[lost.output].name}: {lost.reason}", now)
 
     def _lease_changed(self, event: LeaseHeld | LeaseLost) -> None:
         if isinstance(event, LeaseLost):
             self._lease_until = float("-inf")
+            self._detail = event.reason or self._detail
             self.epoch, self.phase = None, Phase.WAITING
             # Workers find out by themselves; what was asked for may never be answered.
             self._members.scatter()
@@ -189,11 +198,8 @@ class CoordinatorNode:
                     return [Finish(refused=(event.output, str(error)))]
             case ManifestCommitted() | ManifestNotCommitted() if self.phase is Phase.NOTING:
                 return self._noted(event, now)
-            case ManifestCommitted():
-                epoch.manifest_settled(event, event.unneeded)
-            case ManifestNotCommitted():
-                self._detail = f"snapshot {event.snapshot}: {event.reason}"
-                epoch.manifest_settled(event, None)
+            case ManifestCommitted() | ManifestNotCommitted():
+                epoch.manifest_settled(event)
         return []
 
     def _received(self, received: Received, now: float) -> list[CoordinatorEffect]:
@@ -210,9 +216,9 @@ class CoordinatorNode:
             case Heartbeat(_, number, sender):
                 if epoch is not None and number == epoch.number:
                     self._members.heard(sender, now)
-            case Goodbye(_, number, sender, _):
+            case Goodbye(_, number, sender, _, reason):
                 if epoch is not None and number == epoch.number and sender != COORDINATOR:
-                    return self._given_up(f"worker {sender} has left", now)
+                    return self._failed(f"worker {sender} has left: {reason}", now)
             case _:
                 pass
         return []
@@ -236,7 +242,9 @@ class CoordinatorNode:
         """Go on to the next phase where that is possible, and do what the time demands."""
         effects: list[CoordinatorEffect] = []
         epoch = self.epoch
-        if self.phase is Phase.GATHERING and not self._asked and self._members.enough(now):
+        self._next_try = self._retries.due(now)
+        may_try = self.phase is Phase.GATHERING and not self._asked and self._next_try is None
+        if may_try and self._members.enough(now):
             self._asked = True
             effects.append(TakeEpoch())
         if epoch is None:
@@ -319,7 +327,7 @@ class CoordinatorNode:
     ) -> list[CoordinatorEffect]:
         assert self.epoch is not None
         if isinstance(event, ManifestNotCommitted):
-            return self._given_up(f"what is passed over: {event.reason}", now)
+            return self._failed(f"what is passed over cannot be noted: {event.reason}", now)
         self._restore(self.epoch, now)
         return []
 
@@ -343,6 +351,12 @@ class CoordinatorNode:
             for front, end in sorted(self._promises.items())
             if end > first
         )
+
+    def _failed(self, why: str, now: float) -> list[CoordinatorEffect]:
+        """Give the epoch up for what may well happen again."""
+        if self.epoch is not None:
+            self._retries.failed(self.epoch.taken_below(), now)
+        return self._given_up(why, now)
 
     def _given_up(self, why: str, now: float) -> list[CoordinatorEffect]:
         """End the epoch, if there is one, and gather again."""
@@ -377,4 +391,5 @@ class CoordinatorNode:
         if epoch is None:
             return Progress(self.phase.value, 0, self._detail, Tally(), START)
         tally, begins = epoch.tally(), epoch.start
-        return Progress(self.phase.value, epoch.number, self._detail, tally, begins)
+        troubles = (epoch.trouble,) if epoch.trouble else ()
+        return Progress(self.phase.value, epoch.number, self._detail, tally, begins, troubles)

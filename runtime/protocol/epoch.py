@@ -36,6 +36,7 @@ from fsql.runtime.protocol.node import (
     CommitManifest,
     Deliver,
     Finish,
+    ManifestNotCommitted,
     OutputAt,
     Tally,
     Transmit,
@@ -44,7 +45,7 @@ from fsql.runtime.protocol.snapshots import Snapshots
 from fsql.runtime.protocol.topology import topology
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Sequence
 
     from fsql.runtime.protocol.delivery import Bundle
     from fsql.runtime.protocol.frames import Frame, Item
@@ -54,7 +55,6 @@ if TYPE_CHECKING:
         CoordinatorEffect,
         Delivered,
         ManifestCommitted,
-        ManifestNotCommitted,
     )
 
 TOLD_EVERY: Final = 0.02
@@ -81,6 +81,8 @@ class Epoch:
         self.rows_out = 0
         self.rows_late = 0
         self.rows_rejected = 0
+        self.trouble = ""
+        """Why the last snapshot could not be made, until one can."""
         self._spec = spec
         self._settings = settings
         self._barrier_stage = len(spec.plan.stages)
@@ -134,6 +136,10 @@ class Epoch:
         """Return below which position at least one output has everything."""
         return max([self.start, *(each.position for each in self._deliveries.values())])
 
+    def taken_below(self) -> Root:
+        """Return below which position every output has everything, as far as its consumer has said."""
+        return min([each.position for each in self._deliveries.values()], default=self.start)
+
     def receive(self, frame: Frame, now: float, *, may_release: bool) -> list[CoordinatorEffect]:
         """Take a frame from a worker."""
         link = self._links.get(frame.sender)
@@ -145,17 +151,17 @@ class Epoch:
             self._take(frame.sender, item, now)
         return self.settle(now, may_release=may_release)
 
-    def manifest_settled(
-        self,
-        event: ManifestCommitted | ManifestNotCommitted,
-        unneeded: Mapping[int, tuple[str, ...]] | None,
-    ) -> None:
-        """Learn whether a manifest is committed, and tell the workers; `unneeded` is None if it is not."""
-        announced = self.snapshots.settled(event.snapshot, committed=unneeded is not None)
-        if announced is None or unneeded is None:
+    def manifest_settled(self, event: ManifestCommitted | ManifestNotCommitted) -> None:
+        """Learn whether a manifest is committed, and tell the workers."""
+        announced = self.snapshots.settled(event)
+        if isinstance(event, ManifestNotCommitted):
+            self.trouble = f"no snapshot can be committed: {event.reason}"
+            return
+        self.trouble = ""
+        if announced is None:
             return
         for worker in self._links:
-            keys = unneeded.get(worker, ())
+            keys = event.unneeded.get(worker, ())
             self._put(worker, Committed(announced.snapshot, announced.position, keys))
 
     def settle(self, now: float, *, may_release: bool) -> list[CoordinatorEffect]:
@@ -189,6 +195,7 @@ class Epoch:
             rows_out=self.rows_out,
             rows_late=self.rows_late,
             rows_rejected=self.rows_rejected,
+            unknown_fields=sum(one.unknown_fields for one in counted),
             rows_redone=sum(one.rows_redone for one in counted),
             rows_held=sum(one.rows_held for one in counted),
             rows_state=sum(one.rows_state for one in counted),
@@ -196,6 +203,7 @@ class Epoch:
             acknowledgements=self.acker.acknowledgements,
             releases=self.barrier.releases,
             snapshots=self.snapshots.committed,
+            behind_us=max([one.behind_us for one in counted if not self._all_out()], default=0),
         )
 
     def next_timer(self) -> float | None:
@@ -236,7 +244,8 @@ class Epoch:
                 self._put_all(cancel)
             case Saved():
                 self.snapshots.saved(worker, item)
-            case NotSaved(snapshot, _):
+            case NotSaved(snapshot, reason):
+                self.trouble = f"no snapshot can be stored: worker {worker}: {reason}"
                 self._put_all(self.snapshots.not_saved(snapshot, now))
             case Counted():
                 self.counted[worker] = item
@@ -336,6 +345,9 @@ class Epoch:
         """Return the position below which all is out: released, and taken by every consumer."""
         waiting = [each.position for each in self._deliveries.values() if each.rows_waiting]
         return min([self.barrier.min_time, *waiting])
+
+    def _all_out(self) -> bool:
+        return self._taken_below() == END
 
     def _tell_lead(self, now: float) -> None:
         """Tell fronts how far all is out: they are ahead of that, not of what consumers do not take.

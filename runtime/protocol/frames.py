@@ -96,7 +96,10 @@ class Committed:
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """What a worker has done so far in this epoch, for whoever watches."""
+    """What a worker has done so far in this epoch, for whoever watches.
+
+    `behind_us` is how old the oldest chunk is of which not all is out, in microseconds.
+    """
 
     rows_in: int
     bytes_in: int
@@ -104,6 +107,8 @@ class Counted:
     rows_held: int
     rows_state: int
     messages: int
+    unknown_fields: int = 0
+    behind_us: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,12 +196,16 @@ class Heartbeat:
 
 @dataclass(frozen=True, slots=True)
 class Goodbye:
-    """The sender leaves `epoch`; a coordinator that has `finished` lets its workers end."""
+    """The sender leaves `epoch`; a coordinator that has `finished` lets its workers end.
+
+    `reason` is why a worker leaves.
+    """
 
     job: str
     epoch: int
     sender: int
     finished: bool
+    reason: str = ""
 
 
 Datagram = Hello | Begin | Heartbeat | Goodbye

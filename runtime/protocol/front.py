@@ -51,6 +51,7 @@ class Front:
         self.promised = START
         self.rows_read = 0
         self.bytes_read = 0
+        self.unknown_fields = 0
         self._kind = table.time
         self._base = origin(table.ordinal, split, 0)
         self._event_time = None
@@ -136,6 +137,7 @@ class Front:
         last = max([reject.row for reject in rejects], default=-1)
         last = max(last, int(rows[-1])) if len(rows) else last
         self.bytes_read += chunk.bytes_read
+        self.unknown_fields += chunk.unknown_fields
         batch = Batch(columns, time, rows + self._base, ()) if len(rows) else None
         if last >= 0 and self._drops():
             batch, positioned = self._kept(batch), self._kept_rejects(positioned)

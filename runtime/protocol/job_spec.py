@@ -17,12 +17,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """What goes to one consumer: the rows of an INSERT, late rows of windows, or rejects of a table."""
+    """What goes to one consumer: the rows of an INSERT, late rows of windows, or rejects of a table.
+
+    `name` is what messages call it.
+    """
 
     option: DeliveryOption
     insert: int | None = None
     windows: frozenset[int] = frozenset()
     rejects_of: int | None = None
+    name: str = "an output"
 
     def share(
         self, let_go: Released | LateRows | Rejected

@@ -179,7 +179,9 @@ class LeaseHeld:
 
 @dataclass(frozen=True, slots=True)
 class LeaseLost:
-    """Event: somebody else may hold the lease."""
+    """Event: somebody else may hold the lease; `reason` says why, where that is something else."""
+
+    reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -287,13 +289,14 @@ class ManifestNotCommitted:
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """What a job has done in an epoch."""
+    """What a job has done in an epoch; `behind_us` is how old the oldest input is that is not out yet."""
 
     rows_in: int = 0
     bytes_in: int = 0
     rows_out: int = 0
     rows_late: int = 0
     rows_rejected: int = 0
+    unknown_fields: int = 0
     rows_redone: int = 0
     rows_held: int = 0
     rows_state: int = 0
@@ -301,6 +304,7 @@ class Tally:
     acknowledgements: int = 0
     releases: int = 0
     snapshots: int = 0
+    behind_us: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -308,6 +312,7 @@ class Progress:
     """Effect: tell whoever watches: the phase, the epoch, the last thing of note, and what was done.
 
     `begins` is the position from which the epoch replays the input: it grows with what is safe for good.
+    `troubles` is what goes wrong at the moment, and keeps going wrong.
     """
 
     phase: str
@@ -315,6 +320,7 @@ class Progress:
     detail: str
     tally: Tally
     begins: Root
+    troubles: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,12 +21,14 @@ from fsql.compiler.tick_plan import SourceHead
 from fsql.runtime.batch import START, Root
 from fsql.runtime.protocol.frames import Announce, Answer, Cancel, Saved
 from fsql.runtime.protocol.manifest import Manifest
+from fsql.runtime.protocol.node import ManifestCommitted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from fsql.runtime.protocol.job_spec import JobSpec
     from fsql.runtime.protocol.manifest import PassedOver
+    from fsql.runtime.protocol.node import ManifestNotCommitted
 
 NUMBERS_OF_AN_EPOCH: Final = 1_000_000
 """Snapshot numbers grow from epoch to epoch, whatever became of the snapshots of the one before."""
@@ -161,12 +163,12 @@ class Snapshots:
             ),
         )
 
-    def settled(self, snapshot: int, *, committed: bool) -> Announce | None:
+    def settled(self, event: ManifestCommitted | ManifestNotCommitted) -> Announce | None:
         """Learn what became of a manifest; return the announcement that it had."""
         pending = self._pending
-        if pending is None or snapshot != pending.snapshot:
+        if pending is None or event.snapshot != pending.snapshot:
             return None
         self._pending = None
         self._committing = False
-        self.committed += committed
+        self.committed += isinstance(event, ManifestCommitted)
         return pending

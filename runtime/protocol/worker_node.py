@@ -68,7 +68,7 @@ class WorkerNode:
         effects = self._dealt_with(event, now)
         if isinstance(event, Tick) and self.attempt is not None and self.attempt.hopeless(now):
             # At ticks only, since then all that has come is dealt with.
-            effects += self._left(now)
+            effects += self._left("nothing is heard from the others", now)
         return effects + self._kept_up(now)
 
     def readable(self, now: float) -> list[int]:
@@ -122,9 +122,9 @@ class WorkerNode:
         match event:
             case Loaded():
                 return attempt.loaded(event, self._watch, now)
-            case NotLoaded(_, _, diagnostics):
+            case NotLoaded(_, reason, diagnostics):
                 if diagnostics is None:
-                    return self._left(now)
+                    return self._left(reason, now)
                 return attempt.send([Failure(diagnostics)], now)
             case Stored() | NotStored():
                 return attempt.stored(event, now)
@@ -157,11 +157,11 @@ class WorkerNode:
         self._next_hello = now + self._settings.hello_every
         return [Transmit(self._leader, self._hello)]
 
-    def _left(self, now: float) -> list[WorkerEffect]:
-        """Leave the attempt, and tell the coordinator if it can be told."""
+    def _left(self, reason: str, now: float) -> list[WorkerEffect]:
+        """Leave the attempt, and tell the coordinator why if it can be told."""
         assert self.attempt is not None
         begin = self.attempt.begin
-        goodbye = Goodbye(begin.job, begin.epoch, begin.number, finished=False)
+        goodbye = Goodbye(begin.job, begin.epoch, begin.number, finished=False, reason=reason)
         return [Transmit(begin.coordinator, goodbye), *self._gone_idle(now)]
 
     def _gone_idle(self, now: float) -> list[WorkerEffect]:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.cluster
 
+WARNING = "warning: no snapshot can be stored: worker"
 NO_LIMIT = (resource.RLIM_INFINITY, resource.RLIM_INFINITY)
 
 
@@ -43,6 +44,7 @@ def test_snapshots_wait_while_workers_cannot_write(
 
     wait_until(nothing_new, "output without snapshots")
     assert twin.running()
+    wait_until(lambda: WARNING in twin.errors(), "a word of it")
     for pid in twin.pids("worker"):
         resource.prlimit(pid, resource.RLIMIT_FSIZE, NO_LIMIT)
     wait_until(lambda: bool(manifests(twin) - last), "another snapshot")

@@ -185,8 +185,12 @@ class CoordinatorProcess:
     # What is done behind the back of the loop.
 
     def _renew_lease(self) -> None:
-        until = self._state.renew_lease()
-        self._answers.put(LeaseLost() if until is None else LeaseHeld(until))
+        try:
+            until = self._state.renew_lease()
+        except CoordinationError as error:
+            self._answers.put(LeaseLost(str(error)))
+        else:
+            self._answers.put(LeaseLost() if until is None else LeaseHeld(until))
 
     def _open_output(self, output: int, effect: OpenOutputs) -> None:
         option = self._spec.outputs[output].option
@@ -203,9 +207,9 @@ class CoordinatorProcess:
             epoch, manifest = self._state.next_epoch()
         except FsqlError as error:
             self._answers.put(StateLost(diagnostics_bytes(error)))
-        except CoordinationError:
+        except CoordinationError as error:
             # Without the lease, or without an answer, there is no epoch: the node asks again.
-            self._answers.put(LeaseLost())
+            self._answers.put(LeaseLost(str(error)))
         else:
             self._answers.put(EpochTaken(epoch, manifest))
 

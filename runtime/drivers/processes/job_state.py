@@ -61,12 +61,18 @@ class JobState:
     # The thread that keeps the lease.
 
     def renew_lease(self) -> float | None:
-        """Hold the lease for longer, or try to get it; return until when it is held, None if it is not."""
+        """Hold the lease for longer, or try to get it; return until when it is held, None if it is not.
+
+        Raises:
+            CoordinationUnavailableError: if coordination does not answer, and it is not held any more.
+        """
         try:
             held = self._lease.renew() or self._lease.acquire()
         except CoordinationUnavailableError:
             # What is known is still true; the next renewal may find out more.
-            return self._lease.held_until if self._lease.held_until > time.monotonic() else None
+            if self._lease.held_until <= time.monotonic():
+                raise
+            return self._lease.held_until
         return self._lease.held_until if held else None
 
     # The thread that waits for disks.

@@ -45,6 +45,7 @@ class Course(msgspec.Struct, frozen=True, tag=True):
     detail: str
     tally: dict[str, int]
     begins: tuple[int, int]
+    troubles: tuple[str, ...] = ()
 
 
 class StopRow(msgspec.Struct, frozen=True):
@@ -77,7 +78,7 @@ def course(progress: Progress) -> Course:
     """Return a node's progress as a line."""
     tally = {name: getattr(progress.tally, name) for name in Tally.__slots__}
     begins = progress.begins.time, progress.begins.origin
-    return Course(progress.phase, progress.epoch, progress.detail, tally, begins)
+    return Course(progress.phase, progress.epoch, progress.detail, tally, begins, progress.troubles)
 
 
 def over(finish: Finish) -> Over:

@@ -67,7 +67,7 @@ CONTROL: tuple[Item, ...] = (
     frames.Saved(5, (), ()),
     frames.NotSaved(4, "no space left: ☃"),
     frames.Committed(4, ROOT, ("a/1", "b/2")),
-    frames.Counted(1, 2, 3, 4, 5, 6),
+    frames.Counted(1, 2, 3, 4, 5, 6, 7, 8),
     frames.Failure(b'{"code": "E531"}'),
     Acknowledgement((Entry(1, Kind.MESSAGE, ROOT, 2**64 - 1), Entry(2, Kind.HOLD, START, 0))),
     Acknowledgement(()),
@@ -78,6 +78,7 @@ DATAGRAMS: tuple[Datagram, ...] = (
     Begin("job", 1, 7, "w", 0, "", (), b"", b"\x00" * 100_000),
     Heartbeat("job", 7, -1),
     Goodbye("job", 7, -1, finished=True),
+    Goodbye("job", 7, 3, finished=False, reason="the store of worker 3 is locked"),
 )
 
 

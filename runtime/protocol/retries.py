@@ -1,0 +1,35 @@
+"""When to try again, where another attempt may help and may not: a disk is full, a store is locked.
+
+Contract.  The first failure is followed by an attempt at once.  Each further one is waited for twice as long,
+from `FIRST_SECONDS` up to `MOST_SECONDS`, until an attempt has got something done: then all begins anew.
+What is done is a position that only grows while every output takes what it is given.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from fsql.runtime.batch import START, Root
+
+FIRST_SECONDS: Final = 0.125
+MOST_SECONDS: Final = 8.0
+
+
+class Retries:
+    """The attempts of one coordinator."""
+
+    def __init__(self) -> None:
+        self._done = START
+        self._wait = 0.0
+        self._not_before = float("-inf")
+
+    def failed(self, done: Root, now: float) -> None:
+        """Learn that an attempt has failed, after which all outputs have what is below `done`."""
+        if done > self._done:
+            self._done, self._wait = done, 0.0
+        self._not_before = now + self._wait
+        self._wait = min(max(2 * self._wait, FIRST_SECONDS), MOST_SECONDS)
+
+    def due(self, now: float) -> float | None:
+        """Return when to try again, None if that may be done now."""
+        return self._not_before if now < self._not_before else None
