@@ -173,6 +173,9 @@ def compile_expressions(
 ) -> Callable[[Sequence[pa.Array], int], list[Evaluated]]:
     """Return the function from an input's columns and their length to the value of each expression."""
     plain = [e for e in expressions if not isinstance(e, ColumnRef)]
+    if not plain:
+        chosen = [e.index for e in expressions if isinstance(e, ColumnRef)]
+        return lambda columns, _count: [Evaluated(columns[index], None) for index in chosen]
     program = Program(plain)
     types = [expression.type for expression in plain]
 

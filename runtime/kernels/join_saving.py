@@ -21,7 +21,8 @@ from fsql.runtime.batch import START, Batch
 from fsql.runtime.kernels.increment import EXPIRES, NEVER, WEIGHT, Increment, increment, merged
 from fsql.runtime.kernels.join_rows import LEFT, RIGHT, JoinRows, Stored, sorted_run
 from fsql.runtime.kernels.kernel import Slotted
-from fsql.runtime.order import below, concat, expanded, key_values, plain
+from fsql.runtime.order import below, concat, key_values, plain
+from fsql.runtime.weights import expanded
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

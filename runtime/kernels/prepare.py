@@ -24,7 +24,7 @@ class Evaluator:
     """Evaluates expressions over batches; rows that fail become errors."""
 
     def __init__(self, expressions: Sequence[Expression]) -> None:
-        self._evaluate = compile_expressions(list(expressions))
+        self._evaluate = compile_expressions(expressions)
 
     def __call__(self, batch: Batch) -> tuple[list[pa.Array], Ints | None, Batch | None]:
         """Return the values of the rows that do not fail, which rows these are, and the errors.

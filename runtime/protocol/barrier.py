@@ -25,8 +25,6 @@ from fsql.runtime.dictionaries import DictionaryRanks
 from fsql.runtime.order import (
     canonical_rank,
     concat,
-    consolidate,
-    expanded,
     lexicographic_order,
     parted,
     position_order,
@@ -34,6 +32,7 @@ from fsql.runtime.order import (
 )
 from fsql.runtime.ports import OPERATIONS, Reject, Release
 from fsql.runtime.protocol.messages import Parcel, PortKind
+from fsql.runtime.weights import consolidate, expanded
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -253,8 +252,10 @@ class _Gate:
     def _marked_changes(self, rows: Batch) -> Release:
         """Label rows of which at most one is left for each key, and the last column marks updates."""
         key = self._port.table.key or ()
-        ranks = map(canonical_rank, (rows.columns[index] for index in key), self._ranks)
-        order = lexicographic_order([rows.time, rows.origin, *ranks])
+        order = None
+        if len(rows) > 1:
+            ranks = map(canonical_rank, (rows.columns[index] for index in key), self._ranks)
+            order = lexicographic_order([rows.time, rows.origin, *ranks])
         replaces = rows.columns[-1].to_numpy(zero_copy_only=False)
         operations = np.where(replaces, np.int8(UPDATE_AFTER), np.int8(INSERT))
         if rows.weight is not None:
@@ -267,6 +268,8 @@ class _Gate:
 
 def _canonical_order(rows: Batch, key: tuple[int, ...] | None) -> tuple[Ints, Ints]:
     """Return the canonical order of changes, and where in it a removal and its addition stand."""
+    if len(rows) == 1:
+        return np.zeros(1, np.int64), np.empty(0, np.int64)
     weight = rows.weights()
     columns = [rows.time, rows.origin]
     columns += [canonical_rank(rows.columns[index]) for index in key or ()]

@@ -45,8 +45,9 @@ from fsql.runtime.kernels.kernel import (
     parted_rows,
     split_rows,
 )
-from fsql.runtime.order import below, concat, consolidate, expanded, parted, position_order
+from fsql.runtime.order import below, concat, parted, position_order
 from fsql.runtime.protocol.output import Output
+from fsql.runtime.weights import consolidate, expanded
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from fsql.runtime.kernels.kernel import Applied, Slotted, joined_rows
-from fsql.runtime.order import concat, consolidate, negated
+from fsql.runtime.order import concat
+from fsql.runtime.weights import consolidate, negated
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -8,6 +8,7 @@ the ids of all that it sent, and how the holds of its folds moved.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, TypeVar
@@ -262,16 +263,25 @@ class Worker:
         if kept is not None:
             batch = batch.take(kept)
         hashes = hash_rows(values, len(batch))
+        if len(hashes) == 1:
+            self._pass_to(self._owner(int(hashes[0])), Parcel(address, batch, repairs))
+            return
         owner = np.searchsorted(self._bounds, hashes.astype(np.uint64), "right") - 1
         for worker in range(self._plan.workers):
             rows = np.flatnonzero(owner == worker)
             if len(rows) == 0:
                 continue
-            parcel = Parcel(address, batch.take(rows), repairs)
-            if worker == self._number:
-                self._calls.append(parcel)
-            else:
-                self._post(worker, parcel)
+            self._pass_to(worker, Parcel(address, batch.take(rows), repairs))
+
+    def _owner(self, key_hash: int) -> int:
+        return bisect_right(self._plan.hash_ranges, key_hash) - 1
+
+    def _pass_to(self, worker: int, parcel: Parcel) -> None:
+        """Give rows to the worker that owns their keys; to oneself they are a call."""
+        if worker == self._number:
+            self._calls.append(parcel)
+        else:
+            self._post(worker, parcel)
 
     def _post(self, receiver: int, parcel: Parcel) -> None:
         message = Message(parcel, self._ids[receiver].next(), parcel.least_root())

@@ -1,0 +1,46 @@
+"""The arithmetic of weighted rows: the same rows are summed, repeated, taken back."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from fsql.runtime.batch import Batch
+from fsql.runtime.order import lexicographic_order, sameness, stable_order, starts_of_runs
+
+
+def consolidate(batch: Batch, *, by_path: bool) -> Batch:
+    """Return one row, with the sum of the weights, for each set of same rows; none where that is 0.
+
+    Rows are the same if their columns and roots are (and, with `by_path`, their paths).  The rows that
+    stay are in the order of their first occurrence.
+    """
+    if len(batch) == 1 and (batch.weight is None or batch.weight[0]):
+        return batch
+    columns = [batch.time, batch.origin, *(batch.path if by_path else ())]
+    columns += [sameness(column) for column in batch.columns]
+    order = lexicographic_order(columns)
+    if order is None:
+        order = np.arange(len(batch))
+    starts = starts_of_runs(*(column[order] for column in columns))
+    if len(starts) == 0:
+        return batch
+    sums = np.add.reduceat(batch.weights()[order], starts)
+    kept = np.flatnonzero(sums)
+    rows = order[starts[kept]]
+    in_order = stable_order(rows)
+    result = batch.take(rows[in_order])
+    return Batch(result.columns, result.time, result.origin, result.path, sums[kept][in_order])
+
+
+def expanded(batch: Batch) -> Batch:
+    """Return each row as often as its weight says, with weight +1; no weight may be negative."""
+    if batch.weight is None:
+        return batch
+    rows = np.repeat(np.arange(len(batch)), batch.weight)
+    plain_rows = Batch(batch.columns, batch.time, batch.origin, batch.path)
+    return plain_rows if len(rows) == len(batch) else plain_rows.take(rows)
+
+
+def negated(batch: Batch) -> Batch:
+    """Return the rows with opposite weights: what takes the batch back."""
+    return Batch(batch.columns, batch.time, batch.origin, batch.path, -batch.weights())
