@@ -1,14 +1,14 @@
 """The lease: at any time at most one process holds it.
 
 It is an ephemeral entry of the holder's session.  The holder knows until when it holds it at least: from
-before it asked, for as long as a session lives.  Whoever was away for longer finds that time in the past, and
-finds its session ended if it writes all the same.
+before it asked, for as long as a session lives, less what its clock may be slower.  Whoever was away for
+longer finds that time in the past, and finds its session ended if it writes all the same.
 """
 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from fsql.runtime.coordination.port import EntryExistsError, SessionExpiredError
 
@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from fsql.runtime.coordination.port import Coordination
+
+CLOCKS_DIFFER: Final = 0.005
+"""By what part of a second clocks may differ in a second: many times what clocks of computers do."""
 
 
 class Lease:
@@ -26,7 +29,7 @@ class Lease:
         key: the entry's.
         owner: what others read there: who holds it.
         ttl_seconds: how long it is held without being renewed.
-        clock: seconds that never go back.  It need not be that of coordination, only as fast.
+        clock: seconds that never go back.  It need not be that of coordination, only about as fast.
     """
 
     def __init__(
@@ -41,6 +44,7 @@ class Lease:
         self._key = key
         self._owner = owner
         self._ttl_seconds = ttl_seconds
+        self._sure_seconds = ttl_seconds * (1 - CLOCKS_DIFFER)
         self._clock = clock
         self._session: int | None = None
         self._has_entry = False
@@ -78,7 +82,7 @@ class Lease:
             self._lose()
             return False
         if held:
-            self._held_until = start + self._ttl_seconds
+            self._held_until = start + self._sure_seconds
         return held
 
     def _create(self, session: int) -> bool:
@@ -103,7 +107,7 @@ class Lease:
         except SessionExpiredError:
             self._lose()
             return False
-        self._held_until = start + self._ttl_seconds
+        self._held_until = start + self._sure_seconds
         return True
 
     def release(self) -> None:

@@ -18,7 +18,7 @@ from fsql.runtime.coordination.port import (
     DamagedCoordinationError,
     SessionExpiredError,
 )
-from fsql.tests.unit.coordination.conformance import TTL, Conformance
+from fsql.tests.unit.coordination.conformance import SURE, TTL, Conformance
 
 
 class MemoryWorld:
@@ -65,7 +65,7 @@ def test_a_lease_that_was_got_without_knowing_is_recognized(world: MemoryWorld, 
         assert lease.held_until < world.now()
         world.advance(1)
     assert lease.acquire()
-    assert lease.held_until == world.now() + TTL
+    assert lease.held_until == world.now() + SURE
     commit_snapshot(client, lease.session, Committed(1, "aa", 1))
 
 
