@@ -89,6 +89,7 @@ class SimulatedCluster:
         self.coordination = Coordination(world)
         self.stores_open: dict[int, str] = {}
         self.workers_wanted = run_settings.workers
+        self.when_committed: Callable[[], None] | None = None
         self.epochs: list[int] = []
         self.rows_read = 0
         self.over = False
@@ -110,7 +111,7 @@ class SimulatedCluster:
         ]
         self.workers = [
             Host(f"w{number}", world, _clock(choices), lambda host: WorkerDriver(host, self))
-            for number in range(run_settings.workers)
+            for number in range(run_settings.workers + run_settings.spare)
         ]
         for host in self.hosts():
             host.on_kill = self._killed(host)
@@ -203,6 +204,9 @@ class SimulatedCluster:
 
     def committed(self, manifest: Manifest) -> dict[int, tuple[str, ...]]:
         """Keep a committed snapshot and the one before; return what these do not name, by worker."""
+        if self.when_committed is not None:
+            self.world.after(MILLISECOND, self.when_committed)
+            self.when_committed = None
         known: list[Manifest] = []
         for number in self._snapshots_kept():
             with suppress(DamagedSnapshotError):

@@ -57,6 +57,7 @@ class Chaos:
         cluster.coordination.reachable = True
         cluster.coordination.away.clear()
         cluster.coordination.fault_rate = 0.0
+        cluster.when_committed = None
         for consumer in cluster.consumers:
             consumer.behave()
         for host in cluster.hosts():
@@ -288,13 +289,26 @@ def cut_off_leader(chaos: Chaos) -> None:
 
 
 def change_scale(chaos: Chaos) -> None:
-    """The job is started again with another number of workers (F17)."""
+    """The job is started again with another number of workers, or will be behind the next snapshot (F17)."""
     cluster = chaos.cluster
-    cluster.workers_wanted = 1 + chaos.choices.below(len(cluster.workers))
-    chaos.struck("scale", "any")
-    for host in cluster.coordinators:
-        if host.up:
-            host.kill("to change the scale")
+    others = [n for n in range(1, len(cluster.workers) + 1) if n != cluster.workers_wanted]
+    if not others:
+        return
+    wanted = chaos.choices.one_of(others)
+
+    def change(when: str) -> None:
+        if chaos.over:
+            return
+        cluster.workers_wanted = wanted
+        chaos.struck("scale", when)
+        for host in cluster.coordinators:
+            if host.up:
+                host.kill("to change the scale")
+
+    if chaos.choices.below(2):
+        cluster.when_committed = lambda: change("behind a snapshot")
+    else:
+        change("any")
 
 
 def slow_consumer(chaos: Chaos) -> None:

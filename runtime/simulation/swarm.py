@@ -28,6 +28,7 @@ class RunSettings:
     """How a run is set up; nothing of this may show in what it releases."""
 
     workers: int
+    spare: int
     coordinators: int
     policy: Policy | None
     option: DeliveryOption
@@ -57,6 +58,7 @@ def drawn(
     drawn_option = choices.one_of(options)
     return RunSettings(
         workers=workers or drawn_workers,
+        spare=choices.one_of((0, 0, 1, 3)),
         coordinators=choices.one_of((1, 1, 2)),
         policy=choices.one_of((None, *Policy)),
         option=option or drawn_option,
@@ -66,12 +68,18 @@ def drawn(
         disk_us=choices.one_of((MILLISECOND, 100, 20 * MILLISECOND, 300 * MILLISECOND)),
         launcher_tells=choices.chance(0.5),
         lease_us=choices.one_of((3 * SECOND, SECOND)),
-        faults=tuple(fault for fault in FAULTS if choices.chance(0.5)),
-        fault_every_us=choices.one_of((2 * SECOND, SECOND // 2, 5 * SECOND)),
+        faults=_faults(choices),
+        fault_every_us=choices.one_of((2 * SECOND, SECOND, SECOND // 2)),
         nodes=_nodes(choices),
         network=_network(choices),
         encoded=choices.chance(0.2),
     )
+
+
+def _faults(choices: Stream) -> tuple[str, ...]:
+    """Return the faults that there are: in some runs many kinds at once, in others few, each often."""
+    share = choices.one_of((0.15, 0.3, 0.5))
+    return tuple(fault for fault in FAULTS if choices.chance(share))
 
 
 def _nodes(choices: Stream) -> Settings:
@@ -96,9 +104,14 @@ def _nodes(choices: Stream) -> Settings:
 
 
 def _network(choices: Stream) -> NetworkSettings:
+    latency_us = choices.one_of((100, 1000, 5000))
+    spread_us = choices.one_of((100, 2000, 20_000))
+    if choices.chance(0.4):
+        # Nothing gets lost unless a fault strikes: a job comes further, and has more to lose by then.
+        return NetworkSettings(latency_us=latency_us, spread_us=spread_us)
     return NetworkSettings(
-        latency_us=choices.one_of((100, 1000, 5000)),
-        spread_us=choices.one_of((100, 2000, 20_000)),
+        latency_us=latency_us,
+        spread_us=spread_us,
         tail_us=choices.one_of((20 * MILLISECOND, 300 * MILLISECOND, 2 * SECOND)),
         loss_rate=choices.one_of(_RATES),
         double_rate=choices.one_of(_RATES),

@@ -38,8 +38,12 @@ def first_found(mutant: Callable[[pytest.MonkeyPatch], None], seeds: int = SEEDS
         workload, expected = case(seed)
         with pytest.MonkeyPatch.context() as patch:
             mutant(patch)
-            if run(seed, workload, expected, PLAN).failure:
-                return seed
+            failure = run(seed, workload, expected, PLAN).failure
+        if failure:
+            assert run(seed, workload, expected, PLAN).failure == "", (
+                f"seed {seed} fails without it"
+            )
+            return seed
     return None
 
 

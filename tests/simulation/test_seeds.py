@@ -32,6 +32,7 @@ RARE = {
     "snapshot not stored",
     "stopped at an error row",
     "rejects under way",
+    "stranger refused",
 }
 """What so few seeds may not meet; a soak has to."""
 
