@@ -35,7 +35,7 @@ import numpy as np
 import pyarrow as pa
 
 from fsql.compiler.tick_plan import FoldHead, Policy
-from fsql.runtime.batch import START, Batch, Root
+from fsql.runtime.batch import END, START, Batch, Root
 from fsql.runtime.kernels.increment import merged, owned_rows
 from fsql.runtime.kernels.kernel import (
     Applied,
@@ -76,7 +76,8 @@ class _Entry:
 class Fold:
     """One fused cycle on one worker.
 
-    `reached` is the greatest root that was applied; `crossed` says that an increment can be taken.
+    `reached` is the greatest root up to which rows were loaded or applied, or windows closed; `crossed` says
+    that an increment can be taken.
     """
 
     def __init__(self, head: FoldHead, kernel: Kernel, *, ties: bool, append_only: bool) -> None:
@@ -120,7 +121,7 @@ class Fold:
         position = self._saving.position
         if position is not None and position <= min_time:
             self._advance(position, output)
-            self._cross()
+            self._cross(position)
         self._advance(min_time, output)
         return output
 
@@ -134,6 +135,7 @@ class Fold:
             self._apply_waiting(output)
         closed = self._kernel.close(min_time)
         if closed is not None:
+            self._reach([closed.rows, closed.errors])
             output.append(closed)
         self._recycle_slots()
 
@@ -142,19 +144,25 @@ class Fold:
 
         The increments are all there are, oldest first; nothing may have come in yet.
         """
-        self._min_time = position
+        self._min_time = self.reached = position
         if increments:
             own = merged([owned_rows(one, owned) for one in increments], position, whole=True)
             self._saving.load(own, position)
         self._kernel.expire(position)
 
     def announce(self, position: Root) -> bool:
-        """Agree to give the state as of `position`, unless rows at or above it were applied already."""
+        """Agree to give the state as of `position`, unless the fold is beyond it already.
+
+        One whose input has ended is beyond what it has reached, and no further: nothing follows.
+        """
         assert self._saving.position is None
-        if position <= max(self._min_time, self.reached):
+        ended = self._min_time == END
+        if position <= max(self.reached, START if ended else self._min_time):
             return False
         self._saving.announce(position)
         self.crossed = False
+        if ended:
+            self._cross(position)
         return True
 
     def cancel(self) -> None:
@@ -169,11 +177,11 @@ class Fold:
         taken, self._taken = self._taken, None
         return taken
 
-    def _cross(self) -> None:
-        """Take the increment, at min time; with it goes what a snapshot that was cancelled left behind."""
+    def _cross(self, position: Root) -> None:
+        """Take the increment; with it goes what a snapshot that was cancelled left behind."""
         taken = self._saving.take()
         if self._taken is not None:
-            taken = merged([self._taken, taken], self._min_time)
+            taken = merged([self._taken, taken], position)
         self._taken = taken if len(taken) else None
         self.crossed = True
 
@@ -348,9 +356,14 @@ class Fold:
             return None
         self.rows_applied += count
         self._saving.before(sides)
-        greatest = [rows.batch.root(len(rows.slot) - 1) for rows in sides if rows is not None]
-        self.reached = max(self.reached, *greatest)
+        self._reach(sides)
         return self._kernel.apply(sides, undoable=undoable)
+
+    def _reach(self, sides: Sequence[Slotted | None]) -> None:
+        """Learn of rows that are applied now, or that windows make as they close; each in order."""
+        for rows in sides:
+            if rows is not None and len(rows.slot):
+                self.reached = max(self.reached, rows.batch.root(len(rows.slot) - 1))
 
     def _in_order(self, side: int, rows: Slotted) -> Slotted | None:
         weight = rows.batch.weight

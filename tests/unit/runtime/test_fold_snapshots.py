@@ -161,6 +161,22 @@ def test_a_position_that_was_passed_is_refused() -> None:
 
 
 @POLICIES
+def test_one_whose_input_has_ended_gives_its_state_as_of_any_position_beyond(
+    policy: Policy,
+) -> None:
+    fold = running_count(policy)
+    fold.accept(0, rows("ab", [1, 2]))
+    fold.advance(END)
+    assert not fold.announce(at(2))
+    assert fold.announce(at(3))
+    fold.cancel()  # as where another fold refuses
+    for position, taken in ((at(3), {"a": 1, "b": 1}), (at(9), {})):
+        assert fold.announce(position)
+        assert fold.crossed
+        assert counts(fold.take_increment()) == taken
+
+
+@POLICIES
 def test_what_a_cancelled_snapshot_leaves_is_in_the_next(policy: Policy) -> None:
     fold = running_count(policy)
     assert fold.announce(at(5))
@@ -262,6 +278,9 @@ def test_open_windows_are_restored_and_closed_ones_expire() -> None:
     [closed] = restored.advance(END).rows
     assert closed.columns[-1].to_pylist() == [1]
     assert restored.hold() is None
+    assert not restored.announce(at(8 * SECOND))  # the window that closes then is gone
+    assert restored.announce(at(8 * SECOND + 1))
+    assert restored.take_increment() is None
 
 
 def test_owners_share_the_state_between_them() -> None:
