@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import pyarrow as pa
 from hypothesis import strategies as st
 
 from fsql.compiler.sqltypes import STRING, Kind
@@ -17,6 +16,7 @@ from fsql.tests.unit.connectors.drawn import drawn
 from fsql.tests.unit.connectors.naive_json import TYPES, values
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from hypothesis.strategies import DataObject
 
     from fsql.compiler.sqltypes import SqlType
