@@ -18,7 +18,15 @@ import pyarrow as pa
 
 from fsql.runtime.arrow_types import arrow_type
 from fsql.runtime.batch import START, Batch
-from fsql.runtime.kernels.increment import EXPIRES, NEVER, WEIGHT, Increment, increment, merged
+from fsql.runtime.kernels.increment import (
+    EXPIRES,
+    HASH,
+    NEVER,
+    WEIGHT,
+    Increment,
+    increment,
+    merged,
+)
 from fsql.runtime.kernels.join_rows import LEFT, RIGHT, JoinRows, Stored, sorted_run
 from fsql.runtime.kernels.kernel import Slotted
 from fsql.runtime.order import below, concat, key_values, plain
@@ -136,15 +144,16 @@ class JoinSaving:
         self._saved_to = position
         self._settled = ([], [])
         sides = state.rows.column("side").to_numpy()
+        hashes = state.rows.column(HASH).to_numpy()
+        slots = self._rows.table.load(state.rows.columns[: state.keys], hashes)
         loaded: list[Slotted | None] = []
         for side in (LEFT, RIGHT):
-            rows = state.rows.take(pa.array(np.flatnonzero(sides == side)))
-            batch = self._batch(side, rows)
-            slots = self._rows.table.find(batch.columns[: state.keys], len(batch)).slots
-            loaded.append(sorted_run(Slotted(batch, slots)) if len(batch) else None)
+            places = np.flatnonzero(sides == side)
+            rows = self._slotted(side, state.rows.take(pa.array(places)), slots[places])
+            loaded.append(sorted_run(rows) if len(rows.slot) else None)
         self._rows.settle(Stored(loaded))
 
-    def _batch(self, side: int, rows: pa.RecordBatch) -> Batch:
+    def _slotted(self, side: int, rows: pa.RecordBatch, slots: Ints) -> Slotted:
         names = [f"key_{index}" for index in range(len(self._key_types))]
         names += [f"{NAMES[side]}_{index}" for index in range(len(self._types[side]))]
         path = [f"path_{level}" for level in range(self._depths[side])]
@@ -153,7 +162,9 @@ class JoinSaving:
         )
         columns = [rows.column(name) for name in names]
         batch = Batch(columns, time, origin, tuple(levels), weight)
-        return expanded(batch) if self._combine.input_append_only else batch
+        if self._combine.input_append_only:
+            return Slotted(expanded(batch), np.repeat(slots, weight))
+        return Slotted(batch, slots)
 
 
 def _no_rows(types: Sequence[pa.DataType], depth: int) -> Batch:

@@ -16,7 +16,15 @@ import numpy as np
 import pyarrow as pa
 
 from fsql.runtime.kernels.accumulators import Column
-from fsql.runtime.kernels.increment import EXPIRES, GONE, NEVER, Increment, increment, merged
+from fsql.runtime.kernels.increment import (
+    EXPIRES,
+    GONE,
+    HASH,
+    NEVER,
+    Increment,
+    increment,
+    merged,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -159,7 +167,7 @@ class SlotSaving:
         rows = state.rows
         if rows.num_rows == 0:
             return
-        slots = self._table.find(rows.columns[: state.keys], rows.num_rows).slots
+        slots = self._table.load(rows.columns[: state.keys], rows.column(HASH).to_numpy())
         for number, one in enumerate(self._accumulators):
             one.grow(len(self._table))
             prefix = f"{number}_"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from itertools import repeat
 from typing import TYPE_CHECKING, Final
@@ -10,9 +9,16 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import pyarrow as pa
 
-from fsql.runtime.arrow_types import decoded
 from fsql.runtime.dictionaries import begins_with
-from fsql.runtime.order import doubles_of_sortable, key_values, of_lists, sortable_doubles
+from fsql.runtime.kernels.key_objects import (
+    comparable_column,
+    compared_in_python,
+    key_column,
+    keys_of_rows,
+    values_of_rows,
+)
+from fsql.runtime.kernels.loaded_keys import LoadedKeys, starts_of_keys
+from fsql.runtime.order import of_lists
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -46,9 +52,7 @@ class Found:
         fresh = np.array(self._fresh, np.int64)
         if self._codes is None:
             return self._slot_of_code[fresh], fresh
-        row_of_code = np.full(len(self._slot_of_code), NO_SLOT)
-        row_of_code[self._codes] = np.arange(len(self._codes))
-        rows = row_of_code[fresh]
+        rows = _a_row_of_each(self._codes, len(self._slot_of_code))[fresh]
         used = rows != NO_SLOT
         return self._slot_of_code[fresh][used], rows[used]
 
@@ -70,6 +74,7 @@ class SlotTable:
         self._free: list[int] = []
         self._retired: list[int] = []
         self._of_dictionary = _SlotsOfDictionary()
+        self._loaded: LoadedKeys | None = None
 
     def __len__(self) -> int:
         """Return how many slots there are, free ones included: the length that state columns need."""
@@ -78,7 +83,18 @@ class SlotTable:
     @property
     def live(self) -> int:
         """Return how many keys have a slot."""
-        return len(self._slot_of)
+        return len(self._slot_of) + (0 if self._loaded is None else self._loaded.count)
+
+    def load(self, keys: Sequence[pa.Array], hashes: Ints) -> Ints:
+        """Return the slots of the rows of a state, sorted by hash and key; the table has no keys yet."""
+        assert not self._key_of
+        if not keys or not len(hashes):
+            return self.find(keys, len(hashes)).slots
+        starts = starts_of_keys(keys, hashes)
+        indexes = pa.array(starts)
+        self._loaded = LoadedKeys([key.take(indexes) for key in keys], hashes[starts])
+        self._key_of = [None] * len(starts)
+        return np.repeat(np.arange(len(starts)), np.diff(np.append(starts, len(hashes))))
 
     def find(self, keys: Sequence[pa.Array], count: int) -> Found:
         """Return the slots of rows by their key columns; keys not known get one."""
@@ -93,15 +109,14 @@ class SlotTable:
         codes, distinct = _distinct(keys[0])
         if len(keys) > 1:
             codes, distinct = _distinct_tuples(keys, codes, len(distinct))
-        known = list(map(self._slot_of.get, distinct, repeat(NO_SLOT)))
+        known = self._known(distinct, keys, codes)
         fresh = self._give_slots(known, distinct, range(len(distinct)))
         found = np.array(known, np.int64)
         return Found(np.take(found, codes), fresh, found, codes)
 
     def _find_one_by_one(self, keys: Sequence[pa.Array]) -> Found:
-        columns = [_values_of_rows(key) for key in keys]
-        values: list[object] = columns[0] if len(keys) == 1 else [*zip(*columns, strict=True)]
-        known = list(map(self._slot_of.get, values, repeat(NO_SLOT)))
+        values = keys_of_rows(keys)
+        known = self._known(values, keys)
         fresh = self._give_slots(known, values, range(len(values)))
         slots = np.array(known, np.int64)
         return Found(slots, fresh, slots, None)
@@ -120,12 +135,47 @@ class SlotTable:
         occurs = np.zeros(len(slot_of_code), np.bool_)
         occurs[codes[unknown]] = True
         missing = np.flatnonzero(occurs)
-        values = dictionary.take(pa.array(missing, mask=missing == len(dictionary))).to_pylist()
-        known = list(map(self._slot_of.get, values, repeat(NO_SLOT)))
+        words = dictionary.take(pa.array(missing, mask=missing == len(dictionary)))
+        values = words.to_pylist()
+        known = self._known(values, [words])
         fresh = self._give_slots(known, values, missing.tolist())
         slot_of_code[missing] = known
         slots[unknown] = slot_of_code[codes[unknown]]
         return Found(slots, fresh, slot_of_code, codes)
+
+    def _known(
+        self, values: list[object], keys: Sequence[pa.Array], codes: Ints | None = None
+    ) -> list[int]:
+        """Return the slot of each value, NO_SLOT if it has none.
+
+        The same values stand in the rows of `keys`, in rows that have their codes if there are codes.
+        """
+        known = list(map(self._slot_of.get, values, repeat(NO_SLOT)))
+        if self._loaded is not None and NO_SLOT in known:
+            self._wake(self._loaded, known, values, keys, codes)
+        return known
+
+    def _wake(
+        self,
+        loaded: LoadedKeys,
+        known: list[int],
+        values: list[object],
+        keys: Sequence[pa.Array],
+        codes: Ints | None,
+    ) -> None:
+        """Fill in the slots of values whose keys have slept since they were loaded."""
+        missing = np.flatnonzero(np.array(known) == NO_SLOT)
+        rows = missing if codes is None else _a_row_of_each(codes, len(values))[missing]
+        wanted = [values[place] for place in missing.tolist()]
+        slots = loaded.find([key.take(pa.array(rows)) for key in keys], wanted)
+        loaded.wake(np.unique(slots[slots != NO_SLOT]))
+        for place, slot, value in zip(missing.tolist(), slots.tolist(), wanted, strict=True):
+            if slot != NO_SLOT:
+                known[place] = slot
+                self._slot_of[value] = slot
+                self._key_of[slot] = value
+        if not loaded.count:
+            self._loaded = None
 
     def _give_slots(
         self, known: list[int], values: list[object], codes: Sequence[int]
@@ -134,14 +184,6 @@ class SlotTable:
         fresh: list[int] = []
         if NO_SLOT not in known:
             return fresh
-        if not self._key_of:
-            # A state that is loaded: no key is known, and none comes twice.
-            slot_of = dict(zip(values, range(len(values)), strict=True))
-            if len(slot_of) == len(values):
-                self._slot_of.update(slot_of)
-                self._key_of += values
-                known[:] = range(len(values))
-                return list(codes)
         for place, slot in enumerate(known):
             if slot == NO_SLOT:
                 count = len(self._slot_of)
@@ -164,22 +206,39 @@ class SlotTable:
 
     def keys(self, slots: Ints, types: Sequence[pa.DataType]) -> list[pa.Array]:
         """Return the key columns of live slots; `types` are the types of the key columns."""
+        if self._loaded is None:
+            return self._keys_awake(slots, types)
+        asleep = self._loaded.asleep(slots)
+        order = pa.array(np.argsort(np.argsort(asleep, kind="stable"), kind="stable"))
+        awake = self._keys_awake(slots[~asleep], types)
+        sleeping = self._loaded.columns(slots[asleep])
+        return [
+            pa.concat_arrays([one, other]).take(order)
+            for one, other in zip(awake, sleeping, strict=True)
+        ]
+
+    def _keys_awake(self, slots: Ints, types: Sequence[pa.DataType]) -> list[pa.Array]:
         found = [self._key_of[slot] for slot in slots.tolist()]
         if len(types) == 1:
-            return [_key_column(found, types[0])]
+            return [key_column(found, types[0])]
         columns = zip(*found, strict=True) if found else ([] for _ in types)
-        return [_key_column(list(c), kind) for c, kind in zip(columns, types, strict=False)]
+        return [key_column(list(c), kind) for c, kind in zip(columns, types, strict=False)]
 
     def live_slots(self) -> Ints:
         """Return the slots that keys have, in no order."""
-        return np.fromiter(self._slot_of.values(), np.int64, len(self._slot_of))
+        awake = np.fromiter(self._slot_of.values(), np.int64, len(self._slot_of))
+        return awake if self._loaded is None else np.concatenate([awake, self._loaded.slots()])
 
     def free(self, slots: Ints) -> None:
         """Forget the keys of these slots; the slots are retired."""
+        self._retired += slots.tolist()
+        if self._loaded is not None:
+            asleep = self._loaded.asleep(slots)
+            self._loaded.wake(slots[asleep])
+            slots = slots[~asleep]
         for slot in slots.tolist():
             del self._slot_of[self._key_of[slot]]
             self._key_of[slot] = None
-            self._retired.append(slot)
         self._of_dictionary.forget()
 
     def take_retired(self) -> list[int]:
@@ -239,48 +298,15 @@ def _codes_of(array: pa.DictionaryArray) -> tuple[Ints, pa.Array]:
 
 def _distinct(array: pa.Array) -> tuple[Ints, list[object]]:
     """Return a code for each row and the key value of each code; equal values may have two codes."""
-    if _is_compared_in_python(array):
+    if compared_in_python(array):
         numbers: dict[object, int] = {}
-        rows = [numbers.setdefault(value, len(numbers)) for value in _values_of_rows(array)]
+        rows = [numbers.setdefault(value, len(numbers)) for value in values_of_rows(array)]
         return np.array(rows, np.int64), list(numbers)
-    array = _comparable_column(array)
+    array = comparable_column(array)
     if not pa.types.is_dictionary(array.type):
         array = array.dictionary_encode()
     codes, distinct = _codes_of(array)
     return codes, distinct.to_pylist()
-
-
-def _values_of_rows(array: pa.Array) -> list[object]:
-    """Return the key value of each row."""
-    if _is_compared_in_python(array):
-        return [_comparable(value) for value in key_values(array).to_pylist()]
-    values: list[object] = decoded(_comparable_column(array)).to_pylist()
-    return values
-
-
-def _is_compared_in_python(array: pa.Array) -> bool:
-    return of_lists(array.type) or pa.types.is_null(array.type)
-
-
-def _comparable_column(array: pa.Array) -> pa.Array:
-    """Return a column of strings, or of integers or booleans that are equal exactly where the keys are."""
-    if pa.types.is_timestamp(array.type) or pa.types.is_duration(array.type):
-        return array.view(pa.int64())
-    if pa.types.is_floating(array.type):
-        values = array.fill_null(0.0).to_numpy(zero_copy_only=False)
-        return pa.array(sortable_doubles(values), mask=_nulls(array))
-    return array
-
-
-def _comparable(value: object) -> object:
-    """Return a list as a tuple in which every NaN is one object, so that it equals itself."""
-    if isinstance(value, list):
-        return tuple(_comparable(element) for element in value)
-    return math.nan if isinstance(value, float) and math.isnan(value) else value
-
-
-def _nulls(array: pa.Array) -> NDArray[np.bool_] | None:
-    return array.is_null().to_numpy(zero_copy_only=False) if array.null_count else None
 
 
 def _distinct_tuples(keys: Sequence[pa.Array], codes: Ints, card: int) -> tuple[Ints, list[object]]:
@@ -309,12 +335,8 @@ def _distinct_tuples(keys: Sequence[pa.Array], codes: Ints, card: int) -> tuple[
     return rows, list(zip(*parts, strict=True))
 
 
-def _key_column(values: list[object], kind: pa.DataType) -> pa.Array:
-    """Turn what `_distinct` made of key values back into a column."""
-    if pa.types.is_timestamp(kind) or pa.types.is_duration(kind):
-        return pa.array(values, pa.int64()).view(kind)
-    if pa.types.is_floating(kind):
-        keys = pa.array(values, pa.int64())
-        doubles = doubles_of_sortable(keys.fill_null(0).to_numpy(zero_copy_only=False))
-        return pa.array(doubles, mask=_nulls(keys))
-    return pa.array(values, kind)
+def _a_row_of_each(codes: Ints, count: int) -> Ints:
+    """Return a row that has the code, for each code that occurs; NO_SLOT for one that does not."""
+    rows = np.full(count, NO_SLOT)
+    rows[codes] = np.arange(len(codes))
+    return rows

@@ -13,7 +13,6 @@ from fsql.runtime.connectors.stream_stores import NowhereStore
 from fsql.runtime.drivers.processes.coordinator_process import CoordinatorProcess
 from fsql.runtime.protocol.barrier import Rejected
 from fsql.runtime.protocol.delivery import Bundle, DeliveryOption
-from fsql.runtime.protocol.job_spec import Output
 from fsql.runtime.protocol.manifest import Manifest
 from fsql.runtime.protocol.node import (
     CommitManifest,
@@ -60,7 +59,6 @@ class ConsumerOfTwo:
     """Is open when it is let be, and acknowledges two bundles as one."""
 
     descriptor = None
-    missing = None
 
     def __init__(self) -> None:
         self.opening = False
@@ -99,8 +97,9 @@ def run(node: Script, consumer: ConsumerOfTwo) -> CoordinatorProcess:
             consumer.let.set()
         return True
 
-    output = Output(DeliveryOption.EXACTLY_ONCE, name='table "out"')
-    spec: Any = SimpleNamespace(job="job", outputs=[output])
+    spec: Any = SimpleNamespace(
+        job="job", outputs=[SimpleNamespace(option=DeliveryOption.EXACTLY_ONCE)]
+    )
     transport: Any = SimpleNamespace(wake=lambda: None, receive=lambda *_: [])
     state: Any = SimpleNamespace(
         lease_renewed_every=60.0, renew_lease=lambda: 1e9, close=lambda: None

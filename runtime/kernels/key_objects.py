@@ -1,0 +1,68 @@
+"""Keys as Python values that are equal exactly where the keys are, and back: what slots are looked up by."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from fsql.runtime.arrow_types import decoded
+from fsql.runtime.order import doubles_of_sortable, key_values, of_lists, sortable_doubles
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+
+def keys_of_rows(keys: Sequence[pa.Array]) -> list[object]:
+    """Return the key of each row: a value, or a tuple of values where there are several key columns."""
+    columns = [values_of_rows(key) for key in keys]
+    return columns[0] if len(keys) == 1 else [*zip(*columns, strict=True)]
+
+
+def values_of_rows(array: pa.Array) -> list[object]:
+    """Return the key value of each row."""
+    if compared_in_python(array):
+        return [_comparable(value) for value in key_values(array).to_pylist()]
+    values: list[object] = decoded(comparable_column(array)).to_pylist()
+    return values
+
+
+def compared_in_python(array: pa.Array) -> bool:
+    """Say whether Arrow knows no numbers or texts that could stand for the values."""
+    return of_lists(array.type) or pa.types.is_null(array.type)
+
+
+def comparable_column(array: pa.Array) -> pa.Array:
+    """Return a column of strings, or of integers or booleans that are equal exactly where the keys are."""
+    if pa.types.is_timestamp(array.type) or pa.types.is_duration(array.type):
+        return array.view(pa.int64())
+    if pa.types.is_floating(array.type):
+        values = array.fill_null(0.0).to_numpy(zero_copy_only=False)
+        return pa.array(sortable_doubles(values), mask=_nulls(array))
+    return array
+
+
+def _comparable(value: object) -> object:
+    """Return a list as a tuple in which every NaN is one object, so that it equals itself."""
+    if isinstance(value, list):
+        return tuple(_comparable(element) for element in value)
+    return math.nan if isinstance(value, float) and math.isnan(value) else value
+
+
+def _nulls(array: pa.Array) -> NDArray[np.bool_] | None:
+    return array.is_null().to_numpy(zero_copy_only=False) if array.null_count else None
+
+
+def key_column(values: list[object], kind: pa.DataType) -> pa.Array:
+    """Turn what was made of the values of a key column back into a column."""
+    if pa.types.is_timestamp(kind) or pa.types.is_duration(kind):
+        return pa.array(values, pa.int64()).view(kind)
+    if pa.types.is_floating(kind):
+        keys = pa.array(values, pa.int64())
+        doubles = doubles_of_sortable(keys.fill_null(0).to_numpy(zero_copy_only=False))
+        return pa.array(doubles, mask=_nulls(keys))
+    return pa.array(values, kind)
