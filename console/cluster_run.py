@@ -91,7 +91,7 @@ def _run(script: Script, options: RunOptions, cluster: ClusterOptions, talk: Tal
         job = readied(_described(result, options, cluster, state))
         check_outputs(job.compiled, job.splits)
         say_if_over(state, talk)
-        stdout = stack.enter_context(_standard_output(result))
+        stdout = stack.enter_context(_standard_output(job))
         feeds = stack.enter_context(_feeds(job))
         key = state / "cluster.key"
         cluster_key(key)
@@ -135,10 +135,11 @@ def _run(script: Script, options: RunOptions, cluster: ClusterOptions, talk: Tal
 class _StandardOutput:
     """Takes what the job writes to standard output, in a thread, for as long as the launcher lives."""
 
-    def __init__(self) -> None:
+    def __init__(self, job: str) -> None:
+        """Listen to `job`: its name is known to its own processes only."""
         assert sys.stdout is not None
         store = StreamStore(sys.stdout.buffer, "standard output")
-        self._server = ConsumerServer(("127.0.0.1", 0), store)
+        self._server = ConsumerServer(("127.0.0.1", 0), store, job=job)
         self.address = self._server.address
         self._ended = False
         self._error: FsqlError | None = None
@@ -197,12 +198,13 @@ def _described(
 
 
 @contextmanager
-def _standard_output(result: Compiled) -> Iterator[_StandardOutput | None]:
-    connectors = {dict(insert.sink.options)["connector"] for insert in result.job.inserts}
+def _standard_output(job: Readied) -> Iterator[_StandardOutput | None]:
+    inserts = job.compiled.job.inserts
+    connectors = {dict(insert.sink.options)["connector"] for insert in inserts}
     if "stdout" not in connectors:
         yield None
         return
-    output = _StandardOutput()
+    output = _StandardOutput(job.description.job)
     try:
         yield output
     finally:

@@ -74,21 +74,26 @@ def run_worker(leader: str, key: Path, *, supervised: bool) -> bool:
         transport.close()
 
 
-def run_coordinator(state: Path, address: str, stdout: str | None) -> bool:
-    """Lead the job in the state directory until it is over, or the launcher gone; say which."""
+def run_coordinator(state: Path, address: str, stdout: str | None, *, again: bool) -> bool:
+    """Lead the job in the state directory until it is over, or the launcher gone; say which.
+
+    `again` says that a coordinator of the same run has ended.
+    """
     keep_freed_memory()
     collect_less_often()
     raise_open_files_limit()
     supervisor = Supervisor(sys.stdin.fileno(), sys.stdout.fileno())
     try:
-        return _lead(state, address, stdout, supervisor)
+        return _lead(state, address, stdout, supervisor, again=again)
     except FsqlError as error:
         # To be started again would not help.
         supervisor.tell(Finish(diagnostics=diagnostics_bytes(error)))
         return True
 
 
-def _lead(state: Path, address: str, stdout: str | None, supervisor: Supervisor) -> bool:
+def _lead(
+    state: Path, address: str, stdout: str | None, supervisor: Supervisor, *, again: bool
+) -> bool:
     """Lead the job; see `run_coordinator`.
 
     Raises:
@@ -114,7 +119,9 @@ def _lead(state: Path, address: str, stdout: str | None, supervisor: Supervisor)
     try:
         job_state = JobState(state, transport.address, FrontLogs(logs))
         consumers = [each.consumer for each in consumed]
-        process = CoordinatorProcess(node, spec, transport, job_state, consumers, supervisor)
+        process = CoordinatorProcess(
+            node, spec, transport, job_state, consumers, supervisor, again=again
+        )
         return process.run()
     finally:
         transport.close()

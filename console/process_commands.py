@@ -33,10 +33,13 @@ def worker(leader: str, key: Path, *, supervised: bool) -> None:
 @click.option("--listen", required=True)
 @click.option("--stdout")
 @click.option("--temporary", is_flag=True)
-def coordinator(state: Path, listen: str, stdout: str | None, *, temporary: bool) -> None:
+@click.option("--again", is_flag=True)
+def coordinator(
+    state: Path, listen: str, stdout: str | None, *, temporary: bool, again: bool
+) -> None:
     """Lead the job in a state directory; the launcher starts this."""
     from fsql.console.node_commands import remove_forsaken, run_coordinator
 
-    over = run_coordinator(state, listen, stdout)
+    over = run_coordinator(state, listen, stdout, again=again)
     if temporary and not over:
         remove_forsaken(state)

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
+from fsql.compiler.diagnostics import Diagnostic, FsqlError
 from fsql.runtime.protocol.barrier import Released
 
 if TYPE_CHECKING:
@@ -50,8 +51,26 @@ class ConsumerLostError(Exception):
     """A consumer does not answer any more, or refused; another epoch may do better."""
 
 
+class ConsumerMissingError(ConsumerLostError):
+    """Nobody answers where a consumer should be, or what answers is none."""
+
+    def __init__(self, output: str, reason: str) -> None:
+        super().__init__(reason)
+        self._output = output
+
+    def at_start(self) -> FsqlError:
+        """Return the error of a run that ends because of it, before it has begun."""
+        message = f'table "{self._output}" cannot be written: {self}'
+        helps = ("start the consumer first: fsql consume --listen ADDRESS --to FILE",)
+        return FsqlError([Diagnostic("E532", message, helps=helps)])
+
+
 class Consumer(Protocol):
     """Where the bundles of one output go."""
+
+    @property
+    def missing(self) -> str | None:
+        """Return who has not answered for a while, None if nobody is missed; any thread may ask."""
 
     @property
     def descriptor(self) -> int | None:
@@ -170,6 +189,11 @@ class LocalConsumer:
         self._sequencer: Sequencer | None = None
         self._epoch = -1
         self._acknowledged: list[Root] = []
+
+    @property
+    def missing(self) -> str | None:
+        """Return None: it is here."""
+        return None
 
     @property
     def descriptor(self) -> int | None:

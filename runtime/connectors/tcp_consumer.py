@@ -7,6 +7,8 @@ been reached for `patience` seconds, the consumer is lost.
 
 from __future__ import annotations
 
+import errno
+import os
 import select
 import socket
 import threading
@@ -16,7 +18,7 @@ from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
 from fsql.runtime.batch import START, Root
-from fsql.runtime.connectors.consumer import ConsumerLostError, Opened
+from fsql.runtime.connectors.consumer import ConsumerLostError, ConsumerMissingError, Opened
 from fsql.runtime.connectors.tcp_frames import (
     PAYLOAD_BYTES_MAX,
     VERSION,
@@ -40,6 +42,8 @@ if TYPE_CHECKING:
     from fsql.runtime.protocol.delivery import Bundle
 
 PATIENCE_SECONDS: Final = 10.0
+MISSED_AFTER_SECONDS: Final = 1.0
+"""After so long without an answer somebody should be told."""
 _BETWEEN_ATTEMPTS_SECONDS: Final = 0.05
 _SYNC_SECONDS: Final = 0.001
 _ANSWER_BYTES_MAX: Final = 1 << 16
@@ -69,6 +73,7 @@ class TcpConsumer:
         self._opening: Opening | None = None
         self._socket: socket.socket | None = None
         self._reader = FrameReader(_ANSWER_BYTES_MAX)
+        self._connected = False
         self._welcomed = False
         self._opened = False
         self._window = 0
@@ -82,6 +87,13 @@ class TcpConsumer:
         self._next_part = 0
         self._have = START
         self._acknowledged: list[Root] = []
+
+    @property
+    def missing(self) -> str | None:
+        """Return who has not answered for a while."""
+        since = self._lost_since
+        missed = since is not None and self._clock() - since > MISSED_AFTER_SECONDS
+        return f"{self._name} does not answer" if missed else None
 
     @property
     def descriptor(self) -> int | None:
@@ -172,7 +184,7 @@ class TcpConsumer:
                     self._outgoing += frame_bytes(Sync())
                 self._pump()
             if self._clock() > deadline:
-                raise ConsumerLostError(f"{self._name} does not answer")
+                raise self._missing(f"{self._name} does not answer")
             if not self._synced:
                 time.sleep(_SYNC_SECONDS)
 
@@ -193,6 +205,7 @@ class TcpConsumer:
         if self._socket is not None:
             self._socket.close()
         self._socket = None
+        self._connected = False
         self._welcomed = False
         self._outgoing.clear()
 
@@ -213,15 +226,20 @@ class TcpConsumer:
         if self._socket is None:
             self._connect()
         try:
-            if self._socket is not None:
+            if self._socket is not None and not self._connected:
+                self._connected = _is_connected(self._socket)
+            if self._socket is not None and self._connected:
                 self._receive(self._socket)
-            if self._socket is not None:
+            if self._socket is not None and self._connected:
                 self._send(self._socket)
         except (OSError, BadFrameError) as error:
             self._broken(str(error))
         if self._lost_since is not None and self._clock() - self._lost_since > self._patience:
             self._hang_up()
-            raise ConsumerLostError(f"{self._name} has not answered for {self._patience:g} s")
+            raise self._missing(f"{self._name} has not answered for {self._patience:g} s")
+
+    def _missing(self, reason: str) -> ConsumerMissingError:
+        return ConsumerMissingError(self._output, reason)
 
     def _connect(self) -> None:
         assert self._opening is not None
@@ -229,11 +247,12 @@ class TcpConsumer:
         if now < self._next_attempt:
             return
         self._next_attempt = now + _BETWEEN_ATTEMPTS_SECONDS
-        try:
-            made = socket.create_connection(self._address, timeout=1.0)
-        except OSError:
-            return
+        family = socket.AF_INET6 if ":" in self._address[0] else socket.AF_INET
+        made = socket.socket(family, socket.SOCK_STREAM)
         made.settimeout(0)
+        if made.connect_ex(self._address) not in {0, errno.EINPROGRESS}:
+            made.close()
+            return
         made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._socket = made
         self._reader = FrameReader(_ANSWER_BYTES_MAX)
@@ -318,6 +337,20 @@ class TcpConsumer:
         self._hang_up()
         message = f"{self._name} does not go on where the job does: {reason}"
         return FsqlError([Diagnostic("E537", message)])
+
+
+def _is_connected(made: socket.socket) -> bool:
+    """Say whether a connection is there that was begun.
+
+    Raises:
+        OSError: if it never will be.
+    """
+    if not select.select([], [made], [], 0)[1]:
+        return False
+    error = made.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
+    if error:
+        raise OSError(error, os.strerror(error))
+    return True
 
 
 def _pair(position: Root) -> tuple[int, int]:

@@ -8,6 +8,7 @@ connection, and nothing else.
 
 from __future__ import annotations
 
+import secrets
 import selectors
 import socket
 import time
@@ -86,8 +87,12 @@ class ConsumerServer:
         store: Store,
         on_stored: Callable[[StoredRows], None] = lambda _: None,
         window: int = WINDOW,
+        *,
+        job: str | None = None,
     ) -> None:
         """Listen; port 0 takes any free one.
+
+        Only `job` is listened to or, where nobody in particular is expected, whoever comes first.
 
         Raises:
             OSError: if that is not possible.
@@ -103,6 +108,7 @@ class ConsumerServer:
         self._peers: list[_Peer] = []
         self._current: _Peer | None = None
         self._sequencer = Sequencer(START)
+        self._job = job
         self._owner: tuple[str, str] | None = None
         self._epoch = -1
         self._rows = self._bytes = 0
@@ -211,6 +217,9 @@ class ConsumerServer:
             reason = f"version {hello.version} is not known here, only {VERSION}"
             raise _HangUpError(Refusal(reason, lasting=True))
         owner = (hello.job, hello.output)
+        wanted = hello.job if self._job is None else self._job
+        if not secrets.compare_digest(wanted.encode(), hello.job.encode()):
+            raise _HangUpError(Refusal("this consumer waits for another job", lasting=True))
         if self._owner not in {None, owner}:
             raise _HangUpError(Refusal("this consumer belongs to another output", lasting=True))
         if hello.epoch < self._epoch:

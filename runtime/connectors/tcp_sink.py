@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
 from fsql.runtime.batch import START, Root
-from fsql.runtime.connectors.consumer import ConsumerLostError, Opening
+from fsql.runtime.connectors.consumer import ConsumerLostError, ConsumerMissingError, Opening
 from fsql.runtime.protocol.barrier import Released
 from fsql.runtime.protocol.delivery import Delivery, DeliveryOption
 
@@ -40,11 +40,13 @@ class TcpSink:
         option = DeliveryOption.NONE
         try:
             opened = consumer.open(Opening(0, START, option))
+        except ConsumerMissingError as error:
+            consumer.close()
+            raise error.at_start() from None
         except ConsumerLostError as error:
             consumer.close()
             message = f"the sink cannot be written: {error}"
-            helps = ("start the consumer first: fsql consume --listen ADDRESS --to FILE",)
-            raise FsqlError([Diagnostic("E532", message, helps=helps)]) from None
+            raise FsqlError([Diagnostic("E532", message)]) from None
         self._delivery = Delivery(option, opened.position, opened.window, BUNDLE_ROWS_MAX)
 
     def write(self, release: Release) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 from contextlib import ExitStack, suppress
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -24,7 +25,7 @@ from fsql.runtime.state.loading import DamagedRecordError, read_records, read_st
 from fsql.runtime.state.rocks import RocksStore
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Collection, Iterable
     from pathlib import Path
 
     from fsql.runtime.coordination.commits import Committed
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from fsql.runtime.state.store import StateStore
 
 _NAME: Final = re.compile(r"(0|[1-9][0-9]*)\.json")
+_STORE: Final = re.compile(r"worker-(0|[1-9][0-9]*)")
 _PARTIAL: Final = ".partial"
 KEPT: Final = 2
 """How many snapshots stay; the second is for when the newest turns out to be damaged."""
@@ -214,6 +216,8 @@ class Snapshots:
     def retire(self, newest: int) -> dict[int, tuple[str, ...]]:
         """Delete all but the newest `KEPT` manifests up to `newest` that are whole.
 
+        Deletes stores too that none of the others needs: those of workers that there are no more.
+
         Returns, by worker, the keys of records that only deleted manifests name.  Records are not read
         for this: all of a state at each snapshot would be too much.
 
@@ -237,6 +241,7 @@ class Snapshots:
             if number not in retired
             for record in manifest.records
         }
+        self._forget_stores(whole[kept[0]].workers, {worker for worker, _ in needed})
         unneeded: dict[int, list[str]] = {}
         named = {
             (record.worker, record.key)
@@ -247,6 +252,13 @@ class Snapshots:
         for worker, key in sorted(named - needed):
             unneeded.setdefault(worker, []).append(key)
         return {worker: tuple(keys) for worker, keys in unneeded.items()}
+
+    def _forget_stores(self, workers: int, needed: Collection[int]) -> None:
+        """Delete the stores of workers with greater numbers than there are, unless they are needed."""
+        for name in sorted(os.listdir(self._state)):  # noqa: PTH208 - as above
+            match = _STORE.fullmatch(name)
+            if match and int(match[1]) >= workers and int(match[1]) not in needed:
+                shutil.rmtree(self._state / name, ignore_errors=True)
 
     def named(self, worker: int) -> frozenset[str]:
         """Return the keys of a worker's records that any manifest names, committed or not.

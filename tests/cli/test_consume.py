@@ -57,7 +57,7 @@ def test_a_run_without_a_consumer_says_what_to_start(
     )
     said = fsql("run", "--quiet", script)
     assert said.code == 1
-    assert "error[FSQL-E532]: the sink cannot be written: the consumer at 127.0.0.1:1" in said.err
+    assert 'error[FSQL-E532]: table "o" cannot be written: the consumer at 127.0.0.1:1' in said.err
     assert "start the consumer first: fsql consume" in said.err
 
 

@@ -14,6 +14,7 @@ import pytest
 from fsql.compiler.diagnostics import FsqlError
 from fsql.runtime.batch import END, START, Root
 from fsql.runtime.connectors.consumer import ConsumerLostError
+from fsql.runtime.connectors.stream_stores import NowhereStore
 from fsql.runtime.connectors.tcp_consumer import TcpConsumer
 from fsql.runtime.connectors.tcp_frames import (
     VERSION,
@@ -27,6 +28,7 @@ from fsql.runtime.connectors.tcp_frames import (
     Welcome,
     frame_bytes,
 )
+from fsql.runtime.connectors.tcp_reference import ConsumerServer
 from fsql.tests.conformance import sinks
 from fsql.tests.conformance.test_sinks import TcpSubject
 
@@ -123,6 +125,20 @@ def test_another_output_and_an_older_epoch_are_refused(subject: TcpSubject) -> N
     assert answers(subject.port, hello(epoch=2)) == [Refusal("epoch 3 has begun")]
     reason = "this consumer belongs to another output"
     assert answers(subject.port, hello(job="other")) == [Refusal(reason, lasting=True)]
+
+
+def test_who_waits_for_a_job_takes_no_other() -> None:
+    server = ConsumerServer(("127.0.0.1", 0), NowhereStore(), job="jöb")
+    said = []
+    for job in ("test", "jób", "jöb"):
+        with socket.create_connection(server.address) as peer:
+            peer.sendall(hello(job=job))
+            while not select.select([peer], [], [], 0)[0]:
+                server.serve(0.01)
+            [frame] = FrameReader().feed(peer.recv(4096))
+            said.append(type(frame.head))
+    server.close()
+    assert said == [Refusal, Refusal, Welcome]
 
 
 def test_an_older_epoch_is_refused_also_after_a_restart(subject: TcpSubject) -> None:

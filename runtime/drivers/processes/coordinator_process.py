@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import queue
 import time
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
 from fsql.compiler.diagnostics import FsqlError
-from fsql.runtime.connectors.consumer import ConsumerLostError, Opening
+from fsql.runtime.connectors.consumer import ConsumerLostError, ConsumerMissingError, Opening
 from fsql.runtime.coordination.port import CoordinationError
 from fsql.runtime.drivers.processes.background import Background
 from fsql.runtime.drivers.processes.diagnostics import diagnostics_bytes
@@ -40,7 +41,7 @@ from fsql.runtime.protocol.node import (
 from fsql.runtime.state.snapshots import SnapshotNotWrittenError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from fsql.runtime.batch import Root
     from fsql.runtime.connectors.consumer import Consumer
@@ -61,7 +62,7 @@ CONSUMER_SECONDS = 0.001
 class CoordinatorProcess:
     """Runs until the job is over, or the launcher gone."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - it stands between many
         self,
         node: CoordinatorNode,
         spec: JobSpec,
@@ -69,7 +70,13 @@ class CoordinatorProcess:
         state: JobState,
         consumers: Sequence[Consumer],
         supervisor: Supervisor,
+        *,
+        again: bool = False,
     ) -> None:
+        """Take what a coordinator is made of; `again` says that there was one in this run before it.
+
+        A consumer that is missing is waited for, but not before all outputs have been there once.
+        """
         self._node = node
         self._spec = spec
         self._transport = transport
@@ -81,6 +88,7 @@ class CoordinatorProcess:
         self._answers: queue.SimpleQueue[CoordinatorEvent] = queue.SimpleQueue()
         self._epoch = 0
         self._sent: dict[int, Root] = {}
+        self._never_open = set() if again else set(range(len(consumers)))
         self._next_lease = 0.0
         self._done = False
 
@@ -144,12 +152,19 @@ class CoordinatorProcess:
             case CommitManifest():
                 self._background.submit(lambda: self._commit(effect))
             case Progress():
-                self._supervisor.tell(effect)
+                troubles = (*effect.troubles, *self._missing())
+                self._supervisor.tell(replace(effect, troubles=troubles))
             case Finish():
                 self._supervisor.tell(effect)
                 self._done = True
 
     # Consumers.
+
+    def _missing(self) -> Iterator[str]:
+        for output, consumer in zip(self._spec.outputs, self._consumers, strict=True):
+            missing = consumer.missing
+            if missing is not None:
+                yield f"{output.name} waits: {missing}"
 
     def _open_outputs(self, effect: OpenOutputs) -> None:
         self._epoch = effect.epoch
@@ -197,9 +212,13 @@ class CoordinatorProcess:
         opening = Opening(effect.epoch, effect.begins, option, self._spec.job)
         try:
             position, window = self._consumers[output].open(opening)
+        except ConsumerMissingError as error:
+            at_start = output in self._never_open
+            self._answers.put(_lost(output, error.at_start() if at_start else error))
         except (ConsumerLostError, FsqlError) as error:
             self._answers.put(_lost(output, error))
         else:
+            self._never_open.discard(output)
             self._answers.put(OutputAt(effect.epoch, output, position, window))
 
     def _take_epoch(self) -> None:

@@ -56,9 +56,9 @@ class _Child:
     heard_at: float = field(init=False)
     address: str | None = None
 
-    def start(self) -> None:
+    def start(self, *, again: bool = False) -> None:
         self.process = subprocess.Popen(  # noqa: S603 - our own command
-            self.command,
+            [*self.command, *(("--again",) if again and self.coordinator else ())],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             start_new_session=True,
@@ -171,7 +171,7 @@ class Launcher:
         if child.address is not None:
             self._gone.append(child.address)
         child.end()
-        child.start()
+        child.start(again=True)
 
     def _end_all(self) -> None:
         """Let every process end, and see that it does."""

@@ -13,6 +13,7 @@ from fsql.runtime.connectors.stream_stores import NowhereStore
 from fsql.runtime.drivers.processes.coordinator_process import CoordinatorProcess
 from fsql.runtime.protocol.barrier import Rejected
 from fsql.runtime.protocol.delivery import Bundle, DeliveryOption
+from fsql.runtime.protocol.job_spec import Output
 from fsql.runtime.protocol.manifest import Manifest
 from fsql.runtime.protocol.node import (
     CommitManifest,
@@ -59,6 +60,7 @@ class ConsumerOfTwo:
     """Is open when it is let be, and acknowledges two bundles as one."""
 
     descriptor = None
+    missing = None
 
     def __init__(self) -> None:
         self.opening = False
@@ -97,9 +99,8 @@ def run(node: Script, consumer: ConsumerOfTwo) -> CoordinatorProcess:
             consumer.let.set()
         return True
 
-    spec: Any = SimpleNamespace(
-        job="job", outputs=[SimpleNamespace(option=DeliveryOption.EXACTLY_ONCE)]
-    )
+    output = Output(DeliveryOption.EXACTLY_ONCE, name='table "out"')
+    spec: Any = SimpleNamespace(job="job", outputs=[output])
     transport: Any = SimpleNamespace(wake=lambda: None, receive=lambda *_: [])
     state: Any = SimpleNamespace(
         lease_renewed_every=60.0, renew_lease=lambda: 1e9, close=lambda: None

@@ -326,6 +326,23 @@ def test_the_newest_two_stay_and_records_of_no_other_are_unneeded(tmp_path: Path
     assert snapshots.named(1) == {"c"}
 
 
+def test_stores_of_workers_that_are_no_more_go_with_the_last_manifest_that_needs_them(
+    tmp_path: Path,
+) -> None:
+    snapshots = Snapshots(tmp_path)
+    for name in ("worker-0", "worker-1", "worker-2", "worker-2.damaged", "positions"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "file").touch()
+    left = []
+    for number, worker in enumerate((2, 0, 0), 1):
+        snapshots.write(manifest(number, (record(f"key-{number}", worker),)))
+        snapshots.retire(number)
+        left.append((tmp_path / "worker-2").exists())
+    assert left == [True, True, False]
+    others = ["positions", "snapshots", "worker-0", "worker-1", "worker-2.damaged"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == others
+
+
 def test_what_is_damaged_is_no_snapshot_to_keep(tmp_path: Path) -> None:
     snapshots = Snapshots(tmp_path)
     for number in range(1, 6):

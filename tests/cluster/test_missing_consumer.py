@@ -1,0 +1,92 @@
+"""A consumer that is not there: waited for, visibly, and not for ever where the run has not begun yet."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import pytest
+
+from fsql.tests.cluster.twin import FSQL, wait_until
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+pytestmark = pytest.mark.cluster
+
+COUNT, RATE = 3_000, 500
+WAITS = 'warning: table "far" waits: the consumer at 127.0.0.1:{port} does not answer'
+
+ENDS = (
+    'error[FSQL-E532]: table "far" cannot be written:'
+    " the consumer at 127.0.0.1:{port} has not answered for 10 s"
+)
+
+
+def script(directory: Path, port: int) -> Path:
+    path = directory / "job.sql"
+    path.write_text(
+        "CREATE TABLE lines (id BIGINT, line STRING) WITH ('connector' = 'words', 'seed' = '3',"
+        f" 'count' = '{COUNT}', 'rate' = '{RATE}');\n"
+        "CREATE TABLE far (id BIGINT)"
+        f" WITH ('connector' = 'tcp', 'address' = '127.0.0.1:{port}');\n"
+        "INSERT INTO far SELECT id FROM lines;\n"
+    )
+    return path
+
+
+@contextmanager
+def consuming(directory: Path, port: int = 0) -> Iterator[tuple[subprocess.Popen[str], int]]:
+    """Run `fsql consume` into `out`; return it and its port."""
+    command = [*FSQL, "consume", "--listen", f"127.0.0.1:{port}", "--to", str(directory / "out")]
+    with subprocess.Popen([*command, "--json"], stderr=subprocess.PIPE, text=True) as consumer:
+        assert consumer.stderr is not None
+        yield consumer, json.loads(consumer.stderr.readline())["port"]
+        consumer.kill()
+
+
+def free_port(directory: Path) -> int:
+    with consuming(directory) as (_, port):
+        return port
+
+
+@contextmanager
+def running(directory: Path, port: int) -> Iterator[subprocess.Popen[bytes]]:
+    command = [*FSQL, "run", str(script(directory, port)), "--workers", "2"]
+    with (directory / "errors").open("w") as errors:
+        run = subprocess.Popen([*command, "--state", str(directory / "state")], stderr=errors)
+    yield run
+    run.terminate()
+    run.wait()
+
+
+def test_a_run_whose_consumer_never_comes_ends_with_its_name(tmp_path: Path) -> None:
+    port = free_port(tmp_path)
+    with running(tmp_path, port) as run:
+        assert run.wait() == 1
+    lines = (tmp_path / "errors").read_text().splitlines()
+    assert [line for line in lines if "freshness" not in line] == [
+        WAITS.format(port=port),
+        ENDS.format(port=port),
+        "  = help: start the consumer first: fsql consume --listen ADDRESS --to FILE",
+    ]
+
+
+def test_a_consumer_that_goes_away_is_waited_for(tmp_path: Path) -> None:
+    errors, out = tmp_path / "errors", tmp_path / "out"
+    with consuming(tmp_path) as (consumer, port), running(tmp_path, port) as run:
+        wait_until(lambda: out.exists() and out.stat().st_size > 0, "rows")
+        consumer.kill()
+        consumer.wait()
+        told = WAITS.format(port=port)
+        wait_until(lambda: told in errors.read_text(), "a word of it")
+        recovery = f'recovery: waiting for workers (table "far": the consumer at 127.0.0.1:{port}'
+        wait_until(lambda: recovery in errors.read_text(), "another attempt")
+        assert run.poll() is None
+        with consuming(tmp_path, port):
+            assert run.wait() == 0, errors.read_text()
+    expected = "".join(f'{{"id":{number}}}\n' for number in range(COUNT))
+    assert out.read_text() == expected
