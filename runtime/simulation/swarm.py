@@ -53,6 +53,7 @@ def drawn(
     drawn_workers = choices.one_of((1, 2, 3, 2, 4, 5, 3, 8))
     options = (DeliveryOption.EXACTLY_ONCE,) * 6 + (
         DeliveryOption.AT_LEAST_ONCE,
+        DeliveryOption.AT_MOST_ONCE,
         DeliveryOption.NONE,
     )
     drawn_option = choices.one_of(options)
