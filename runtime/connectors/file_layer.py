@@ -67,6 +67,10 @@ class FileLayer:
         """Remove a file, if it is there."""
         path.unlink(missing_ok=True)
 
+    def removed(self, descriptor: int) -> bool:
+        """Say whether the file has no name any more."""
+        return os.fstat(descriptor).st_nlink == 0
+
     def close(self, descriptor: int) -> None:
         """Close a descriptor."""
         os.close(descriptor)

@@ -7,7 +7,8 @@ already are compared and left alone, and who reads along (`tail -f`) sees a file
 differ after all, after a loss of power say, the file is cut there.
 
 Every write names its place in the file.  So one who still writes for an epoch that is over writes what is
-there, or will be there, anyway.
+there, or will be there, anyway.  That is so with `exactly-once` alone: what is promised less has other rows
+in each epoch, so before it writes it looks whether a later one has begun.
 
 A loss of power may lose what was written after the last `sync`.  The journal's hashes show it, and the store
 then has the position of the last entry whose bytes are all there.
@@ -57,6 +58,7 @@ class FileStore:
         self._descriptors = threading.Lock()
         self._descriptor: int | None = None
         self._keeps = True
+        self._same_in_all_epochs = True
         self._epoch = 0
         self._position = START
         self._length = 0
@@ -73,6 +75,7 @@ class FileStore:
         """
         self.close()
         self._keeps = opening.option.keeps_position
+        self._same_in_all_epochs = opening.option is DeliveryOption.EXACTLY_ONCE
         self._epoch = opening.epoch
         self._owner = opening.owner
         with self._failing():
@@ -86,7 +89,7 @@ class FileStore:
                 self._go_on_from(entries, opening)
             else:
                 self._go_on_at_the_last_line(opening)
-            if opening.option is not DeliveryOption.EXACTLY_ONCE:
+            if not self._same_in_all_epochs:
                 # What comes next need not be what is there.
                 self._files.truncate(self._descriptor, self._length)
                 self._there_before = self._length
@@ -101,10 +104,12 @@ class FileStore:
 
         Raises:
             FsqlError: E535, if the operating system refuses.
-            ConsumerLostError: if there is no room.
+            ConsumerLostError: if there is no room, or a later epoch has begun.
         """
         assert self._descriptor is not None
         with self._failing():
+            if not self._same_in_all_epochs and self._journal.outlived:
+                raise ConsumerLostError(f"a later epoch than {self._epoch} has begun")
             for piece in data:
                 octets = piece.cast("B")
                 self._hasher.update(octets)

@@ -64,6 +64,11 @@ class Journal:
             if path.name.startswith(f"{self._prefix.name}.") and path != own:
                 self._files.remove(path)
 
+    @property
+    def outlived(self) -> bool:
+        """Say whether a later epoch has begun, and removed this one's journal."""
+        return self._descriptor is not None and self._files.removed(self._descriptor)
+
     def append(self, entry: Entry) -> None:
         """Write an entry; it survives the end of the process, not the loss of power."""
         assert self._descriptor is not None

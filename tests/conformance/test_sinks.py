@@ -20,6 +20,7 @@ from fsql.runtime.connectors.file_store import FileStore
 from fsql.runtime.connectors.stream_stores import NowhereStore, StreamStore
 from fsql.runtime.connectors.tcp_consumer import TcpConsumer
 from fsql.runtime.connectors.tcp_reference import ConsumerServer
+from fsql.runtime.protocol.delivery import DeliveryOption
 from fsql.tests.conformance import sinks
 from fsql.tests.conformance.failing_files import CountedFiles, FullDisk, KilledError, Unsynced
 
@@ -257,6 +258,24 @@ def test_a_zombie_of_an_older_epoch_changes_nothing(tmp_path: Path) -> None:
     later.close()
     assert subject.stored() == sinks.expected()
     assert sinks.position_of(subject, sinks.opening(3)) == END
+
+
+@pytest.mark.parametrize(
+    "option", [each for each in DeliveryOption if each is not sinks.EXACTLY_ONCE]
+)
+def test_a_zombie_whose_rows_need_not_be_those_of_the_newest_epoch_is_not_heard(
+    tmp_path: Path, option: DeliveryOption
+) -> None:
+    subject = FileSubject(tmp_path)
+    zombie, later = subject.restarted(), subject.restarted()
+    zombie.open(sinks.opening(1, option=option))
+    zombie.deliver(sinks.bundle(0, 6))
+    later.open(sinks.opening(2, Root(2, 0), option))
+    later.deliver(sinks.bundle(6, 9))
+    stored = subject.stored()
+    with pytest.raises(ConsumerLostError, match="later epoch"):
+        zombie.deliver(sinks.bundle(6, 12))
+    assert subject.stored() == stored == sinks.expected(0, 9)
 
 
 def test_the_journal_begins_anew_before_it_is_long(
