@@ -302,13 +302,13 @@ class CoordinatorNode:
             yield Transmit(address, begin)
 
     def _outputs_known(self, epoch: Epoch, now: float) -> list[CoordinatorEffect]:
-        """Go on to loading, but first note for good which rows this epoch passes over, if any."""
+        """Go on to loading, but first note for good which rows are passed over, if any."""
         passed_over = self._passed_over(epoch)
-        if not passed_over:
+        before = self._manifest
+        if not passed_over and (before is None or not before.passed_over):
             self._restore(epoch, now)
             return []
         self.phase = Phase.NOTING
-        before = self._manifest
         if before is None:
             spec = self._spec
             start = (epoch.start.time, epoch.start.origin)
@@ -328,6 +328,11 @@ class CoordinatorNode:
         assert self.epoch is not None
         if isinstance(event, ManifestNotCommitted):
             return self._failed(f"what is passed over cannot be noted: {event.reason}", now)
+        assert self._manifest is not None
+        if event.snapshot == first_number(self.epoch.number):
+            # Again: should the newest manifest be damaged one day, the one before has to know it, too.
+            self._manifest = msgspec.structs.replace(self._manifest, snapshot=event.snapshot + 1)
+            return [CommitManifest(self._manifest)]
         self._restore(self.epoch, now)
         return []
 

@@ -35,7 +35,7 @@ NUMBERS_OF_AN_EPOCH: Final = 1_000_000
 
 
 def first_number(epoch: int) -> int:
-    """Return the number of what an epoch notes before its first snapshot."""
+    """Return the number of what an epoch notes, twice, before its first snapshot."""
     return epoch * NUMBERS_OF_AN_EPOCH
 
 
@@ -48,7 +48,7 @@ class Snapshots:
         self._epoch = epoch
         self._every = every
         self._next_at = now + (every or 0.0)
-        self._number = first_number(epoch)
+        self._number = first_number(epoch) + 1
         # Root times are row numbers (the next row's is free) or event times (the last row's is taken).
         heads = [stage.head for stage in spec.plan.stages]
         kinds = {head.table.time for head in heads if isinstance(head, SourceHead)}
