@@ -10,7 +10,7 @@ from fsql.runtime.protocol.job_spec import JobSpec
 from fsql.runtime.protocol.snapshots import Snapshots
 from fsql.tests.queries.examples import EXAMPLES
 
-NUMBER = 1_000_000
+NUMBER = 1_000_001
 """The number before the first of epoch 1."""
 
 
