@@ -34,6 +34,20 @@ CLUSTER_ROWS: Final[tuple[Row, ...]] = (
         "tcp://127.0.0.1:80",
     ),
     (
+        "E604",
+        "nothing is heard from the run",
+        "A worker that was started by hand has waited long enough: the run has ended, or has another key.",
+        "Start the run first, and type what it says; `--patience` is how long to wait.",
+        "fsql worker --join tcp://127.0.0.1:7400 --key state/cluster.key  # after the run has ended",
+    ),
+    (
+        "E605",
+        "worker of another version",
+        "A worker and the run that it wants to join speak different versions of the wire format.",
+        "Start the worker with the version of fsql that the run has.",
+        "fsql worker --join tcp://127.0.0.1:7400 --key state/cluster.key  # of another version",
+    ),
+    (
         "E611",
         "manifest of a snapshot is damaged",
         "The file that says what a snapshot is made of is missing, cut short or altered, or another one.",

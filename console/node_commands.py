@@ -13,6 +13,7 @@ from fsql.compiler.diagnostics import FsqlError
 from fsql.console.consumers import job_consumers
 from fsql.console.description import description_of, readied
 from fsql.console.open_files import raise_open_files_limit
+from fsql.console.patience import PATIENCE_SECONDS, Patience
 from fsql.console.talk import say
 from fsql.runtime.connectors.addresses import loopback
 from fsql.runtime.drivers.cluster_key import cluster_key, given_key
@@ -44,11 +45,15 @@ def prepare(description: bytes) -> Prepared:
     return readied(description_of(description)).for_workers()
 
 
-def run_worker(leader: str, key: Path, *, supervised: bool) -> bool:
+def run_worker(
+    leader: str, key: Path, *, supervised: bool, patience: float = PATIENCE_SECONDS
+) -> bool:
     """Take part in the run whose coordinator is at `leader`, until the job is done; say whether it is.
 
+    A worker that nobody supervises has `patience` seconds of it when nothing comes from the run.
+
     Raises:
-        FsqlError: if the key or the address cannot be used.
+        FsqlError: if the key or the address cannot be used; E604, E605.
     """
     keep_freed_memory()
     collect_less_often()
@@ -58,13 +63,9 @@ def run_worker(leader: str, key: Path, *, supervised: bool) -> bool:
     name = f"{os.getpid()}-{secrets.token_hex(8)}"
     node = WorkerNode("", name, transport.address, Settings())
     supervisor = Supervisor.of_worker(transport.address) if supervised else None
-
-    def say_silence() -> None:
-        say(f"nothing is heard from {leader}: is a run there, and is {key} its key?\n")
-
-    process = WorkerProcess(
-        node, transport, prepare, supervisor, (lambda: None) if supervised else say_silence
-    )
+    waiting = Patience(leader, key, patience, transport.other_versions)
+    on_silence = (lambda _: None) if supervised else waiting.wait
+    process = WorkerProcess(node, transport, prepare, supervisor, on_silence)
     if not supervised:
         say(f"joining the run at {leader}\n")
     process.step(LeaderAt(leader))

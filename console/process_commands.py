@@ -20,12 +20,20 @@ _PATH = click.Path(path_type=Path)
     metavar="FILE",
     help="The key of the run; only who may read it can join.",
 )
+@click.option(
+    "--patience",
+    type=click.FloatRange(min=0, min_open=True),
+    default=60.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="End when nothing has been heard from the run for so long.",
+)
 @click.option("--supervised", is_flag=True, hidden=True)
-def worker(leader: str, key: Path, *, supervised: bool) -> None:
+def worker(leader: str, key: Path, patience: float, *, supervised: bool) -> None:
     """Take part in a run that waits for workers (fsql run --joining N), until it is over."""
     from fsql.console.node_commands import run_worker
 
-    run_worker(leader, key, supervised=supervised)
+    run_worker(leader, key, supervised=supervised, patience=patience)
 
 
 @click.command(hidden=True)

@@ -55,6 +55,8 @@ IN_NO_CASE = {
     "E601": "an address that jobs do not choose; tests/unit/drivers/test_transport.py has it",
     "E602": "a spoilt key; tests/unit/drivers/test_cluster_key.py has it",
     "E603": "a port in use; tests/unit/drivers/test_transport.py has it",
+    "E604": "a worker without a run; tests/cli/test_distributed_errors.py has it",
+    "E605": "a worker of another version; tests/cli/test_distributed_errors.py has it",
     "E624": "a machine on which processes keep ending; tests/unit/drivers/test_launcher.py makes some",
     "I901": "a bug; tests/cli/test_errors.py makes one",
 }

@@ -28,7 +28,7 @@ from fsql.runtime.protocol.frames import (
     Heartbeat,
     Hello,
 )
-from fsql.runtime.protocol.manifest import Manifest, PassedOver, manifest_bytes
+from fsql.runtime.protocol.manifest import Manifest, PassedOver, manifest_bytes, passed_over
 from fsql.runtime.protocol.members import Members
 from fsql.runtime.protocol.node import (
     CommitManifest,
@@ -56,7 +56,7 @@ from fsql.runtime.protocol.retries import Retries
 from fsql.runtime.protocol.snapshots import first_number
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from fsql.runtime.protocol.job_spec import JobSpec, Settings
     from fsql.runtime.protocol.node import CoordinatorEffect, CoordinatorEvent
@@ -211,8 +211,8 @@ class CoordinatorNode:
                 self._members.heard(frame.sender, now)
                 return epoch.receive(frame, now, may_release=self._may_release(now))
             case Hello(job, worker, address):
-                if job in {"", self._spec.job} and self._members.hello(worker, address, now):
-                    return self._given_up(f"the worker at {address} has begun anew", now)
+                if job in {"", self._spec.job}:
+                    return self._hello(worker, address, now)
             case Heartbeat(_, number, sender):
                 if epoch is not None and number == epoch.number:
                     self._members.heard(sender, now)
@@ -222,6 +222,15 @@ class CoordinatorNode:
             case _:
                 pass
         return []
+
+    def _hello(self, worker: str, address: str, now: float) -> list[CoordinatorEffect]:
+        if self._members.hello(worker, address, now):
+            return self._given_up(f"the worker at {address} has begun anew", now)
+        if self.phase is Phase.WAITING:
+            return []
+        # It may have to wait for long, and is to know that there is somebody.
+        epoch = 0 if self.epoch is None else self.epoch.number
+        return [Transmit(address, Heartbeat(self._spec.job, epoch, COORDINATOR))]
 
     def _epoch_taken(self, taken: EpochTaken, now: float) -> list[CoordinatorEffect]:
         self._asked = False
@@ -350,12 +359,7 @@ class CoordinatorNode:
         options = {output.option for output in self._spec.outputs}
         if options != {DeliveryOption.AT_MOST_ONCE}:
             return ()
-        first = epoch.delivered_below()
-        return tuple(
-            PassedOver(front, (first.time, first.origin), (end.time, end.origin))
-            for front, end in sorted(self._promises.items())
-            if end > first
-        )
+        return passed_over(self._promises, epoch.delivered_below())
 
     def _failed(self, why: str, now: float) -> list[CoordinatorEffect]:
         """Give the epoch up for what may well happen again."""
@@ -373,23 +377,23 @@ class CoordinatorNode:
         self._next_heartbeat = now
         self._promises = dict(epoch.acker.promises)
         self._members.scatter()
-        goodbye = Goodbye(self._spec.job, epoch.number, COORDINATOR, finished=False)
-        return [Transmit(address, goodbye) for address in epoch.addresses]
+        return self._goodbyes(epoch.addresses, epoch)
 
     def _finished(self) -> list[CoordinatorEffect]:
         self.phase = Phase.FINISHED
-        addresses = self._members.addresses()
-        number = 0 if self.epoch is None else self.epoch.number
-        goodbye = Goodbye(self._spec.job, number, COORDINATOR, finished=True)
-        return [Transmit(address, goodbye) for address in addresses]
+        return self._goodbyes(self._members.addresses(), self.epoch)
 
     def _told_again(self, event: CoordinatorEvent) -> list[CoordinatorEffect]:
         """Tell a worker that has not heard it that the job is done."""
         if not isinstance(event, Received) or isinstance(event.what, Goodbye):
             return []
-        number = 0 if self.epoch is None else self.epoch.number
-        goodbye = Goodbye(self._spec.job, number, COORDINATOR, finished=True)
-        return [Transmit(event.source, goodbye)]
+        return self._goodbyes([event.source], self.epoch)
+
+    def _goodbyes(self, addresses: Iterable[str], epoch: Epoch | None) -> list[CoordinatorEffect]:
+        number = 0 if epoch is None else epoch.number
+        finished = self.phase is Phase.FINISHED
+        goodbye = Goodbye(self._spec.job, number, COORDINATOR, finished=finished)
+        return [Transmit(address, goodbye) for address in addresses]
 
     def _progress(self) -> Progress:
         epoch = self.epoch

@@ -8,13 +8,16 @@ short, altered, or is not the one that was committed, does not verify.
 
 from __future__ import annotations
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 import xxhash
 
 from fsql.runtime.batch import Root
 from fsql.runtime.ports import Place
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 FORMAT: Final = 1
 """The number of the format; a manifest of another format is refused, not guessed at."""
@@ -63,6 +66,15 @@ class PassedOver(msgspec.Struct, frozen=True):
     front: int
     first: tuple[int, int]
     end: tuple[int, int]
+
+
+def passed_over(promises: Mapping[int, Root], first: Root) -> tuple[PassedOver, ...]:
+    """Return the rows from the position `first` on that were read by fronts that have promised so much."""
+    return tuple(
+        PassedOver(front, (first.time, first.origin), (end.time, end.origin))
+        for front, end in sorted(promises.items())
+        if end > first
+    )
 
 
 class Manifest(msgspec.Struct, frozen=True):

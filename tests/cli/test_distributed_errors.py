@@ -10,6 +10,9 @@ import pytest
 
 from fsql.console.joining import joining_address
 from fsql.runtime.drivers.cluster_key import cluster_key
+from fsql.runtime.drivers.transport import Transport
+from fsql.runtime.protocol.frames import COORDINATOR, Heartbeat
+from fsql.runtime.wire.seal import VERSION, Seal
 from fsql.tests.cli.commands import NUMBERS, fsql, process
 
 if TYPE_CHECKING:
@@ -118,6 +121,38 @@ def test_a_worker_that_hears_nothing_says_so(tmp_path: Path) -> None:
     assert said == [
         f"joining the run at {leader}\n",
         f"nothing is heard from {leader}: is a run there, and is {key} its key?\n",
+    ]
+
+
+def test_a_worker_does_not_wait_for_ever(tmp_path: Path) -> None:
+    key = tmp_path / "cluster.key"
+    cluster_key(key)
+    leader = joining_address(None)
+    said = fsql("worker", "--join", leader, "--key", key, "--patience", "0.3")
+    assert said.code == 1
+    assert said.err == (
+        f"joining the run at {leader}\n"
+        f"error[FSQL-E604]: nothing has been heard from {leader} for 0.3 s\n"
+        "  = help: Start the run first, and type what it says; `--patience` is how long to wait.\n"
+    )
+
+
+def test_a_worker_of_another_version_and_the_run_tell_each_other(tmp_path: Path) -> None:
+    key = tmp_path / "cluster.key"
+    other = Transport(cluster_key(key))
+    setattr(other, "_seal", Seal(cluster_key(key), version=9))  # noqa: B010 - as no user can
+    worker = process("worker", "--join", other.address, "--key", key)
+    while not other.other_versions:
+        other.receive(0.1)
+    [address] = other.other_versions
+    other.send(address, Heartbeat("job", 0, COORDINATOR))
+    _, said = worker.communicate()
+    other.close()
+    assert worker.returncode == 1
+    assert said.decode().splitlines()[1:] == [
+        f"error[FSQL-E605]: the run at {other.address} is of another version: its wire format is 9",
+        f"  = note: this worker's wire format is {VERSION}",
+        "  = help: Start the worker with the version of fsql that the run has.",
     ]
 
 

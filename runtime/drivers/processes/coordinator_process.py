@@ -17,6 +17,7 @@ from fsql.runtime.connectors.consumer import ConsumerLostError, ConsumerMissingE
 from fsql.runtime.coordination.port import CoordinationError
 from fsql.runtime.drivers.processes.background import Background
 from fsql.runtime.drivers.processes.diagnostics import diagnostics_bytes
+from fsql.runtime.protocol.frames import COORDINATOR, Heartbeat
 from fsql.runtime.protocol.node import (
     CommitManifest,
     Deliver,
@@ -39,6 +40,7 @@ from fsql.runtime.protocol.node import (
     WorkerGone,
 )
 from fsql.runtime.state.snapshots import SnapshotNotWrittenError
+from fsql.runtime.wire.seal import VERSION
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -152,7 +154,7 @@ class CoordinatorProcess:
             case CommitManifest():
                 self._background.submit(lambda: self._commit(effect))
             case Progress():
-                troubles = (*effect.troubles, *self._missing())
+                troubles = (*effect.troubles, *self._missing(), *self._of_other_versions())
                 self._supervisor.tell(replace(effect, troubles=troubles))
             case Finish():
                 self._supervisor.tell(effect)
@@ -196,6 +198,17 @@ class CoordinatorProcess:
         except (ConsumerLostError, FsqlError) as error:
             self._sent.pop(output, None)
             self._answers.put(_lost(output, error))
+
+    # Workers.
+
+    def _of_other_versions(self) -> Iterator[str]:
+        """Tell workers of other versions that they are: all they can read of a datagram is its version."""
+        for address, version in sorted(self._transport.other_versions.items()):
+            self._transport.send(address, Heartbeat(self._spec.job, 0, COORDINATOR))
+            yield (
+                f"the worker at {address} cannot join, as it is of another version:"
+                f" its wire format is {version}, and this run's is {VERSION} (FSQL-E605)"
+            )
 
     # What is done behind the back of the loop.
 

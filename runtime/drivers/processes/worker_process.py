@@ -6,7 +6,6 @@ interpreter lock and are done behind its back, one after the other.
 
 from __future__ import annotations
 
-import math
 import queue
 import time
 from typing import TYPE_CHECKING
@@ -48,9 +47,6 @@ if TYPE_CHECKING:
 IDLE_SECONDS_MAX = 0.1
 """How long to wait for anything before asking whether the launcher still lives."""
 
-SILENCE_SECONDS = 5.0
-"""How long nothing comes from anybody before that is told."""
-
 
 class WorkerProcess:
     """Runs until the job is done, or whoever started the worker is gone."""
@@ -61,9 +57,12 @@ class WorkerProcess:
         transport: Transport,
         prepare: Prepare,
         supervisor: Supervisor | None,
-        on_silence: Callable[[], None] = lambda: None,
+        on_silence: Callable[[float], None] = lambda _: None,
     ) -> None:
-        """Take what a worker is made of; `on_silence` is called when nothing has come for a while."""
+        """Take what a worker is made of.
+
+        `on_silence` is told often for how many seconds nothing has come; it may raise to end the worker.
+        """
         self._node = node
         self._transport = transport
         self._prepare = prepare
@@ -97,7 +96,9 @@ class WorkerProcess:
         timer = self._node.next_timer()
         wait = IDLE_SECONDS_MAX if timer is None else min(IDLE_SECONDS_MAX, timer - now)
         came = self._transport.receive(0.0 if readable else max(0.0, wait))
-        self._listen(now, heard=bool(came))
+        if came:
+            self._heard_at = now
+        self._on_silence(now - self._heard_at)
         for source, what in came:
             self.step(Received(what, source))
         while not self._answers.empty():
@@ -109,14 +110,6 @@ class WorkerProcess:
         timer = self._node.next_timer()
         if timer is not None and timer <= time.monotonic():
             self.step(Tick())
-
-    def _listen(self, now: float, *, heard: bool) -> None:
-        """Tell of a silence, once until something comes again."""
-        if heard:
-            self._heard_at = now
-        elif now - self._heard_at > SILENCE_SECONDS:
-            self._heard_at = math.inf
-            self._on_silence()
 
     def step(self, event: WorkerEvent) -> None:
         """Let the node deal with an event."""

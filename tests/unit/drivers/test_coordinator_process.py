@@ -13,6 +13,7 @@ from fsql.runtime.connectors.stream_stores import NowhereStore
 from fsql.runtime.drivers.processes.coordinator_process import CoordinatorProcess
 from fsql.runtime.protocol.barrier import Rejected
 from fsql.runtime.protocol.delivery import Bundle, DeliveryOption
+from fsql.runtime.protocol.frames import COORDINATOR, Heartbeat
 from fsql.runtime.protocol.job_spec import Output
 from fsql.runtime.protocol.manifest import Manifest
 from fsql.runtime.protocol.node import (
@@ -25,7 +26,10 @@ from fsql.runtime.protocol.node import (
     OpenOutputs,
     OutputAt,
     OutputLost,
+    Progress,
+    Tally,
 )
+from fsql.runtime.wire.seal import VERSION
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -91,8 +95,15 @@ class ConsumerOfTwo:
         """Do nothing."""
 
 
-def run(node: Script, consumer: ConsumerOfTwo) -> CoordinatorProcess:
-    """Run until the node ends it; the consumer is let open when the process goes round meanwhile."""
+def run(
+    node: Script, consumer: ConsumerOfTwo, versions: dict[str, int] | None = None
+) -> tuple[CoordinatorProcess, list[Any], list[Any]]:
+    """Run until the node ends it; return the process, what it has told, and what it has sent.
+
+    The consumer is let open when the process goes round meanwhile.
+    """
+    told: list[Any] = []
+    sent: list[Any] = []
 
     def alive() -> bool:
         if consumer.opening:
@@ -101,15 +112,20 @@ def run(node: Script, consumer: ConsumerOfTwo) -> CoordinatorProcess:
 
     output = Output(DeliveryOption.EXACTLY_ONCE, name='table "out"')
     spec: Any = SimpleNamespace(job="job", outputs=[output])
-    transport: Any = SimpleNamespace(wake=lambda: None, receive=lambda *_: [])
+    transport: Any = SimpleNamespace(
+        wake=lambda: None,
+        receive=lambda *_: [],
+        send=lambda *each: sent.append(each),
+        other_versions=versions or {},
+    )
     state: Any = SimpleNamespace(
         lease_renewed_every=60.0, renew_lease=lambda: 1e9, close=lambda: None
     )
-    supervisor: Any = SimpleNamespace(alive=alive, gone=list, tell=lambda _: None)
+    supervisor: Any = SimpleNamespace(alive=alive, gone=list, tell=told.append)
     script: Any = node
     process = CoordinatorProcess(script, spec, transport, state, [consumer], supervisor)
     process.run()
-    return process
+    return process, told, sent
 
 
 def test_it_goes_on_while_a_consumer_takes_its_time_to_open() -> None:
@@ -122,7 +138,7 @@ def test_it_goes_on_while_a_consumer_takes_its_time_to_open() -> None:
 
 def test_it_waits_for_no_consumer_that_has_acknowledged_two_bundles_as_one() -> None:
     node = Script(LeaseHeld=[OpenOutputs(1, START)], OutputAt=[*BUNDLES], Delivered=[Finish()])
-    process = run(node, ConsumerOfTwo())
+    process, _, _ = run(node, ConsumerOfTwo())
     assert node.events[-1] == Delivered(1, 0, ENDS[1])
     assert process._awaited() == []
 
@@ -132,6 +148,18 @@ def test_what_a_consumer_refuses_at_a_commit_is_the_outputs_loss() -> None:
     run(node, ConsumerOfTwo())
     kinds = [type(event) for event in node.events]
     assert kinds[1:] in ([OutputLost], [OutputLost, ManifestNotCommitted])
+
+
+def test_a_worker_of_another_version_is_told_of_and_told() -> None:
+    progress = Progress("running", 1, "", Tally(), START, ("a disk is full",))
+    node = Script(LeaseHeld=[progress, Finish()])
+    _, told, sent = run(node, ConsumerOfTwo(), {"tcp://127.0.0.1:7": 1})
+    stranger = (
+        "the worker at tcp://127.0.0.1:7 cannot join, as it is of another version:"
+        f" its wire format is 1, and this run's is {VERSION} (FSQL-E605)"
+    )
+    assert told[0].troubles == ("a disk is full", stranger)
+    assert sent == [("tcp://127.0.0.1:7", Heartbeat("job", 0, COORDINATOR))]
 
 
 def test_a_local_consumer_is_synced_while_it_stores() -> None:

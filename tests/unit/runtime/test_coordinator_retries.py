@@ -8,7 +8,7 @@ from fsql.optimizer.choose import choose
 from fsql.runtime.batch import START
 from fsql.runtime.protocol.coordinator_node import CoordinatorNode
 from fsql.runtime.protocol.delivery import DeliveryOption
-from fsql.runtime.protocol.frames import Begin, Goodbye, Hello
+from fsql.runtime.protocol.frames import COORDINATOR, Begin, Goodbye, Heartbeat, Hello
 from fsql.runtime.protocol.job_spec import JobSpec, Output, Settings
 from fsql.runtime.protocol.node import (
     EpochTaken,
@@ -60,6 +60,15 @@ class Led:
             timer = self.node.next_timer()
             assert timer is not None
             self.now = max(timer, self.now + 0.001)
+
+
+def test_a_worker_that_has_to_wait_is_told_that_there_is_somebody() -> None:
+    led = Led()
+    for epoch in range(2):
+        effects = led.step(Received(Hello("job", "worker", "there"), "there"))
+        assert Transmit("there", Heartbeat("job", epoch, COORDINATOR)) in effects
+        if epoch == 0:
+            led.step(EpochTaken(1, None))
 
 
 def test_an_output_that_is_lost_again_and_again() -> None:
