@@ -20,6 +20,7 @@ import xxhash
 
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
 from fsql.runtime.connectors import paths
+from fsql.runtime.connectors.file_layer import FileLayer
 from fsql.runtime.connectors.line_reader import LineReader
 from fsql.runtime.connectors.replay import CHECKED_BYTES, not_replayable
 
@@ -34,6 +35,7 @@ SEGMENT_BYTES: Final = 16 << 20
 _BLOCK_BYTES: Final = 1 << 20
 _DIGITS: Final = 20
 _END: Final = "end"
+_FILES: Final = FileLayer()
 
 
 class Segment(NamedTuple):
@@ -61,6 +63,21 @@ def trim(directory: Path, byte: int) -> None:
     for segment, following in pairwise(known):
         if following.start <= byte - CHECKED_BYTES:
             segment.path.unlink(missing_ok=True)
+
+
+def sync(directory: Path) -> None:
+    """Return when all that was read of a log survives the loss of power; a writer syncs what it leaves.
+
+    Raises:
+        OSError: if the disk fails.
+    """
+    for segment in segments(directory)[-2:]:
+        descriptor = os.open(segment.path, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+    _FILES.sync_directory(directory)
 
 
 def _written_end(directory: Path) -> int | None:
@@ -109,15 +126,29 @@ class LogWriter:
             FsqlError: E535, if the operating system refuses for another reason.
         """
         written = 0
-        lines = data.rfind(b"\n") + 1
         try:
-            if lines and self._size + len(data) > self._segment_bytes:
-                written = self._write(memoryview(data)[:lines])
-                if written == lines:
+            while written < len(data):
+                end = self._end_of_segment(data, written)
+                part = memoryview(data)[written : len(data) if end is None else end]
+                count = self._write(part)
+                written += count
+                if count < len(part):
+                    break
+                if end is not None:
                     self._begin(self.length)
-            return written + self._write(memoryview(data)[written:])
         except OSError as error:
             raise paths.failed("writing", self._directory, error) from None
+        return written
+
+    def _end_of_segment(self, data: bytes, start: int) -> int | None:
+        """Return where to end the segment, behind a line; None if what is left goes into it."""
+        stop = start + max(self._segment_bytes - self._size, 0)
+        if len(data) <= stop:
+            return None
+        newline = data.rfind(b"\n", start, stop)
+        if newline < 0:
+            newline = data.find(b"\n", stop)
+        return None if newline < 0 else newline + 1
 
     def end(self) -> None:
         """Say that nothing more comes.
@@ -128,8 +159,15 @@ class LogWriter:
         new = self._directory / f"{_END}.new"
         try:
             self.sync()
-            new.write_text(str(self.length))
-            new.replace(self._directory / _END)
+            descriptor = _FILES.open(new)
+            try:
+                _FILES.truncate(descriptor, 0)
+                _FILES.write(descriptor, memoryview(str(self.length).encode()), 0)
+                _FILES.sync(descriptor)
+            finally:
+                _FILES.close(descriptor)
+            _FILES.replace(new, self._directory / _END)
+            _FILES.sync_directory(self._directory)
         except OSError as error:
             raise paths.failed("writing", self._directory, error) from None
         self.ended = True

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING
 
-from fsql.runtime.connectors.front_log import segments, trim
+from fsql.runtime.connectors.front_log import sync, trim
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -28,15 +27,13 @@ class FrontLogs:
             OSError: if the disk fails.
         """
         for directory in self._directories.values():
-            for segment in segments(directory)[-2:]:
-                descriptor = os.open(segment.path, os.O_RDONLY | os.O_CLOEXEC)
-                try:
-                    os.fsync(descriptor)
-                finally:
-                    os.close(descriptor)
+            sync(directory)
 
     def committed(self, manifest: Manifest) -> None:
         """Remove what neither this snapshot needs nor the one before, which is kept with it.
+
+        Either may be the one that needs more: where the one before could not be restored, this one goes on
+        from another, which may lie before it.
 
         Raises:
             OSError: if it cannot be removed.
@@ -44,6 +41,8 @@ class FrontLogs:
         before, self._before = self._before, manifest
         if before is None:
             return
+        needed = {point.front: point.byte for point in manifest.fronts}
         for point in before.fronts:
             if point.front in self._directories:
-                trim(self._directories[point.front], point.byte)
+                byte = min(point.byte, needed.get(point.front, 0))
+                trim(self._directories[point.front], byte)
