@@ -174,6 +174,7 @@ class Attempt:
             self._put(COORDINATOR, self._counted(now))
         elif isinstance(read.chunk, Wait):
             here.waits_until = now + read.chunk.seconds
+            here.front.waits(read.place)
         else:
             here.waits_until = 0.0
             self._carry(self._worker.read(here.front, here.ordinal, read.chunk, read.place))

@@ -35,7 +35,7 @@ import numpy as np
 import pyarrow as pa
 
 from fsql.compiler.tick_plan import FoldHead, Policy
-from fsql.runtime.batch import END, START, Batch, Root
+from fsql.runtime.batch import START, Batch, Root
 from fsql.runtime.kernels.increment import merged, owned_rows
 from fsql.runtime.kernels.kernel import (
     Applied,
@@ -76,14 +76,15 @@ class _Entry:
 class Fold:
     """One fused cycle on one worker.
 
-    `reached` is the greatest root up to which rows were loaded or applied, or windows closed; `crossed` says
-    that an increment can be taken.
+    `reached` is the greatest root that was applied or has closed a window; `crossed` says that an increment
+    can be taken.
     """
 
     def __init__(self, head: FoldHead, kernel: Kernel, *, ties: bool, append_only: bool) -> None:
         self.operator = head.operator
         self.reached = START
         self.crossed = False
+        self._known_from = START
         self._kernel = kernel
         self._saving = kernel.saving
         self._taken: Increment | None = None
@@ -144,24 +145,23 @@ class Fold:
 
         The increments are all there are, oldest first; nothing may have come in yet.
         """
-        self._min_time = self.reached = position
+        self._min_time = self._known_from = position
         if increments:
             own = merged([owned_rows(one, owned) for one in increments], position, whole=True)
             self._saving.load(own, position)
         self._kernel.expire(position)
 
     def announce(self, position: Root) -> bool:
-        """Agree to give the state as of `position`, unless the fold is beyond it already.
+        """Agree to give the state as of `position`, unless something at or above it is in it already.
 
-        One whose input has ended is beyond what it has reached, and no further: nothing follows.
+        Where min time has come there before the announcement, nothing more comes below it.
         """
         assert self._saving.position is None
-        ended = self._min_time == END
-        if position <= max(self.reached, START if ended else self._min_time):
+        if position <= self.reached or position < self._known_from:
             return False
         self._saving.announce(position)
         self.crossed = False
-        if ended:
+        if position <= self._min_time:
             self._cross(position)
         return True
 
@@ -183,6 +183,7 @@ class Fold:
         if self._taken is not None:
             taken = merged([self._taken, taken], position)
         self._taken = taken if len(taken) else None
+        self._known_from = position
         self.crossed = True
 
     def _recycle_slots(self) -> None:

@@ -144,9 +144,14 @@ class Front:
         self._settle_later((0 if batch is None else len(batch)) + len(positioned), last)
         return batch, positioned
 
+    def waits(self, place: Place) -> None:
+        """Learn that nothing more is there yet: however much the last chunk had, it need not come again."""
+        self._passed_boundaries = self._stride
+        self._remember(place)
+
     def _remember(self, place: Place | None) -> None:
         """Remember where the next chunk begins, unless that is close behind the last."""
-        if place is None:
+        if place is None or (self._boundaries and self._boundaries[-1].root == self._read_up_to):
             return
         self._passed_boundaries += 1
         if self._passed_boundaries < self._stride:

@@ -1,7 +1,6 @@
 """What a snapshot consists of: its manifest, as data.
 
-A manifest names every record that the state at a position is made of, with size and hash, and where
-every
+A manifest names every record that the state at a position is made of, with size and hash, and where every
 front resumes.  Its own bytes end with a hash, and coordination holds that hash: a manifest that was cut
 short, altered, or is not the one that was committed, does not verify.
 """
@@ -21,6 +20,9 @@ if TYPE_CHECKING:
 
 FORMAT: Final = 1
 """The number of the format; a manifest of another format is refused, not guessed at."""
+
+KEPT: Final = 2
+"""How many snapshots stay; the second is for when the newest turns out to be damaged."""
 
 
 class Record(msgspec.Struct, frozen=True):

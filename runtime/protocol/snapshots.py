@@ -7,6 +7,8 @@ before it.
 
 A position is chosen far ahead where rows run ahead, in a burst.  Where the input has not come up to it
 when the next snapshot would be due, the burst is over: the snapshot is cancelled, and one nearer announced.
+At last that is the greatest promise itself.  So where no rows come any more, there are soon snapshots behind
+all that came, as many as are kept, and nothing before them is needed to go on.
 
 Not promised: that a snapshot comes to an end.  One that the input has passed stays pending until all have
 stored their parts.
@@ -16,11 +18,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from fsql.compiler.logical import TimeKind
-from fsql.compiler.tick_plan import SourceHead
 from fsql.runtime.batch import START, Root
 from fsql.runtime.protocol.frames import Announce, Answer, Cancel, Saved
-from fsql.runtime.protocol.manifest import Manifest
+from fsql.runtime.protocol.manifest import KEPT, Manifest
 from fsql.runtime.protocol.node import ManifestCommitted
 
 if TYPE_CHECKING:
@@ -49,17 +49,14 @@ class Snapshots:
         self._every = every
         self._next_at = now + (every or 0.0)
         self._number = first_number(epoch) + 1
-        # Root times are row numbers (the next row's is free) or event times (the last row's is taken).
-        heads = [stage.head for stage in spec.plan.stages]
-        kinds = {head.table.time for head in heads if isinstance(head, SourceHead)}
-        self._least_margin = 0 if kinds == {TimeKind.OFFSET} else 1
-        self._margin = self._least_margin
+        self._margin = 0
         self._pending: Announce | None = None
         self._patient_until: float | None = None
         self._announced_at = START
         self._answers: dict[int, Answer] = {}
         self._saved: dict[int, Saved] = {}
         self._committing = False
+        self._kept_at: tuple[Root, ...] = ()
         self.committed = 0
         self.passed_over: tuple[PassedOver, ...] = ()
 
@@ -80,11 +77,13 @@ class Snapshots:
         if self._every is None or now < self._next_at:
             return None
         self._next_at = self._patient_until = now + self._every
-        if greatest == START:
+        position = greatest
+        if self._margin:
+            position = Root(greatest.time + self._margin, START.origin)
+        if greatest == START or self._kept_at == (position,) * KEPT:
             return None
         self._number += 1
         self._announced_at = greatest
-        position = Root(greatest.time + self._margin, START.origin)
         self._pending = Announce(self._number, position)
         self._answers, self._saved = {}, {}
         return self._pending
@@ -94,10 +93,10 @@ class Snapshots:
         if self._patient_until is None or now < self._patient_until:
             return None
         self._patient_until = None
-        if greatest == START or greatest.time + self._least_margin >= self._pending.position.time:
+        if greatest == START or greatest >= self._pending.position:
             return None  # nothing nearer could be announced
-        moved = greatest.time - self._announced_at.time
-        self._margin = max(self._least_margin, min(self._margin, moved) // 2)
+        moved = max(0, greatest.time - self._announced_at.time)
+        self._margin = min(self._margin, moved) // 2
         return self._given_up(now)
 
     def answered(self, worker: int, answer: Answer, now: float) -> Cancel | None:
@@ -108,7 +107,7 @@ class Snapshots:
         self._answers[worker] = answer
         if answer.accepted:
             if len(self._answers) == self._spec.plan.workers:
-                self._margin = max(self._least_margin, self._margin // 2)
+                self._margin //= 2
             return None
         beyond = max(0, answer.reached.time - pending.position.time)
         self._margin = 2 * (self._margin + beyond) + 1
@@ -170,5 +169,7 @@ class Snapshots:
             return None
         self._pending = None
         self._committing = False
-        self.committed += isinstance(event, ManifestCommitted)
+        if isinstance(event, ManifestCommitted):
+            self.committed += 1
+            self._kept_at = (*self._kept_at, pending.position)[-KEPT:]
         return pending

@@ -15,6 +15,7 @@ from contextlib import ExitStack, suppress
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from fsql.runtime.protocol.manifest import (
+    KEPT,
     DamagedManifestError,
     OtherFormatError,
     manifest_bytes,
@@ -36,8 +37,6 @@ if TYPE_CHECKING:
 _NAME: Final = re.compile(r"(0|[1-9][0-9]*)\.json")
 _STORE: Final = re.compile(r"worker-(0|[1-9][0-9]*)")
 _PARTIAL: Final = ".partial"
-KEPT: Final = 2
-"""How many snapshots stay; the second is for when the newest turns out to be damaged."""
 
 
 class SnapshotNotWrittenError(Exception):

@@ -209,6 +209,15 @@ def test_a_front_that_resumed_and_has_read_nothing_resumes_there_again() -> None
     assert front.resume_point(END) == point
 
 
+def test_a_front_that_waits_resumes_behind_its_last_chunk() -> None:
+    front = offset_front()
+    front.take(chunk_of([0, 1, 2]), Place(0, 1, 0))
+    for _ in range(2):
+        front.waits(Place(3, 4, 30))
+    assert front.resume_point(Root(3, 3)) == ResumePoint(3, 3, 4, 30, 2)
+    assert len(front._boundaries) == 2
+
+
 def test_few_boundaries_are_remembered_and_the_first_is_among_them() -> None:
     front = offset_front()
     for row in range(10_000):

@@ -7,6 +7,7 @@ from fsql.optimizer.choose import choose
 from fsql.runtime.batch import START, Root
 from fsql.runtime.protocol.frames import Announce, Answer, Cancel
 from fsql.runtime.protocol.job_spec import JobSpec
+from fsql.runtime.protocol.node import ManifestCommitted
 from fsql.runtime.protocol.snapshots import Snapshots
 from fsql.tests.queries.examples import EXAMPLES
 
@@ -42,6 +43,17 @@ def test_a_position_that_the_input_does_not_come_up_to_is_given_up_for_a_nearer_
     assert snapshots.due([at(120)], 2.1) == Cancel(NUMBER + 2)
     assert snapshots.next_timer() == 2.1
     assert snapshots.due([at(120)], 2.1) == Announce(NUMBER + 3, at(125))
+
+
+def test_where_no_rows_come_the_snapshots_that_are_kept_have_all() -> None:
+    snapshots = of_rows()
+    promise = Root(10, 5)
+    for number in (1, 2):
+        assert snapshots.due([promise], float(number)) == Announce(NUMBER + number, promise)
+        snapshots.settled(ManifestCommitted(1, NUMBER + number, {}))
+    assert snapshots.due([promise], 3.0) is None
+    assert snapshots.next_timer() == 4.0
+    assert snapshots.due([Root(10, 6)], 4.0) == Announce(NUMBER + 3, Root(10, 6))
 
 
 def test_a_position_that_the_input_has_passed_is_not_given_up() -> None:

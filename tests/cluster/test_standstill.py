@@ -1,4 +1,4 @@
-"""A table that has come to its end keeps a job that goes on with others from no snapshot."""
+"""Tables that stand still, for good or for a while, keep a job from no snapshot."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from fsql.tests.cluster.twin import FSQL, wait_until
+from fsql.tests.cluster.twin import FSQL, HANGS_AFTER_SECONDS, wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -64,3 +64,25 @@ def has(path: Path, data: bytes) -> bool:
 def newest(twin: Twin) -> int:
     found = [int(path.stem) for path in (twin.state / "snapshots").glob("*.json")]
     return max(found, default=0)
+
+
+def test_a_source_that_a_full_log_holds_back_goes_on_when_snapshots_make_room(
+    tmp_path: Path,
+) -> None:
+    """All that fits in the log is read at once; then nothing moves until a snapshot behind it does."""
+    job = tmp_path / "job.sql"
+    job.write_text("""
+CREATE TABLE lines (line STRING) WITH ('connector' = 'stdin', 'format' = 'text', 'log_mib' = '1');
+CREATE TABLE counts (line STRING, n BIGINT) WITH ('connector' = 'file', 'path' = 'counts.jsonl');
+INSERT INTO counts SELECT line, COUNT(*) AS n FROM lines GROUP BY line;
+""")
+    written = []
+    for flags in ((), ("--state", str(tmp_path / "state"), "--snapshot-ms", "50")):
+        subprocess.run(
+            [*FSQL, "run", "--quiet", str(job), *flags],
+            input=(b"x" * 99 + b"\n") * 30_000,
+            check=True,
+            timeout=HANGS_AFTER_SECONDS,
+        )
+        written.append((tmp_path / "counts.jsonl").read_bytes())
+    assert written[0] == written[1]
