@@ -115,7 +115,7 @@ def _shares(text: Path) -> dict[int, float]:
 def _link_seconds() -> tuple[float, float]:
     """Return the processor's seconds for each row that a link takes to send and to receive.
 
-    What the transports' own threads take is shared between the two.
+    What ZeroMQ's own threads take is shared between the two.
     """
     batch = _batch()
     near, far = Transport(bytes(32)), Transport(bytes(32))

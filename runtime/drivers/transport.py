@@ -1,8 +1,9 @@
-"""The transport of real nodes: frames and datagrams over TCP, between processes of one machine.
+"""The transport of real nodes: frames and datagrams over ZeroMQ, between processes of one machine.
 
 A node listens on one socket and has another for each node that it sends to.  Things travel one way
 only on each: so nothing hangs on identities that peers claim (who sent something, its seal says), and a
-node that comes back at the same address is found again by reconnecting.
+node that comes back at the same address is found again by reconnecting.  All are DEALERs: sending on one
+says whether it was taken, which other kinds keep to themselves.
 
 Sending never waits: what a peer does not take is lost, as what a broken connection held is.  That is
 what links are for.  Everything is sealed with the cluster's key; what does not hold is dropped and
@@ -18,18 +19,16 @@ import contextlib
 import ipaddress
 import os
 import select
-import selectors
-import socket
-import time
 from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+import zmq
+
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
-from fsql.runtime.drivers.incoming import CutOffError, Incoming
-from fsql.runtime.drivers.outgoing import Outgoing, OutgoingThread
 from fsql.runtime.wire.codec import decode, encode
 from fsql.runtime.wire.errors import VersionError, WireError
+from fsql.runtime.wire.parts import LARGE_BYTES
 from fsql.runtime.wire.seal import Seal
 
 if TYPE_CHECKING:
@@ -48,25 +47,21 @@ _WAKE_BYTES: Final = 1 << 16
 class TransportSettings:
     """Limits and times of a transport.
 
-    `queue_frames` may wait for each peer; a part may have `part_bytes_max`.  A peer that was sent something
-    and of which nothing is heard for `dead_after` seconds is connected anew: a connection that hangs looks
-    like a slow one otherwise.  `peers_max` connections are kept in either direction.
+    `queue_frames` may wait in either direction for each peer; a part may have `part_bytes_max`; one call
+    of `receive` hands out at most `receive_max`.  A connection on which nothing comes for
+    `dead_after_ms` is given up and made anew: one that hangs looks like a slow one otherwise.
     `announced` is the address that others are told to send to, if that is not where the node listens.
     """
 
     queue_frames: int = 1000
     part_bytes_max: int = 64 << 20
-    dead_after: float = 3.0
+    receive_max: int = 256
+    heartbeat_ms: int = 1000
+    dead_after_ms: int = 3000
+    reconnect_ms: int = 20
+    reconnect_max_ms: int = 500
     peers_max: int = 128
     announced: str = ""
-
-
-@dataclass(slots=True)
-class _Peer:
-    """A node that is sent to; `asked_at` is when it was first sent something since it was last heard."""
-
-    outgoing: Outgoing
-    asked_at: float | None = None
 
 
 class Transport:
@@ -80,7 +75,7 @@ class Transport:
         Raises:
             FsqlError: E601 if the address is not on the loopback, E603 if it cannot be listened on.
         """
-        host, port = check_address(address)
+        check_address(address)
         self.refused: Counter[str] = Counter()
         """How often something that came was refused, by the class of the error."""
         self.lost = 0
@@ -89,23 +84,22 @@ class Transport:
         """Nodes of this cluster that speak another version of the wire format, by address."""
         self._settings = settings or TransportSettings()
         self._seal = Seal(key)
-        try:
-            self._listener = socket.create_server((host, port))
-        except OSError as error:
-            raise _cannot_listen(address, error) from None
-        self._listener.settimeout(0)
+        self._context = zmq.Context()
+        self._peers: dict[str, zmq.Socket[bytes]] = {}
+        self._listener = self._socket()
         self._woken, self._waker = os.pipe()
         os.set_blocking(self._woken, False)
         os.set_blocking(self._waker, False)
-        self._selector = selectors.DefaultSelector()
-        self._selector.register(self._listener, selectors.EVENT_READ)
-        self._selector.register(self._woken, selectors.EVENT_READ)
-        self._incoming: dict[int, Incoming] = {}
-        self._peers: dict[str, _Peer] = {}
-        self._thread = OutgoingThread()
-        listening = "tcp://{}:{}".format(*self._listener.getsockname())
+        try:
+            self._listener.bind(address)
+        except zmq.ZMQError as error:
+            self.close()
+            raise _cannot_listen(address, error) from None
+        listening = self._listener.getsockopt_string(zmq.LAST_ENDPOINT)
         self.address: str = self._settings.announced or listening
         """Where others send to, with the number of the port."""
+        self._signals: int = self._listener.getsockopt(zmq.FD)  # type: ignore[assignment]
+        """Readable whenever something may have changed on the listener; only `_has_more` says what."""
 
     def send(self, address: str, what: Frame | Datagram) -> bool:
         """Send to the node that listens on `address`; say whether it is on its way, or lost by now.
@@ -115,16 +109,14 @@ class Transport:
         Raises:
             FsqlError: E601 if the address is not on the loopback.
         """
-        peer = self._peers.get(address) or self._new_peer(address)
-        now = time.monotonic()
-        if peer.asked_at is None:
-            peer.asked_at = now
-        elif now - peer.asked_at > self._settings.dead_after:
-            peer.asked_at = now
-            peer.outgoing.renew()
-        sent = peer.outgoing.offer(self._seal.close(self.address, encode(what)))
-        self.lost += not sent
-        return sent
+        peer = self._peers.get(address) or self._connected(address)
+        parts = self._seal.close(self.address, encode(what))
+        try:
+            peer.send_multipart(parts, zmq.DONTWAIT, copy=False)
+        except zmq.Again:
+            self.lost += 1
+            return False
+        return True
 
     def receive(
         self, timeout_seconds: float, also: Sequence[int] = ()
@@ -132,20 +124,21 @@ class Transport:
         """Return what has come, with the addresses of the senders.
 
         Waits until there is something, until `wake`, until a descriptor of `also` has something to
-        read, or until the time is over: to the microsecond, where selectors know milliseconds.
+        read, or until the time is over: to the microsecond, where ZeroMQ's own poll knows milliseconds.
         """
-        descriptor = self._selector.fileno()
-        ready, _, _ = select.select([descriptor, *also], [], [], timeout_seconds)
+        if not self._has_more():
+            self._wait(timeout_seconds, also)
         came: list[tuple[str, Frame | Datagram]] = []
-        if descriptor in ready:
-            for key, _ in self._selector.select(0):
-                if key.fd == self._woken:
-                    os.read(self._woken, _WAKE_BYTES)
-                elif key.data is None:
-                    self._accept()
-                else:
-                    self._receive(key.data, came)
+        for _ in range(self._settings.receive_max):
+            if not self._has_more():
+                break
+            self._open(self._listener.recv_multipart(zmq.DONTWAIT, copy=False), came)
         return came
+
+    def _wait(self, seconds: float, also: Sequence[int]) -> None:
+        ready, _, _ = select.select([self._signals, self._woken, *also], [], [], seconds)
+        if self._woken in ready:
+            os.read(self._woken, _WAKE_BYTES)
 
     def wake(self) -> None:
         """Have `receive` return soon; any thread may call this."""
@@ -154,66 +147,57 @@ class Transport:
 
     def close(self) -> None:
         """Close all; what is under way is lost."""
-        for peer in self._peers.values():
-            peer.outgoing.close()
-        self._thread.close()
-        self._selector.close()
-        for incoming in self._incoming.values():
-            incoming.connection.close()
-        self._listener.close()
+        self._context.destroy(linger=0)
         os.close(self._woken)
         os.close(self._waker)
 
-    def _accept(self) -> None:
-        try:
-            connection, _ = self._listener.accept()
-        except OSError:
-            return  # it has hung up again
-        if len(self._incoming) >= self._settings.peers_max:
-            self._drop(next(iter(self._incoming.values())))
-        incoming = Incoming(connection, self._settings.part_bytes_max)
-        self._incoming[connection.fileno()] = incoming
-        self._selector.register(connection, selectors.EVENT_READ, incoming)
+    def _has_more(self) -> bool:
+        """Say whether something has come; to try in vain takes longer."""
+        events = self._listener.getsockopt(zmq.EVENTS)
+        return isinstance(events, int) and bool(events & zmq.POLLIN)
 
-    def _drop(self, incoming: Incoming) -> None:
-        del self._incoming[incoming.connection.fileno()]
-        self._selector.unregister(incoming.connection)
-        incoming.connection.close()
-
-    def _receive(self, incoming: Incoming, came: list[tuple[str, Frame | Datagram]]) -> None:
+    def _open(self, parts: list[zmq.Frame], came: list[tuple[str, Frame | Datagram]]) -> None:
         try:
-            for parts in incoming.receive():
-                self._open(parts, came)
-        except CutOffError:
-            self._drop(incoming)
-
-    def _open(self, parts: list[Buffer], came: list[tuple[str, Frame | Datagram]]) -> None:
-        try:
-            source, opened = self._seal.open(parts)
+            source, opened = self._seal.open([_bytes(part) for part in parts])
             came.append((source, decode(opened)))
         except WireError as error:
             self.refused[type(error).__name__] += 1
             if isinstance(error, VersionError):
                 self.other_versions[error.source] = error.theirs
-            return
-        if (peer := self._peers.get(source)) is not None:
-            peer.asked_at = None
 
-    def _new_peer(self, address: str) -> _Peer:
-        place = check_address(address)
+    def _connected(self, address: str) -> zmq.Socket[bytes]:
+        check_address(address)
         if len(self._peers) >= self._settings.peers_max:
             # Nodes that have ended leave addresses behind that nobody sends to any more.
             oldest = next(iter(self._peers))
-            self._peers.pop(oldest).outgoing.close()
-        outgoing = Outgoing(place, self._settings.queue_frames, self._thread.tell)
-        peer = self._peers[address] = _Peer(outgoing)
+            self._peers.pop(oldest).close(linger=0)
+        peer = self._socket()
+        peer.connect(address)
+        self._peers[address] = peer
         return peer
 
+    def _socket(self) -> zmq.Socket[bytes]:
+        settings = self._settings
+        socket = self._context.socket(zmq.DEALER)
+        socket.setsockopt(zmq.LINGER, 0)
+        socket.setsockopt(zmq.SNDHWM, settings.queue_frames)
+        socket.setsockopt(zmq.RCVHWM, settings.queue_frames)
+        socket.setsockopt(zmq.MAXMSGSIZE, settings.part_bytes_max)
+        socket.setsockopt(zmq.HEARTBEAT_IVL, settings.heartbeat_ms)
+        socket.setsockopt(zmq.HEARTBEAT_TIMEOUT, settings.dead_after_ms)
+        socket.setsockopt(zmq.HANDSHAKE_IVL, settings.dead_after_ms)
+        socket.setsockopt(zmq.RECONNECT_IVL, settings.reconnect_ms)
+        socket.setsockopt(zmq.RECONNECT_IVL_MAX, settings.reconnect_max_ms)
+        return socket
 
-def check_address(address: str) -> tuple[str, int]:
-    """Return host and port of an address on the loopback, port 0 for `*`.
 
-    A name is no address, as it may come to mean something else.
+def _bytes(part: zmq.Frame) -> Buffer:
+    """Return what a part holds: a large one as it lies, a small one free of what came with it."""
+    return part.buffer if len(part) >= LARGE_BYTES else part.bytes
+
+
+def check_address(address: str) -> None:
+    """Check that an address is on the loopback; a name is none, as it may come to mean something else.
 
     Raises:
         FsqlError: E601, if it is not.
@@ -229,7 +213,7 @@ def check_address(address: str) -> tuple[str, int]:
             "nodes do not encrypt what they send, so they speak to nodes of the same machine only",
         )
     else:
-        return host, 0 if port == "*" else int(port)
+        return
     helps = ('use an address such as "tcp://127.0.0.1:5555"',)
     raise FsqlError([Diagnostic("E601", message, notes=notes, helps=helps)])
 
@@ -246,8 +230,8 @@ def _on_loopback(host: str) -> bool:
         return False
 
 
-def _cannot_listen(address: str, error: OSError) -> FsqlError:
-    reason = os.strerror(error.errno or 0)
+def _cannot_listen(address: str, error: zmq.ZMQError) -> FsqlError:
+    reason = zmq.strerror(error.errno or 0)
     message = f'the node cannot listen on "{address}": {reason[0].lower()}{reason[1:]}'
     helps = (f'use "{ANY_PORT}": any port that is free',)
     return FsqlError([Diagnostic("E603", message, helps=helps)])

@@ -196,7 +196,7 @@ def test_links_over_a_network_that_fails_lose_nothing(network: Network, seed: in
     key = bytes(32)
     # A connection that is dead has to be found to be so within the test.
     transports = [
-        Transport(key, own, TransportSettings(announced=other, dead_after=0.3))
+        Transport(key, own, TransportSettings(announced=other, heartbeat_ms=100, dead_after_ms=300))
         for own, other in zip(listening, announced, strict=True)
     ]
     with closing(transports[0]), closing(transports[1]):
