@@ -53,7 +53,7 @@ from fsql.runtime.protocol.node import (
     WorkerGone,
 )
 from fsql.runtime.protocol.retries import Retries
-from fsql.runtime.protocol.snapshots import first_number
+from fsql.runtime.protocol.snapshots import first_number, nothing_saved
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -318,11 +318,7 @@ class CoordinatorNode:
             self._restore(epoch, now)
             return []
         self.phase = Phase.NOTING
-        if before is None:
-            spec = self._spec
-            start = (epoch.start.time, epoch.start.origin)
-            workers = spec.plan.workers
-            before = Manifest(spec.job, spec.tick, epoch.number, 0, start, workers, (), ())
+        before = before or nothing_saved(self._spec, epoch.number)
         self._manifest = msgspec.structs.replace(
             before,
             epoch=epoch.number,

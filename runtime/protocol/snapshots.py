@@ -39,6 +39,20 @@ def first_number(epoch: int) -> int:
     return epoch * NUMBERS_OF_AN_EPOCH
 
 
+def nothing_saved(spec: JobSpec, epoch: int) -> Manifest:
+    """Return the manifest from which a job goes on that has no snapshot: from the beginning."""
+    return Manifest(
+        job=spec.job,
+        tick=spec.tick,
+        epoch=epoch,
+        snapshot=0,
+        position=(START.time, START.origin),
+        workers=spec.plan.workers,
+        records=(),
+        fronts=(),
+    )
+
+
 class Snapshots:
     """The snapshots of one epoch."""
 
