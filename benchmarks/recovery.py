@@ -60,7 +60,8 @@ class _Killer:
         for number, part in enumerate(parts):
             time.sleep(max(0.0, start + float(part) * self.harm.seconds - time.monotonic()))
             job.sample()
-            workers = sorted(job.workers())
+            # The spare is what was started last.
+            workers = sorted(job.workers())[: self.harm.workers]
             os.kill(workers[number % len(workers)], signal.SIGKILL)
             self.at.append(time.monotonic())
 

@@ -46,11 +46,17 @@ def prepare(description: bytes) -> Prepared:
 
 
 def run_worker(
-    leader: str, key: Path, *, supervised: bool, patience: float = PATIENCE_SECONDS
+    leader: str,
+    key: Path,
+    *,
+    supervised: bool,
+    spare: bool = False,
+    patience: float = PATIENCE_SECONDS,
 ) -> bool:
     """Take part in the run whose coordinator is at `leader`, until the job is done; say whether it is.
 
     A worker that nobody supervises has `patience` seconds of it when nothing comes from the run.
+    One that is `spare` waits until the launcher says that it is needed.
 
     Raises:
         FsqlError: if the key or the address cannot be used; E604, E605.
@@ -68,8 +74,10 @@ def run_worker(
     process = WorkerProcess(node, transport, prepare, supervisor, on_silence)
     if not supervised:
         say(f"joining the run at {leader}\n")
-    process.step(LeaderAt(leader))
     try:
+        if spare and supervisor is not None and not supervisor.wait_until_needed():
+            return False
+        process.step(LeaderAt(leader))
         return process.run()
     finally:
         transport.close()

@@ -29,11 +29,12 @@ _PATH = click.Path(path_type=Path)
     help="End when nothing has been heard from the run for so long.",
 )
 @click.option("--supervised", is_flag=True, hidden=True)
-def worker(leader: str, key: Path, patience: float, *, supervised: bool) -> None:
+@click.option("--spare", is_flag=True, hidden=True)
+def worker(leader: str, key: Path, patience: float, *, supervised: bool, spare: bool) -> None:
     """Take part in a run that waits for workers (fsql run --joining N), until it is over."""
     from fsql.console.node_commands import run_worker
 
-    run_worker(leader, key, supervised=supervised, patience=patience)
+    run_worker(leader, key, supervised=supervised, spare=spare, patience=patience)
 
 
 @click.command(hidden=True)

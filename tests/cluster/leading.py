@@ -87,6 +87,10 @@ class Gang(Supervisor):
         self.epochs: dict[int, str] = {}
         """Of each epoch, why the one before it was given up."""
 
+    @property
+    def descriptor(self) -> None:
+        """See `Supervisor.descriptor`: what this one says, it says between two rounds."""
+
     def alive(self) -> bool:
         """See `Supervisor.alive`; a worker that ends by itself before the job is a failure."""
         for worker in self._workers:

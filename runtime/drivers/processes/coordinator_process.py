@@ -118,8 +118,9 @@ class CoordinatorProcess:
         descriptors = self._awaited()
         if None in descriptors:
             wait = min(wait, CONSUMER_SECONDS)
-        answers = [each for each in descriptors if each is not None]
-        for source, what in self._transport.receive(max(0.0, wait), answers):
+        descriptors.append(self._supervisor.descriptor)
+        awaited = [each for each in descriptors if each is not None]
+        for source, what in self._transport.receive(max(0.0, wait), awaited):
             self._step(Received(what, source))
         for address in self._supervisor.gone():
             self._step(WorkerGone(address))

@@ -2,6 +2,11 @@
 
 Whatever ends but for the end of the job is started again.  A process that says nothing for too long
 hangs, and is killed; so no stopped process can go on later beside the one that took its place.
+
+One worker more than the job needs waits, with all that it takes long to import, to take the place of one
+that ends: the **spare**.  It is told to join when that process is gone, and takes no part before.  It is
+started when the job has run for a while, so that it is in nobody's way.
+
 Children end when their standard input does: when the launcher ends, however that comes about, they end
 too.
 """
@@ -21,11 +26,13 @@ from fsql.runtime.drivers.processes.lines import (
     Address,
     Course,
     Gone,
+    Join,
     Line,
     LineReader,
     LineWriter,
     Over,
 )
+from fsql.runtime.protocol.coordinator_node import Phase
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -35,6 +42,12 @@ HUNG_AFTER: Final = 10.0
 
 CRASHES_MAX: Final = 8
 """So many ends of processes without any progress in between end the run."""
+
+SPARE_AFTER: Final = 2.0
+"""So many seconds the job runs before a spare is started."""
+
+SPARES_LOST_MAX: Final = 8
+"""So many spares may end before they are needed; then the run goes on without."""
 
 _POLL_SECONDS: Final = 0.1
 _END_SECONDS: Final = 2.0
@@ -95,6 +108,7 @@ class Launcher:
 
         `on_course` is told how it goes; `check` is asked often, and may raise to end the run.
         """
+        self._worker = worker
         self._coordinator = _Child(coordinator, coordinator=True)
         self._children = [self._coordinator]
         self._children += [_Child(worker, coordinator=False) for _ in range(workers)]
@@ -104,6 +118,9 @@ class Launcher:
         self._crashes = 0
         self._best = (*START, 0, 0)
         self._gone: deque[str] = deque()
+        self._spare: _Child | None = None
+        self._spares_lost = 0
+        self._runs_since: float | None = None
 
     def run(self) -> Over:
         """Run until the coordinator says that the job is over.
@@ -122,10 +139,10 @@ class Launcher:
         return self._over
 
     def _round(self) -> None:
-        readers = [child.reader.descriptor for child in self._children]
-        select.select(readers, [], [], _POLL_SECONDS)
+        children = [*self._children, *(() if self._spare is None else (self._spare,))]
+        select.select([child.reader.descriptor for child in children], [], [], _POLL_SECONDS)
         now = time.monotonic()
-        for child in self._children:
+        for child in children:
             for line in child.reader.lines():
                 child.heard_at = now
                 self._heard(child, line)
@@ -138,6 +155,7 @@ class Launcher:
                 self._lost(child, f"has said nothing for {HUNG_AFTER:.0f} s")
         while self._gone and self._coordinator.process.poll() is None:
             self._coordinator.writer.write(Gone(self._gone.popleft()))
+        self._keep_a_spare(now)
 
     def _heard(self, child: _Child, line: Line) -> None:
         match line:
@@ -145,6 +163,10 @@ class Launcher:
                 child.address = address
             case Course():
                 self._note_what_is_done(line)
+                if line.phase != Phase.RUNNING.value:
+                    self._runs_since = None
+                elif self._runs_since is None:
+                    self._runs_since = time.monotonic()
                 self._on_course(line)
             case Over():
                 self._over = line
@@ -162,8 +184,27 @@ class Launcher:
         if course.epoch and done > self._best:
             self._best, self._crashes = done, 0
 
+    def _keep_a_spare(self, now: float) -> None:
+        """Start a spare if there is none, the job runs, and spares are of use."""
+        runs = self._runs_since is not None and now - self._runs_since >= SPARE_AFTER
+        alone = len(self._children) == 1
+        if self._spare is None and runs and not alone and self._spares_lost < SPARES_LOST_MAX:
+            spare = _Child([*self._worker, "--spare"], coordinator=False)
+            try:
+                spare.start()
+            except OSError:
+                self._spares_lost += 1  # there is no room for it
+            else:
+                self._spare = spare
+
     def _lost(self, child: _Child, how: str) -> None:
-        """Start a child again."""
+        """Have another one in the place of a child: the spare, or itself, started again."""
+        self._runs_since = None
+        if child is self._spare:
+            child.end()
+            self._spare = None
+            self._spares_lost += 1
+            return
         self._crashes += 1
         if self._crashes > CRASHES_MAX:
             what = "coordinator" if child.coordinator else "worker"
@@ -171,10 +212,18 @@ class Launcher:
         if child.address is not None:
             self._gone.append(child.address)
         child.end()
-        child.start(again=True)
+        if child.coordinator or self._spare is None:
+            child.start(again=True)
+            return
+        spare, self._spare = self._spare, None
+        spare.command = self._worker
+        self._children[self._children.index(child)] = spare
+        spare.writer.write(Join())
 
     def _end_all(self) -> None:
         """Let every process end, and see that it does."""
+        if self._spare is not None:
+            self._spare.end()
         started = [child for child in self._children if hasattr(child, "process")]
         if self._over is not None:
             for child in started:

@@ -70,7 +70,11 @@ class Gone(msgspec.Struct, frozen=True, tag=True):
     address: str
 
 
-Line = Address | Alive | Course | Over | Gone
+class Join(msgspec.Struct, frozen=True, tag=True):
+    """To a worker that waits to be needed: it is."""
+
+
+Line = Address | Alive | Course | Over | Gone | Join
 _DECODER: Final = msgspec.json.Decoder(Line)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import select
 import sys
 import time
 from typing import TYPE_CHECKING
@@ -11,6 +12,7 @@ from fsql.runtime.drivers.processes.lines import (
     Address,
     Alive,
     Gone,
+    Join,
     LineReader,
     LineWriter,
     course,
@@ -30,6 +32,7 @@ class Supervisor:
         self._writer = LineWriter(writing)
         self._told_at = time.monotonic()
         self._gone: list[str] = []
+        self._needed = False
 
     @classmethod
     def of_worker(cls, address: str) -> Supervisor:
@@ -44,11 +47,33 @@ class Supervisor:
         if now - self._told_at > ALIVE_EVERY:
             self._told_at = now
             self._writer.write(Alive())
-        self._gone += [line.address for line in self._reader.lines() if isinstance(line, Gone)]
+        self._listen()
         return not self._reader.ended
+
+    def _listen(self) -> None:
+        for line in self._reader.lines():
+            match line:
+                case Gone(address):
+                    self._gone.append(address)
+                case Join():
+                    self._needed = True
+                case _:
+                    pass
+
+    def wait_until_needed(self) -> bool:
+        """Wait until the launcher says that this worker is to join; say whether it did, and still lives."""
+        while self.alive() and not self._needed:
+            select.select([self._reader.descriptor], [], [], ALIVE_EVERY)
+        return self.alive()
+
+    @property
+    def descriptor(self) -> int | None:
+        """Return what can be read when the launcher has said something, or is gone; None if nothing can."""
+        return self._reader.descriptor
 
     def gone(self) -> Sequence[str]:
         """Return the addresses of workers that have ended since the last call."""
+        self._listen()
         gone, self._gone = self._gone, []
         return gone
 

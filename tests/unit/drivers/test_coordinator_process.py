@@ -121,7 +121,7 @@ def run(
     state: Any = SimpleNamespace(
         lease_renewed_every=60.0, renew_lease=lambda: 1e9, close=lambda: None
     )
-    supervisor: Any = SimpleNamespace(alive=alive, gone=list, tell=told.append)
+    supervisor: Any = SimpleNamespace(alive=alive, gone=list, tell=told.append, descriptor=None)
     script: Any = node
     process = CoordinatorProcess(script, spec, transport, state, [consumer], supervisor)
     process.run()

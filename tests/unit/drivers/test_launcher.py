@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from fsql.runtime.drivers.processes import launcher
 from fsql.runtime.drivers.processes.launcher import GivenUpError, Launcher
 from fsql.runtime.drivers.processes.lines import Over
 
@@ -86,3 +87,62 @@ def test_children_end_with_the_launcher(tmp_path: Path) -> None:
     launched(text + f"time.sleep(0.3)\nprint('{OVER}', flush=True)", text + "sys.stdin.read()", 2)
     alive = [pid for pid in pids.read_text().split() if Path(f"/proc/{pid}").exists()]
     assert alive == []
+
+
+@pytest.fixture
+def _spare_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(launcher, "SPARE_AFTER", 0.0)
+
+
+RUNNING = f"print('{COURSE}' % (1, 1, 0), flush=True)\n"
+ENDS = f"print('{OVER}', flush=True)"
+SPARE = "if '--spare' in sys.argv:"
+
+
+def until(path: Path) -> str:
+    return f"while not os.path.exists({str(path)!r}): time.sleep(0.01)\n"
+
+
+@pytest.mark.usefixtures("_spare_at_once")
+def test_a_spare_joins_when_a_worker_is_gone_and_not_before(tmp_path: Path) -> None:
+    told, waits = tmp_path / "told", tmp_path / "waits"
+    worker = (
+        f"{SPARE} open({str(waits)!r}, 'w')\n"
+        f"else:\n {until(waits)} os.kill(os.getpid(), 9)\n"
+        f"line = sys.stdin.readline()\nopen({str(told)!r}, 'a').write(line)\nsys.stdin.read()"
+    )
+    assert launched(RUNNING + until(told) + ENDS, worker) == Over(None, None, None)
+    assert told.read_text() == '{"type":"Join"}\n'
+
+
+@pytest.mark.usefixtures("_spare_at_once")
+def test_spares_that_end_do_no_harm_and_are_not_started_for_ever(tmp_path: Path) -> None:
+    spares = tmp_path / "spares"
+    spares.touch()
+    worker = f"{SPARE}\n open({str(spares)!r}, 'a').write('x')\n sys.exit(3)\nsys.stdin.read()"
+    coordinator = (
+        f"while len(open({str(spares)!r}).read()) < {launcher.SPARES_LOST_MAX}:\n"
+        f" {RUNNING} time.sleep(0.01)\n"
+        f"for _ in range(20):\n {RUNNING} time.sleep(0.01)\n"
+    )
+    assert launched(coordinator + ENDS, worker) == Over(None, None, None)
+    assert spares.read_text() == "x" * launcher.SPARES_LOST_MAX
+
+
+@pytest.mark.usefixtures("_spare_at_once")
+def test_no_spare_is_there_before_the_job_runs(tmp_path: Path) -> None:
+    spares = tmp_path / "spares"
+    worker = f"{SPARE} open({str(spares)!r}, 'w')\nsys.stdin.read()"
+    launched(RUNNING.replace("running", "loading state") + "time.sleep(0.3)\n" + ENDS, worker)
+    assert not spares.exists()
+
+
+@pytest.mark.usefixtures("_spare_at_once")
+def test_a_spare_ends_with_the_job(tmp_path: Path) -> None:
+    pids, done = tmp_path / "pids", tmp_path / "done"
+    worker = (
+        f"{SPARE}\n open({str(pids)!r}, 'w').write(str(os.getpid()))\n open({str(done)!r}, 'w')\n"
+        " time.sleep(60)\nsys.stdin.read()"
+    )
+    launched(RUNNING + until(done) + ENDS, worker)
+    assert not Path(f"/proc/{pids.read_text()}").exists()
