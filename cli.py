@@ -13,6 +13,7 @@ from fsql import __version__
 from fsql.benchmarks.commands import bench
 from fsql.console import exit_codes
 from fsql.console.commands import Commands, talking
+from fsql.console.parameters import define
 from fsql.console.process_commands import coordinator, worker
 from fsql.console.sim_commands import sim
 from fsql.console.snapshot_commands import snapshot
@@ -29,26 +30,6 @@ _POLICIES = ("speculative", "ordered")
 _DELIVERIES = ("exactly-once", "at-least-once", "at-most-once", "none")
 _STAGES = ("syntax", "logical", "graph", "tick")
 _FORMATS = ("text", "json", "mermaid", "svg")
-
-
-class _NameAndValue(click.ParamType[tuple[str, str]]):
-    """`name=value`, for `${name}` in a script."""
-
-    name = "name=value"
-
-    def convert(
-        self, value: object, param: click.Parameter | None, ctx: click.Context | None
-    ) -> tuple[str, str]:
-        """Return name and value."""
-        name, equals, text = str(value).partition("=")
-        if not equals or not name:
-            self.fail(f'"{value}" is not of the form name=value', param, ctx)
-        return name, text
-
-
-_define = click.option(
-    "--define", "-D", "parameters", multiple=True, type=_NameAndValue(), help="A value for ${name}."
-)
 
 
 _workers = click.option(
@@ -124,7 +105,7 @@ class _RunFlags(TypedDict):
 @click.option(
     "--execute", "-e", "text", metavar="SQL", help="The script itself, in place of a file."
 )
-@_define
+@define
 @_workers
 @_policy
 @click.option(
@@ -230,7 +211,7 @@ def _run_on_processes(script: Script, options: RunOptions, flags: _RunFlags, tal
 
 @main.command(short_help="Say what is wrong with scripts, and what they would do.")
 @click.argument("files", nargs=-1, required=True)
-@_define
+@define
 @talking
 def check(talk: Talk, files: tuple[str, ...], parameters: tuple[tuple[str, str], ...]) -> None:
     """Say what is wrong with the scripts FILES, and what they would do.
@@ -291,7 +272,7 @@ class _ExplainFlags(TypedDict):
     help="Where to write it, in place of standard output.",
 )
 @click.option("--trace", is_flag=True, help="Show before it what each rewrite rule did.")
-@_define
+@define
 @_workers
 @_policy
 @talking

@@ -17,6 +17,7 @@ from fsql.runtime.drivers.model_run import rows_of_chunk
 from fsql.runtime.ports import Wait
 from fsql.runtime.simulation.coverage import Coverage
 from fsql.runtime.simulation.diagram import mermaid_of, text_of
+from fsql.runtime.simulation.faults import FAULTS_TO_MEET
 from fsql.runtime.simulation.run import Plan, Result, run
 from fsql.runtime.simulation.shrink import choices_left, shrunk
 from fsql.runtime.simulation.workload import Workload
@@ -56,6 +57,13 @@ class Series:
     coverage: Coverage = field(default_factory=Coverage)
 
     @property
+    def not_met(self) -> list[str]:
+        """Return what a soak has to meet, and this series has not."""
+        coverage = self.coverage
+        probes = [f"state of affairs: {probe}" for probe in coverage.never_met()]
+        return [*coverage.never_struck(FAULTS_TO_MEET), *probes]
+
+    @property
     def clean(self) -> bool:
         """Say whether nothing was wrong."""
         return not self.failed and not self.differing
@@ -71,7 +79,7 @@ class Series:
             "divergences": [result.seed for result in self.failed],
             "not_repeatable": self.differing,
             "times_real_time": round(self.simulated_us / 1e6 / max(self.seconds, 1e-9)),
-            "never_met": self.coverage.never_met(),
+            "never_met": self.not_met,
         }
 
 
@@ -135,6 +143,11 @@ def series_text(series: Series, flags: str = "") -> str:
         lines.append(f"  see it: fsql sim replay --seed {result.seed}{flags}")
     lines.append(f"{len(series.failed)} divergences")
     return "\n".join(lines) + "\n"
+
+
+def soak_text(series: Series) -> str:
+    """Return which fault has struck which step how often, and what was never met."""
+    return series.coverage.table() + "".join(f"never met: {what}\n" for what in series.not_met)
 
 
 def series_json(series: Series) -> str:

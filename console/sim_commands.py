@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -9,8 +10,11 @@ import click
 
 from fsql.console import exit_codes
 from fsql.console.commands import talking
+from fsql.console.parameters import define
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from fsql.console.script import Script
     from fsql.console.talk import Talk
     from fsql.runtime.simulation.run import Plan
@@ -60,7 +64,8 @@ def sim() -> None:
     """Run whole clusters in virtual time: nodes, network, disks, consumers, and what goes wrong with them.
 
     What a cluster releases is compared with what one worker releases that never fails.  A seed decides
-    everything, so a run can be had again.  The exit code is 70 if a seed shows a mistake of fsql.
+    everything, so a run can be had again.  The exit code is 70 if a seed shows a mistake of fsql, or a soak
+    has not met what it has to meet.
     """
 
 
@@ -80,6 +85,12 @@ def sim() -> None:
 @click.option(
     "--once", is_flag=True, help="Run each seed once: it may not come out the same twice."
 )
+@click.option(
+    "--soak",
+    is_flag=True,
+    help="Show which fault has struck what, and fail if one has not, or a step was not struck.",
+)
+@define
 @talking
 def sim_run(  # noqa: PLR0913 - one an option
     talk: Talk,
@@ -90,21 +101,24 @@ def sim_run(  # noqa: PLR0913 - one an option
     *,
     delivery: str | None,
     once: bool,
+    soak: bool,
+    parameters: tuple[tuple[str, str], ...],
 ) -> None:
     """Run SCRIPT, or queries of our own, once for each seed and once more to see that it comes out the same.
 
     Of a script's files the first 2,000 rows are taken.  Nothing is written.
     """
-    from fsql.console.sim import run_seeds, series_json, series_text
+    from fsql.console.sim import run_seeds, series_json, series_text, soak_text
 
     plan = _plan(seconds, workers, delivery)
-    series = run_seeds(_read(script), seeds, plan, twice=not once)
+    series = run_seeds(_read(talk, script, parameters), seeds, plan, twice=not once)
     if talk.json:
         click.echo(series_json(series), nl=False)
     elif not talk.quiet or not series.clean:
-        flags = _flags(script, seconds, workers, delivery)
+        flags = _flags(script, seconds, workers, delivery, parameters)
+        click.echo(soak_text(series) if soak else "", nl=False)
         click.echo(series_text(series, flags), nl=False)
-    if not series.clean:
+    if not series.clean or (soak and series.not_met):
         click.get_current_context().exit(exit_codes.INTERNAL)
 
 
@@ -124,6 +138,7 @@ def sim_run(  # noqa: PLR0913 - one an option
 @_seconds
 @_workers
 @_delivery
+@define
 @talking
 def sim_replay(  # noqa: PLR0913 - one an option
     talk: Talk,
@@ -136,30 +151,45 @@ def sim_replay(  # noqa: PLR0913 - one an option
     delivery: str | None,
     shrink: bool,
     mermaid: bool,
+    parameters: tuple[tuple[str, str], ...],
 ) -> None:
     """Run a seed again and show what happened last in it, with what went wrong."""
     from fsql.console.sim import Replay, replayed
 
     replay = Replay(seed, trace, shrink=shrink, mermaid=mermaid)
-    result, text = replayed(_read(script), replay, _plan(seconds, workers, delivery))
+    the_script = _read(talk, script, parameters)
+    result, text = replayed(the_script, replay, _plan(seconds, workers, delivery))
     if not talk.quiet or result.failure:
         click.echo(text, nl=False)
     if result.failure:
         click.get_current_context().exit(exit_codes.INTERNAL)
 
 
-def _read(name: str | None) -> Script | None:
-    from fsql.console.script import read_script
+def _read(talk: Talk, name: str | None, parameters: Sequence[tuple[str, str]]) -> Script | None:
+    from fsql.console.script import read_script, warn_of_unused_parameters
 
-    return None if name is None else read_script(name, {})
+    if name is None:
+        if parameters:
+            raise click.UsageError("-D gives values to a script, and there is none")
+        return None
+    script = read_script(name, dict(parameters))
+    warn_of_unused_parameters([script], talk)
+    return script
 
 
-def _flags(script: str | None, seconds: int, workers: int | None, delivery: str | None) -> str:
+def _flags(
+    script: str | None,
+    seconds: int,
+    workers: int | None,
+    delivery: str | None,
+    parameters: Sequence[tuple[str, str]],
+) -> str:
     """Return the flags with which a replay is of the same run."""
     flags = f" --seconds {seconds}"
     flags += "" if workers is None else f" --workers {workers}"
     flags += "" if delivery is None else f" --delivery {delivery}"
-    return flags + ("" if script is None else f" {script}")
+    flags += "".join(f" -D {shlex.quote(f'{name}={value}')}" for name, value in parameters)
+    return flags + ("" if script is None else f" {shlex.quote(script)}")
 
 
 def _plan(seconds: int, workers: int | None, delivery: str | None) -> Plan:

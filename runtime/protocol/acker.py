@@ -87,6 +87,11 @@ class Acker:
         """Return min time at the input of `stage`."""
         return self._min_times[stage]
 
+    @property
+    def min_times(self) -> Sequence[Root]:
+        """Return min time at the input of each stage."""
+        return self._min_times
+
     def entries(self) -> int:
         """Return how many entries of the ack table are not zero."""
         return sum(len(table.xor_of) for table in (*self._messages, *self._holds))

@@ -93,8 +93,10 @@ class SimulatedCluster:
         self.epochs: list[int] = []
         self.rows_read = 0
         self.over = False
+        self.input_lost = False
+        self._committed = False
         self.leading: dict[str, CoordinatorDriver] = {}
-        self._min_time = START
+        self._min_times: dict[int, Root] = {}
         self._begun = 0
         self.passed_over: dict[int, list[tuple[Root, Root]]] = {}
         self._workload = workload
@@ -195,6 +197,27 @@ class SimulatedCluster:
         tasks = front_tasks(plan, self.splits)
         return tuple(task for task in tasks if task.number % plan.workers == worker)
 
+    def sources(self) -> list[tuple[int, SimulatedSplit]]:
+        """Return all splits, with the numbers of their fronts."""
+        tasks = front_tasks(self.plan(self.workers_wanted), self.splits)
+        return [(task.number, self.splits[task.ordinal][task.split]) for task in tasks]
+
+    def rows_needed(self) -> dict[int, int]:
+        """Return by front from which row on a kept snapshot needs the input; nothing where that is unsure."""
+        needed: dict[int, int] = {}
+        if not self._committed:
+            return {}
+        try:
+            kept = [read_manifest(self.disk, number) for number in self._snapshots_kept()]
+        except DamagedSnapshotError:
+            return {}
+        for manifest in kept:
+            rows = {point.front: point.row for point in manifest.fronts}
+            for number, _ in self.sources():
+                row = rows.get(number, 0)
+                needed[number] = min(needed.get(number, row), row)
+        return needed
+
     def candidates(self, newest: Committed | None) -> list[tuple[int, str | None]]:
         """Return which snapshots to try: the one committed, then those before it on the disk."""
         if newest is None:
@@ -204,6 +227,7 @@ class SimulatedCluster:
 
     def committed(self, manifest: Manifest) -> dict[int, tuple[str, ...]]:
         """Keep a committed snapshot and the one before; return what these do not name, by worker."""
+        self._committed = True
         if self.when_committed is not None:
             self.world.after(MILLISECOND, self.when_committed)
             self.when_committed = None
@@ -237,12 +261,18 @@ class SimulatedCluster:
         return 1 + choices.below(self.run_settings.rows_max)
 
     def progress(self) -> object:
-        """Return something that moves as long as the job gets anywhere, and never moves back."""
+        """Return something that moves as long as the job gets anywhere, and never moves back.
+
+        That is how far any stage has ever come, and not the barrier alone: on slow links what the last
+        stage waits for stands behind all that was read meanwhile.
+        """
         for driver in self.leading.values():
             epoch = driver.machine.epoch
-            if epoch is not None:
-                self._min_time = max(self._min_time, epoch.barrier.min_time)
-        return self._min_time, [consumer.position for consumer in self.consumers]
+            if epoch is None:
+                continue
+            for stage, came in enumerate(epoch.acker.min_times):
+                self._min_times[stage] = max(self._min_times.get(stage, START), came)
+        return dict(self._min_times), [consumer.position for consumer in self.consumers]
 
     # What happens.
 
@@ -273,10 +303,14 @@ class SimulatedCluster:
         """Learn that the job is over."""
         self.over = True
         self.world.trace.happened(self.world.now_us, "world", "the job is over")
-        self.judge.finish(finish.stopped, finish.diagnostics)
+        refused = finish.diagnostics
+        if finish.refused is not None:
+            refused = finish.refused[1].encode()
+        self.judge.finish(finish.stopped, refused)
         if finish.stopped is not None:
             self.coverage.sometimes("stopped at an error row")
-        if self.run_settings.option is DeliveryOption.AT_MOST_ONCE:
+        at_most_once = self.run_settings.option is DeliveryOption.AT_MOST_ONCE
+        if at_most_once and refused is None:
             self.judge.judge_subset(lambda: self._workload.outcome_without(self.passed_over))
 
     def rot(self) -> bool:
@@ -301,8 +335,10 @@ class SimulatedCluster:
             host.start()
 
     def _killed(self, host: Host) -> Callable[[str], None]:
-        def killed(where: str) -> None:
-            self.coverage.struck(f"kill {host.name[0]}", where)
+        kind = "worker" if host in self.workers else "coordinator"
+
+        def killed(step: str) -> None:
+            self.coverage.struck(f"kill {kind}", f"{kind} {step}")
             least_us, more_us = RESTART_US
             self.world.after(least_us + self._restarts.below(more_us), self.start_again, host)
             if self.run_settings.launcher_tells and host in self.workers:

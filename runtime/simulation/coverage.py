@@ -1,7 +1,8 @@
 """What a set of runs has met: a soak that never met something proves little about it.
 
 `PROBES` are states of affairs that a soak must meet sometimes.  The table of faults has for each fault the
-step of the protocol that it struck.
+steps of the protocol that it struck.  `STEPS` are those that some fault has to strike: whatever travels, and
+either side of every effect at which a process can be killed.
 """
 
 from __future__ import annotations
@@ -40,15 +41,60 @@ PROBES: Final = (
     "stopped process went on",
     "frame refused by its hash",
     "stranger refused",
+    "input that cannot be read again",
 )
 """What a soak must have met."""
 
 
+CUTS: Final = {
+    "worker": ("Transmit", "Load", "Store", "Trim", "Close", "Leave"),
+    "coordinator": ("Transmit", "TakeEpoch", "OpenOutputs", "Deliver", "CommitManifest", "Finish"),
+}
+"""The effects that a kill is aimed at, by the kind of node."""
+
+TRAVELS: Final = (
+    "Hello",
+    "Begin",
+    "Heartbeat",
+    "Goodbye",
+    "Ready",
+    "Go",
+    "Message",
+    "Acknowledgement",
+    "Promise",
+    "MinTime",
+    "Counted",
+    "Blocked",
+    "Grant",
+    "Announce",
+    "Answer",
+    "Cancel",
+    "Saved",
+    "NotSaved",
+    "Committed",
+    "Failure",
+    "Frame",
+)
+"""What travels: datagrams, the items of frames, and frames that only acknowledge."""
+
+STEPS: Final = (
+    *TRAVELS,
+    *(
+        f"{kind} {side} {effect}"
+        for kind, effects in CUTS.items()
+        for effect in effects
+        for side in ("before", "behind")
+    ),
+)
+"""The steps of the protocol that some fault has to strike."""
+
+
 @dataclass(slots=True)
 class Coverage:
-    """Counts of what was met."""
+    """Counts of what was met: probes, faults, and faults by the step that they struck."""
 
     probes: Counter[str] = field(default_factory=Counter)
+    faults: Counter[str] = field(default_factory=Counter)
     cells: Counter[tuple[str, str]] = field(default_factory=Counter)
 
     def sometimes(self, probe: str) -> None:
@@ -56,23 +102,37 @@ class Coverage:
         assert probe in PROBES, probe
         self.probes[probe] += 1
 
-    def struck(self, fault: str, step: str) -> None:
-        """Note that a fault struck at a step of the protocol."""
-        self.cells[fault, step] += 1
-
-    @property
-    def faults(self) -> Counter[str]:
-        """Return how often each fault struck."""
-        totals: Counter[str] = Counter()
-        for (fault, _), count in self.cells.items():
-            totals[fault] += count
-        return totals
+    def struck(self, fault: str, *steps: str) -> None:
+        """Note that a fault struck at a step of the protocol, or at several at once."""
+        self.faults[fault] += 1
+        for step in steps:
+            self.cells[fault, step] += 1
 
     def add(self, other: Coverage) -> None:
         """Add what another run has met."""
         self.probes.update(other.probes)
+        self.faults.update(other.faults)
         self.cells.update(other.cells)
 
     def never_met(self, probes: Iterable[str] = PROBES) -> list[str]:
         """Return the probes that were never met."""
         return [probe for probe in probes if not self.probes[probe]]
+
+    def never_struck(self, faults: Iterable[str]) -> list[str]:
+        """Return those of the faults that never struck, and the steps that none has struck."""
+        steps = {step for _, step in self.cells}
+        missing = [f"fault: {fault}" for fault in faults if not self.faults[fault]]
+        return missing + [f"step: {step}" for step in STEPS if step not in steps]
+
+    def table(self) -> str:
+        """Return, a line for each step, how often which fault has struck it."""
+        by_step: dict[str, list[tuple[int, str]]] = {}
+        for (fault, step), count in self.cells.items():
+            by_step.setdefault(step, []).append((-count, fault))
+        others = sorted(step for step in by_step if step not in STEPS)
+        lines = []
+        for step in (*STEPS, *others):
+            cells = sorted(by_step.get(step, []))
+            struck = ", ".join(f"{fault} {-count:,}" for count, fault in cells)
+            lines.append(f"{step:<34} {struck or 'never'}")
+        return "\n".join(lines) + "\n"

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Final
 
 from fsql.runtime.protocol.frames import Hello
 from fsql.runtime.simulation.codec import STRANGERS
-from fsql.runtime.simulation.consumers import Manner
+from fsql.runtime.simulation.coverage import CUTS
+from fsql.runtime.simulation.faults_outside import FAULTS_OUTSIDE
 from fsql.runtime.simulation.hosts import Cut
 from fsql.runtime.simulation.world import MILLISECOND, SECOND
 
@@ -21,12 +22,6 @@ if TYPE_CHECKING:
     from fsql.runtime.simulation.cluster import SimulatedCluster
     from fsql.runtime.simulation.consumers import Consumer
     from fsql.runtime.simulation.hosts import Host
-
-CUTS: Final = {
-    "worker": ("Transmit", "Load", "Store", "Trim", "Close", "Leave"),
-    "coordinator": ("Transmit", "TakeEpoch", "OpenOutputs", "Deliver", "CommitManifest", "Finish"),
-}
-"""The effects that a kill is aimed at, by the kind of node."""
 
 
 class Chaos:
@@ -58,10 +53,13 @@ class Chaos:
         cluster.coordination.away.clear()
         cluster.coordination.fault_rate = 0.0
         cluster.when_committed = None
+        for _, split in cluster.sources():
+            split.poison.clear()
         for consumer in cluster.consumers:
             consumer.behave()
         for host in cluster.hosts():
             host.cut = None
+            host.keep_time()
             if host.stopped:
                 self.go_on(host)
             elif not host.up:
@@ -311,38 +309,6 @@ def change_scale(chaos: Chaos) -> None:
         change("any")
 
 
-def slow_consumer(chaos: Chaos) -> None:
-    """A consumer takes long for each bundle, or acknowledges late (F10, F11)."""
-    takes_us = chaos.choices.below(SECOND // 2)
-    late_us = chaos.choices.below(SECOND)
-    consumer = chaos.consumer()
-    chaos.struck("consumer slow", "Deliver")
-    consumer.manner = Manner(takes_us=100 + takes_us, acknowledges_late_us=late_us)
-    chaos.for_a_while(4 * SECOND, consumer.behave)
-
-
-def mute_consumer(chaos: Chaos) -> None:
-    """A consumer stores, but does not say so (F10)."""
-    consumer = chaos.consumer()
-    consumer.manner = Manner(mute=True)
-    chaos.struck("consumer mute", "Deliver")
-    chaos.for_a_while(4 * SECOND, consumer.behave)
-
-
-def double_acknowledgements(chaos: Chaos) -> None:
-    """A consumer says everything twice (F11)."""
-    consumer = chaos.consumer()
-    consumer.manner = Manner(acknowledges_twice=True)
-    chaos.struck("consumer says it twice", "Deliver")
-    chaos.for_a_while(4 * SECOND, consumer.behave)
-
-
-def restart_consumer(chaos: Chaos) -> None:
-    """A consumer ends and comes back with what it had stored (F11)."""
-    chaos.struck("consumer restarts", "Deliver")
-    chaos.consumer().restart()
-
-
 def intrude(chaos: Chaos) -> None:
     """A node that speaks another version, or belongs to another cluster, wants to take part (F19)."""
     cluster = chaos.cluster
@@ -372,10 +338,10 @@ FAULTS: Final[dict[str, Callable[[Chaos], None]]] = {
     "coordination loses replies": lose_replies,
     "session expires": cut_off_leader,
     "scale": change_scale,
-    "consumer slow": slow_consumer,
-    "consumer mute": mute_consumer,
-    "consumer says it twice": double_acknowledgements,
-    "consumer restarts": restart_consumer,
     "stranger": intrude,
+    **FAULTS_OUTSIDE,
 }
 """The faults by name."""
+
+FAULTS_TO_MEET: Final = (*FAULTS, "loss", "double", "overtaking", "alteration")
+"""The faults that a soak has to meet: those that strike now and then, and those of single packets."""

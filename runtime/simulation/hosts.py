@@ -61,6 +61,7 @@ class Host:
         self.name = name
         self.world = world
         self.clock = clock
+        self._drift_ppm = clock.drift_ppm
         self.cut: Cut | None = None
         self.on_kill: Callable[[str], None] = lambda _: None
         self.starts = 0
@@ -89,15 +90,15 @@ class Host:
         self.driver = self._boot(self)
         self.handle(Tick())
 
-    def kill(self, where: str) -> None:
-        """End the process at once; `where` says at which step."""
+    def kill(self, where: str, event: str = "") -> None:
+        """End the process at once; `where` says at which step, in answer to which event."""
         assert self.driver is not None
         driver, self.driver = self.driver, None
         self._waiting.clear()
         self._timer_us = None
         self.cut = None
         self.stopped = False
-        self.note(f"killed {where}", fault=True)
+        self.note(f"killed {event}{where}", fault=True)
         driver.killed()
         self.on_kill(where)
 
@@ -121,6 +122,23 @@ class Host:
         while self._waiting and not self.stopped and self.starts == start:
             action, arguments = self._waiting.popleft()
             action(*arguments)
+
+    def go_on_if_stopped(self) -> None:
+        """Let the process go on, unless it has ended or goes on already."""
+        if self.stopped and self.driver is not None:
+            self.go_on()
+
+    def set_clock(self, *, jump_us: int = 0, drift_ppm: int | None = None) -> None:
+        """Let the clock go forward at once, or run at another rate from now on."""
+        self.clock = self.clock.changed(self.world.now_us, jump_us, drift_ppm)
+        self._timer_us = None
+        if self.driver is not None:
+            self._set_timer(self.driver)
+
+    def keep_time(self) -> None:
+        """Let the clock run as it did at first."""
+        if self.clock.drift_ppm != self._drift_ppm:
+            self.set_clock(drift_ppm=self._drift_ppm)
 
     def later(self, delay_us: int, action: Callable[..., None], *arguments: object) -> None:
         """Let the process do something in a while, if it still lives then."""
@@ -166,7 +184,7 @@ class Host:
         if not cut.before:
             driver.carry_out(effect)
         if self.driver is driver:
-            self.kill(f"in {_name(event)} {cut}")
+            self.kill(str(cut), event=f"in {_name(event)} ")
         return True
 
     def _set_timer(self, driver: Driver) -> None:

@@ -19,7 +19,7 @@ from fsql.runtime.simulation.world import MILLISECOND
 from fsql.runtime.wire.errors import WireError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from fsql.runtime.protocol.frames import Datagram
     from fsql.runtime.simulation.codec import WireCodec
@@ -94,7 +94,7 @@ class Network:
         path = self._path(source, address)
         self.packets += 1
         if path.cut:
-            self._coverage.struck("partition", kind_of(what))
+            self._coverage.struck("partition", *kinds_of(what))
             return
         settings = self.settings
         fate = path.draw(CERTAIN)
@@ -219,10 +219,9 @@ class Network:
         receive(payload, source)
 
     def _strike(self, fault: str, source: str, address: str, what: What) -> None:
-        kind = kind_of(what)
-        self._coverage.struck(fault, kind)
+        self._coverage.struck(fault, *kinds_of(what))
         self._world.trace.happened(
-            self._world.now_us, source, f"{fault}: {kind}", to=address, fault=True
+            self._world.now_us, source, f"{fault}: {kind_of(what)}", to=address, fault=True
         )
 
 
@@ -231,6 +230,13 @@ def kind_of(what: What) -> str:
     if isinstance(what, Frame):
         return type(what.items[0]).__name__ if what.items else "Frame"
     return type(what).__name__
+
+
+def kinds_of(what: What) -> Iterable[str]:
+    """Return the kind of a datagram, or the kinds of all items of a frame."""
+    if isinstance(what, Frame) and what.items:
+        return dict.fromkeys(type(item).__name__ for item in what.items)
+    return (kind_of(what),)
 
 
 def _flipped(data: bytes, bit: int) -> bytes:

@@ -129,7 +129,7 @@ def _carried_through(cluster: SimulatedCluster, world: World, plan: Plan) -> Non
     world.run(plan.seconds * SECOND, over=lambda: cluster.over)
     chaos.end()
     _quiet(cluster, world)
-    if cluster.judge.refused is not None:
+    if cluster.judge.refused is not None and not cluster.input_lost:
         raise DivergenceError(f"the job refused to go on: {cluster.judge.refused}")
     world.run(world.now_us + RECOVERY_US, over=lambda: not cluster.workers_up())
     if cluster.workers_up() and cluster.told_by_coordinator():

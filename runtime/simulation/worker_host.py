@@ -23,9 +23,9 @@ from fsql.runtime.protocol.node import (
 )
 from fsql.runtime.simulation.coordination import LEADER
 from fsql.runtime.simulation.probes import look_at
-from fsql.runtime.simulation.sources import SimulatedReader
+from fsql.runtime.simulation.sources import InputLostError, SimulatedReader
 from fsql.runtime.simulation.stores import LOADING_FAILS, LoadedState
-from fsql.runtime.simulation.world import MILLISECOND
+from fsql.runtime.simulation.world import MILLISECOND, SECOND
 from fsql.runtime.state.store import StateStoreError
 
 if TYPE_CHECKING:
@@ -43,6 +43,9 @@ LEADER_ASKED_US: Final = 200 * MILLISECOND
 
 READ_US: Final = 20
 """How long a read takes."""
+
+HANGS_AT_MOST_US: Final = 6 * SECOND
+"""How long a process may be busy with a row that hangs it."""
 
 
 @dataclass(slots=True)
@@ -146,12 +149,18 @@ class WorkerDriver:
                 cluster.coverage.sometimes("recovered with another number of workers")
         tasks = cluster.fronts_of(plan, begin.number)
         points = {} if manifest is None else {point.front: point.row for point in manifest.fronts}
-        readers = {
-            task.number: SimulatedReader(
-                cluster.splits[task.ordinal][task.split], points.get(task.number, 0)
-            )
-            for task in tasks
-        }
+        try:
+            readers = {
+                task.number: SimulatedReader(
+                    cluster.splits[task.ordinal][task.split], points.get(task.number, 0)
+                )
+                for task in tasks
+            }
+        except InputLostError as error:
+            cluster.coverage.sometimes("input that cannot be read again")
+            cluster.input_lost = True
+            self._host.handle(NotLoaded(begin.epoch, str(error), str(error).encode()))
+            return
         self._open = _Open(begin.epoch, loaded.records, readers, set())
         self._host.handle(Loaded(begin.epoch, plan, tasks, loaded.increments, cluster.settings))
 
@@ -173,7 +182,19 @@ class WorkerDriver:
         chunk = reader.read(rows_max, self._cluster.world.now_us)
         if not isinstance(chunk, Wait):
             self._cluster.rows_read += 0 if chunk is None else len(chunk.rows)
-        self._host.handle(ChunkRead(front, chunk, place))
+        poison = reader.split.poisoned(place.row, reader.place().row)
+        if poison is None:
+            self._host.handle(ChunkRead(front, chunk, place))
+            return
+        cluster = self._cluster
+        cluster.coverage.struck("poison row", "ChunkRead")
+        if not poison.hangs:
+            self._host.kill("at a poison row")
+            return
+        self._host.stop()
+        self._host.later(0, self._host.handle, ChunkRead(front, chunk, place))
+        hung_us = cluster.world.tape.stream("poison").below(HANGS_AT_MOST_US)
+        cluster.world.after(hung_us, self._host.go_on_if_stopped)
 
     def _store(self, store: Store) -> None:
         opened = self._open

@@ -85,6 +85,13 @@ class Clock:
         """Return what the clock shows at a time of the world."""
         return (self.began_us + time_us * (1 + self.drift_ppm / SECOND)) / SECOND
 
+    def changed(self, time_us: int, jump_us: int, drift_ppm: int | None) -> Clock:
+        """Return a clock that goes on from what this one shows, further on by a jump, at another rate."""
+        drift = self.drift_ppm if drift_ppm is None else drift_ppm
+        # Rounded up: no clock goes back.
+        gained_us = -(-time_us * (self.drift_ppm - drift) // SECOND)
+        return Clock(self.began_us + gained_us + jump_us, drift)
+
     def time_us(self, seconds: float) -> int:
         """Return the first time of the world at which the clock shows `seconds` or more."""
         time_us = int((seconds * SECOND - self.began_us) / (1 + self.drift_ppm / SECOND))

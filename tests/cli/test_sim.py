@@ -31,6 +31,35 @@ def test_a_script_of_ones_own(tmp_path: Path) -> None:
     assert not (tmp_path / "out.jsonl").exists()
 
 
+def test_a_script_with_parameters(tmp_path: Path) -> None:
+    (tmp_path / "in.jsonl").write_text('{"k": "a"}\n{"k": "b"}\n')
+    (tmp_path / "copy.sql").write_text(
+        "CREATE TABLE t (k STRING) WITH ('connector' = 'file', 'path' = '${input}');\n"
+        "CREATE TABLE r (k STRING) WITH ('connector' = 'blackhole');\n"
+        "INSERT INTO r SELECT k FROM t;\n"
+    )
+    arguments = ("sim", "run", str(tmp_path / "copy.sql"), "--seeds", "7", "--seconds", "5")
+    code, out, _ = fsql(*arguments, "-D", "input=in.jsonl")
+    assert (code, out.splitlines()[-1]) == (0, "0 divergences")
+    assert fsql(*arguments).code == 1
+
+
+def test_parameters_without_a_script() -> None:
+    code, _, err = fsql("sim", "run", "-D", "a=b")
+    assert (code, err.splitlines()[-1]) == (
+        2,
+        "Error: -D gives values to a script, and there is none",
+    )
+
+
+def test_a_soak_that_has_not_met_everything_fails() -> None:
+    arguments = ("sim", "run", "--seeds", "0", "--seconds", "5", "--once", "--soak")
+    code, out, _ = fsql(*arguments)
+    lines = out.splitlines()
+    assert (code, lines[-1]) == (70, "0 divergences")
+    assert "never met: state of affairs: two coordinators" in lines
+
+
 def test_a_replay_from_a_file_is_the_same_run(tmp_path: Path) -> None:
     trace = tmp_path / "trace.json"
     arguments = ("sim", "replay", "--seed", "3", "--seconds", "5", "--trace", str(trace))
