@@ -66,6 +66,14 @@ class Lease:
             raise SessionExpiredError("the lease is not held")
         return self._session
 
+    def hold(self) -> bool:
+        """Renew the lease, or where it is not held try to get it; say whether it is held now.
+
+        One that turns out to be lost is not got again by the same call: others may have had it meanwhile,
+        and who led under it must hear of that.
+        """
+        return self.renew() if self._has_entry else self.acquire()
+
     def acquire(self) -> bool:
         """Try to get the lease, and say whether it is held now.
 

@@ -128,9 +128,6 @@ class CoordinatorDriver:
         self._asked = self._host.now
         lease = self.lease
 
-        def held() -> bool:
-            return lease.renew() or lease.acquire()
-
         def answer(known: bool | None) -> None:  # noqa: FBT001 - a callback
             if known:
                 self._held = True
@@ -140,7 +137,7 @@ class CoordinatorDriver:
                 self._cluster.coverage.sometimes("lease lost")
                 self._host.handle(LeaseLost())
 
-        self._cluster.coordination.call(self._host, self._way, held, answer)
+        self._cluster.coordination.call(self._host, self._way, lease.hold, answer)
         self._host.later(self._cluster.run_settings.lease_us // 4, self._renew_lease)
 
     # Epochs and manifests.

@@ -67,7 +67,7 @@ class JobState:
             CoordinationUnavailableError: if coordination does not answer, and it is not held any more.
         """
         try:
-            held = self._lease.renew() or self._lease.acquire()
+            held = self._lease.hold()
         except CoordinationUnavailableError:
             # What is known is still true; the next renewal may find out more.
             if self._lease.held_until <= time.monotonic():

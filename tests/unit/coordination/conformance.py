@@ -259,6 +259,16 @@ class Conformance:
         assert mine.acquire()
         assert mine.session != session
 
+    def test_who_has_lost_the_lease_hears_of_it_before_it_gets_it_again(
+        self, world: World, one: Coordination, other: Coordination
+    ) -> None:
+        mine, yours = self.lease(world, one, b"one"), self.lease(world, other, b"other")
+        assert (mine.hold(), mine.hold()) == (True, True)
+        world.advance(TTL * 1.1)
+        assert yours.hold()
+        yours.release()
+        assert (mine.hold(), mine.hold()) == (False, True)
+
     # --- Epochs and snapshots ---
 
     def test_epochs_ascend_whoever_takes_them(
