@@ -57,7 +57,6 @@ class FileStore:
         self._journal = Journal(journal, self._files)
         self._descriptors = threading.Lock()
         self._descriptor: int | None = None
-        self._keeps = True
         self._same_in_all_epochs = True
         self._epoch = 0
         self._position = START
@@ -74,7 +73,6 @@ class FileStore:
             ConsumerLostError: if there is no room, or a later epoch has begun.
         """
         self.close()
-        self._keeps = opening.option.keeps_position
         self._same_in_all_epochs = opening.option is DeliveryOption.EXACTLY_ONCE
         self._epoch = opening.epoch
         self._owner = opening.owner
@@ -85,7 +83,7 @@ class FileStore:
         with self._failing():
             if not entries:
                 self._files.truncate(self._descriptor, 0)
-            if self._keeps:
+            if opening.option.keeps_position:
                 self._go_on_from(entries, opening)
             else:
                 self._go_on_at_the_last_line(opening)
@@ -129,11 +127,10 @@ class FileStore:
             ConsumerLostError: if there is no room.
         """
         self._position = position
-        if self._keeps:
-            with self._failing():
-                self._journal.append(self._entry())
-            if self._journal.size > JOURNAL_BYTES_MAX:
-                self._renew_journal()
+        with self._failing():
+            self._journal.append(self._entry())
+        if self._journal.size > JOURNAL_BYTES_MAX:
+            self._renew_journal()
 
     def sync(self) -> None:
         """Return when the file and its journal survive the loss of power; any thread may wait for that.
@@ -144,7 +141,7 @@ class FileStore:
         """
         with self._descriptors:
             file = None if self._descriptor is None else self._files.duplicate(self._descriptor)
-            journal = self._journal.duplicate() if self._keeps else None
+            journal = self._journal.duplicate()
         descriptors = [each for each in (file, journal) if each is not None]
         try:
             with self._failing():

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from fsql.runtime.connectors.file_layer import FileLayer
 
 _SUFFIX: Final = ".journal"
+_NEW: Final = ".new"
 
 
 class Entry(msgspec.Struct, frozen=True):
@@ -57,11 +58,11 @@ class Journal:
         return sorted(found, key=lambda entry: (entry.epoch, entry.position), reverse=True)
 
     def begin(self, entry: Entry) -> None:
-        """Write the first entry of an epoch, for good, and remove the journals of others."""
+        """Write the first entry of an epoch, for good, and remove the journals of those before."""
         self._begin(entry)
-        own = self._path(entry.epoch)
         for path in self._prefix.parent.iterdir():
-            if path.name.startswith(f"{self._prefix.name}.") and path != own:
+            epoch = self._epoch(path)
+            if epoch is not None and epoch < entry.epoch:
                 self._files.remove(path)
 
     @property
@@ -94,7 +95,7 @@ class Journal:
         """Put a journal of this one entry in the place of the epoch's, at once."""
         self.close()
         own = self._path(entry.epoch)
-        new = own.with_name(own.name + ".new")
+        new = own.with_name(own.name + _NEW)
         self._files.remove(new)
         self._descriptor = self._files.open(new)
         self.size = 0
@@ -107,14 +108,14 @@ class Journal:
         return self._prefix.with_name(f"{self._prefix.name}.{epoch}{_SUFFIX}")
 
     def _paths(self) -> list[Path]:
-        start = f"{self._prefix.name}."
-        return sorted(
-            path
-            for path in self._prefix.parent.iterdir()
-            if path.name.startswith(start)
-            and path.name.endswith(_SUFFIX)
-            and path.name[len(start) : -len(_SUFFIX)].isdigit()
-        )
+        found = [path for path in self._prefix.parent.iterdir() if path.suffix == _SUFFIX]
+        return sorted(path for path in found if self._epoch(path) is not None)
+
+    def _epoch(self, path: Path) -> int | None:
+        """Return the epoch of a journal, or of one that was to take its place; None if it is neither."""
+        name, _, rest = path.name.removeprefix(f"{self._prefix.name}.").partition(_SUFFIX)
+        mine = path.name.startswith(f"{self._prefix.name}.") and rest in {"", _NEW}
+        return int(name) if mine and name.isdigit() else None
 
 
 def _line(entry: Entry) -> bytes:

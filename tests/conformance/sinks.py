@@ -266,6 +266,15 @@ def check_at_least_once_goes_on_from_where_the_input_is_replayed(subject: Subjec
     assert subject.stored() == expected(0, 9) + expected(6, 12)
 
 
+def check_what_was_stored_under_another_promise_counts(subject: Subject) -> None:
+    """The command line may ask for another delivery than the run before."""
+    consumer = subject.restarted()
+    assert consumer.open(opening(1, START, DeliveryOption.AT_LEAST_ONCE)).position == START
+    deliver_and_wait(consumer, bundle(0, 9))
+    consumer.close()
+    assert position_of(subject, opening(2, begins=Root(2, 0))) == Root(3, 0)
+
+
 CHECKS: Final[tuple[Callable[[Subject], None], ...]] = (
     check_rows_come_in_order,
     check_it_goes_on_from_what_it_acknowledged,
@@ -279,4 +288,5 @@ CHECKS: Final[tuple[Callable[[Subject], None], ...]] = (
 DURABLE_CHECKS: Final[tuple[Callable[[Subject], None], ...]] = (
     check_rows_that_were_lost_are_noticed,
     check_less_than_it_had_is_noticed,
+    check_what_was_stored_under_another_promise_counts,
 )

@@ -16,7 +16,9 @@ import pytest
 from fsql.compiler.diagnostics import FsqlError
 from fsql.runtime.batch import END, START, Root
 from fsql.runtime.connectors.consumer import ConsumerLostError, LocalConsumer
+from fsql.runtime.connectors.file_layer import FileLayer
 from fsql.runtime.connectors.file_store import FileStore
+from fsql.runtime.connectors.journal import Entry, Journal
 from fsql.runtime.connectors.stream_stores import NowhereStore, StreamStore
 from fsql.runtime.connectors.tcp_consumer import TcpConsumer
 from fsql.runtime.connectors.tcp_reference import ConsumerServer
@@ -29,7 +31,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from fsql.runtime.connectors.consumer import Consumer
-    from fsql.runtime.connectors.file_layer import FileLayer
     from fsql.tests.conformance.sinks import Subject
 
 
@@ -276,6 +277,21 @@ def test_a_zombie_whose_rows_need_not_be_those_of_the_newest_epoch_is_not_heard(
     with pytest.raises(ConsumerLostError, match="later epoch"):
         zombie.deliver(sinks.bundle(6, 12))
     assert subject.stored() == stored == sinks.expected(0, 9)
+
+
+def test_who_begins_an_older_epoch_too_late_takes_no_later_journal_away(tmp_path: Path) -> None:
+    """It had looked before the later one began."""
+    subject = FileSubject(tmp_path)
+    for epoch, stored in ((1, sinks.bundle(0, 6)), (3, sinks.bundle(6, 12))):
+        consumer = subject.restarted()
+        consumer.open(sinks.opening(epoch))
+        sinks.deliver_and_wait(consumer, stored)
+        consumer.close()
+    zombie = Journal(subject.journal, FileLayer())
+    zombie.begin(Entry(2, (2, 0), len(sinks.expected(0, 6)), 0, "", "test"))
+    zombie.close()
+    assert sinks.position_of(subject, sinks.opening(4)) == Root(4, 0)
+    assert [path.name for path in subject.journal.parent.iterdir()] == ["0.4.journal"]
 
 
 def test_the_journal_begins_anew_before_it_is_long(
