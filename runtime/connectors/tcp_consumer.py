@@ -77,7 +77,8 @@ class TcpConsumer:
         self._welcomed = False
         self._opened = False
         self._window = 0
-        self._synced = False
+        self._unanswered = 0
+        """How many syncs were asked for on this connection, one after the other, and not answered yet."""
         self._lost_since: float | None = None
         self._next_attempt = 0.0
         self._outgoing: deque[_Bytes] = deque()
@@ -174,19 +175,20 @@ class TcpConsumer:
             FsqlError: E537, if the consumer refuses for good.
             ConsumerLostError: if it refuses for now, or does not answer.
         """
-        self._synced = False
         asked: socket.socket | None = None
         deadline = self._clock() + self._patience
-        while not self._synced:
+        while True:
             with self._turn:
                 if self._welcomed and asked is not self._socket:
                     asked = self._socket
+                    self._unanswered += 1
                     self._outgoing += frame_bytes(Sync())
                 self._pump()
+                if asked is not None and asked is self._socket and not self._unanswered:
+                    return
             if self._clock() > deadline:
                 raise self._missing(f"{self._name} does not answer")
-            if not self._synced:
-                time.sleep(_SYNC_SECONDS)
+            time.sleep(_SYNC_SECONDS)
 
     def wait(self, seconds: float) -> None:
         """Wait until there is something to do, but no longer than `seconds`."""
@@ -207,6 +209,7 @@ class TcpConsumer:
         self._socket = None
         self._connected = False
         self._welcomed = False
+        self._unanswered = 0
         self._outgoing.clear()
 
     @property
@@ -297,8 +300,8 @@ class TcpConsumer:
                 self._welcome(head)
             case Have(position) if self._welcomed:
                 self._had(Root(*position))
-            case Synced() if self._welcomed:
-                self._synced = True
+            case Synced() if self._unanswered:
+                self._unanswered -= 1
             case Refusal(reason, lasting):
                 self._hang_up()
                 if lasting:

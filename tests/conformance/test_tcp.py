@@ -25,6 +25,8 @@ from fsql.runtime.connectors.tcp_frames import (
     Hello,
     Part,
     Refusal,
+    Sync,
+    Synced,
     Welcome,
     frame_bytes,
 )
@@ -275,6 +277,30 @@ def answering(*heads: Head) -> Callable[[socket.socket], None]:
 
 
 WELCOME = Welcome(VERSION, START_PAIR, 4)
+
+
+def test_an_answer_to_an_earlier_sync_is_none_to_a_later_one() -> None:
+    def script(peer: socket.socket) -> None:
+        """Answer the first of two at last, when the second has come."""
+        reader = FrameReader()
+        syncs = 0
+        with contextlib.suppress(ConnectionResetError):
+            while received := peer.recv(4096):
+                for frame in reader.feed(received):
+                    if isinstance(frame.head, Hello):
+                        peer.sendall(data(WELCOME))
+                    syncs += isinstance(frame.head, Sync)
+                    if syncs == 2:
+                        peer.sendall(data(Synced()))
+
+    server = Scripted(script)
+    consumer = TcpConsumer(("127.0.0.1", server.port), "out", sinks.lines(), patience=0.3)
+    consumer.open(sinks.opening(1))
+    for _ in range(2):
+        with pytest.raises(ConsumerLostError):
+            consumer.sync()
+    consumer.close()
+    server.join()
 
 
 @pytest.mark.parametrize(
