@@ -30,8 +30,11 @@ if TYPE_CHECKING:
     from fsql.runtime.protocol.manifest import PassedOver
     from fsql.runtime.protocol.node import ManifestNotCommitted
 
-NUMBERS_OF_AN_EPOCH: Final = 1_000_000
-"""Snapshot numbers grow from epoch to epoch, whatever became of the snapshots of the one before."""
+NUMBERS_OF_AN_EPOCH: Final = 1_000_000_000
+"""Snapshot numbers grow from epoch to epoch, whatever became of the snapshots of the one before.
+
+An epoch that takes one each millisecond has enough of them for 11 days; one each second, for 31 years.
+"""
 
 
 def first_number(epoch: int) -> int:

@@ -20,6 +20,7 @@ from fsql.runtime.protocol.node import (
     Received,
     Transmit,
 )
+from fsql.runtime.protocol.snapshots import first_number
 from fsql.tests.queries.examples import EXAMPLES
 
 PASSED_OVER = (PassedOver(0, (3, 0), (7, 0)),)
@@ -36,7 +37,7 @@ class Led:
         output = Output(DeliveryOption.AT_MOST_ONCE, insert=0)
         self.node = CoordinatorNode(JobSpec("job", 0, plan, (), (output,), b""), "a", Settings())
         start = (START.time, START.origin)
-        manifest = Manifest("job", 0, 1, 1_000_002, start, 1, (), (), PASSED_OVER)
+        manifest = Manifest("job", 0, 1, first_number(1) + 2, start, 1, (), (), PASSED_OVER)
         self.step(LeaseHeld(10.0))
         self.step(Received(Hello("job", "worker", "b"), "b"))
         self.step(EpochTaken(2, manifest))
@@ -62,6 +63,6 @@ def test_two_manifests_know_what_is_passed_over_before_anything_is_read() -> Non
         assert (manifest.epoch, manifest.passed_over) == (2, PASSED_OVER)
         noted.append(manifest.snapshot)
         found = led.step(ManifestCommitted(2, manifest.snapshot, {}))
-    assert noted == [2_000_000, 2_000_001]
+    assert noted == [first_number(2), first_number(2) + 1]
     [begin] = found
     assert isinstance(begin, Begin)

@@ -8,10 +8,10 @@ from fsql.runtime.batch import START, Root
 from fsql.runtime.protocol.frames import Announce, Answer, Cancel
 from fsql.runtime.protocol.job_spec import JobSpec
 from fsql.runtime.protocol.node import ManifestCommitted
-from fsql.runtime.protocol.snapshots import Snapshots
+from fsql.runtime.protocol.snapshots import Snapshots, first_number
 from fsql.tests.queries.examples import EXAMPLES
 
-NUMBER = 1_000_001
+NUMBER = first_number(1) + 1
 """The number before the first of epoch 1."""
 
 
