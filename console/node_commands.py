@@ -111,7 +111,7 @@ def _lead(
     data = (state / "job.json").read_bytes()
     job = readied(description_of(data))
     positions = state / "positions"
-    positions.mkdir(exist_ok=True)
+    positions.mkdir(mode=0o700, exist_ok=True)
     option = job.description.delivery
     consumed = job_consumers(
         job.compiled,

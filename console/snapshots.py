@@ -76,7 +76,7 @@ def _newest(state: Path) -> Committed | None:
     """Return the snapshot that coordination names."""
     if not {FILE, "snapshots"} & {path.name for path in state.iterdir()}:
         raise FsqlError([Diagnostic("E614", f'directory "{state}" holds no state of a job')])
-    coordination = EmbeddedCoordination(state / FILE, create=False)
+    coordination = EmbeddedCoordination(state / FILE, create=False, read_only=True)
     try:
         return committed(coordination)
     finally:

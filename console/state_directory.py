@@ -31,6 +31,8 @@ _OVER = "over"
 def state_directory(wanted: Path | None) -> Iterator[Path]:
     """Make the state directory, for this run alone; one that was not asked for goes with the run.
 
+    A new one is for its owner alone: what is kept there is made of what the job reads.
+
     Raises:
         FsqlError: E621, if it cannot be used, or another run has it.
     """
@@ -42,7 +44,7 @@ def state_directory(wanted: Path | None) -> Iterator[Path]:
             shutil.rmtree(path, ignore_errors=True)
         return
     try:
-        wanted.mkdir(parents=True, exist_ok=True)
+        wanted.mkdir(mode=0o700, parents=True, exist_ok=True)
         lock = os.open(wanted / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     except OSError as error:
         raise _no_state(wanted, (error.strerror or str(error)).lower()) from None
@@ -71,7 +73,8 @@ def begun_or_new(state: Path, new: JobDescription) -> JobDescription:
         helps = ("bring it back from a copy", "or name another directory")
         raise _no_state(state, f'there are snapshots, and no "{path.name}"', *helps)
     draft = path.with_suffix(".partial")
-    with draft.open("wb") as file:
+    draft.unlink(missing_ok=True)
+    with open(draft, "xb", opener=_private) as file:
         file.write(msgspec.json.encode(new))
         file.flush()
         os.fsync(file.fileno())
@@ -80,9 +83,14 @@ def begun_or_new(state: Path, new: JobDescription) -> JobDescription:
     return new
 
 
+def _private(path: str, flags: int) -> int:
+    """Open a file as `open` does; if it is new it is for its owner alone."""
+    return os.open(path, flags, 0o600)
+
+
 def note_over(state: Path) -> None:
     """Note that the job has come to its end."""
-    (state / _OVER).touch()
+    (state / _OVER).touch(0o600)
 
 
 def say_if_over(state: Path, talk: Talk) -> None:

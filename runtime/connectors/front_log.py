@@ -102,7 +102,8 @@ class LogWriter:
         self._segment_bytes = min(segment_bytes, max(bytes_max // 4, 1))
         self._descriptor: int | None = None
         try:
-            directory.mkdir(parents=True, exist_ok=True)
+            for each in (directory.parent, directory):
+                each.mkdir(mode=0o700, parents=True, exist_ok=True)
             self.ended = _written_end(directory) is not None
             self._go_on()
         except OSError as error:

@@ -14,11 +14,13 @@ log to the file at once, since what is damaged in the log would be passed over w
 
 from __future__ import annotations
 
+import os
 import sqlite3
 import struct
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Final
+from urllib.parse import quote
 
 import xxhash
 
@@ -58,8 +60,9 @@ class EmbeddedCoordination:
 
     Args:
         path: the file; others beside it are SQLite's.
-        create: make the file if there is none.  Otherwise one that is not there is damage: what
-            everybody had agreed on is lost.
+        create: make the file, for its owner alone, if there is none.  Otherwise one that is not there is
+            damage: what everybody had agreed on is lost.
+        read_only: write nothing, not even what SQLite would for itself.
         clock: seconds; see above.
         busy_seconds: how long to wait for another process to finish its write.
 
@@ -73,6 +76,7 @@ class EmbeddedCoordination:
         path: Path,
         *,
         create: bool,
+        read_only: bool = False,
         clock: Callable[[], float] = time.monotonic,
         busy_seconds: float = _BUSY_SECONDS,
     ) -> None:
@@ -81,22 +85,37 @@ class EmbeddedCoordination:
         if not create and not path.is_file():
             raise DamagedCoordinationError(f'the coordination file "{path}" is missing')
         with self._telling():
+            if create:
+                _make(path)
             self._connection = sqlite3.connect(
-                path, timeout=busy_seconds, isolation_level=None, check_same_thread=False
+                _uri(path, read_only=read_only),
+                uri=True,
+                timeout=busy_seconds,
+                isolation_level=None,
+                check_same_thread=False,
             )
         try:
-            self._open(create=create, busy_seconds=busy_seconds)
+            version = self._format(create=create)
+            if not read_only:
+                self._prepare(version, busy_seconds)
+            self._check()
         except BaseException:
             self._connection.close()
             raise
 
-    def _open(self, *, create: bool, busy_seconds: float) -> None:
+    def _format(self, *, create: bool) -> int:
+        """Return the number of the file's format, 0 if it is new."""
         with self._telling():
             (version,) = self._connection.execute("PRAGMA user_version").fetchone()
             if version == 0 and not create:
                 raise self._damaged("it is empty")
             if version not in {0, FORMAT}:
                 raise self._damaged(f"its format is {version}, and this is {FORMAT}")
+        return int(version)
+
+    def _prepare(self, version: int, busy_seconds: float) -> None:
+        """Have everything written survive, and make the tables where there are none."""
+        with self._telling():
             self._use_log(busy_seconds)
             self._connection.execute("PRAGMA synchronous = FULL")
             self._connection.execute("PRAGMA wal_autocheckpoint = 1")
@@ -105,6 +124,9 @@ class EmbeddedCoordination:
                     for statement in _TABLES.split(";"):
                         self._connection.execute(statement)
                     self._connection.execute(f"PRAGMA user_version = {FORMAT}")
+
+    def _check(self) -> None:
+        with self._telling():
             (found,) = self._connection.execute("PRAGMA quick_check(1)").fetchone()
             if found != "ok":
                 raise self._damaged(found)
@@ -289,6 +311,25 @@ class EmbeddedCoordination:
         return DamagedCoordinationError(
             f'the coordination file "{self._path}" is damaged: {reason}'
         )
+
+
+def _make(path: Path) -> None:
+    """Make the file, if there is none, before SQLite does: whatever lies beside it gets its permissions."""
+    with suppress(OSError):  # SQLite says what is wrong
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+
+
+def _uri(path: Path, *, read_only: bool) -> str:
+    """Return the file's name for SQLite.
+
+    Who only reads may not be able to write the files beside it by which SQLite keeps readers and writers
+    apart.  Where there is no log nobody writes, and it need not.
+    """
+    mode = "rw"
+    if read_only:
+        log = path.with_name(f"{path.name}-wal")
+        mode = "ro" if log.exists() and log.stat().st_size else "ro&immutable=1"
+    return f"file:{quote(str(path))}?mode={mode}"
 
 
 def _row_hash(key: str, value: bytes | None, version: int, session: int | None) -> bytes:

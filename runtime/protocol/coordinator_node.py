@@ -319,12 +319,8 @@ class CoordinatorNode:
             return []
         self.phase = Phase.NOTING
         before = before or nothing_saved(self._spec, epoch.number)
-        self._manifest = msgspec.structs.replace(
-            before,
-            epoch=epoch.number,
-            snapshot=first_number(epoch.number),
-            passed_over=(*before.passed_over, *passed_over),
-        )
+        number = epoch.number
+        self._manifest = before.passing_over(passed_over, number, first_number(number))
         return [CommitManifest(self._manifest)]
 
     def _noted(

@@ -102,6 +102,13 @@ class Manifest(msgspec.Struct, frozen=True):
         """Return the position as a root position."""
         return Root(*self.position)
 
+    def passing_over(self, more: tuple[PassedOver, ...], epoch: int, snapshot: int) -> Manifest:
+        """Return the same state as another snapshot, of which more rows are taken away."""
+        passed_over = (*self.passed_over, *more)
+        return msgspec.structs.replace(
+            self, epoch=epoch, snapshot=snapshot, passed_over=passed_over
+        )
+
 
 class DamagedManifestError(Exception):
     """A manifest's bytes are not what was written; says what is wrong with them."""

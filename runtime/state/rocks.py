@@ -123,6 +123,8 @@ class RocksStore:
                 raise StateStoreError(f'"{self._directory}" holds no state store')
             access = AccessType.read_only(error_if_log_file_exist=False)
         with _telling(f'cannot open the state store "{self._directory}"'):
+            if not self._read_only:
+                self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
             options = _options(read_only=self._read_only)
             # Said for its only column family too: rocksdict would take what an older version said.
             self._database = Rdict(str(self._directory), options, {"default": options}, access)

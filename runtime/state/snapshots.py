@@ -115,7 +115,7 @@ class Snapshots:
         partial = path.with_name(path.name + _PARTIAL)
         try:
             if not self._directory.is_dir():
-                self._directory.mkdir()
+                self._directory.mkdir(mode=0o700)
                 synced(self._state)
             with partial.open("wb") as file:
                 file.write(data)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 import socket
+import stat
+import subprocess
 from typing import TYPE_CHECKING
 
 import pytest
@@ -13,7 +15,7 @@ from fsql.runtime.drivers.cluster_key import cluster_key
 from fsql.runtime.drivers.transport import Transport
 from fsql.runtime.protocol.frames import COORDINATOR, Heartbeat
 from fsql.runtime.wire.seal import VERSION, Seal
-from fsql.tests.cli.commands import NUMBERS, fsql, process
+from fsql.tests.cli.commands import COMMAND, NUMBERS, fsql, process
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -42,6 +44,26 @@ def test_an_address_elsewhere(tmp_path: Path) -> None:
     assert said.code == 1
     assert said.err.count("FSQL-E") == 1
     assert "FSQL-E601" in said.err
+
+
+def test_what_is_kept_is_for_its_owner_alone(tmp_path: Path) -> None:
+    state = tmp_path / "state"
+    copy = "CREATE TABLE s (n BIGINT) WITH ('connector' = 'stdin'); SELECT n FROM s;"
+    run = ("run", "--quiet", "--snapshot-ms", "50", "--state", str(state), "-e", copy)
+    subprocess.run([*COMMAND, *run], input=b'{"n":1}\n', check=True)
+    modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in [state, *state.iterdir()]}
+    assert {"snapshots": 0o700, **modes} == {
+        "state": 0o700,
+        "cluster.key": 0o600,
+        "coordination.sqlite": 0o600,
+        "front-log": 0o700,
+        "job.json": 0o600,
+        "lock": 0o600,
+        "over": 0o600,
+        "positions": 0o700,
+        "snapshots": 0o700,
+        "worker-0": 0o700,
+    }
 
 
 def test_a_lost_coordination_file_is_no_beginning(tmp_path: Path) -> None:

@@ -7,11 +7,14 @@ import os
 import shutil
 import subprocess
 import sys
-from contextlib import closing
+from contextlib import closing, contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 import pytest
 
+from fsql.runtime.coordination.embedded import FILE
 from fsql.runtime.state.rocks import RocksStore
 from fsql.runtime.state.salvage import salvage
 from fsql.runtime.state.snapshots import Snapshots, worker_directory
@@ -20,10 +23,17 @@ from fsql.tests.docs.state_errors import remove_record
 from fsql.tests.unit.state.directories import make_state, manifest
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from collections.abc import Iterator
 
 TITLES = "snapshot  epoch  workers  records  rows     size  position\n"
 ANEW = "bring the directory back from a copy, or start with an empty one: all input is read again"
+
+KILLED = """
+import os, pathlib, sys
+from fsql.runtime.coordination.embedded import EmbeddedCoordination
+EmbeddedCoordination(pathlib.Path(sys.argv[1]), create=False).open_session(1.0)
+os._exit(0)
+"""
 
 
 @pytest.fixture(name="state")
@@ -41,6 +51,41 @@ def test_snapshots_are_listed(state: Path) -> None:
         "",
     )
     assert fsql("snapshot", "list", "--state", state, "--quiet") == (0, "", "")
+
+
+@contextmanager
+def as_somebody_else(state: Path) -> Iterator[None]:
+    """Let nobody write the state, and be nobody in particular: root may write whatever it is told."""
+    for path in (*state.rglob("*"), state):
+        path.chmod(0o555 if path.is_dir() else 0o444)
+    was_root = os.geteuid() == 0
+    if was_root:
+        os.seteuid(65_534)
+    try:
+        yield
+    finally:
+        if was_root:
+            os.seteuid(0)
+        for path in (state, *state.rglob("*")):
+            path.chmod(0o755)
+
+
+@pytest.mark.parametrize("killed", [False, True])
+def test_who_lists_snapshots_needs_only_to_read(*, killed: bool) -> None:
+    """A coordinator that was killed leaves a write-ahead log behind."""
+    with TemporaryDirectory() as directory:
+        Path(directory).chmod(0o755)
+        state = Path(directory) / "state"
+        make_state(state)
+        shown = fsql("snapshot", "list", "--state", state)
+        if killed:
+            subprocess.run([sys.executable, "-c", KILLED, state / FILE], check=True)
+            assert (state / f"{FILE}-wal").stat().st_size
+        names = sorted(state.rglob("*"))
+        with as_somebody_else(state):
+            assert fsql("snapshot", "list", "--state", state) == shown
+        assert shown.code == 0
+        assert sorted(state.rglob("*")) == names
 
 
 def test_snapshots_are_verified(state: Path) -> None:
