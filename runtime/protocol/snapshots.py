@@ -5,10 +5,11 @@ becomes a manifest when every worker has stored its part and every output that m
 below its position; so whoever begins again at a manifest has nothing to add to what consumers had
 before it.
 
-A position is chosen far ahead where rows run ahead, in a burst.  Where the input has not come up to it
-when the next snapshot would be due, the burst is over: the snapshot is cancelled, and one nearer announced.
-At last that is the greatest promise itself.  So where no rows come any more, there are soon snapshots behind
-all that came, as many as are kept, and nothing before them is needed to go on.
+A position is chosen far ahead where rows run ahead, in a burst.  Where all have agreed to it and the input
+has not come up to it when the next snapshot would be due, the burst is over: the snapshot is cancelled, and
+one nearer announced.  Workers that are slow look like that too, so each time it is waited twice as long.
+At last the position is the greatest promise itself.  So where no rows come any more, there are soon snapshots
+behind all that came, as many as are kept, and nothing before them is needed to go on.
 
 Not promised: that a snapshot comes to an end.  One that the input has passed stays pending until all have
 stored their parts.
@@ -68,6 +69,7 @@ class Snapshots:
         self._number = first_number(epoch) + 1
         self._margin = 0
         self._pending: Announce | None = None
+        self._patience = every or 0.0
         self._patient_until: float | None = None
         self._announced_at = START
         self._answers: dict[int, Answer] = {}
@@ -93,7 +95,7 @@ class Snapshots:
             return self._out_of_reach(greatest, now)
         if self._every is None or now < self._next_at:
             return None
-        self._next_at = self._patient_until = now + self._every
+        self._next_at = now + self._every
         position = greatest
         if self._margin:
             position = Root(greatest.time + self._margin, START.origin)
@@ -114,6 +116,7 @@ class Snapshots:
             return None  # nothing nearer could be announced
         moved = max(0, greatest.time - self._announced_at.time)
         self._margin = min(self._margin, moved) // 2
+        self._patience *= 2
         return self._given_up(now)
 
     def answered(self, worker: int, answer: Answer, now: float) -> Cancel | None:
@@ -125,6 +128,7 @@ class Snapshots:
         if answer.accepted:
             if len(self._answers) == self._spec.plan.workers:
                 self._margin //= 2
+                self._patient_until = now + self._patience
             return None
         beyond = max(0, answer.reached.time - pending.position.time)
         self._margin = 2 * (self._margin + beyond) + 1
@@ -184,7 +188,8 @@ class Snapshots:
         pending = self._pending
         if pending is None or event.snapshot != pending.snapshot:
             return None
-        self._pending = None
+        self._pending = self._patient_until = None
+        self._patience = self._every or 0.0
         self._committing = False
         if isinstance(event, ManifestCommitted):
             self.committed += 1

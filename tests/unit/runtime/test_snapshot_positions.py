@@ -38,11 +38,34 @@ def test_a_position_that_the_input_does_not_come_up_to_is_given_up_for_a_nearer_
     assert snapshots.due([at(110)], 1.1) == Announce(NUMBER + 2, at(309))
     assert snapshots.answered(0, Answer(NUMBER + 2, accepted=True, reached=at(110)), 1.2) is None
     # The burst is over: 10 rows a second, and row 309 is far away.
-    assert snapshots.next_timer() == 2.1
-    assert snapshots.due([at(120)], 2.0) is None
-    assert snapshots.due([at(120)], 2.1) == Cancel(NUMBER + 2)
-    assert snapshots.next_timer() == 2.1
-    assert snapshots.due([at(120)], 2.1) == Announce(NUMBER + 3, at(125))
+    assert snapshots.next_timer() == 2.2
+    assert snapshots.due([at(120)], 2.1) is None
+    assert snapshots.due([at(120)], 2.2) == Cancel(NUMBER + 2)
+    assert snapshots.next_timer() == 2.2
+    assert snapshots.due([at(120)], 2.2) == Announce(NUMBER + 3, at(125))
+
+
+def test_workers_that_are_slow_are_waited_for() -> None:
+    snapshots = of_rows()
+    assert snapshots.due([at(1_000)], 1.0) == Announce(NUMBER + 1, at(1_000))
+    refusal = Answer(NUMBER + 1, accepted=False, reached=at(2_000))
+    assert snapshots.answered(0, refusal, 3.0) == Cancel(NUMBER + 1)
+    assert snapshots.due([at(2_000)], 3.0) == Announce(NUMBER + 2, at(4_001))
+    # It is busy with 1,000 rows for 2 seconds: as long as it has not answered, nothing is out of reach.
+    assert snapshots.next_timer() is None
+    assert snapshots.due([at(2_000)], 4.9) is None
+    agreed = Answer(NUMBER + 2, accepted=True, reached=at(2_000))
+    assert snapshots.answered(0, agreed, 5.0) is None
+    assert snapshots.due([at(3_000)], 6.0) == Cancel(NUMBER + 2)
+    assert snapshots.due([at(3_000)], 6.0) == Announce(NUMBER + 3, at(3_500))
+    refusal = Answer(NUMBER + 3, accepted=False, reached=at(4_000))
+    assert snapshots.answered(0, refusal, 7.0) == Cancel(NUMBER + 3)
+    assert snapshots.due([at(4_000)], 7.0) == Announce(NUMBER + 4, at(6_001))
+    agreed = Answer(NUMBER + 4, accepted=True, reached=at(4_000))
+    assert snapshots.answered(0, agreed, 7.1) is None
+    # The input is given twice the time now.
+    assert snapshots.next_timer() == 9.1
+    assert snapshots.due([at(5_000)], 9.0) is None
 
 
 def test_where_no_rows_come_the_snapshots_that_are_kept_have_all() -> None:
@@ -59,6 +82,7 @@ def test_where_no_rows_come_the_snapshots_that_are_kept_have_all() -> None:
 def test_a_position_that_the_input_has_passed_is_not_given_up() -> None:
     snapshots = of_rows()
     assert snapshots.due([at(10)], 1.0) == Announce(NUMBER + 1, at(10))
+    assert snapshots.answered(0, Answer(NUMBER + 1, accepted=True, reached=at(9)), 1.0) is None
     assert snapshots.next_timer() == 2.0
     assert snapshots.due([at(11)], 2.0) is None
     assert snapshots.next_timer() is None
