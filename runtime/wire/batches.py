@@ -8,7 +8,7 @@ import msgspec
 import numpy as np
 
 from fsql.runtime.batch import Batch
-from fsql.runtime.wire.columns import put_column, take_column, type_code
+from fsql.runtime.wire.columns import as_sent, put_column, take_column, type_code
 from fsql.runtime.wire.errors import MalformedError
 
 if TYPE_CHECKING:
@@ -35,8 +35,9 @@ class BatchShape(msgspec.Struct, frozen=True, array_like=True):
 def put_batch(batch: Batch, writer: PartsWriter) -> BatchShape:
     """Put a batch's buffers and return its shape."""
     numbers: list[int] = []
-    types = tuple([type_code(column.type) for column in batch.columns])
-    for column, code in zip(batch.columns, types, strict=True):
+    columns = [as_sent(column) for column in batch.columns]
+    types = tuple([type_code(column.type) for column in columns])
+    for column, code in zip(columns, types, strict=True):
         put_column(column, code, writer, numbers)
     for positions in (batch.time, batch.origin, *batch.path):
         _put_integers(positions, writer)

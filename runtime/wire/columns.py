@@ -13,7 +13,7 @@ for a list and `{` for a dictionary.  Beside the buffers, a column is described 
 | `{x`  | x, in a dictionary with int32 indices | nulls, indices, x's   | nulls, words, x's            |
 
 There is a buffer of nulls only if there are nulls.  Of a dictionary longer than its column only those
-words are sent that the column uses.
+words are sent that the column uses; a few strings are sent without theirs.
 """
 
 from __future__ import annotations
@@ -51,6 +51,9 @@ _DEPTH_MAX: Final = 32
 _LENGTH_MAX: Final = 2**31 - 1
 _OFFSET: Final = Struct("<i")
 _INDEX: Final = pa.int32()
+_FEW_ROWS_MAX: Final = 1024
+_FEW_BYTES_MAX: Final = 1 << 22
+"""More than this a few strings do not come to, however often one of them stands there."""
 
 
 def type_code(kind: pa.DataType) -> str:
@@ -81,6 +84,23 @@ def _type(code: str) -> pa.DataType:
         else:
             raise MalformedError(f'there is no type "{code}"')
     return kind
+
+
+def as_sent(column: pa.Array) -> pa.Array:
+    """Return a column as it is to be sent.
+
+    A dictionary pays where values repeat.  Of a few they hardly do, and then it is a second column that
+    whoever receives it checks, joins with others and looks up in.
+    """
+    rows = len(column)
+    if rows > _FEW_ROWS_MAX or not isinstance(column, pa.DictionaryArray):
+        return column
+    words = column.dictionary
+    if 2 * len(words) < rows or not pa.types.is_string(words.type):
+        return column
+    if rows * words.get_total_buffer_size() > _FEW_BYTES_MAX:
+        return column
+    return words.take(column.indices)
 
 
 def put_column(array: pa.Array, code: str, writer: PartsWriter, numbers: list[int]) -> None:

@@ -150,17 +150,21 @@ def some_frame(seed: int) -> Frame:
 
 def same(left: Any, right: Any) -> bool:
     """Say whether two things are the same in type and value; batches are compared by their content."""
+    if isinstance(left, pa.Array) and isinstance(right, pa.Array):
+        # Equal values may be other words of other dictionaries, and a few strings come without theirs.
+        equal = left.equals(right) or left.to_pylist() == right.to_pylist()
+        return equal and _values_type(left) == _values_type(right)
     if type(left) is not type(right):
         return False
     if isinstance(left, tuple | list):
         return len(left) == len(right) and all(map(same, left, right))
     if isinstance(left, np.ndarray):
         return left.dtype == right.dtype and bool((left == right).all())
-    if isinstance(left, pa.Array):
-        # Equal values may be other words of other dictionaries.
-        equal = left.equals(right) or left.to_pylist() == right.to_pylist()
-        return left.type == right.type and equal
     if is_dataclass(left):
         names = [field.name for field in fields(left)]
         return all(same(getattr(left, name), getattr(right, name)) for name in names)
     return bool(left == right)
+
+
+def _values_type(array: pa.Array) -> pa.DataType:
+    return array.type.value_type if pa.types.is_dictionary(array.type) else array.type

@@ -105,7 +105,7 @@ def test_parts_may_lie_anywhere() -> None:
 
 
 def test_a_short_column_takes_the_words_that_it_uses_along() -> None:
-    words = pa.array([f"word {i}" for i in range(10_000)])
+    words = pa.array([f"word {i}" for i in range(100_000)])
     column = pa.DictionaryArray.from_arrays(pa.array([7, None, 9_000, 7], pa.int32()), words)
     positions = np.arange(4)
     sent = frame(message(Batch([column], positions, positions, ())))
@@ -113,6 +113,22 @@ def test_a_short_column_takes_the_words_that_it_uses_along() -> None:
     came = rows_of(back(sent)).columns[0]
     assert same(came, column)
     assert came.dictionary.to_pylist() == ["word 7", "word 9000"]
+
+
+def test_a_few_strings_come_without_their_dictionary() -> None:
+    words = pa.array(["a", "unused", "b", ""])
+    column = pa.DictionaryArray.from_arrays(pa.array([2, 0, None, 3, 2], pa.int32()), words)
+    positions = np.arange(5)
+    came = rows_of(back(frame(message(Batch([column], positions, positions, ()))))).columns[0]
+    assert came.equals(pa.array(["b", "a", None, "", "b"]))
+
+
+def test_few_strings_that_are_long_keep_their_dictionary() -> None:
+    words = pa.array(["x" * 10_000, "y"])
+    column = pa.DictionaryArray.from_arrays(pa.array([0] * 1_000, pa.int32()), words)
+    positions = np.arange(1_000)
+    sent = frame(message(Batch([column], positions, positions, ())))
+    assert sum(map(len, encoded(sent))) < 50_000
 
 
 def test_positions_need_not_lie_in_a_row() -> None:

@@ -132,8 +132,8 @@ def test_a_header_that_is_too_deep_is_refused() -> None:
 
 def test_a_dictionary_with_null_is_refused() -> None:
     words = pa.array(["a", None])
-    column = pa.DictionaryArray.from_arrays(pa.array([0, 1], pa.int32()), words)
-    positions = np.arange(2)
+    column = pa.DictionaryArray.from_arrays(pa.array([0, 1] * 3, pa.int32()), words)
+    positions = np.arange(6)
     with pytest.raises(MalformedError, match=r"^a dictionary holds NULL$"):
         decode(encode(frame(message(Batch([column], positions, positions, ())))))
 
