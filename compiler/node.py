@@ -10,6 +10,7 @@ and `-0.0` are two), because they would otherwise hash alike and meet by mistake
 
 from __future__ import annotations
 
+import abc
 import dataclasses
 import functools
 import weakref
@@ -33,7 +34,7 @@ def _identity(value: object) -> object:
     return (type(value), value)
 
 
-class Interned(type):
+class Interned(abc.ABCMeta):
     """Metaclass: constructing an equal node returns the one that exists."""
 
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401 - any constructor

@@ -33,11 +33,6 @@ class LateralAggregate(Plan):
     aggregates: tuple[AggregateCall, ...]
     aggregate_names: tuple[str, ...]
 
-    @property
-    def inputs(self) -> tuple[Plan, ...]:
-        """Return the input."""
-        return (self.input,)
-
     @cached_property
     def schema(self) -> Schema:
         """Return the input's columns, the keys and the aggregates."""
@@ -61,11 +56,6 @@ class Aggregate(Plan):
     key_names: tuple[str, ...]
     aggregates: tuple[AggregateCall, ...]
     aggregate_names: tuple[str, ...]
-
-    @property
-    def inputs(self) -> tuple[Plan, ...]:
-        """Return the input."""
-        return (self.input,)
 
     @cached_property
     def schema(self) -> Schema:
@@ -92,11 +82,6 @@ class WindowAggregate(Plan):
     aggregate_names: tuple[str, ...]
     window_end: int
     final: bool
-
-    @property
-    def inputs(self) -> tuple[Plan, ...]:
-        """Return the input."""
-        return (self.input,)
 
     @cached_property
     def schema(self) -> Schema:
@@ -144,11 +129,6 @@ class Over(Plan):
     partition: tuple[Expression, ...]
     calls: tuple[OverCall, ...]
     names: tuple[str, ...]
-
-    @property
-    def inputs(self) -> tuple[Plan, ...]:
-        """Return the input."""
-        return (self.input,)
 
     @cached_property
     def schema(self) -> Schema:

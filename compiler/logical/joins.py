@@ -45,11 +45,6 @@ class Join(Plan):
     right_keys: tuple[Expression, ...]
     time_range: TimeRange | None
 
-    @property
-    def inputs(self) -> tuple[Plan, ...]:
-        """Return both sides."""
-        return (self.left, self.right)
-
     @cached_property
     def schema(self) -> Schema:
         """Return the columns of both sides.
@@ -70,11 +65,6 @@ class Union(Plan):
     """
 
     branches: tuple[Plan, ...]
-
-    @property
-    def inputs(self) -> tuple[Plan, ...]:
-        """Return the branches."""
-        return self.branches
 
     @cached_property
     def schema(self) -> Schema:

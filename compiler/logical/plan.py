@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from fsql.compiler.node import Node
+from fsql.compiler.node import Node, children
 
 if TYPE_CHECKING:
     from fsql.compiler.schema import Schema
@@ -16,12 +17,12 @@ if TYPE_CHECKING:
 class Plan(Node):
     """The base of relational operators."""
 
-    @property
-    def inputs(self) -> tuple[Plan, ...]:
-        """Return the operators that this one reads."""
-        return ()
-
     @cached_property
+    def inputs(self) -> tuple[Plan, ...]:
+        """Return the operators that this one reads, in the order of its fields."""
+        return tuple(below for below in children(self) if isinstance(below, Plan))
+
+    @property
+    @abstractmethod
     def schema(self) -> Schema:
         """Return the columns of the rows that this operator produces."""
-        raise NotImplementedError

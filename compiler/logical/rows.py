@@ -39,11 +39,6 @@ class Filter(Plan):
     input: Plan
     predicate: Expression
 
-    @property
-    def inputs(self) -> tuple[Plan, ...]:
-        """Return the input."""
-        return (self.input,)
-
     @cached_property
     def schema(self) -> Schema:
         """Return the input's columns."""
@@ -57,11 +52,6 @@ class Project(Plan):
     input: Plan
     expressions: tuple[Expression, ...]
     names: tuple[str, ...]
-
-    @property
-    def inputs(self) -> tuple[Plan, ...]:
-        """Return the input."""
-        return (self.input,)
 
     @cached_property
     def schema(self) -> Schema:
@@ -95,11 +85,6 @@ class Unnest(Plan):
     element_name: str
     ordinality_name: str | None
 
-    @property
-    def inputs(self) -> tuple[Plan, ...]:
-        """Return the input."""
-        return (self.input,)
-
     @cached_property
     def schema(self) -> Schema:
         """Return the input's columns, the element, and the ordinal if asked for."""
@@ -124,11 +109,6 @@ class AssignWindows(Plan):
     size_us: int
     slide_us: int
     offset_us: int = 0
-
-    @property
-    def inputs(self) -> tuple[Plan, ...]:
-        """Return the input."""
-        return (self.input,)
 
     @cached_property
     def schema(self) -> Schema:

@@ -56,11 +56,7 @@ def embedded_world(tmp_path: Path) -> Iterator[EmbeddedWorld]:
 
 
 class TestConformance(Conformance):
-    @pytest.fixture
-    def world(self, tmp_path: Path) -> Iterator[EmbeddedWorld]:
-        world = EmbeddedWorld(tmp_path / "coordination.sqlite")
-        yield world
-        world.close()
+    """The suite, over one file."""
 
 
 def test_everything_outlives_the_processes(world: EmbeddedWorld) -> None:

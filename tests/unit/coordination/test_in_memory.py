@@ -38,15 +38,13 @@ class MemoryWorld:
         return self._now
 
 
-class TestConformance(Conformance):
-    @pytest.fixture
-    def world(self) -> MemoryWorld:
-        return MemoryWorld()
-
-
 @pytest.fixture
 def world() -> MemoryWorld:
     return MemoryWorld()
+
+
+class TestConformance(Conformance):
+    """The suite, in memory."""
 
 
 def lease_of(world: MemoryWorld, client: MemoryCoordination) -> Lease:
