@@ -14,7 +14,7 @@ from fsql.compiler.diagnostics import Diagnostic, FsqlError
 from fsql.console import exit_codes, summary
 from fsql.console.compiled import compiled
 from fsql.console.course import ShownCourse
-from fsql.console.description import JobDescription, readied, split_names
+from fsql.console.description import JobDescription, plan_digest, readied, split_names
 from fsql.console.interrupt import Interrupt, Interrupted
 from fsql.console.job import open_splits
 from fsql.console.joining import joining_address, say_how_to_join
@@ -186,6 +186,7 @@ def _described(
         parameters=dict(script.parameters),
         base_directory=str(script.base_directory),
         state=str(state),
+        plan=plan_digest(result),
         splits=split_names(open_splits(result, state / "front-log")),
         workers=options.workers,
         policy=None if options.policy is None else options.policy.value,

@@ -1,7 +1,8 @@
 """What a job is, as its processes tell each other: all that its results depend on, and how it is run.
 
 The description is written once, when a job first starts, and stays: the splits of its tables among it,
-since their numbers are part of root positions.  Equal descriptions are compiled to equal plans.
+since their numbers are part of root positions.  Equal descriptions are compiled to equal plans, by one
+version of fsql; state is kept under the operators of a plan, so another plan is refused.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
+from fsql.compiler.serialize import digest
 from fsql.compiler.source import SourceText
 from fsql.compiler.tick_plan import Policy, SourceHead
 from fsql.console.compiled import compiled
@@ -32,11 +34,14 @@ if TYPE_CHECKING:
     from fsql.console.job import Splits
     from fsql.runtime.ports import Split
 
-FORMAT: Final = 1
+FORMAT: Final = 2
 
 
 class JobDescription(msgspec.Struct, frozen=True):
-    """A job; see above.  `splits` are the names of each table's splits, by the table's ordinal."""
+    """A job; see above.
+
+    `plan` is the digest of its plan, `splits` are the names of each table's splits, by the table's ordinal.
+    """
 
     job: str
     script_name: str
@@ -45,6 +50,7 @@ class JobDescription(msgspec.Struct, frozen=True):
     parameters: dict[str, str]
     base_directory: str
     state: str
+    plan: str
     splits: dict[int, tuple[str, ...]]
     workers: int
     policy: str | None
@@ -134,12 +140,19 @@ def readied(description: JobDescription) -> Readied:
     """Compile, open and plan a job.
 
     Raises:
-        FsqlError: what is wrong with its text or its sources.
+        FsqlError: what is wrong with its text or its sources; E623, if another plan comes of it.
     """
     result = compiled(description.script())
+    if plan_digest(result) != description.plan:
+        raise _not_understood("this version of fsql makes another plan of the script")
     splits = _frozen(result, open_splits(result, description.front_logs()), description.splits)
     plan = planned(result, splits, description.options())
     return Readied(description, result, splits, plan, front_tasks(plan, splits))
+
+
+def plan_digest(result: Compiled) -> str:
+    """Return what tells the plan of a job from others."""
+    return digest(result.job)
 
 
 def front_tasks(plan: TickPlan, splits: Splits) -> tuple[FrontTask, ...]:

@@ -68,7 +68,7 @@ def begun_or_new(state: Path, new: JobDescription) -> JobDescription:
     if path.exists():
         begun = description_of(path.read_bytes())
         _check_same(state, begun, new)
-        new = msgspec.structs.replace(new, job=begun.job, splits=begun.splits)
+        new = msgspec.structs.replace(new, job=begun.job, plan=begun.plan, splits=begun.splits)
     elif (state / "snapshots").exists():
         helps = ("bring it back from a copy", "or name another directory")
         raise _no_state(state, f'there are snapshots, and no "{path.name}"', *helps)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import socket
 import stat
@@ -204,6 +205,22 @@ def test_a_state_directory_says_what_it_is_of(tmp_path: Path) -> None:
         f"  = note: it began with {path}\n"
         "  = help: name another state directory\n"
         "  = help: or run what it is of\n"
+    )
+
+
+def test_state_of_another_plan_is_refused(tmp_path: Path) -> None:
+    """A compiler that makes another plan of the same script would take state for what it is not."""
+    state, path = tmp_path / "state", script(tmp_path)
+    assert fsql("run", "--quiet", "--state", state, path).code == 0
+    job = json.loads((state / "job.json").read_bytes())
+    (state / "job.json").write_text(json.dumps({**job, "plan": "0" * 64}))
+    said = fsql("run", "--quiet", "--state", state, path)
+    assert said.code == 1
+    assert said.err == (
+        "error[FSQL-E623]: the description of the job is not understood:"
+        " this version of fsql makes another plan of the script\n"
+        "  = help: run all processes of a job, and what goes on with its state,"
+        " with one version of fsql\n"
     )
 
 

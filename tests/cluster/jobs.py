@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from fsql.console.compiled import Compiled, compiled
-from fsql.console.description import JobDescription, split_names
+from fsql.console.description import JobDescription, plan_digest, split_names
 from fsql.console.job import RunOptions, open_splits, opened_run
 from fsql.console.script import Script, read_script
 
@@ -62,6 +62,7 @@ class Job:
             parameters={},
             base_directory=str(script.base_directory),
             state=str(self.directory / "state"),
+            plan=plan_digest(self.compiled),
             splits=split_names(open_splits(self.compiled)),
             workers=workers,
             policy=None,
