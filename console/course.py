@@ -25,6 +25,7 @@ class ShownCourse:
         self._talk = talk
         self._progress: Progress = Silence()
         self._started = time.monotonic()
+        self._running = False
         self._phase = ("", 0, "")
         self._troubles: tuple[str, ...] = ()
         self._reason = ""
@@ -36,6 +37,7 @@ class ShownCourse:
     def show(self, progress: Progress) -> None:
         """Show it there from now on."""
         self._progress = progress
+        progress.begin("starting processes")
 
     def ended(self) -> None:
         """Take note that the run is over, also where the coordinator never told anything."""
@@ -45,7 +47,11 @@ class ShownCourse:
         """Take note of how far the run is."""
         self._count(course)
         self._counters.seconds = time.monotonic() - self._started
-        self._progress.update(self._counters)
+        self._running |= course.phase == _RUNNING
+        if self._running:
+            self._progress.update(self._counters)
+        else:
+            self._progress.begin(course.phase)
         self._say_phase(course)
         self._say_troubles(course)
 

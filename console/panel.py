@@ -37,6 +37,7 @@ class Panel:
         self._rates = Rates()
         self._history: list[float] = []
         self._counters: Counters | None = None
+        self._beginning = "reading"
         self._sampled = (0.0, 0)
         self._console = console or Console(file=sys.stderr, no_color=not coloured, highlight=False)
         self._live = Live(
@@ -62,6 +63,10 @@ class Panel:
         """Wipe it off."""
         self._live.stop()
 
+    def begin(self, doing: str) -> None:
+        """Take note of what is done before rows flow."""
+        self._beginning = doing
+
     def update(self, counters: Counters) -> None:
         """Take note of the counters."""
         self._counters = counters
@@ -81,7 +86,12 @@ class Panel:
         counters = self._counters
         width = min(_WIDTH_MAX, self._console.width)
         if counters is None:
-            return Box(Text("reading …"), title=Text(self._title), title_align="left", width=width)
+            return Box(
+                Text(f"{self._beginning} …"),
+                title=Text(self._title),
+                title_align="left",
+                width=width,
+            )
         table = Table.grid(padding=(0, 1), expand=True)
         for _ in range(2):
             table.add_column(style="dim", no_wrap=True)

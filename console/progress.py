@@ -38,6 +38,9 @@ class Progress(Protocol):
     ) -> None:
         """Take away what does not stay."""
 
+    def begin(self, doing: str) -> None:
+        """Take note of what is done before rows flow."""
+
     def update(self, counters: Counters) -> None:
         """Take note of how far the run is; called often, so it returns fast."""
 
@@ -86,6 +89,9 @@ class Silence:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        """Do nothing."""
+
+    def begin(self, doing: str) -> None:
         """Do nothing."""
 
     def update(self, counters: Counters) -> None:

@@ -56,6 +56,20 @@ def origin_parts(packed: int) -> tuple[int, int, int]:
     return packed >> 56, packed >> 40 & 0xFFFF, packed & (1 << 40) - 1
 
 
+def position_text(root: Root) -> str:
+    """Return a position for messages to people.
+
+    >>> position_text(Root(5, origin(1, 2, 3)))
+    'row 3 of split 2 of table 1, at time 5'
+    """
+    if root in (START, END):
+        return "the beginning" if root == START else "the end"
+    if root.origin < 0:
+        return f"time {root.time}"
+    source, split, row = origin_parts(root.origin)
+    return f"row {row} of split {split} of table {source}, at time {root.time}"
+
+
 @dataclass(slots=True, eq=False)
 class Batch:
     """Weighted rows: payload `columns`, root `(time, origin)`, `path` columns, `weight`.

@@ -14,6 +14,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
+from fsql.runtime.batch import position_text
 from fsql.runtime.protocol.barrier import Released
 
 if TYPE_CHECKING:
@@ -168,8 +169,8 @@ class Sequencer:
             return False
         if follows != self.position or part != self._part:
             raise ConsumerLostError(
-                f"a bundle was refused: it follows {tuple(follows)}, part {part},"
-                f" and the consumer has {tuple(self.position)}, part {self._part}"
+                f"a bundle was refused: it follows {position_text(follows)}, part {part},"
+                f" and the consumer has {position_text(self.position)}, part {self._part}"
             )
         self._part += 1
         return True

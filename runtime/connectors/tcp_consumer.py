@@ -17,7 +17,7 @@ from collections import deque
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
-from fsql.runtime.batch import START, Root
+from fsql.runtime.batch import START, Root, position_text
 from fsql.runtime.connectors.consumer import ConsumerLostError, ConsumerMissingError, Opened
 from fsql.runtime.connectors.tcp_frames import (
     PAYLOAD_BYTES_MAX,
@@ -330,7 +330,9 @@ class TcpConsumer:
         if position <= self._have:
             return
         if all(ends != position for ends, _ in self._kept):
-            raise self._refused(f"it says that it has {tuple(position)}, where no bundle ends")
+            raise self._refused(
+                f"it says that it has {position_text(position)}, where no bundle ends"
+            )
         while self._kept and self._kept[0][0] <= position:
             self._kept.popleft()
         self._have = position

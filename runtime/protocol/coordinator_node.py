@@ -195,7 +195,8 @@ class CoordinatorNode:
                 try:
                     return epoch.consumer_says(event, now)
                 except PositionRefusedError as error:
-                    return [Finish(refused=(event.output, str(error)))]
+                    name = self._spec.outputs[event.output].name
+                    return [Finish(refused=(event.output, f"{name}: {error}"))]
             case ManifestCommitted() | ManifestNotCommitted() if self.phase is Phase.NOTING:
                 return self._noted(event, now)
             case ManifestCommitted() | ManifestNotCommitted():

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from fsql.runtime.batch import END, START, Root
+from fsql.runtime.batch import END, START, Root, position_text
 from fsql.runtime.ports import Release
 from fsql.runtime.protocol.barrier import LateRows, Rejected, Released
 
@@ -92,8 +92,8 @@ class Delivery:
         if not option.keeps_position:
             position = begins
         if position < begins:
-            reason = f"it has what is below {tuple(position)}, and had acknowledged {tuple(begins)}"
-            raise PositionRefusedError(reason)
+            has, had = position_text(position), position_text(begins)
+            raise PositionRefusedError(f"it has what is below {has}, and had what is below {had}")
         self._option = option
         self._window = max(window, 1)
         self._rows_max = rows_max
@@ -161,7 +161,7 @@ class Delivery:
         if position <= self._acknowledged:
             return []
         if all(ends != position for ends, _ in self._under_way):
-            reason = f"it acknowledged {tuple(position)}, where no bundle under way ends"
+            reason = f"it acknowledged {position_text(position)}, where no bundle under way ends"
             raise PositionRefusedError(reason)
         while self._acknowledged < position:
             self._acknowledged, rows = self._under_way.popleft()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fsql.console.course import ShownCourse
+from fsql.console.progress import Silence
 from fsql.console.talk import Talk
 from fsql.runtime.drivers.local import Counters
 from fsql.runtime.drivers.processes.lines import Course
@@ -20,6 +21,35 @@ def said(capsys: pytest.CaptureFixture[str], *courses: tuple[str, int, str]) -> 
     for phase, epoch, why in courses:
         shown.heard(Course(phase, epoch, why, {}, (0, 0)))
     return capsys.readouterr().err
+
+
+class Shown(Silence):
+    """Shows, in one word, what it is told."""
+
+    def __init__(self) -> None:
+        self.seen: list[str] = []
+
+    def begin(self, doing: str) -> None:
+        self.seen.append(doing)
+
+    def update(self, counters: Counters) -> None:
+        self.seen.append(f"{counters.rows_in} rows")
+
+
+def test_what_is_done_before_rows_flow_is_shown() -> None:
+    shown, progress = ShownCourse(Counters(), Talk(quiet=True)), Shown()
+    shown.show(progress)
+    phases = ("waiting for workers", "loading state", "running", "loading state")
+    for epoch, phase in enumerate(phases):
+        shown.heard(Course(phase, epoch, "", {"rows_in": 7 * epoch}, (0, 0)))
+    assert progress.seen == ["starting processes", *phases[:2], "21 rows", "42 rows"]
+
+
+def test_a_trouble_is_said_when_it_begins(capsys: pytest.CaptureFixture[str]) -> None:
+    shown = ShownCourse(Counters(), Talk())
+    for troubles in ((), ("one",), ("one", "two"), (), ("two",)):
+        shown.heard(Course("running", 1, "", {}, (0, 0), troubles))
+    assert capsys.readouterr().err == "warning: one\nwarning: two\nwarning: two\n"
 
 
 def test_a_beginning_is_no_recovery(capsys: pytest.CaptureFixture[str]) -> None:
