@@ -13,7 +13,7 @@ from fsql import __version__
 from fsql.benchmarks.commands import bench
 from fsql.console import exit_codes
 from fsql.console.commands import Commands, talking
-from fsql.console.parameters import define
+from fsql.console.flags import define, delivery, snapshot_ms, workers
 from fsql.console.process_commands import coordinator, worker
 from fsql.console.sim_commands import sim
 from fsql.console.snapshot_commands import snapshot
@@ -27,19 +27,11 @@ if TYPE_CHECKING:
 
 _ENGINES = ("columnar", "model")
 _POLICIES = ("speculative", "ordered")
-_DELIVERIES = ("exactly-once", "at-least-once", "at-most-once", "none")
 _STAGES = ("syntax", "logical", "graph", "tick")
 _FORMATS = ("text", "json", "mermaid", "svg")
 
 
-_workers = click.option(
-    "--workers",
-    "-w",
-    type=click.IntRange(1, 64),
-    default=1,
-    show_default=True,
-    help="How many workers share the keys.",
-)
+_workers = workers("How many workers share the keys.")
 _policy = click.option(
     "--policy",
     type=click.Choice(_POLICIES),
@@ -127,18 +119,8 @@ class _RunFlags(TypedDict):
     metavar="DIR",
     help="Keep state there; a later run of the same script goes on from it.",
 )
-@click.option(
-    "--snapshot-ms",
-    type=click.IntRange(min=1),
-    default=1000,
-    show_default=True,
-    help="How many milliseconds lie between two snapshots.",
-)
-@click.option(
-    "--delivery",
-    type=click.Choice(_DELIVERIES),
-    help="What outputs promise under failures, whatever their tables ask for.",
-)
+@snapshot_ms
+@delivery("What outputs promise under failures, whatever their tables ask for.")
 @click.option(
     "--listen",
     metavar="ADDRESS",

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
 from fsql.console.commands import talking
+from fsql.console.flags import delivery, snapshot_ms, workers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -14,8 +15,6 @@ if TYPE_CHECKING:
     from fsql.console.talk import Talk
 
     Command = Callable[..., None]
-
-_DELIVERIES: Final = ("exactly-once", "at-least-once", "at-most-once", "none")
 
 
 class _Numbers(click.ParamType[tuple[int, ...]]):
@@ -31,14 +30,6 @@ class _Numbers(click.ParamType[tuple[int, ...]]):
         if not all(part.isdecimal() and int(part) for part in parts):
             self.fail(f'"{value}" is not of the form 50,500,1000', param, ctx)
         return tuple(map(int, parts))
-
-
-_workers = click.option(
-    "--workers", "-w", type=click.IntRange(1, 64), default=1, show_default=True, help="How many."
-)
-_two_workers = click.option(
-    "--workers", "-w", type=click.IntRange(1, 64), default=2, show_default=True, help="How many."
-)
 
 
 @click.group(short_help="Measure fsql on this machine.")
@@ -64,11 +55,7 @@ def _on_text(name: str, rows_are: str) -> Command:
     )
     @click.option("--rows", type=click.IntRange(min=1), help="How many rows, without --rate.")
     @click.option("--blackhole", is_flag=True, help="Write no result file, in one process.")
-    @click.option(
-        "--delivery",
-        type=click.Choice(_DELIVERIES),
-        help="What is promised under failures; given, it is processes that are measured.",
-    )
+    @delivery("What is promised under failures; given, it is processes that are measured.")
     @click.option(
         "--snapshot-ms",
         type=_Numbers(),
@@ -76,7 +63,7 @@ def _on_text(name: str, rows_are: str) -> Command:
         show_default=True,
         help="Milliseconds between two snapshots; with commas, one after the other.",
     )
-    @_workers
+    @workers("How many.")
     @talking
     def measured(talk: Talk, rate: int | None, workers: int, **flags: Any) -> None:  # noqa: ANN401
         if workers == 1 and flags["delivery"] is None:
@@ -122,13 +109,7 @@ _on_text("word-count", "lines of 300 words")
 @click.option(
     "--seconds", type=click.FloatRange(min=1), default=60.0, show_default=True, help="How long."
 )
-@click.option(
-    "--snapshot-ms",
-    type=click.IntRange(min=1),
-    default=1000,
-    show_default=True,
-    help="Milliseconds between two snapshots.",
-)
+@snapshot_ms
 @click.option(
     "--state-mib",
     type=click.IntRange(min=0),
@@ -149,7 +130,7 @@ _on_text("word-count", "lines of 300 words")
     metavar="FILE",
     help="Draw the latency over time there, as SVG.",
 )
-@_two_workers
+@workers("How many.", default=2)
 @talking
 def recovery(talk: Talk, picture: TextIO | None, **flags: Any) -> None:  # noqa: ANN401
     """Kill workers with SIGKILL while documents flow, and say how long nothing came and why.

@@ -14,6 +14,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 
+DELIVERIES: Final = ("exactly-once", "at-least-once", "at-most-once", "none")
+"""What an output may promise under failures; `runtime.protocol.delivery.DeliveryOption` keeps it."""
+
+
 class OptionKind(enum.Enum):
     """What values an option takes; the member's value says it to people."""
 
@@ -99,12 +103,7 @@ _CHANGES: Final = (
     Option("changes", OptionKind.CHOICE, ("append", "upsert", "retract")),
     Option("op_column", OptionKind.NAME, default="op"),
     Option("late_path", OptionKind.TEXT),
-    Option(
-        "delivery",
-        OptionKind.CHOICE,
-        ("exactly-once", "at-least-once", "at-most-once", "none"),
-        default="exactly-once",
-    ),
+    Option("delivery", OptionKind.CHOICE, DELIVERIES, default="exactly-once"),
 )
 _GENERATED: Final = (
     Option("seed", OptionKind.COUNT, default="0"),

@@ -10,7 +10,7 @@ import click
 
 from fsql.console import exit_codes
 from fsql.console.commands import talking
-from fsql.console.parameters import define
+from fsql.console.flags import define, delivery, workers
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from fsql.console.script import Script
     from fsql.console.talk import Talk
     from fsql.runtime.simulation.run import Plan
-
-_DELIVERIES = ("exactly-once", "at-least-once", "at-most-once", "none")
 
 
 class _Seeds(click.ParamType[range]):
@@ -51,12 +49,8 @@ _seconds = click.option(
     show_default=True,
     help="For how many simulated seconds faults strike.",
 )
-_workers = click.option(
-    "--workers", "-w", type=click.IntRange(1, 64), help="How many workers; drawn unless given."
-)
-_delivery = click.option(
-    "--delivery", type=click.Choice(_DELIVERIES), help="What outputs promise; drawn unless given."
-)
+_workers = workers("How many workers; drawn unless given.", default=None)
+_delivery = delivery("What outputs promise; drawn unless given.")
 
 
 @click.group(short_help="Run clusters in virtual time, under faults.")

@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from fsql.compiler.connectors import DELIVERIES
 from fsql.runtime.batch import END, START, Batch, Root
 from fsql.runtime.ports import Reject, Release
 from fsql.runtime.protocol.barrier import LateRows, Rejected, Released
@@ -293,3 +294,7 @@ def test_every_row_comes_once_and_in_order_whatever_fails(seed: int, kind: Kind)
     while snapshot != END:
         snapshot = run_epoch(random, rows, consumer, snapshot, kind)
     assert consumer.rows == rows
+
+
+def test_every_delivery_that_can_be_asked_for_is_known() -> None:
+    assert tuple(option.value for option in DeliveryOption) == DELIVERIES

@@ -1,0 +1,61 @@
+"""Flags that several commands have."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from fsql.compiler.connectors import DELIVERIES
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    Flag = Callable[[Callable[..., Any]], Callable[..., Any]]
+
+WORKERS_MAX: Final = 64
+
+
+class _NameAndValue(click.ParamType[tuple[str, str]]):
+    """`name=value`."""
+
+    name = "name=value"
+
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[str, str]:
+        """Return name and value."""
+        name, equals, text = str(value).partition("=")
+        if not equals or not name:
+            self.fail(f'"{value}" is not of the form name=value', param, ctx)
+        return name, text
+
+
+define = click.option(
+    "--define", "-D", "parameters", multiple=True, type=_NameAndValue(), help="A value for ${name}."
+)
+
+snapshot_ms = click.option(
+    "--snapshot-ms",
+    type=click.IntRange(min=1),
+    default=1000,
+    show_default=True,
+    help="How many milliseconds lie between two snapshots.",
+)
+
+
+def workers(help_: str, default: int | None = 1) -> Flag:
+    """Return the flag for the number of workers; it is None unless given where `default` is."""
+    return click.option(
+        "--workers",
+        "-w",
+        type=click.IntRange(1, WORKERS_MAX),
+        default=default,
+        show_default=default is not None,
+        help=help_,
+    )
+
+
+def delivery(help_: str) -> Flag:
+    """Return the flag for what is promised under failures; it is None unless given."""
+    return click.option("--delivery", type=click.Choice(DELIVERIES), help=help_)
