@@ -16,6 +16,7 @@ from fsql.compiler.tick_plan import SourceHead, TickPlan
 from fsql.runtime.batch import START, Root
 from fsql.runtime.protocol.acker import Acker
 from fsql.runtime.protocol.barrier import Barrier, LateRows, Rejected, Released, Stopped
+from fsql.runtime.protocol.chain import Watch, unwatched
 from fsql.runtime.protocol.messages import (
     Acknowledgement,
     Entry,
@@ -30,9 +31,7 @@ from fsql.runtime.protocol.worker import (
     BARRIER,
     Effect,
     SendMessage,
-    Watch,
     Worker,
-    unwatched,
 )
 
 if TYPE_CHECKING:

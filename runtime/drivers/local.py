@@ -15,9 +15,9 @@ from fsql.compiler.tick_plan import SourceHead, TickPlan
 from fsql.runtime.drivers.cluster import Cluster, Fair, FrontAt, LetGo
 from fsql.runtime.ports import Wait
 from fsql.runtime.protocol.barrier import LateRows, Rejected, Released, Stopped
+from fsql.runtime.protocol.chain import Watch, unwatched
 from fsql.runtime.protocol.freshness import Freshness
 from fsql.runtime.protocol.front import Front
-from fsql.runtime.protocol.worker import Watch, unwatched
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -43,7 +43,7 @@ def aggregate_segments(
         return pa.array(_count_valid(ordered.valid, count)), None
     column = decoded(to_array(ordered, call.argument.type, len(ordered.values)))
     if call.function is AggregateFunction.ARRAY_AGG:
-        return _lists(column, count), None
+        return lists(column, count), None
     return _accumulated(call, column, count)
 
 
@@ -71,7 +71,7 @@ def _count_valid(valid: Bools | None, count: Ints) -> Ints:
     return counted
 
 
-def _lists(column: pa.Array, count: Ints) -> pa.ListArray:
+def lists(column: pa.Array, count: Ints) -> pa.ListArray:
     """Return the segments as arrays; an empty one is NULL."""
     ends = np.zeros(len(count) + 1, np.int32)
     count.cumsum(out=ends[1:])

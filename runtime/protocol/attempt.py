@@ -37,11 +37,12 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from fsql.compiler.tick_plan import TickPlan
+    from fsql.runtime.protocol.chain import Watch
     from fsql.runtime.protocol.frames import Item
     from fsql.runtime.protocol.job_spec import Settings
     from fsql.runtime.protocol.manifest import Manifest
     from fsql.runtime.protocol.node import ChunkRead, Loaded, NotStored, WorkerEffect
-    from fsql.runtime.protocol.worker import Effect, Watch
+    from fsql.runtime.protocol.worker import Effect
 
 
 @dataclass(slots=True)

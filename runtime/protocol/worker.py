@@ -11,29 +11,19 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections import deque
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from fsql.compiler.graph import CombineAggregate, CombineJoin, CombineOver
-from fsql.compiler.tick_plan import (
-    HEAD,
-    FoldHead,
-    SourceHead,
-    Stage,
-    TickPlan,
-    ToFold,
-    ToLate,
-    ToSink,
-)
+from fsql.compiler.tick_plan import FoldHead, SourceHead, TickPlan, ToFold
 from fsql.runtime.batch import END, START, Batch
 from fsql.runtime.hashing import hash_rows
 from fsql.runtime.kernels.aggregate import AggregateKernel
 from fsql.runtime.kernels.join import JoinKernel
-from fsql.runtime.kernels.maps import compile_map
 from fsql.runtime.kernels.over import OverKernel
-from fsql.runtime.kernels.prepare import Evaluator
 from fsql.runtime.order import concat
+from fsql.runtime.protocol.chain import Chain, Watch, unwatched
 from fsql.runtime.protocol.fold import Fold
 from fsql.runtime.protocol.messages import (
     Acknowledgement,
@@ -51,16 +41,13 @@ from fsql.runtime.protocol.messages import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from fsql.compiler.tick_plan import Send, Step
     from fsql.runtime.batch import Root
     from fsql.runtime.kernels.increment import Increment
     from fsql.runtime.kernels.kernel import Kernel
-    from fsql.runtime.kernels.map_result import MapResult
+    from fsql.runtime.kernels.prepare import Evaluator
     from fsql.runtime.ports import Chunk, Place
     from fsql.runtime.protocol.front import Front
     from fsql.runtime.protocol.output import Output
-
-_Result = TypeVar("_Result")
 
 BARRIER = -1
 """The receiver of messages to the barrier; other receivers are workers by number."""
@@ -77,19 +64,6 @@ class SendMessage:
 Effect = SendMessage | Acknowledgement | Promise
 
 
-class Watch(Protocol):
-    """Wraps the work of an operator, so that a driver can time it: machines know no clock."""
-
-    def __call__(self, operator: str, work: Callable[..., _Result]) -> Callable[..., _Result]:
-        """Return `work`, or something that does the same under a watch."""
-
-
-def unwatched(operator: str, work: Callable[..., _Result]) -> Callable[..., _Result]:
-    """Return `work` as it is."""
-    del operator
-    return work
-
-
 class Worker:
     """One worker's stages, folds and fronts."""
 
@@ -102,13 +76,13 @@ class Worker:
         self.folds: dict[int, Fold] = {}
         self._accept: dict[int, Callable[[int, Batch], Output]] = {}
         self._advance: dict[int, Callable[[Root], Output]] = {}
-        self._chains: list[_Chain] = []
+        self._chains: list[Chain] = []
         for index, stage in enumerate(plan.stages):
             if isinstance(stage.head, FoldHead):
                 self.folds[index] = make_fold(stage.head)
                 self._accept[index] = watch(stage.head.operator, self.folds[index].accept)
                 self._advance[index] = watch(stage.head.operator, self.folds[index].advance)
-            self._chains.append(_Chain(stage, self._barrier_stage, watch))
+            self._chains.append(Chain(stage, self._barrier_stage, watch))
         self._ids = {
             receiver: Ids(epoch, (number + 1) << 8 | receiver + 1)
             for receiver in (BARRIER, *range(plan.workers))
@@ -286,53 +260,6 @@ class Worker:
     def _post(self, receiver: int, parcel: Parcel) -> None:
         message = Message(parcel, self._ids[receiver].next(), parcel.least_root())
         self._sent.append(SendMessage(receiver, message))
-
-
-class _Chain:
-    """A stage's steps, compiled."""
-
-    def __init__(self, stage: Stage, barrier_stage: int, watch: Watch) -> None:
-        self._barrier_stage = barrier_stage
-        self._steps = [
-            (step.input, watch(step.origin, _compiled(stage, step))) for step in stage.steps
-        ]
-        self._sends: list[tuple[int, Address | ToFold]] = [
-            (send.step, self._address(send)) for send in stage.sends
-        ]
-        self.keys_of = {
-            send.to: Evaluator(send.to.keys) for send in stage.sends if isinstance(send.to, ToFold)
-        }
-
-    def _address(self, send: Send) -> Address | ToFold:
-        match send.to:
-            case ToSink(insert):
-                return Address(self._barrier_stage, insert, PortKind.SINK)
-            case ToLate(window):
-                return Address(self._barrier_stage, window, PortKind.LATE)
-            case ToFold():
-                return send.to
-
-    def run(self, batch: Batch) -> tuple[list[tuple[Address | ToFold, Batch]], list[Batch]]:
-        """Return what goes where, and the errors; empty batches go nowhere."""
-        results: dict[int, Batch] = {HEAD: batch}
-        errors = []
-        for index, (source, function) in enumerate(self._steps):
-            result = function(results[source])
-            results[index] = result.rows
-            if result.errors is not None and len(result.errors):
-                errors.append(result.errors)
-        sends = [(to, results[step]) for step, to in self._sends if len(results[step])]
-        return sends, errors
-
-
-def _compiled(stage: Stage, step: Step) -> Callable[[Batch], MapResult]:
-    if step.input != HEAD:
-        schema = stage.steps[step.input].schema
-    elif isinstance(stage.head, SourceHead):
-        schema = stage.head.table.columns
-    else:
-        schema = stage.head.schema
-    return compile_map(step.function, schema)
 
 
 def make_fold(head: FoldHead) -> Fold:

@@ -14,6 +14,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fsql.runtime.protocol.attempt import Attempt
+from fsql.runtime.protocol.chain import Watch, unwatched
 from fsql.runtime.protocol.frames import (
     COORDINATOR,
     Begin,
@@ -38,7 +39,6 @@ from fsql.runtime.protocol.node import (
     Tick,
     Transmit,
 )
-from fsql.runtime.protocol.worker import Watch, unwatched
 
 if TYPE_CHECKING:
     from fsql.runtime.protocol.job_spec import Settings

@@ -1,4 +1,4 @@
-"""Map functions over batches against the same functions row by row.
+"""Map functions over batches, in columns and in the form for a few rows, against the same row by row.
 
 Catches a kernel whose rows, order, paths, weights or failures differ from what compiler/logical says of
 one row at a time, over random expressions.  Cannot catch an expression that is wrong in both (see
@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from fsql.compiler.expression import AggregateCall, AggregateFunction
+from fsql.compiler.expression import AggregateCall, AggregateFunction, ColumnRef
 from fsql.compiler.functions.aggregates import aggregate_result
 from fsql.compiler.functions.evaluate import evaluate
 from fsql.compiler.functions.failure import RowFailure
 from fsql.compiler.graph import Compute, Explode, ExplodeAggregate, Select
 from fsql.compiler.schema import Column
 from fsql.compiler.sqltypes import BIGINT, BOOLEAN, DOUBLE, STRING, array_of
+from fsql.runtime.kernels.few_rows import FewRows, compile_few
 from fsql.runtime.kernels.maps import compile_map
 from fsql.tests.property.expressions import TYPES, random_expression
 from fsql.tests.reference.aggregates import aggregate
@@ -40,6 +41,8 @@ if TYPE_CHECKING:
     from fsql.compiler.graph import MapFunction
     from fsql.compiler.schema import Schema
     from fsql.compiler.sqltypes import SqlType
+    from fsql.runtime.batch import Batch
+    from fsql.runtime.kernels.few_rows import FewFunction
 
     Made = Iterator[tuple[tuple[Value, ...], tuple[int, ...]]]
     """The rows that a row becomes: their values, and what is appended to the path."""
@@ -77,6 +80,31 @@ def check(function: MapFunction, naive: Naive, rows: list[Row], types: Sequence[
     )
     assert (result.rows.weight is None) == (batch.weight is None)
     assert len(result.rows.path) == (len(made[0].path) if made else len(result.rows.path))
+    if few := compile_few(function, SCHEMA):
+        check_few(few, batch, types, made, failed)
+
+
+def check_few(
+    function: FewFunction,
+    batch: Batch,
+    types: Sequence[SqlType],
+    made: list[Row],
+    failed: list[Failed],
+) -> None:
+    """Compare the form for a few rows: where a row fails, it has to be left to the columns."""
+    try:
+        result = function(FewRows.of(batch, SCHEMA))
+    except RowFailure:
+        assert failed
+        return
+    assert not failed
+    rows = result.batch()
+    assert list(map(repr, rows_of(rows, types))) == list(map(repr, made))
+    columns = [column.values for column in result.columns]
+    assert [list(map(repr, row)) for row in zip(*columns, strict=True)] == [
+        list(map(repr, row.values)) for row in made if row.values
+    ]
+    assert (rows.weight is None) == (batch.weight is None)
 
 
 def elements(array: Value, *, ordinality: bool) -> list[tuple[Value, ...]]:
@@ -208,3 +236,22 @@ def test_explode_aggregate(seed: int) -> None:
         function = ExplodeAggregate(array, ordinality, predicate, keys, calls)
         added = (*(key.type for key in keys), *(call.type for call in calls))
         check(function, naive_lateral(function), rows, (*TYPES, *added))
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_places_of_elements_for_a_few_rows(seed: int) -> None:
+    met = 0
+    for random, rows in cases(seed):
+        element = random.choice((STRING, BIGINT))
+        array = random_expression(random, SCHEMA, array_of(element), random.choice((0, 0, 1)))
+        key = ColumnRef(element, nullable=True, index=len(SCHEMA))
+        ordinal = ColumnRef(BIGINT, nullable=False, index=len(SCHEMA) + 1)
+        calls = (
+            AggregateCall(AggregateFunction.ARRAY_AGG, ordinal, array_of(BIGINT), nullable=True),
+            AggregateCall(AggregateFunction.COUNT, None, BIGINT, nullable=False),
+        )[: random.randrange(3)]
+        function = ExplodeAggregate(array, True, None, (key,), calls)  # noqa: FBT003
+        met += compile_few(function, SCHEMA) is not None
+        added = (element, *(call.type for call in calls))
+        check(function, naive_lateral(function), rows, (*TYPES, *added))
+    assert met > CASES // 2
