@@ -75,7 +75,8 @@ class Batch:
     """Weighted rows: payload `columns`, root `(time, origin)`, `path` columns, `weight`.
 
     `span` is asked for at every station of a batch's way, so it is computed once; who makes a batch of
-    the same roots hands it on.
+    the same roots hands it on.  So it is with what is known of the order: `ascending` says that every row's
+    position is greater than the one before it; False says nothing.
     """
 
     columns: Sequence[pa.Array]
@@ -84,6 +85,7 @@ class Batch:
     path: tuple[Ints, ...]
     weight: Ints | None = None
     known_span: Span | None = None
+    ascending: bool = False
 
     def __len__(self) -> int:
         """Return the number of rows."""
@@ -104,7 +106,15 @@ class Batch:
 
     def with_columns(self, columns: Sequence[pa.Array]) -> Batch:
         """Return the same positions and weights with another payload."""
-        return Batch(columns, self.time, self.origin, self.path, self.weight, self.known_span)
+        return Batch(
+            columns,
+            self.time,
+            self.origin,
+            self.path,
+            self.weight,
+            self.known_span,
+            self.ascending,
+        )
 
     def weights(self) -> Ints:
         """Return the weights as a column, also where all are +1."""

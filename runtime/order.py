@@ -149,7 +149,7 @@ def position_order(batch: Batch, *, ties: bool) -> Ints | None:
 
     None if the rows are in that order already.
     """
-    if len(batch) < 2:
+    if batch.ascending or len(batch) < 2:
         return None
     columns = position_columns(batch)
     if _strictly_in_order(columns):

@@ -16,7 +16,7 @@ import pyarrow as pa
 from msgspec import Raw
 
 from fsql.compiler.sqltypes import Kind, SqlType
-from fsql.runtime.arrow_types import string_buffers
+from fsql.runtime.arrow_types import string_buffers, values_of
 from fsql.runtime.connectors.json_rows import ODD_NAME
 from fsql.runtime.connectors.json_text import json_of_double, timestamp_text
 from fsql.runtime.order import integers
@@ -96,8 +96,7 @@ def _values(array: pa.Array, sql_type: SqlType) -> Sequence[Any]:
             return _lists(array, sql_type.element)
         case _:
             pass
-    values: list[Any] = array.to_pylist()
-    return values
+    return values_of(array)
 
 
 def _looked_up(array: pa.DictionaryArray, sql_type: SqlType) -> Sequence[Any]:

@@ -21,7 +21,7 @@ from fsql.compiler.functions.evaluate import evaluate
 from fsql.compiler.graph import Compute, ExplodeAggregate, MapFunction, Mention, Pad, Select
 from fsql.compiler.node import walk
 from fsql.compiler.sqltypes import Kind
-from fsql.runtime.arrow_types import from_arrow, to_arrow
+from fsql.runtime.arrow_types import from_arrow, remember_values, to_arrow
 from fsql.runtime.batch import Batch
 from fsql.runtime.kernels.repeats import repeat_batch, repeat_column, repeats_of
 from fsql.runtime.kernels.segments import lists
@@ -78,6 +78,8 @@ class FewColumn:
             else:
                 assert self._values is not None
                 self._array = to_arrow(self._values, self.type)
+                if self.type.kind is Kind.STRING:
+                    remember_values(self._array, self._values)
         return self._array
 
 
@@ -175,10 +177,9 @@ def _deeper(rows: FewRows, appended: list[int]) -> FewRows:
     positions = rows.positions
     levels = [np.full(len(positions), ordinal, np.int64) for ordinal in appended]
     path = (*positions.path, *levels)
-    return FewRows(
-        rows.columns,
-        Batch((), positions.time, positions.origin, path, positions.weight, positions.known_span),
-    )
+    span, ascending = positions.known_span, positions.ascending
+    deeper = Batch((), positions.time, positions.origin, path, positions.weight, span, ascending)
+    return FewRows(rows.columns, deeper)
 
 
 def _few_select(predicate: Expression) -> FewFunction:
@@ -255,10 +256,12 @@ def _few_places(function: ExplodeAggregate) -> FewFunction:
         listed = [each for places in found for each in places.values()]
         sizes = np.array(list(map(len, listed)), np.int64)
         for call in function.aggregates:
-            array = pa.array(sizes)
-            if call.function is AggregateFunction.ARRAY_AGG:
-                places_of_all = np.array(list(chain.from_iterable(listed)), np.int64)
-                array = lists(pa.array(places_of_all), sizes)
+            if call.function is AggregateFunction.COUNT:
+                added.append(FewColumn(call.type, array=pa.array(sizes)))
+                continue
+            places_of_all = np.array(list(chain.from_iterable(listed)), np.int64)
+            array = lists(pa.array(places_of_all), sizes)
+            remember_values(array, listed)
             added.append(FewColumn(call.type, array=array))
         columns = [FewColumn(each.type, repeats=(each, repeats.row)) for each in rows.columns]
         return FewRows([*columns, *added], repeat_batch(rows.positions, repeats, ()))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from fsql.runtime.arrow_types import decoded
+from fsql.runtime.arrow_types import decoded, values_of
 from fsql.runtime.order import doubles_of_sortable, key_values, of_lists, sortable_doubles
 
 if TYPE_CHECKING:
@@ -25,6 +25,8 @@ def keys_of_rows(keys: Sequence[pa.Array]) -> list[object]:
 
 def values_of_rows(array: pa.Array) -> list[object]:
     """Return the key value of each row."""
+    if isinstance(array, pa.StringArray):
+        return values_of(array)
     if compared_in_python(array):
         return [_comparable(value) for value in key_values(array).to_pylist()]
     values: list[object] = decoded(comparable_column(array)).to_pylist()

@@ -21,7 +21,7 @@ from fsql.runtime.kernels.aggregate import SUM_OVERFLOW
 from fsql.runtime.kernels.kernel import Applied, Slotted
 from fsql.runtime.kernels.prepare import Evaluator
 from fsql.runtime.kernels.slot_saving import SlotSaving
-from fsql.runtime.kernels.slots import SlotTable
+from fsql.runtime.kernels.slots import FEW_ROWS, SlotTable
 from fsql.runtime.kernels.steps import Steps, Values, steps_of
 from fsql.runtime.order import concat_arrays, stable_order
 
@@ -144,9 +144,11 @@ def _by_slot(slot: Ints) -> tuple[Ints | None, Steps]:
 
     Where no slot comes twice, as in the rows of one group of words, each row is its slot's only one.
     """
+    rows = np.arange(len(slot))
+    if len(slot) <= FEW_ROWS and len(set(slot.tolist())) == len(slot):
+        return None, Steps(rows, len(slot), slot, rows)
     order = stable_order(slot)
     in_order = slot[order]
-    rows = np.arange(len(slot))
     if (in_order[1:] != in_order[:-1]).all():
         return None, Steps(rows, len(slot), slot, rows)
     return order, steps_of(in_order, rows)

@@ -60,15 +60,16 @@ def repeats_of(lengths: Ints) -> Repeats:
 def repeat_batch(batch: Batch, repetition: Repetition, added: Sequence[pa.Array]) -> Batch:
     """Return the rows as often as they come, their place behind the path, and columns added."""
     lengths = repetition.lengths
-    # Of one row, the rows that come out have its root, if there are any.
-    span = batch.span() if len(lengths) == 1 else None
+    # Of one row, the rows that come out have its root, if there are any, and ascend by their place.
+    one = len(lengths) == 1
     return Batch(
         [*repeat_columns(batch.columns, repetition.row), *added],
         batch.time.repeat(lengths),
         batch.origin.repeat(lengths),
         (*(level.repeat(lengths) for level in batch.path), repetition.place),
         None if batch.weight is None else batch.weight.repeat(lengths),
-        span,
+        batch.span() if one else None,
+        one,
     )
 
 

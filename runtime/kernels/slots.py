@@ -100,7 +100,7 @@ class SlotTable:
         """Return the slots of rows by their key columns; keys not known get one."""
         if not keys:
             new = not self._slot_of
-            slot = self._slot(()) if new else self._slot_of[()]
+            slot = self._new_slot(()) if new else self._slot_of[()]
             return Found(np.full(count, slot), [0] if new else [], np.array([slot]), None)
         if count <= self._few_rows:
             return self._find_one_by_one(keys)
@@ -184,24 +184,24 @@ class SlotTable:
         fresh: list[int] = []
         if NO_SLOT not in known:
             return fresh
+        get = self._slot_of.get
         for place, slot in enumerate(known):
             if slot == NO_SLOT:
-                count = len(self._slot_of)
-                known[place] = self._slot(values[place])
-                if len(self._slot_of) > count:
+                found = get(values[place])
+                if found is None:
+                    found = self._new_slot(values[place])
                     fresh.append(codes[place])
+                known[place] = found
         return fresh
 
-    def _slot(self, key: object) -> int:
-        slot = self._slot_of.get(key)
-        if slot is None:
-            if self._free:
-                slot = self._free.pop()
-                self._key_of[slot] = key
-            else:
-                slot = len(self._key_of)
-                self._key_of.append(key)
-            self._slot_of[key] = slot
+    def _new_slot(self, key: object) -> int:
+        if self._free:
+            slot = self._free.pop()
+            self._key_of[slot] = key
+        else:
+            slot = len(self._key_of)
+            self._key_of.append(key)
+        self._slot_of[key] = slot
         return slot
 
     def keys(self, slots: Ints, types: Sequence[pa.DataType]) -> list[pa.Array]:
