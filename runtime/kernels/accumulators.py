@@ -184,6 +184,8 @@ class IntegerSum:
         return self._value(*(column.values[slots] for column in self._columns()))
 
     def _value(self, count: Ints, low: Ints, high: Ints) -> Values:
+        if len(count) == 1:
+            return self._only_value(int(count[0]), (int(high[0]) << 32) + int(low[0]))
         high = high + (low >> 32)
         low = low & 0xFFFFFFFF
         beyond = (high < -(2**31)) | (high >= 2**31)
@@ -194,6 +196,16 @@ class IntegerSum:
         failed = beyond & ~empty
         sums = pa.array(total, mask=beyond | empty).view(self._type)
         return Values(sums, failed if failed.any() else None)
+
+    def _only_value(self, count: int, total: int) -> Values:
+        """Return the value of one slot: of many it takes a dozen calls of NumPy."""
+        if count <= 0:
+            return Values(pa.nulls(1, self._type))
+        if self._average:
+            return Values(pa.array([total / count]))
+        if -(2**63) <= total < 2**63:
+            return Values(pa.array([total], pa.int64()).view(self._type))
+        return Values(pa.nulls(1, self._type), np.ones(1, np.bool_))
 
     def save(self, slots: Ints) -> tuple[Ints, ...]:
         return tuple(column.values[slots] for column in self._columns())

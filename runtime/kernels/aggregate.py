@@ -12,7 +12,7 @@ A window that emits only its final row shows nothing before its punctuation.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -27,8 +27,9 @@ from fsql.runtime.kernels.kernel import Applied, Slotted, joined
 from fsql.runtime.kernels.prepare import Evaluator
 from fsql.runtime.kernels.slot_saving import SlotSaving
 from fsql.runtime.kernels.slots import SlotTable
-from fsql.runtime.kernels.steps import Steps, Values, steps_of
+from fsql.runtime.kernels.steps import ONLY_ROW, Steps, Values, only_step, steps_of
 from fsql.runtime.order import (
+    Roots,
     canonical_rank,
     concat_arrays,
     key_values,
@@ -46,7 +47,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from fsql.compiler.graph import CombineAggregate
-    from fsql.runtime.order import Roots
 
     Ints = NDArray[np.int64]
     Bools = NDArray[np.bool_]
@@ -114,14 +114,7 @@ class AggregateKernel:
     def apply(self, sides: Sequence[Slotted | None], *, undoable: bool) -> Applied:
         assert sides[0] is not None
         batch, slot = sides[0]
-        order = stable_order(slot)
-        sorted_slot = slot[order]
-        if self._combine.final:
-            steps = steps_of(sorted_slot, starts_of_runs(sorted_slot))
-        else:
-            roots = roots_of(batch)
-            sorted_root = roots.number[order]
-            steps = steps_of(sorted_slot, starts_of_runs(sorted_slot, sorted_root))
+        order, roots, steps = _steps(batch, slot, by_root=not self._combine.final)
         undo = None
         if undoable:
             undo = _Undo(steps.slots, [one.save(steps.slots) for one in self._accumulators])
@@ -132,7 +125,7 @@ class AggregateKernel:
         after = self._add(batch, order, steps)
         changes = _changes(steps, self._groups(before), self._groups(after))
         first_rows = order[steps.start]
-        step_roots = roots._replace(number=sorted_root[steps.start])
+        step_roots = roots._replace(number=roots.number[first_rows])
         return Applied(
             self._rows(batch, step_roots, first_rows, steps, changes),
             _errors(batch, first_rows[changes.failing], steps.slot[changes.failing]),
@@ -151,9 +144,10 @@ class AggregateKernel:
                 results.append(one.add(None, weights, steps))
                 continue
             if column not in sorted_columns:
-                sorted_columns[column] = batch.columns[column].take(indexes)
+                values = batch.columns[column]
+                sorted_columns[column] = values if len(order) == 1 else values.take(indexes)
             values = sorted_columns[column]
-            if call.function is AggregateFunction.ARRAY_AGG:
+            if call.function is AggregateFunction.ARRAY_AGG and len(order) > 1:
                 tie_order = _order_within_ties(batch, order, values, steps)
                 if tie_order is not None:
                     tied_weights = None if weights is None else weights[tie_order]
@@ -198,8 +192,10 @@ class AggregateKernel:
             weight[: len(removed)] = -1
         if self._marks_replacements:
             values.append(pa.array(replaces))
-        indexes = pa.array(rows)
-        keys = [column.take(indexes) for column in batch.columns[: self._keys]]
+        keys = batch.columns[: self._keys]
+        if len(rows) != 1 or len(batch) != 1:
+            indexes = pa.array(rows)
+            keys = [column.take(indexes) for column in keys]
         path = np.full(count, self._combine.mention, np.int64)
         made = Batch([*keys, *values], roots.time[root], roots.origin[root], (path,), weight)
         return Slotted(made, slot)
@@ -256,6 +252,20 @@ class AggregateKernel:
 
     def state_rows(self) -> int:
         return self._table.live
+
+
+def _steps(batch: Batch, slot: Ints, *, by_root: bool) -> tuple[Ints, Roots, Steps]:
+    """Return the order of rows by slot, their roots, and the steps: one for each slot, or slot and root."""
+    if len(slot) == 1:
+        return ONLY_ROW, Roots(batch.time, batch.origin, _FIRST), only_step(slot)
+    order = stable_order(slot)
+    sorted_slot = slot[order]
+    roots = roots_of(batch)
+    told_apart = (sorted_slot, roots.number[order]) if by_root else (sorted_slot,)
+    return order, roots, steps_of(sorted_slot, starts_of_runs(*told_apart))
+
+
+_FIRST: Final = np.zeros(1, np.int32)
 
 
 class _Groups(NamedTuple):

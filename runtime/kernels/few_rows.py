@@ -18,11 +18,23 @@ import pyarrow as pa
 
 from fsql.compiler.expression import AggregateFunction, Call, Case, Cast, ColumnRef, Literal
 from fsql.compiler.functions.evaluate import evaluate
-from fsql.compiler.graph import Compute, ExplodeAggregate, MapFunction, Mention, Pad, Select
+from fsql.compiler.functions.failure import TimestampRangeFailure
+from fsql.compiler.graph import (
+    Compute,
+    ExplodeAggregate,
+    Late,
+    MapFunction,
+    Mention,
+    OnTime,
+    Pad,
+    Select,
+    ToWindows,
+)
+from fsql.compiler.logical import close_time
 from fsql.compiler.node import walk
-from fsql.compiler.sqltypes import Kind
+from fsql.compiler.sqltypes import TIMESTAMP, TIMESTAMP_MAX, TIMESTAMP_MIN, Kind
 from fsql.runtime.arrow_types import from_arrow, remember_values, to_arrow
-from fsql.runtime.batch import Batch
+from fsql.runtime.batch import PUNCTUATION, Batch, Root
 from fsql.runtime.kernels.repeats import repeat_batch, repeat_column, repeats_of
 from fsql.runtime.kernels.segments import lists
 
@@ -30,9 +42,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from fsql.compiler.expression import AggregateCall, Expression, Value
+    from fsql.compiler.graph import Closing
     from fsql.compiler.schema import Schema
     from fsql.compiler.sqltypes import SqlType
-    from fsql.runtime.kernels.repeats import Rows
+    from fsql.runtime.kernels.repeats import Repeats, Rows
 
 FEW_ROWS: Final = 8
 """Batches of more rows go through functions in columns."""
@@ -123,7 +136,9 @@ if TYPE_CHECKING:
     """A map function: a `RowFailure` leaves it where a row fails."""
 
 
-def compile_few(function: MapFunction, input_schema: Schema) -> FewFunction | None:
+def compile_few(  # noqa: PLR0911 - one line for each function
+    function: MapFunction, input_schema: Schema
+) -> FewFunction | None:
     """Return what applies `function` to a few rows; None if that is for columns."""
     match function:
         case Mention(ordinal=ordinal):
@@ -134,6 +149,12 @@ def compile_few(function: MapFunction, input_schema: Schema) -> FewFunction | No
             return _few_select(predicate)
         case Compute(expressions) if all(map(_is_small, expressions)):
             return _few_compute(expressions)
+        case ToWindows():
+            return _few_windows(function)
+        case OnTime(closing=closing):
+            return _few_punctual(closing, keep_late=False)
+        case Late(closing=closing):
+            return _few_punctual(closing, keep_late=True)
         case ExplodeAggregate() if _finds_places(function, len(input_schema)):
             return _few_places(function)
         case _:
@@ -189,15 +210,62 @@ def _few_select(predicate: Expression) -> FewFunction:
         kept = [
             index for index, row in enumerate(rows.rows(used)) if evaluate(predicate, row) is True
         ]
-        if len(kept) == len(rows):
-            return rows
-        columns = [
-            FewColumn(column.type, [column.values[index] for index in kept])
-            for column in rows.columns
-        ]
-        return FewRows(columns, rows.positions.take(np.array(kept, np.int64)))
+        return _chosen(rows, kept)
 
     return apply
+
+
+def _chosen(rows: FewRows, kept: list[int]) -> FewRows:
+    """Return the rows at some indexes, which ascend."""
+    if len(kept) == len(rows):
+        return rows
+    columns = [
+        FewColumn(column.type, [column.values[index] for index in kept]) for column in rows.columns
+    ]
+    return FewRows(columns, rows.positions.take(np.array(kept, np.int64)))
+
+
+def _few_windows(function: ToWindows) -> FewFunction:
+    size, slide, offset = function.size_us, function.slide_us, function.offset_us
+
+    def apply(rows: FewRows) -> FewRows:
+        counts, starts = [], []
+        for time in rows.columns[function.time_column].values:
+            assert isinstance(time, int)
+            since = time - offset
+            first, last = (since - size) // slide + 1, since // slide
+            counts.append(last - first + 1)
+            starts += [start * slide + offset for start in range(first, last + 1)]
+        if any(start < TIMESTAMP_MIN or start + size > TIMESTAMP_MAX for start in starts):
+            raise TimestampRangeFailure
+        bounds = (
+            starts,
+            [start + size for start in starts],
+            [start + size - 1 for start in starts],
+        )
+        added = [FewColumn(TIMESTAMP, [*bound]) for bound in bounds]
+        return _repeated(rows, repeats_of(np.array(counts, np.int64)), added)
+
+    return apply
+
+
+def _few_punctual(closing: Closing, *, keep_late: bool) -> FewFunction:
+    def apply(rows: FewRows) -> FewRows:
+        kept = []
+        for index, end in enumerate(rows.columns[closing.window_end].values):
+            assert isinstance(end, int)
+            closes = Root(close_time(end, closing.delay_us, closing.grain_us), PUNCTUATION)
+            if (rows.positions.root(index) > closes) is keep_late:
+                kept.append(index)
+        return _chosen(rows, kept)
+
+    return apply
+
+
+def _repeated(rows: FewRows, repeats: Repeats, added: Sequence[FewColumn]) -> FewRows:
+    """Return the rows as often as they come, by reference, with columns added."""
+    columns = [FewColumn(each.type, repeats=(each, repeats.row)) for each in rows.columns]
+    return FewRows([*columns, *added], repeat_batch(rows.positions, repeats, ()))
 
 
 def _few_compute(expressions: Sequence[Expression]) -> FewFunction:
@@ -263,7 +331,6 @@ def _few_places(function: ExplodeAggregate) -> FewFunction:
             array = lists(pa.array(places_of_all), sizes)
             remember_values(array, listed)
             added.append(FewColumn(call.type, array=array))
-        columns = [FewColumn(each.type, repeats=(each, repeats.row)) for each in rows.columns]
-        return FewRows([*columns, *added], repeat_batch(rows.positions, repeats, ()))
+        return _repeated(rows, repeats, added)
 
     return apply

@@ -22,7 +22,7 @@ from fsql.runtime.kernels.kernel import Applied, Slotted
 from fsql.runtime.kernels.prepare import Evaluator
 from fsql.runtime.kernels.slot_saving import SlotSaving
 from fsql.runtime.kernels.slots import FEW_ROWS, SlotTable
-from fsql.runtime.kernels.steps import Steps, Values, steps_of
+from fsql.runtime.kernels.steps import Steps, Values, only_step, steps_of
 from fsql.runtime.order import concat_arrays, stable_order
 
 if TYPE_CHECKING:
@@ -144,6 +144,8 @@ def _by_slot(slot: Ints) -> tuple[Ints | None, Steps]:
 
     Where no slot comes twice, as in the rows of one group of words, each row is its slot's only one.
     """
+    if len(slot) == 1:
+        return None, only_step(slot)
     rows = np.arange(len(slot))
     if len(slot) <= FEW_ROWS and len(set(slot.tolist())) == len(slot):
         return None, Steps(rows, len(slot), slot, rows)

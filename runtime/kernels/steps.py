@@ -12,7 +12,7 @@ the value after every step with whole-column operations:
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -107,6 +107,15 @@ class Values(NamedTuple):
 
     array: pa.Array
     failed: NDArray[np.bool_] | None = None
+
+
+ONLY_ROW: Final = np.zeros(1, np.int64)
+"""The order of a row that is alone, and where its step begins."""
+
+
+def only_step(slot: Ints) -> Steps:
+    """Return the step of a row that is alone."""
+    return Steps(ONLY_ROW, 1, slot, ONLY_ROW)
 
 
 def steps_of(slot: Ints, start: Ints) -> Steps:

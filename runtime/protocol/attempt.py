@@ -105,7 +105,8 @@ class Attempt:
 
     def next_timer(self) -> float:
         """Return when to call `kept_up` at the latest."""
-        times = [self._next_heartbeat, self.coordinator_heard_at + self._settings.failure_after]
+        times = [link.due_at for link in self._links.values()]
+        times += [self._next_heartbeat, self.coordinator_heard_at + self._settings.failure_after]
         if self._running:
             times.append(self._next_counted)
             times += [
@@ -113,7 +114,6 @@ class Attempt:
                 for here in self._fronts.values()
                 if here.waits_until and self._may_read(here)
             ]
-        times += [due for link in self._links.values() if (due := link.next_due()) is not None]
         return min(times)
 
     def hopeless(self, now: float) -> bool:
@@ -218,8 +218,7 @@ class Attempt:
             self._next_counted = now + self._settings.counted_every
             effects += self.send([self._counted(now)], now)
         for peer, link in self._links.items():
-            due = link.next_due()
-            if due is not None and due <= now:
+            if link.due_at <= now:
                 effects += self._transmitted(peer, link.due(now))
         return effects
 

@@ -129,9 +129,7 @@ class CoordinatorNode:
         if self.phase is Phase.RESTORING:
             times.append(self._next_begin)
         if self.epoch is not None:
-            times.append(self._next_heartbeat)
-            epoch_timer = self.epoch.next_timer()
-            times += [] if epoch_timer is None else [epoch_timer]
+            times += [self._next_heartbeat, self.epoch.next_timer()]
         return min(times)
 
     def _may_release(self, now: float) -> bool:

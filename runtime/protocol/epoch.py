@@ -107,6 +107,8 @@ class Epoch:
         self._risen: dict[int, Root] = {}
         self._outgoing: dict[int, list[Item]] = {}
         self._effects: list[CoordinatorEffect] = []
+        self._settled: tuple[float, bool] | None = None
+        """What `settle` was told last, unless something has happened since."""
         every = settings.snapshot_every if spec.takes_snapshots else None
         self.snapshots = Snapshots(spec, number, every, now)
 
@@ -153,6 +155,7 @@ class Epoch:
 
     def manifest_settled(self, event: ManifestCommitted | ManifestNotCommitted) -> None:
         """Learn whether a manifest is committed, and tell the workers."""
+        self._settled = None
         announced = self.snapshots.settled(event)
         if isinstance(event, ManifestNotCommitted):
             self.trouble = f"no snapshot can be committed: {event.reason}"
@@ -175,15 +178,20 @@ class Epoch:
         for worker, items in self._outgoing.items():
             self._transmit(worker, self._links[worker].send(items, now))
         self._outgoing = {}
+        self._settled = now, may_release
+        return self._let_go()
+
+    def _let_go(self) -> list[CoordinatorEffect]:
         effects, self._effects = self._effects, []
         return effects
 
     def kept_up(self, now: float, *, may_release: bool) -> list[CoordinatorEffect]:
         """Do what the time demands."""
         for worker, link in self._links.items():
-            due = link.next_due()
-            if due is not None and due <= now:
+            if link.due_at <= now:
                 self._transmit(worker, link.due(now))
+        if self._settled == (now, may_release):
+            return self._let_go()
         return self.settle(now, may_release=may_release)
 
     def tally(self) -> Tally:
@@ -206,14 +214,14 @@ class Epoch:
             behind_us=max([one.behind_us for one in counted if not self._all_out()], default=0),
         )
 
-    def next_timer(self) -> float | None:
-        """Return when to call `kept_up` at the latest."""
-        times = [due for link in self._links.values() if (due := link.next_due()) is not None]
+    def next_timer(self) -> float:
+        """Return when to call `kept_up` at the latest, infinity for never."""
+        times = [link.due_at for link in self._links.values()]
         if self.running:
             snapshot = self.snapshots.next_timer()
             times += [] if snapshot is None else [snapshot]
             times += [] if self._told == self._taken_below() else [self._next_telling]
-        return min(times, default=None)
+        return min(times)
 
     def stuck(self, now: float) -> int | None:
         """Return a worker that has not acknowledged for too long."""
@@ -321,6 +329,8 @@ class Epoch:
     # Snapshots and grants.
 
     def _further_snapshots(self, now: float) -> None:
+        if self.snapshots.idle(now):
+            return
         promises = [root for root in self.acker.promises.values() if root != END]
         announce = self.snapshots.due(promises, now)
         self._put_all(announce)

@@ -128,7 +128,7 @@ class Fold:
 
     def _advance(self, min_time: Root, output: Output) -> None:
         self._min_time = min_time
-        if self._ordered or self._holding_until is not None:
+        if (self._ordered or self._holding_until is not None) and any(self._waiting):
             self._apply_passed(output)
         self._settle_log(min_time)
         if self._holding_until is not None and self._holding_until < min_time:
@@ -189,19 +189,24 @@ class Fold:
     def _recycle_slots(self) -> None:
         """Let slots be used again once no entry of the log can hold rows of their former keys."""
         retired = self._kernel.table.take_retired()
-        self._saving.freed(retired)
-        self._retired.append((self._entries, retired))
+        if retired:
+            self._saving.freed(retired)
+            self._retired.append((self._entries, retired))
+        if not self._retired:
+            return
         oldest = self._log[0].number if self._log else self._entries + 1
         while self._retired and self._retired[0][0] < oldest:
             self._kernel.table.recycle(self._retired.popleft()[1])
 
     def hold(self) -> Root | None:
         """Return the least root of what waits and of the windows to close; None for nothing."""
-        roots = [batch.span().least for side in self._waiting for batch in side]
         closing = self._kernel.next_close()
+        if not any(self._waiting):
+            return closing
+        roots = [batch.span().least for side in self._waiting for batch in side]
         if closing is not None:
             roots.append(closing)
-        return min(roots, default=None)
+        return min(roots)
 
     def state_rows(self) -> int:
         """Return how many rows or groups the state, the log and what waits hold."""

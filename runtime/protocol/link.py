@@ -24,6 +24,7 @@ runs out, and a broken connection full of frames is mended in a few round trips.
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from dataclasses import dataclass
 from itertools import islice
@@ -36,6 +37,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from fsql.runtime.protocol.frames import Item
+
+NEVER: Final = math.inf
 
 _SIGNS_OF_LOSS: Final = 2
 """How many acknowledgements without news start a repair; one may be a mere double."""
@@ -103,6 +106,7 @@ class Link:
         "_unanswered",
         "_waiting",
         "doubled",
+        "due_at",
         "foreign",
         "resent",
     )
@@ -136,6 +140,8 @@ class Link:
         self._early: dict[int, tuple[Item, ...]] = {}
         self._unanswered = 0
         self._acknowledge_at: float | None = None
+        self.due_at = NEVER
+        """When `due` will have something."""
 
     @property
     def unacknowledged(self) -> int:
@@ -163,18 +169,22 @@ class Link:
 
     def next_due(self) -> float | None:
         """Return when `due` will have something, or None if it will not."""
-        if not self._sent:
-            return self._acknowledge_at
-        if self._acknowledge_at is None:
-            return self._resend_at
-        return min(self._resend_at, self._acknowledge_at)
+        return None if self.due_at == NEVER else self.due_at
+
+    def _dues_noted(self) -> None:
+        """Note when `due` will have something: nodes ask all their links at each step."""
+        resend_at = self._resend_at if self._sent else NEVER
+        acknowledge_at = NEVER if self._acknowledge_at is None else self._acknowledge_at
+        self.due_at = min(resend_at, acknowledge_at)
 
     def send(self, items: Sequence[Item], now: float) -> list[Frame]:
         """Send items, all in one frame; return the frames to transmit: none while the window is full."""
         if not items:
             return []
         self._waiting.append((tuple(items), sum([item_bytes(item) for item in items])))
-        return self._transmit(now)
+        frames = self._transmit(now)
+        self._dues_noted()
+        return frames
 
     def receive(self, frame: Frame, now: float) -> tuple[list[Item], list[Frame]]:
         """Return the items whose turn it is, and frames to transmit in answer."""
@@ -187,6 +197,7 @@ class Link:
         transmit = self._told(frame.acknowledged, alone=not frame.sequence, now=now)
         if self._unanswered >= self._settings.acknowledge_frames:
             transmit.append(self._frame(0, ()))
+        self._dues_noted()
         return items, transmit
 
     def due(self, now: float) -> list[Frame]:
@@ -197,6 +208,7 @@ class Link:
             transmit = self._repair(now)
         if self._acknowledge_at is not None and now >= self._acknowledge_at:
             transmit.append(self._frame(0, ()))
+        self._dues_noted()
         return transmit
 
     def _mine(self, frame: Frame) -> bool:

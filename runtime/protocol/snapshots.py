@@ -85,6 +85,10 @@ class Snapshots:
             return self._patient_until
         return None if self._every is None else self._next_at
 
+    def idle(self, now: float) -> bool:
+        """Say whether no snapshot is under way, and none to be begun."""
+        return self._pending is None and (self._every is None or now < self._next_at)
+
     def due(self, promises: Iterable[Root], now: float) -> Announce | Cancel | None:
         """Return the announcement of a snapshot, if it is time and there is a position for it.
 

@@ -89,6 +89,8 @@ class Worker:
         }
         self._hold_ids = Ids(epoch, (number + 1) << 8 | 0xFF)
         self._holds: dict[int, Entry] = {}
+        self._stepped: set[int] = set()
+        """The folds that this step has had something to do with."""
         self._source_stage = {
             stage.head.table.ordinal: index
             for index, stage in enumerate(plan.stages)
@@ -129,6 +131,7 @@ class Worker:
         """Learn min time at the input of one of the stages."""
         if min_time.stage not in self.folds:
             return []
+        self._stepped.add(min_time.stage)
         self._passed_on(min_time.stage, self._advance[min_time.stage](min_time.root))
         return self._finish_step(None)
 
@@ -147,6 +150,7 @@ class Worker:
         low, high = self._plan.hash_ranges[self._number : self._number + 2]
         for fold in self.folds.values():
             fold.load(state.get(fold.operator, ()), (low, high), position)
+        self._stepped.update(self.folds)
         return self._finish_step(None)
 
     def announce(self, position: Root) -> bool:
@@ -179,6 +183,7 @@ class Worker:
         while self._calls:
             parcel = self._calls.popleft()
             assert parcel.batch is not None
+            self._stepped.add(parcel.to.stage)
             output = self._accept[parcel.to.stage](parcel.to.side, parcel.batch)
             output.repairs |= parcel.repairs
             self._passed_on(parcel.to.stage, output)
@@ -196,8 +201,8 @@ class Worker:
     def _moved_holds(self) -> list[Entry]:
         """Return the entries by which the holds of the folds left and entered in this step."""
         moved = []
-        for stage, fold in self.folds.items():
-            root, known = fold.hold(), self._holds.get(stage)
+        for stage in sorted(self._stepped):
+            root, known = self.folds[stage].hold(), self._holds.get(stage)
             if root == (None if known is None else known.root):
                 continue
             if known is not None:
@@ -205,6 +210,7 @@ class Worker:
             if root is not None:
                 self._holds[stage] = Entry(stage, Kind.HOLD, root, self._hold_ids.next())
                 moved.append(self._holds[stage])
+        self._stepped.clear()
         return moved
 
     def _passed_on(self, stage: int, output: Output) -> None:

@@ -70,6 +70,7 @@ class Host:
         self._boot = boot
         self._waiting: deque[tuple[Callable[..., None], tuple[object, ...]]] = deque()
         self._timer_us: int | None = None
+        self._timer_due = 0.0
 
     @property
     def up(self) -> bool:
@@ -189,11 +190,11 @@ class Host:
 
     def _set_timer(self, driver: Driver) -> None:
         due = driver.next_timer()
-        if due is None:
+        if due is None or (self._timer_us is not None and due >= self._timer_due):
             return
         due_us = max(self.clock.time_us(due), self.world.now_us)
         if self._timer_us is None or due_us < self._timer_us:
-            self._timer_us = due_us
+            self._timer_us, self._timer_due = due_us, due
             self.world.at(due_us, self._do, self.starts, self._timer, (due_us,))
 
     def _timer(self, due_us: int) -> None:
