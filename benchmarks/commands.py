@@ -189,6 +189,35 @@ def scaling(talk: Talk, documents: int | None) -> None:
     _say(talk, scale(_benchmark("inverted-index"), documents))
 
 
+@bench.command(short_help="How fast simulated clusters run.")
+@click.option(
+    "--messages",
+    type=click.IntRange(min=1),
+    default=200,
+    show_default=True,
+    help="Messages with rows in a simulated second.",
+)
+@click.option(
+    "--seconds",
+    type=click.IntRange(min=1),
+    default=20,
+    show_default=True,
+    help="How long, simulated, each query.",
+)
+@click.option(
+    "--workers", "-w", type=click.IntRange(1, 64), default=5, show_default=True, help="How many."
+)
+@talking
+def simulation(talk: Talk, messages: int, seconds: int, workers: int) -> None:
+    """Run the queries of `fsql sim` in a simulated cluster without faults, a row at a time.
+
+    For each query: how many times as fast as real time it ran, and processor time for each message with rows.
+    """
+    from fsql.benchmarks.simulation import Pace, simulate
+
+    _say(talk, simulate(Pace(workers, messages, seconds)))
+
+
 def _say(talk: Talk, measured: Iterable[Mapping[str, Any]]) -> None:
     """Print each measurement as soon as it is there."""
     from fsql.benchmarks.report import fields_json, fields_text

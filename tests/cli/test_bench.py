@@ -10,6 +10,7 @@ import pytest
 
 from fsql.benchmarks.measure import Measured
 from fsql.benchmarks.report import fields_text, measured_text
+from fsql.console.sim_queries import SIM_QUERIES
 from fsql.tests.cli.commands import fsql
 
 if TYPE_CHECKING:
@@ -54,6 +55,17 @@ def test_latency(benchmark: str) -> None:
     assert list(measured) == _FIELDS
     assert measured["rows_in"] == 30
     assert 0 < measured["latency_ms_p50"] <= measured["latency_ms_p99"]
+
+
+def test_simulation() -> None:
+    code, out, err = fsql("bench", "simulation", "--seconds", "1", "--messages", "40", "--json")
+    assert (code, err) == (0, "")
+    measured = [json.loads(line) for line in out.splitlines()]
+    assert [each["query"] for each in measured] == [query.name for query in SIM_QUERIES]
+    for each in measured:
+        assert each["workers"] == 5
+        assert each["messages"] > 0
+        assert each["times_real_time"] > 0
 
 
 def test_the_text_of_a_measurement() -> None:
