@@ -95,11 +95,16 @@ def values_of(array: pa.Array) -> list[Any]:
     What a document's words were made of is known when their slots are looked up and when they are written:
     of 200 words that are cold it saves 0.1 ms.
     """
+    known = remembered_values(array)
+    return array.to_pylist() if known is None else known
+
+
+def remembered_values(array: pa.Array) -> list[Any] | None:
+    """Return what `values_of` would, if it is known."""
     for known, values in _REMEMBERED:
         if known is array:
             return values
-    found: list[Any] = array.to_pylist()
-    return found
+    return None
 
 
 def string_buffers(text: pa.StringArray) -> tuple[NDArray[np.int32], NDArray[np.uint8]]:

@@ -15,8 +15,8 @@ import numpy as np
 import pyarrow as pa
 from msgspec import Raw
 
-from fsql.compiler.sqltypes import Kind, SqlType
-from fsql.runtime.arrow_types import string_buffers, values_of
+from fsql.compiler.sqltypes import STRING, Kind, SqlType
+from fsql.runtime.arrow_types import remembered_values, string_buffers, values_of
 from fsql.runtime.connectors.json_rows import ODD_NAME
 from fsql.runtime.connectors.json_text import json_of_double, timestamp_text
 from fsql.runtime.order import integers
@@ -78,7 +78,8 @@ def _is_large(column: pa.Array, rows: int) -> bool:
 def _values(array: pa.Array, sql_type: SqlType) -> Sequence[Any]:
     """Return the values of a column as msgspec writes them."""
     if isinstance(array, pa.DictionaryArray):
-        return _looked_up(array, sql_type)
+        known = remembered_values(array) if sql_type == STRING else None
+        return _looked_up(array, sql_type) if known is None else known
     match sql_type.kind:
         case Kind.DOUBLE:
             numbers: list[float | None] = array.to_pylist()

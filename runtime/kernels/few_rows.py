@@ -89,10 +89,9 @@ class FewColumn:
                 column, rows = self._repeats
                 self._array = repeat_column(column.array, pa.array(rows))
             else:
-                assert self._values is not None
-                self._array = to_arrow(self._values, self.type)
-                if self.type.kind is Kind.STRING:
-                    remember_values(self._array, self._values)
+                self._array = to_arrow(self.values, self.type)
+            if self.type.kind is Kind.STRING:
+                remember_values(self._array, self.values)
         return self._array
 
 
