@@ -15,10 +15,10 @@ from fsql.console import exit_codes, summary
 from fsql.console.compiled import compiled
 from fsql.console.course import ShownCourse
 from fsql.console.description import JobDescription, plan_digest, readied, split_names
+from fsql.console.file_uses import FileUses
 from fsql.console.interrupt import Interrupt, Interrupted
 from fsql.console.job import open_splits
 from fsql.console.joining import joining_address, say_how_to_join
-from fsql.console.outputs import check_outputs
 from fsql.console.progress import progress_of
 from fsql.console.reader_gone import forget_standard_output, reader_gone
 from fsql.console.script import warn_of_unused_parameters
@@ -89,7 +89,7 @@ def _run(script: Script, options: RunOptions, cluster: ClusterOptions, talk: Tal
         interrupt = stack.enter_context(Interrupt())
         state = stack.enter_context(state_directory(cluster.state))
         job = readied(_described(result, options, cluster, state))
-        check_outputs(job.compiled, job.splits)
+        FileUses(job.compiled).check()
         say_if_over(state, talk)
         stdout = stack.enter_context(_standard_output(job))
         feeds = stack.enter_context(_feeds(job))

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from fsql.console.file_uses import check_apart, file_uses
+from fsql.console.file_uses import FileUses
 from fsql.console.outputs import check_standard_output, window_columns
 from fsql.console.places import pointing_at
 from fsql.runtime.connectors import open_consumer, sink_lines
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
     from fsql.compiler.logical import Insert
     from fsql.console.compiled import Compiled
-    from fsql.console.file_uses import FileUse
     from fsql.runtime.connectors.consumer import Consumer, ContentsEncoder
     from fsql.runtime.ports import Split
 
@@ -60,7 +59,7 @@ def job_consumers(
         FsqlError: E532 to E534, if an output cannot be what the script says.
     """
     making = _Making(compiled, splits, positions, stdout, option)
-    making.check()
+    making.files.check()
     return [*making.sinks(), *making.late(), *making.rejects()]
 
 
@@ -80,20 +79,8 @@ class _Making:
         self._positions = positions
         self._stdout = stdout
         self._option = option
-        script = compiled.script
-        self._uses = file_uses(self._job, script.base_directory, script.path)
+        self.files = FileUses(compiled)
         self._origins = Origins({table.ordinal: table.name for table in self._job.tables}, splits)
-
-    def check(self) -> None:
-        """Check that no file is written that something else reads or writes.
-
-        Raises:
-            FsqlError: E532.
-        """
-        for use in self._uses:
-            if use.written:
-                with pointing_at(self._compiled.syntax, use.table, use.option):
-                    check_apart(use, self._uses)
 
     def sinks(self) -> list[ConsumedOutput]:
         outputs = []
@@ -121,7 +108,7 @@ class _Making:
     def late(self) -> list[ConsumedOutput]:
         outputs = []
         for number, insert in enumerate(self._job.inserts):
-            for use in self._asked_for(insert.sink.name, "late_path"):
+            for use in self.files.of(insert.sink.name, "late_path"):
                 windows = window_columns(self._job, insert)
                 option, name = self._delivery_of(insert), f'late rows of table "{insert.sink.name}"'
                 output = Output(option, windows=frozenset(windows), name=name)
@@ -136,7 +123,7 @@ class _Making:
             [option] = options
         outputs = []
         for table in self._job.tables:
-            for use in self._asked_for(table.name, "rejects_path"):
+            for use in self.files.of(table.name, "rejects_path"):
                 name = f'rejects of table "{table.name}"'
                 output = Output(option, rejects_of=table.ordinal, name=name)
                 lines = RejectedLines(self._origins)
@@ -149,6 +136,3 @@ class _Making:
     ) -> ConsumedOutput:
         store = FileStore(path, self._positions / name)
         return ConsumedOutput(output, LocalConsumer(store, lines))
-
-    def _asked_for(self, table: str, option: str) -> list[FileUse]:
-        return [use for use in self._uses if (use.table, use.option) == (table, option)]

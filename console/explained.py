@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from fsql.compiler import explain
 from fsql.compiler.diagnostics import FsqlError
 from fsql.compiler.print_syntax import syntax_json, syntax_text
-from fsql.console.file_uses import FileUse, check_apart, file_uses
+from fsql.console.file_uses import FileUse, FileUses
 from fsql.console.job import open_splits, planned
 
 if TYPE_CHECKING:
@@ -47,9 +47,8 @@ def check_output(result: Compiled, output: str) -> None:
     Raises:
         FsqlError: E532, if it is.
     """
-    script = result.script
-    uses = file_uses(result.job, script.base_directory, script.path)
-    check_apart(FileUse("", "output", Path(output).resolve(), written=True), uses)
+    use = FileUse("", "output", Path(output).resolve(), written=True)
+    FileUses(result).check_apart(use)
 
 
 def format_of(output: str) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from fsql.console.places import pointing_at
 from fsql.runtime.connectors import paths
 from fsql.runtime.connectors.settings import Settings
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from fsql.compiler.logical import Job
+    from fsql.console.compiled import Compiled
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,8 +40,41 @@ class FileUse:
         return f"table \"{self.table}\" writes it as '{self.option}'"
 
 
-def file_uses(job: Job, base_directory: Path, script: Path | None) -> list[FileUse]:
-    """Return the paths that the job's tables name, and that of the script if it is a file."""
+class FileUses:
+    """The files of one job: those that its tables name, and its script if that is a file."""
+
+    def __init__(self, compiled: Compiled) -> None:
+        self._syntax = compiled.syntax
+        script = compiled.script
+        self._uses = _uses(compiled.job, script.base_directory, script.path)
+
+    def check(self) -> None:
+        """Check that no file is written that something else reads or writes.
+
+        Raises:
+            FsqlError: E532.
+        """
+        for use in self._uses:
+            if use.written:
+                with pointing_at(self._syntax, use.table, use.option):
+                    self.check_apart(use)
+
+    def check_apart(self, use: FileUse) -> None:
+        """Check that what `use` writes is nobody else's.
+
+        Raises:
+            FsqlError: E532, if it is.
+        """
+        for other in self._uses:
+            if other != use and _meet(use.path, other):
+                raise paths.cannot_open("E532", use.path, other.purpose, "choose another path")
+
+    def of(self, table: str, option: str) -> list[FileUse]:
+        """Return the file that an option of a table names, if it names one."""
+        return [use for use in self._uses if (use.table, use.option) == (table, option)]
+
+
+def _uses(job: Job, base_directory: Path, script: Path | None) -> list[FileUse]:
     return [
         *(() if script is None else (FileUse("", "", script, written=False),)),
         *(
@@ -64,18 +99,6 @@ def _named(
             value = settings.optional(key)
             if value is not None:
                 yield key, paths.resolve(value, base_directory, ())
-
-
-def check_apart(use: FileUse, others: list[FileUse]) -> None:
-    """Check that what `use` writes is nobody else's.
-
-    Raises:
-        FsqlError: E532, if it is.
-    """
-    for other in others:
-        if other == use or not _meet(use.path, other):
-            continue
-        raise paths.cannot_open("E532", use.path, other.purpose, "choose another path")
 
 
 def _meet(written: Path, other: FileUse) -> bool:

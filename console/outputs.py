@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
 from fsql.compiler.logical import WindowAggregate, operators
-from fsql.console.file_uses import check_apart, file_uses
+from fsql.console.file_uses import FileUses
 from fsql.console.places import pointing_at
 from fsql.runtime.batch import origin_parts
 from fsql.runtime.connectors import open_sink
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from fsql.compiler.logical import Insert, Job
     from fsql.compiler.schema import Schema
     from fsql.console.compiled import Compiled
-    from fsql.console.file_uses import FileUse
     from fsql.runtime.batch import Batch, Root
     from fsql.runtime.ports import Reject, SinkWriter, Split
 
@@ -48,15 +47,6 @@ class Outputs:
                 output.write(own)
 
 
-def check_outputs(compiled: Compiled, splits: Mapping[int, Sequence[Split]]) -> None:
-    """Check that no file that the job writes is read or written by anything else of it.
-
-    Raises:
-        FsqlError: E532.
-    """
-    _Opening(compiled, splits).check()
-
-
 @contextmanager
 def opened_outputs(compiled: Compiled, splits: Mapping[int, Sequence[Split]]) -> Iterator[Outputs]:
     """Open all that the job writes, which empties the files; close it at the end.
@@ -65,7 +55,7 @@ def opened_outputs(compiled: Compiled, splits: Mapping[int, Sequence[Split]]) ->
         FsqlError: E532 to E534, if an output cannot be opened; E535, if it cannot be closed.
     """
     opening = _Opening(compiled, splits)
-    opening.check()
+    opening.files.check()  # before the first is emptied
     with ExitStack() as open_files:
         yield Outputs(
             opening.sinks(open_files), opening.late(open_files), opening.rejects(open_files)
@@ -78,20 +68,8 @@ class _Opening:
     def __init__(self, compiled: Compiled, splits: Mapping[int, Sequence[Split]]) -> None:
         self._compiled = compiled
         self._job = compiled.job
-        script = compiled.script
-        self._uses = file_uses(self._job, script.base_directory, script.path)
+        self.files = FileUses(compiled)
         self._origins = Origins({table.ordinal: table.name for table in self._job.tables}, splits)
-
-    def check(self) -> None:
-        """Check every file before the first is emptied.
-
-        Raises:
-            FsqlError: E532.
-        """
-        for use in self._uses:
-            if use.written:
-                with pointing_at(self._compiled.syntax, use.table, use.option):
-                    check_apart(use, self._uses)
 
     def sinks(self, open_files: ExitStack) -> list[SinkWriter]:
         sinks = []
@@ -106,7 +84,7 @@ class _Opening:
     def late(self, open_files: ExitStack) -> list[LateOutput]:
         outputs = []
         for insert in self._job.inserts:
-            for use in self._asked_for(insert.sink.name, "late_path"):
+            for use in self.files.of(insert.sink.name, "late_path"):
                 with pointing_at(self._compiled.syntax, use.table, use.option):
                     windows = window_columns(self._job, insert)
                     outputs.append(LateOutput(use.path, windows, self._origins))
@@ -116,14 +94,11 @@ class _Opening:
     def rejects(self, open_files: ExitStack) -> dict[int, RejectsOutput]:
         outputs = {}
         for table in self._job.tables:
-            for use in self._asked_for(table.name, "rejects_path"):
+            for use in self.files.of(table.name, "rejects_path"):
                 with pointing_at(self._compiled.syntax, use.table, use.option):
                     outputs[table.ordinal] = RejectsOutput(use.path, self._origins)
                 open_files.callback(outputs[table.ordinal].close)
         return outputs
-
-    def _asked_for(self, table: str, option: str) -> list[FileUse]:
-        return [use for use in self._uses if (use.table, use.option) == (table, option)]
 
 
 def check_standard_output(insert: Insert) -> None:
