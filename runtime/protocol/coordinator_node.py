@@ -191,7 +191,7 @@ class CoordinatorNode:
         match event:
             case OutputAt() | Delivered():
                 try:
-                    return epoch.consumer_says(event, now)
+                    epoch.consumer_says(event)
                 except PositionRefusedError as error:
                     name = self._spec.outputs[event.output].name
                     return [Finish(refused=(event.output, f"{name}: {error}"))]
@@ -208,7 +208,7 @@ class CoordinatorNode:
                 if epoch is None or frame.epoch != epoch.number:
                     return []
                 self._members.heard(frame.sender, now)
-                return epoch.receive(frame, now, may_release=self._may_release(now))
+                epoch.receive(frame, now)
             case Hello(job, worker, address):
                 if job in {"", self._spec.job}:
                     return self._hello(worker, address, now)

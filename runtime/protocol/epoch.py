@@ -57,7 +57,7 @@ if TYPE_CHECKING:
         ManifestCommitted,
     )
 
-TOLD_EVERY: Final = 0.02
+TOLD_EVERY: Final = 0.05
 """How many seconds lie between two words to fronts on how far all is out, if none waits for it."""
 
 
@@ -107,14 +107,12 @@ class Epoch:
         self._risen: dict[int, Root] = {}
         self._outgoing: dict[int, list[Item]] = {}
         self._effects: list[CoordinatorEffect] = []
-        self._settled: tuple[float, bool] | None = None
-        """What `settle` was told last, unless something has happened since."""
         every = settings.snapshot_every if spec.takes_snapshots else None
         self.snapshots = Snapshots(spec, number, every, now)
 
     # What happens.
 
-    def consumer_says(self, says: OutputAt | Delivered, now: float) -> list[CoordinatorEffect]:
+    def consumer_says(self, says: OutputAt | Delivered) -> None:
         """Learn what the consumer of an output has: at the beginning, or by now.
 
         Raises:
@@ -125,9 +123,8 @@ class Epoch:
             rows_max = self._settings.bundle_rows_max
             delivery = Delivery(option, says.position, says.window, rows_max, self.start)
             self._deliveries[says.output] = delivery
-            return []
+            return
         self._deliver(says.output, self._deliveries[says.output].acknowledge(says.position))
-        return self.settle(now, may_release=False)
 
     @property
     def outputs_known(self) -> bool:
@@ -142,20 +139,18 @@ class Epoch:
         """Return below which position every output has everything, as far as its consumer has said."""
         return min([each.position for each in self._deliveries.values()], default=self.start)
 
-    def receive(self, frame: Frame, now: float, *, may_release: bool) -> list[CoordinatorEffect]:
+    def receive(self, frame: Frame, now: float) -> None:
         """Take a frame from a worker."""
         link = self._links.get(frame.sender)
         if link is None:
-            return []
+            return
         items, frames = link.receive(frame, now)
         self._transmit(frame.sender, frames)
         for item in items:
             self._take(frame.sender, item, now)
-        return self.settle(now, may_release=may_release)
 
     def manifest_settled(self, event: ManifestCommitted | ManifestNotCommitted) -> None:
         """Learn whether a manifest is committed, and tell the workers."""
-        self._settled = None
         announced = self.snapshots.settled(event)
         if isinstance(event, ManifestNotCommitted):
             self.trouble = f"no snapshot can be committed: {event.reason}"
@@ -167,7 +162,7 @@ class Epoch:
             keys = event.unneeded.get(worker, ())
             self._put(worker, Committed(announced.snapshot, announced.position, keys))
 
-    def settle(self, now: float, *, may_release: bool) -> list[CoordinatorEffect]:
+    def _settled(self, now: float, *, may_release: bool) -> list[CoordinatorEffect]:
         """Pass on what has come of the last event; return what is to be done."""
         self._announce_min_times(may_release=may_release)
         if self.running:
@@ -178,21 +173,15 @@ class Epoch:
         for worker, items in self._outgoing.items():
             self._transmit(worker, self._links[worker].send(items, now))
         self._outgoing = {}
-        self._settled = now, may_release
-        return self._let_go()
-
-    def _let_go(self) -> list[CoordinatorEffect]:
         effects, self._effects = self._effects, []
         return effects
 
     def kept_up(self, now: float, *, may_release: bool) -> list[CoordinatorEffect]:
-        """Do what the time demands."""
+        """Do what the last event and the time demand."""
         for worker, link in self._links.items():
             if link.due_at <= now:
                 self._transmit(worker, link.due(now))
-        if self._settled == (now, may_release):
-            return self._let_go()
-        return self.settle(now, may_release=may_release)
+        return self._settled(now, may_release=may_release)
 
     def tally(self) -> Tally:
         """Return what has been done so far."""

@@ -37,10 +37,10 @@ if TYPE_CHECKING:
 def what_the_consumer_has_is_forgotten(patch: Patch) -> None:
     right = Epoch.consumer_says
 
-    def consumer_says(self: Epoch, says: Any, now: float) -> Any:
+    def consumer_says(self: Epoch, says: Any) -> Any:
         if isinstance(says, OutputAt):
             says = replace(says, position=self.start)
-        return right(self, says, now)
+        return right(self, says)
 
     patch.setattr(Epoch, "consumer_says", consumer_says)
 
