@@ -30,7 +30,7 @@ from fsql.runtime.protocol.front import Front
 from fsql.runtime.protocol.link import Link
 from fsql.runtime.protocol.manifest import manifest_of
 from fsql.runtime.protocol.messages import Message, MinTime
-from fsql.runtime.protocol.node import Store, Stored, Transmit, Trim
+from fsql.runtime.protocol.node import Continue, Store, Stored, Transmit, Trim
 from fsql.runtime.protocol.worker import BARRIER, SendMessage, Worker
 
 if TYPE_CHECKING:
@@ -85,6 +85,8 @@ class Attempt:
         self._released = START
         self._pending: _Pending | None = None
         self._outgoing: dict[int, list[Item]] = {}
+        self._begun: list[_FrontHere] = []
+        """The fronts of which a chunk was taken that is not done with."""
         self._messages = 0
         self._freshness = Freshness()
         self._next_heartbeat = now
@@ -169,6 +171,7 @@ class Attempt:
         here = self._fronts.get(read.front)
         if here is None or self._worker is None:
             return []
+        self._go_on()
         here.granted = None
         if read.chunk is None:
             self._carry(self._worker.end(here.front, read.place))
@@ -178,10 +181,27 @@ class Attempt:
             here.front.waits(read.place)
         else:
             here.waits_until = 0.0
-            self._carry(self._worker.read(here.front, here.ordinal, read.chunk, read.place))
+            first = self._worker.read_first(here.front, here.ordinal, read.chunk, read.place)
             self._freshness.chunk_read(here.front, now)
+            self._begun.append(here)
+            if first:
+                self._carry(first)
+                return [*self._flushed(now), Continue()]
+            self._go_on()
         self._tell_if_blocked(here)
         return self._snapshot_taken() + self._flushed(now)
+
+    def continued(self, now: float) -> list[WorkerEffect]:
+        """Do what is left of a chunk when other workers have what is theirs."""
+        self._go_on()
+        return self._snapshot_taken() + self._flushed(now)
+
+    def _go_on(self) -> None:
+        begun, self._begun = self._begun, []
+        for here in begun:
+            assert self._worker is not None
+            self._carry(self._worker.read_rest(here.front))
+            self._tell_if_blocked(here)
 
     def stored(self, event: Stored | NotStored, now: float) -> list[WorkerEffect]:
         """Learn what became of the increments of a snapshot."""

@@ -110,6 +110,11 @@ class ChunkRead:
 
 
 @dataclass(frozen=True, slots=True)
+class Continued:
+    """Event: the effects before `Continue` have been carried out."""
+
+
+@dataclass(frozen=True, slots=True)
 class SourceFailed:
     """Event: a source cannot be read; another attempt would not help."""
 
@@ -158,14 +163,28 @@ class Close:
 
 
 @dataclass(frozen=True, slots=True)
+class Continue:
+    """Effect: step with `Continued` next; there is more to do, for which nobody else has to wait."""
+
+
+@dataclass(frozen=True, slots=True)
 class Leave:
     """Effect: the job is done, the worker may end."""
 
 
 WorkerEvent: TypeAlias = (
-    Received | Tick | LeaderAt | Loaded | NotLoaded | ChunkRead | SourceFailed | Stored | NotStored
+    Received
+    | Tick
+    | LeaderAt
+    | Loaded
+    | NotLoaded
+    | ChunkRead
+    | Continued
+    | SourceFailed
+    | Stored
+    | NotStored
 )
-WorkerEffect: TypeAlias = Transmit | Load | Store | Trim | Close | Leave
+WorkerEffect: TypeAlias = Transmit | Continue | Load | Store | Trim | Close | Leave
 
 # The coordinator.
 

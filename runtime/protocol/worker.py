@@ -99,6 +99,7 @@ class Worker:
         self._announced = False
         self._calls: deque[Parcel] = deque()
         self._sent: list[SendMessage] = []
+        self._sent_first: list[SendMessage] = []
 
     def read(
         self, front: Front, ordinal: int, chunk: Chunk, place: Place | None = None
@@ -107,6 +108,15 @@ class Worker:
 
         `place` is where the reader stood before; only a front that may have to resume needs it.
         """
+        return [*self.read_first(front, ordinal, chunk, place), *self.read_rest(front)]
+
+    def read_first(
+        self, front: Front, ordinal: int, chunk: Chunk, place: Place | None = None
+    ) -> list[SendMessage]:
+        """Take a chunk, as `read` does, but leave to `read_rest` what is done here.
+
+        Return what goes to other workers, who can begin meanwhile.
+        """
         batch, rejects = front.take(chunk, place)
         if batch is not None:
             self._run(self._source_stage[ordinal], [batch], repairs=False)
@@ -114,6 +124,13 @@ class Worker:
             side = int(front.stops_on_error)
             to = Address(self._barrier_stage, side, PortKind.REJECT)
             self._post(BARRIER, Parcel(to, None, rejects=rejects))
+        first = [sent for sent in self._sent if sent.receiver != BARRIER]
+        self._sent = [sent for sent in self._sent if sent.receiver == BARRIER]
+        self._sent_first += first
+        return first
+
+    def read_rest(self, front: Front) -> list[Effect]:
+        """Do what `read_first` has left, and promise; what comes in between does no harm."""
         return [*self._finish_step(None), Promise(front.number, front.promised)]
 
     def end(self, front: Front, place: Place | None = None) -> list[Effect]:
@@ -188,12 +205,12 @@ class Worker:
             output.repairs |= parcel.repairs
             self._passed_on(parcel.to.stage, output)
         entries = [] if consumed is None else [consumed]
-        for sent in self._sent:
+        for sent in (*self._sent_first, *self._sent):
             message = sent.message
             entries.append(Entry(message.parcel.to.stage, Kind.MESSAGE, message.root, message.id))
         entries += self._moved_holds()
         effects: list[Effect] = [*self._sent]
-        self._sent = []
+        self._sent_first, self._sent = [], []
         if entries:
             effects.append(Acknowledgement(tuple(entries)))
         return effects

@@ -27,6 +27,7 @@ from fsql.runtime.protocol.frames import (
 from fsql.runtime.protocol.node import (
     ChunkRead,
     Close,
+    Continued,
     LeaderAt,
     Leave,
     Load,
@@ -94,6 +95,8 @@ class WorkerNode:
                     return self._answered(attempt, event, now)
             case ChunkRead():
                 return [] if attempt is None else attempt.read(event, now)
+            case Continued():
+                return [] if attempt is None else attempt.continued(now)
             case SourceFailed(diagnostics):
                 return [] if attempt is None else attempt.send([Failure(diagnostics)], now)
             case Tick():

@@ -10,6 +10,8 @@ from fsql.runtime.protocol.manifest import DamagedManifestError, manifest_of
 from fsql.runtime.protocol.node import (
     ChunkRead,
     Close,
+    Continue,
+    Continued,
     LeaderAt,
     Leave,
     Load,
@@ -87,6 +89,8 @@ class WorkerDriver:
             case Transmit(address, what):
                 look_at(what, cluster.coverage)
                 cluster.network.transmit(self._host.name, address, what)
+            case Continue():
+                self._host.later(0, self._host.handle, Continued())
             case Load(begin):
                 self._close()
                 self._host.later(cluster.disk_us(), self._load, begin)

@@ -18,6 +18,8 @@ from fsql.runtime.protocol.manifest import manifest_of
 from fsql.runtime.protocol.node import (
     ChunkRead,
     Close,
+    Continue,
+    Continued,
     Leave,
     Load,
     Loaded,
@@ -120,6 +122,8 @@ class WorkerProcess:
         match effect:
             case Transmit(address, what):
                 self._transport.send(address, what)
+            case Continue():
+                self.step(Continued())
             case Load(begin):
                 self._close()
                 self._background.submit(lambda: self._answers.put(self._loaded(begin)))
