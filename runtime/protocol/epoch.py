@@ -162,8 +162,8 @@ class Epoch:
             keys = event.unneeded.get(worker, ())
             self._put(worker, Committed(announced.snapshot, announced.position, keys))
 
-    def _settled(self, now: float, *, may_release: bool) -> list[CoordinatorEffect]:
-        """Pass on what has come of the last event; return what is to be done."""
+    def kept_up(self, now: float, *, may_release: bool) -> list[CoordinatorEffect]:
+        """Pass on what has come of the last event, and do what the time demands."""
         self._announce_min_times(may_release=may_release)
         if self.running:
             self._tell_lead(now)
@@ -173,15 +173,11 @@ class Epoch:
         for worker, items in self._outgoing.items():
             self._transmit(worker, self._links[worker].send(items, now))
         self._outgoing = {}
-        effects, self._effects = self._effects, []
-        return effects
-
-    def kept_up(self, now: float, *, may_release: bool) -> list[CoordinatorEffect]:
-        """Do what the last event and the time demand."""
         for worker, link in self._links.items():
             if link.due_at <= now:
                 self._transmit(worker, link.due(now))
-        return self._settled(now, may_release=may_release)
+        effects, self._effects = self._effects, []
+        return effects
 
     def tally(self) -> Tally:
         """Return what has been done so far."""
