@@ -216,6 +216,8 @@ class CoordinatorProcess:
     def _renew_lease(self) -> None:
         try:
             until = self._state.renew_lease()
+        except FsqlError as error:
+            self._answers.put(StateLost(diagnostics_bytes(error)))
         except CoordinationError as error:
             self._answers.put(LeaseLost(str(error)))
         else:

@@ -64,10 +64,12 @@ class JobState:
         """Hold the lease for longer, or try to get it; return until when it is held, None if it is not.
 
         Raises:
+            FsqlError: E615, if the coordination file is damaged.
             CoordinationUnavailableError: if coordination does not answer, and it is not held any more.
         """
         try:
-            held = self._lease.hold()
+            with _telling_of_damage():
+                held = self._lease.hold()
         except CoordinationUnavailableError:
             # What is known is still true; the next renewal may find out more.
             if self._lease.held_until <= time.monotonic():
@@ -93,6 +95,8 @@ class JobState:
             raise _lost("E613", str(error)) from None
         except NoSnapshotError as error:
             raise _lost("E611", str(error)) from None
+        except OSError as error:
+            raise CoordinationUnavailableError(f"cannot read snapshots: {error}") from None
         return epoch, found.manifest
 
     def commit(self, manifest: Manifest) -> dict[int, tuple[str, ...]]:
