@@ -20,7 +20,6 @@ key that was touched by rows that were taken back.  `tests/property/test_snapsho
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -37,7 +36,7 @@ from fsql.runtime.order import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
 
@@ -52,13 +51,31 @@ EXPIRES: Final = "expires"
 WEIGHT: Final = "weight"
 
 
-@dataclass(frozen=True, slots=True)
 class Increment:
-    """State rows of one fold; see above."""
+    """State rows of one fold; see above.
 
-    rows: pa.RecordBatch
-    keys: int
-    appends: bool
+    Rows may be given as what makes them.  That takes long where they are many, and is done when somebody
+    asks for them first: in whatever thread, since it only looks at what does not change any more.
+    """
+
+    __slots__ = ("_rows", "appends", "keys")
+
+    def __init__(
+        self,
+        rows: pa.RecordBatch | Callable[[], pa.RecordBatch],
+        keys: int,
+        appends: bool,  # noqa: FBT001 - a record
+    ) -> None:
+        self._rows = rows
+        self.keys = keys
+        self.appends = appends
+
+    @property
+    def rows(self) -> pa.RecordBatch:
+        """Return the rows."""
+        if callable(self._rows):
+            self._rows = self._rows()
+        return self._rows
 
     def __len__(self) -> int:
         """Return the number of rows."""
@@ -88,6 +105,12 @@ def merged(increments: Sequence[Increment], position: Root, *, whole: bool = Fal
     if whole:
         rows = _rows(rows, np.flatnonzero(_integers(rows, EXPIRES) != GONE))
     return Increment(rows, first.keys, first.appends)
+
+
+def merged_later(increments: Sequence[Increment], position: Root) -> Increment:
+    """Return what `merged` will make of increments when somebody asks for its rows."""
+    first = increments[0]
+    return Increment(lambda: merged(increments, position).rows, first.keys, first.appends)
 
 
 def owned_rows(increment: Increment, bounds: tuple[int, int]) -> Increment:

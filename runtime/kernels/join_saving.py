@@ -83,16 +83,21 @@ class JoinSaving:
                 if rows is not None and len(rows.slot):
                     self._settled[side].append(rows.batch)
 
-    def take(self) -> Increment:
-        assert self.position is not None
-        parts = [self._columns(side, self._unsaved(side)) for side in (LEFT, RIGHT)]
-        keys = [pa.concat_arrays(columns) for columns in zip(*(k for k, _ in parts), strict=True)]
-        state = pa.concat_batches([rows for _, rows in parts])
-        taken = merged([increment(keys, state, appends=True)], self.position)
-        self._saved_to = self.position
+    def take(self) -> Increment | None:
+        position = self.position
+        assert position is not None
+        unsaved = [self._unsaved(side) for side in (LEFT, RIGHT)]
+
+        def rows() -> pa.RecordBatch:
+            parts = [self._columns(side, batches) for side, batches in enumerate(unsaved)]
+            keys = [pa.concat_arrays(one) for one in zip(*(keys for keys, _ in parts), strict=True)]
+            state = pa.concat_batches([rows for _, rows in parts])
+            return merged([increment(keys, state, appends=True)], position).rows
+
+        self._saved_to = position
         self._settled = ([], [])
         self.position = None
-        return taken
+        return Increment(rows, len(self._key_types), appends=True) if any(unsaved) else None
 
     def _unsaved(self, side: int) -> list[Batch]:
         """Return the rows between the position of the last increment and the announced one.

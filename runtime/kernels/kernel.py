@@ -116,10 +116,11 @@ class Saving(Protocol):
     def freed(self, slots: list[int]) -> None:
         """Learn that slots have lost their keys."""
 
-    def take(self) -> Increment:
-        """Return what changed since the last increment, as of the announced position.
+    def take(self) -> Increment | None:
+        """Return what changed since the last increment, as of the announced position; None for nothing.
 
-        All rows below it have been applied, and are final.
+        All rows below it have been applied, and are final.  What changed is copied, no more: the rows of
+        the increment are made when they are asked for.
         """
 
     def load(self, state: Increment, position: Root) -> None:

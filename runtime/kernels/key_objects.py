@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 
     import numpy as np
     from numpy.typing import NDArray
+
+_PIECE: Final = 4096
+"""So many keys are turned into columns in a millisecond, in which no other thread runs."""
 
 
 def keys_of_rows(keys: Sequence[pa.Array]) -> list[object]:
@@ -59,7 +62,23 @@ def _nulls(array: pa.Array) -> NDArray[np.bool_] | None:
     return array.is_null().to_numpy(zero_copy_only=False) if array.null_count else None
 
 
-def key_column(values: list[object], kind: pa.DataType) -> pa.Array:
+def key_columns(keys: Sequence[object], types: Sequence[pa.DataType]) -> list[pa.Array]:
+    """Turn what `keys_of_rows` made of key columns back into them."""
+    pieces = [
+        _few_key_columns(keys[start : start + _PIECE], types)
+        for start in range(0, max(len(keys), 1), _PIECE)
+    ]
+    return [pa.concat_arrays(column) for column in zip(*pieces, strict=True)]
+
+
+def _few_key_columns(keys: Sequence[Any], types: Sequence[pa.DataType]) -> list[pa.Array]:
+    if len(types) == 1:
+        return [_key_column(keys, types[0])]
+    columns = zip(*keys, strict=True) if keys else ([] for _ in types)
+    return [_key_column(column, kind) for column, kind in zip(columns, types, strict=False)]
+
+
+def _key_column(values: Sequence[object], kind: pa.DataType) -> pa.Array:
     """Turn what was made of the values of a key column back into a column."""
     if pa.types.is_timestamp(kind) or pa.types.is_duration(kind):
         return pa.array(values, pa.int64()).view(kind)

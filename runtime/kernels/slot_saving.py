@@ -128,8 +128,9 @@ class SlotSaving:
             if column is not None:
                 self._unmark(column, np.array(slots, np.int64))
 
-    def take(self) -> Increment:
-        assert self.position is not None
+    def take(self) -> Increment | None:
+        position = self.position
+        assert position is not None
         changed = self._changed
         whole = changed is None
         slots = self._table.live_slots() if changed is None else np.flatnonzero(changed.values)
@@ -139,15 +140,20 @@ class SlotSaving:
         for number, (copied, state) in enumerate(self._copies, 1):
             valid = np.flatnonzero(self._copy_of.values[copied] == number)
             parts.append((copied[valid], state.take(pa.array(valid))))
-        keys = self._table.keys(np.concatenate([slots for slots, _ in parts]), self._key_types)
-        states = pa.concat_batches([state for _, state in parts])
-        taken = merged([increment(keys, states, appends=False)], self.position, whole=whole)
+        copied = np.concatenate([slots for slots, _ in parts])
+        keys = self._table.copied_keys(copied, self._key_types)
+
+        def rows() -> pa.RecordBatch:
+            states = pa.concat_batches([state for _, state in parts])
+            made = increment(keys(), states, appends=False)
+            return merged([made], position, whole=whole).rows
+
         unchanged = Column() if changed is None else changed
         if changed is not None:
             changed.values[slots] = 0
         self._changed, self._changed_above = self._changed_above, unchanged
         self._conclude()
-        return taken
+        return Increment(rows, len(self._key_types), appends=False) if len(copied) else None
 
     def _state(self, slots: Ints) -> pa.RecordBatch:
         columns: dict[str, pa.Array] = {}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from itertools import repeat
 from typing import TYPE_CHECKING, Final
 
@@ -13,7 +14,7 @@ from fsql.runtime.dictionaries import begins_with
 from fsql.runtime.kernels.key_objects import (
     comparable_column,
     compared_in_python,
-    key_column,
+    key_columns,
     keys_of_rows,
     values_of_rows,
 )
@@ -21,7 +22,7 @@ from fsql.runtime.kernels.loaded_keys import LoadedKeys, starts_of_keys
 from fsql.runtime.order import of_lists
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
 
@@ -206,23 +207,28 @@ class SlotTable:
 
     def keys(self, slots: Ints, types: Sequence[pa.DataType]) -> list[pa.Array]:
         """Return the key columns of live slots; `types` are the types of the key columns."""
-        if self._loaded is None:
-            return self._keys_awake(slots, types)
-        asleep = self._loaded.asleep(slots)
-        order = pa.array(np.argsort(np.argsort(asleep, kind="stable"), kind="stable"))
-        awake = self._keys_awake(slots[~asleep], types)
-        sleeping = self._loaded.columns(slots[asleep])
-        return [
-            pa.concat_arrays([one, other]).take(order)
-            for one, other in zip(awake, sleeping, strict=True)
-        ]
+        return self.copied_keys(slots, types)()
 
-    def _keys_awake(self, slots: Ints, types: Sequence[pa.DataType]) -> list[pa.Array]:
-        found = [self._key_of[slot] for slot in slots.tolist()]
-        if len(types) == 1:
-            return [key_column(found, types[0])]
-        columns = zip(*found, strict=True) if found else ([] for _ in types)
-        return [key_column(list(c), kind) for c, kind in zip(columns, types, strict=False)]
+    def copied_keys(
+        self, slots: Ints, types: Sequence[pa.DataType]
+    ) -> Callable[[], list[pa.Array]]:
+        """Return what makes the key columns of live slots; by then they may have other keys."""
+        loaded = self._loaded
+        if loaded is None:
+            return partial(key_columns, self._keys_awake(slots), types)
+        asleep = loaded.asleep(slots)
+        awake = self._keys_awake(slots[~asleep])
+
+        def columns() -> list[pa.Array]:
+            order = pa.array(np.argsort(np.argsort(asleep, kind="stable"), kind="stable"))
+            made, sleeping = key_columns(awake, types), loaded.columns(slots[asleep])
+            parts = zip(made, sleeping, strict=True)
+            return [pa.concat_arrays(both).take(order) for both in parts]
+
+        return columns
+
+    def _keys_awake(self, slots: Ints) -> list[object]:
+        return list(map(self._key_of.__getitem__, slots.tolist()))
 
     def live_slots(self) -> Ints:
         """Return the slots that keys have, in no order."""

@@ -36,7 +36,7 @@ import pyarrow as pa
 
 from fsql.compiler.tick_plan import FoldHead, Policy
 from fsql.runtime.batch import START, Batch, Root
-from fsql.runtime.kernels.increment import merged, owned_rows
+from fsql.runtime.kernels.increment import merged, merged_later, owned_rows
 from fsql.runtime.kernels.kernel import (
     Applied,
     Kernel,
@@ -179,10 +179,10 @@ class Fold:
 
     def _cross(self, position: Root) -> None:
         """Take the increment; with it goes what a snapshot that was cancelled left behind."""
-        taken = self._saving.take()
-        if self._taken is not None:
-            taken = merged([self._taken, taken], position)
-        self._taken = taken if len(taken) else None
+        taken, before = self._saving.take(), self._taken
+        if taken is not None and before is not None:
+            taken = merged_later([before, taken], position)
+        self._taken = before if taken is None else taken
         self._known_from = position
         self.crossed = True
 

@@ -97,7 +97,6 @@ class Snapshots:
             if increments is not None:
                 self._missing.remove(number)
                 for operator, increment in increments:
-                    assert len(increment)
                     self._add(operator, increment, self._position)
         if not self._missing:
             self.taken.append(Beginning(self._position, dict(self.state)))
