@@ -41,6 +41,33 @@ if TYPE_CHECKING:
     Bools = NDArray[np.bool_]
 
 
+class _Marks:
+    """Slots that are marked.  To find them among millions takes a millisecond."""
+
+    def __init__(self) -> None:
+        self.values = np.zeros(16, np.bool_)
+
+    def set(self, slots: Ints, *, to: bool) -> None:
+        """Mark slots, or unmark them."""
+        if len(slots):
+            self._grow(int(slots.max()) + 1)
+            self.values[slots] = to
+
+    def of(self, slots: Ints) -> Bools:
+        """Say of each slot whether it is marked."""
+        if len(slots):
+            self._grow(int(slots.max()) + 1)
+        return self.values[slots]
+
+    def marked(self) -> Ints:
+        """Return the slots that are marked, ascending."""
+        return np.flatnonzero(self.values)
+
+    def _grow(self, slots: int) -> None:
+        if slots > len(self.values):
+            self.values = np.append(self.values, np.zeros(2 * slots - len(self.values), np.bool_))
+
+
 class SlotSaving:
     """`kernel.Saving` over a slot table and accumulators."""
 
@@ -57,8 +84,8 @@ class SlotSaving:
         self._key_types = key_types
         self._accumulators = accumulators
         self._closings = closings
-        self._changed: Column | None = None
-        self._changed_above = Column()
+        self._changed: _Marks | None = None
+        self._changed_above = _Marks()
         self._copy_of = Column()
         self._copies: list[tuple[Ints, pa.RecordBatch]] = []
 
@@ -66,10 +93,10 @@ class SlotSaving:
         self.position = position
 
     def cancel(self) -> None:
-        above = np.flatnonzero(self._changed_above.values)
-        self._changed_above.values[above] = 0
+        above = self._changed_above.marked()
+        self._changed_above.set(above, to=False)
         if self._changed is not None:
-            self._mark(self._changed, above)
+            self._changed.set(above, to=True)
         self._conclude()
 
     def _conclude(self) -> None:
@@ -87,19 +114,18 @@ class SlotSaving:
                 continue
             if self.position is not None and rows.batch.root(0) >= self.position:
                 self._copy(rows.slot)
-                self._mark(self._changed_above, rows.slot)
+                self._changed_above.set(rows.slot, to=True)
             else:
                 self._void_copies(rows.slot)
                 if self._changed is not None:
-                    self._mark(self._changed, rows.slot)
+                    self._changed.set(rows.slot, to=True)
 
     def _copy(self, slots: Ints) -> None:
         """Copy the state of slots that have changed and have no copy; a slot may come more than once."""
         self._copy_of.grow(len(self._table))
         wanted = self._copy_of.values[slots] == 0
         if self._changed is not None:
-            self._changed.grow(len(self._table))
-            wanted &= self._changed.values[slots] != 0
+            wanted &= self._changed.of(slots)
         if wanted.any():
             slots = np.unique(slots[wanted])
             self._copies.append((slots, self._state(slots)))
@@ -107,15 +133,8 @@ class SlotSaving:
 
     def _void_copies(self, slots: Ints) -> None:
         if self._copies:
-            self._unmark(self._copy_of, slots)
-
-    def _mark(self, column: Column, slots: Ints) -> None:
-        column.grow(len(self._table))
-        column.values[slots] = 1
-
-    def _unmark(self, column: Column, slots: Ints) -> None:
-        column.grow(len(self._table))
-        column.values[slots] = 0
+            self._copy_of.grow(len(self._table))
+            self._copy_of.values[slots] = 0
 
     def taken_back(self, slots: Bools, greatest: Root) -> None:
         if self.position is not None and greatest < self.position:
@@ -124,16 +143,18 @@ class SlotSaving:
     def freed(self, slots: list[int]) -> None:
         if not slots:
             return
-        for column in (self._changed, self._changed_above, self._copy_of):
-            if column is not None:
-                self._unmark(column, np.array(slots, np.int64))
+        none_of = np.array(slots, np.int64)
+        self._void_copies(none_of)
+        self._changed_above.set(none_of, to=False)
+        if self._changed is not None:
+            self._changed.set(none_of, to=False)
 
     def take(self) -> Increment | None:
         position = self.position
         assert position is not None
         changed = self._changed
         whole = changed is None
-        slots = self._table.live_slots() if changed is None else np.flatnonzero(changed.values)
+        slots = self._table.live_slots() if changed is None else changed.marked()
         self._copy_of.grow(len(self._table))
         current = slots[self._copy_of.values[slots] == 0]
         parts = [(current, self._state(current))]
@@ -148,9 +169,8 @@ class SlotSaving:
             made = increment(keys(), states, appends=False)
             return merged([made], position, whole=whole).rows
 
-        unchanged = Column() if changed is None else changed
-        if changed is not None:
-            changed.values[slots] = 0
+        unchanged = _Marks() if changed is None else changed
+        unchanged.set(slots, to=False)
         self._changed, self._changed_above = self._changed_above, unchanged
         self._conclude()
         return Increment(rows, len(self._key_types), appends=False) if len(copied) else None
@@ -169,7 +189,7 @@ class SlotSaving:
 
     def load(self, state: Increment, position: Root) -> None:
         del position
-        self._changed = Column()
+        self._changed = _Marks()
         rows = state.rows
         if rows.num_rows == 0:
             return
