@@ -33,11 +33,13 @@ def cluster_key(path: Path) -> bytes:
             _write_new(path)
     except OSError as error:
         raise _refused(path, _reason(error)) from None
-    return given_key(path)
+    return given_key(path, "remove it: a new one is made")
 
 
-def given_key(path: Path) -> bytes:
+def given_key(path: Path, *otherwise: str) -> bytes:
     """Return the key in the file at `path`, which somebody else has made.
+
+    `otherwise` is what else could be done about a file that cannot be used.
 
     Raises:
         FsqlError: E602, if there is no such file; if it is not a key, or not for its owner alone.
@@ -52,12 +54,12 @@ def given_key(path: Path) -> bytes:
     except OSError as error:
         raise _refused(path, _reason(error)) from None
     if status.st_uid != os.geteuid():
-        raise _refused(path, "it belongs to another user", "remove it: a new one is made")
+        raise _refused(path, "it belongs to another user", *otherwise)
     if stat.S_IMODE(status.st_mode) & ~_OWNER_ONLY:
         mode = f"its mode is {stat.S_IMODE(status.st_mode):o}, so that others may use it"
-        raise _refused(path, mode, f"chmod 600 {path}", "or remove it: a new one is made")
+        raise _refused(path, mode, f"chmod 600 {path}", *otherwise)
     if len(key) != KEY_BYTES:
-        raise _refused(path, "it does not have 32 bytes", "remove it: a new one is made")
+        raise _refused(path, "it does not have 32 bytes", *otherwise)
     return key
 
 

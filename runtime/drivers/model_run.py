@@ -70,7 +70,7 @@ class ModelRun:
                 inputs[table.ordinal] = [
                     self._rows(split, table.columns, progress) for split in splits
                 ]
-        result = run(self.graph, inputs, seed=_SEED, workers=self.workers)
+        result = run(self.graph, inputs, seed=_SEED, workers=self.workers, on_step=progress)
         self._write(result)
         self._count(result, inputs)
         progress()

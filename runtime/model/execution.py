@@ -106,10 +106,10 @@ class Execution:
                     balances[index] = balance
         return balances
 
-    def run(self) -> None:
+    def run(self, on_step: Callable[[], None] = lambda: None) -> None:
         """Step until the end of all input, or until a release stops the run."""
         while self.step():
-            pass
+            on_step()
         assert self._barrier.stopped or self._acker.min_time == END, "a message was lost"
 
     def step(self) -> bool:

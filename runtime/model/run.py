@@ -15,7 +15,7 @@ from fsql.runtime.model.routing import FAILURES, REJECTS
 from fsql.runtime.ports import Reject
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from fsql.runtime.batch import Root
     from fsql.runtime.model.barrier import Group
@@ -74,12 +74,13 @@ def run(
     seed: int,
     workers: int = 2,
     lead: int = LEAD,
+    on_step: Callable[[], None] = lambda: None,
 ) -> ModelResult:
     """Execute `graph` and return what it released; only the counters depend on seed and workers.
 
     `inputs` are the splits of each table, by its ordinal, in the order of the splits' names; the seed
     decides in which order messages arrive, the workers own equal hash ranges, and a front hands in no more
-    than `lead` rows above min time.
+    than `lead` rows above min time.  `on_step` is called behind each message, and may raise to end the run.
     """
     fronts = [
         Front(index, arrivals(vertex.operation.table, number, rows))
@@ -89,7 +90,7 @@ def run(
     ]
     outlet = Outlet(graph)
     execution = Execution(graph, fronts, outlet.release, seed=seed, workers=workers, lead=lead)
-    execution.run()
+    execution.run(on_step)
     return outlet.result(execution.counters)
 
 

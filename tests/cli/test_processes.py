@@ -14,11 +14,16 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from fsql.console.compiled import compiled
 from fsql.console.interrupt import Interrupt, Interrupted
+from fsql.console.job import RunOptions, open_splits, opened_run
+from fsql.console.script import read_script
 from fsql.tests.cli.commands import COMMAND, ENDLESS, NUMBERS, process
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from fsql.runtime.drivers.local import Counters
 
 pytestmark = pytest.mark.slow
 
@@ -35,6 +40,25 @@ def test_ctrl_c_ends_a_run_with_whole_lines_and_a_summary(number: signal.Signals
     assert all(line.startswith('{"line":"') and line.endswith('"}') for line in lines)
     summary = json.loads(err)
     assert (summary["status"], summary["rows_out"]) == ("interrupted", len(lines))
+
+
+def test_ctrl_c_ends_the_model_while_it_executes(tmp_path: Path) -> None:
+    """It reads all of its input first, in one chunk here, and takes long for what it makes of it."""
+    (tmp_path / "numbers.jsonl").write_text("".join(f'{{"n":{n}}}\n' for n in range(50)))
+    (tmp_path / "job.sql").write_text(NUMBERS + "SELECT n, COUNT(*) AS c FROM numbers GROUP BY n;")
+    result = compiled(read_script(str(tmp_path / "job.sql"), {}))
+    asked = 0
+
+    def check(_: Counters) -> None:
+        nonlocal asked
+        asked += 1
+        if asked == 20:
+            raise Interrupted(signal.SIGINT)
+
+    with opened_run(result, open_splits(result), RunOptions(model=True)) as run:
+        with pytest.raises(Interrupted):
+            run.run(check)
+        assert run.counters.rows_in == 50
 
 
 def test_ctrl_c_before_anything_runs(tmp_path: Path) -> None:
