@@ -23,6 +23,12 @@ class Commands(click.Group):
 
     def invoke(self, ctx: click.Context) -> object:
         """Carry out the command."""
+        try:
+            return self._carried_out(ctx)
+        except KeyboardInterrupt:  # also while the imports below take their time
+            ctx.exit(exit_codes.INTERRUPTED)
+
+    def _carried_out(self, ctx: click.Context) -> object:
         from fsql.compiler.diagnostics import FsqlError
         from fsql.console.reader_gone import forget_standard_output
         from fsql.console.script import ScriptError
@@ -40,8 +46,6 @@ class Commands(click.Group):
         except BrokenPipeError:
             forget_standard_output()
             ctx.exit(exit_codes.OK)
-        except KeyboardInterrupt:
-            ctx.exit(exit_codes.INTERRUPTED)
         except Exception as error:  # noqa: BLE001 - a bug must not look like the user's mistake
             from fsql.console.internal_error import say_internal_error
 
