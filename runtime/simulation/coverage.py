@@ -84,9 +84,10 @@ STEPS: Final = (
         for kind, effects in CUTS.items()
         for effect in effects
         for side in ("before", "behind")
+        if (side, effect) != ("behind", "Leave")
     ),
 )
-"""The steps of the protocol that some fault has to strike."""
+"""The steps of the protocol that some fault has to strike; who has left cannot be killed any more."""
 
 
 @dataclass(slots=True)

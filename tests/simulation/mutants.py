@@ -5,19 +5,23 @@ A mutant replaces methods, private ones too, so it has to follow when those chan
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from fsql.runtime.batch import END, Root
 from fsql.runtime.coordination.lease import Lease
+from fsql.runtime.kernels.aggregate import AggregateKernel
 from fsql.runtime.protocol.attempt import Attempt
 from fsql.runtime.protocol.barrier import Barrier
 from fsql.runtime.protocol.coordinator_node import CoordinatorNode
 from fsql.runtime.protocol.epoch import Epoch
+from fsql.runtime.protocol.frames import Frame
 from fsql.runtime.protocol.front import Front
 from fsql.runtime.protocol.link import Link
 from fsql.runtime.protocol.messages import Acknowledgement, Ids, Promise
-from fsql.runtime.protocol.node import Finish
+from fsql.runtime.protocol.node import Finish, NotLoaded
 from fsql.runtime.protocol.worker import Worker
+from fsql.runtime.protocol.worker_node import WorkerNode
 from fsql.runtime.simulation import coordinator_host
 
 if TYPE_CHECKING:
@@ -92,7 +96,38 @@ def the_barrier_releases_what_is_at_min_time(patch: Patch) -> None:
     patch.setattr(Barrier, "advance", advance)
 
 
+def windows_close_ahead_of_their_rows(patch: Patch) -> None:
+    right = AggregateKernel.close
+
+    def close(self: AggregateKernel, min_time: Root) -> Any:
+        later = min_time if min_time == END else Root(min_time.time + 1_000_000, min_time.origin)
+        return right(self, later)
+
+    patch.setattr(AggregateKernel, "close", close)
+
+
+def fronts_that_are_ahead_are_never_let_read(patch: Patch) -> None:
+    """Neither of the two ways is open; a front that is told how far all is out needs no grant."""
+    patch.setattr(Epoch, "_grant", lambda _: None)
+    patch.setattr(Epoch, "_tell_lead", lambda *_: None)
+
+
 # Links.
+
+
+def frames_of_another_epoch_are_taken(patch: Patch) -> None:
+    mine, received = Link._mine, CoordinatorNode._received
+
+    def taken_as_mine(self: Link, frame: Any) -> bool:
+        return mine(self, replace(frame, epoch=self._epoch))
+
+    def taken(self: CoordinatorNode, what: Any, now: float) -> Any:
+        if isinstance(what.what, Frame) and self.epoch is not None:
+            what = replace(what, what=replace(what.what, epoch=self.epoch.number))
+        return received(self, what, now)
+
+    patch.setattr(Link, "_mine", taken_as_mine)
+    patch.setattr(CoordinatorNode, "_received", taken)
 
 
 def frames_that_came_before_are_taken_again(patch: Patch) -> None:
@@ -136,6 +171,27 @@ def an_early_frame_is_acknowledged_but_not_kept(patch: Patch) -> None:
 
 
 # Epochs and membership.
+
+
+def an_epoch_is_begun_again(patch: Patch) -> None:
+    right = WorkerNode._begin
+
+    def begin(self: WorkerNode, begin: Any, now: float) -> Any:
+        self._epoch = 0
+        return right(self, begin, now)
+
+    patch.setattr(WorkerNode, "_begin", begin)
+
+
+def a_job_that_cannot_go_on_tries_for_ever(patch: Patch) -> None:
+    right = WorkerNode._answered
+
+    def answered(self: WorkerNode, attempt: Any, event: Any, now: float) -> Any:
+        if isinstance(event, NotLoaded):
+            event = replace(event, diagnostics=None)
+        return right(self, attempt, event, now)
+
+    patch.setattr(WorkerNode, "_answered", answered)
 
 
 def a_worker_never_leaves_an_epoch(patch: Patch) -> None:
@@ -185,10 +241,15 @@ MUTANTS: tuple[Callable[[Patch], None], ...] = (
     ids_are_bare_counters,
     fronts_promise_a_row_too_much,
     the_barrier_releases_what_is_at_min_time,
+    windows_close_ahead_of_their_rows,
+    fronts_that_are_ahead_are_never_let_read,
+    frames_of_another_epoch_are_taken,
     frames_that_came_before_are_taken_again,
     frames_are_taken_as_they_come,
     what_is_lost_is_not_sent_again_nor_noticed,
     an_early_frame_is_acknowledged_but_not_kept,
+    an_epoch_is_begun_again,
+    a_job_that_cannot_go_on_tries_for_ever,
     a_worker_never_leaves_an_epoch,
     the_coordinator_never_gives_up,
     epochs_do_not_ascend,

@@ -8,7 +8,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from fsql.runtime.batch import END, START, Root
+import msgspec
+
+from fsql.runtime.batch import END, START, TIME_START, Root
 from fsql.runtime.kernels.slot_saving import SlotSaving
 from fsql.runtime.protocol import epoch as epochs
 from fsql.runtime.protocol.delivery import Delivery
@@ -127,6 +129,19 @@ def a_front_resumes_behind_the_position(patch: Patch) -> None:
     patch.setattr(Front, "resume_point", lambda self, _: right(self, END))
 
 
+def a_front_forgets_its_greatest_time(patch: Patch) -> None:
+    right = Front.resume
+
+    def resume(self: Front, point: Any, position: Root) -> None:
+        right(self, msgspec.structs.replace(point, time=TIME_START), position)
+
+    patch.setattr(Front, "resume", resume)
+
+
+def rows_that_are_passed_over_are_read(patch: Patch) -> None:
+    patch.setattr(Front, "skip", lambda *_: None)
+
+
 def rows_below_the_position_are_read_again(patch: Patch) -> None:
     right = Front.resume
 
@@ -205,6 +220,8 @@ MUTANTS: tuple[Callable[[Patch], None], ...] = (
     a_snapshot_does_not_wait_for_all_workers,
     a_snapshot_does_not_wait_for_consumers,
     a_front_resumes_behind_the_position,
+    a_front_forgets_its_greatest_time,
+    rows_that_are_passed_over_are_read,
     rows_below_the_position_are_read_again,
     a_worker_takes_over_the_keys_of_others,
     increments_are_read_back_in_the_wrong_order,

@@ -9,7 +9,7 @@ from fsql.runtime.simulation.run import Plan, run
 from fsql.tests.simulation.workloads import generated
 
 
-def main(seed: int, seconds: int = 20) -> None:
+def main(seed: int, seconds: int = 60) -> None:
     """Run a seed and print its last happenings."""
     workload, expected = generated(seed)
     result = run(seed, workload, expected, Plan(seconds=seconds))
