@@ -10,7 +10,7 @@ so no Python per row.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -196,10 +196,15 @@ class JoinKernel:
         return self._rows.rows()
 
 
+_NO_ROWS: Final = np.empty(0, np.int64)
+
+
 def _matches(probe: Slotted, run: Slotted) -> tuple[Ints, Ints]:
     """Return the rows of `probe` and of `run` that have equal slots; both are sorted by slot."""
     low = np.searchsorted(run.slot, probe.slot, "left")
     count = np.searchsorted(run.slot, probe.slot, "right") - low
+    if not count.any():
+        return _NO_ROWS, _NO_ROWS
     rows = np.repeat(np.arange(len(probe.slot)), count)
     within = np.arange(len(rows)) - np.repeat(np.cumsum(count) - count, count)
     return rows, np.repeat(low, count) + within

@@ -8,7 +8,7 @@ runs are merged.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
     Ints = NDArray[np.int64]
     Bools = NDArray[np.bool_]
+
+_Time = TypeVar("_Time", int, "NDArray[np.int64]")
 
 LEFT, RIGHT = 0, 1
 
@@ -90,15 +92,15 @@ class JoinRows:
             # At a punctuation, rows of the microsecond before are said to come still; as for windows.
             time = horizon.time if horizon.origin > PUNCTUATION else horizon.time - 1
             least = TIME_START + self._combine.delay_us + self._combine.grain_us
-            self._bound = int(self.watermark(np.array([max(time, least)]))[0])
+            self._bound = self.watermark(max(time, least))
 
     def event_time(self, batch: Batch, column: int) -> Ints:
         """Return a column of the input as microseconds."""
         values = batch.columns[self._keys + column]
         return values.view(pa.int64()).to_numpy(zero_copy_only=False)
 
-    def watermark(self, time: Ints) -> Ints:
-        """Return the watermark at positions of these times."""
+    def watermark(self, time: _Time) -> _Time:
+        """Return the watermark at positions of a time, or of some."""
         grain = self._combine.grain_us
         return (time - self._combine.delay_us) // grain * grain
 
@@ -154,6 +156,8 @@ class JoinRows:
 
 def sorted_run(rows: Slotted) -> Slotted:
     """Return the rows sorted by slot, those of a slot in their given order."""
+    if len(rows.slot) == 1:
+        return rows
     order = stable_order(rows.slot)
     return Slotted(rows.batch.take(order), rows.slot[order])
 
