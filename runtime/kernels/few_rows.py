@@ -21,6 +21,7 @@ from fsql.compiler.functions.evaluate import evaluate
 from fsql.compiler.functions.failure import TimestampRangeFailure
 from fsql.compiler.graph import (
     Compute,
+    Explode,
     ExplodeAggregate,
     Late,
     MapFunction,
@@ -32,7 +33,7 @@ from fsql.compiler.graph import (
 )
 from fsql.compiler.logical import close_time
 from fsql.compiler.node import walk
-from fsql.compiler.sqltypes import TIMESTAMP, TIMESTAMP_MAX, TIMESTAMP_MIN, Kind
+from fsql.compiler.sqltypes import BIGINT, TIMESTAMP, TIMESTAMP_MAX, TIMESTAMP_MIN, Kind
 from fsql.runtime.arrow_types import from_arrow, remember_values, to_arrow
 from fsql.runtime.batch import PUNCTUATION, Batch, Root
 from fsql.runtime.kernels.repeats import repeat_batch, repeat_column, repeats_of
@@ -76,7 +77,7 @@ class FewColumn:
         if self._values is None:
             if self._repeats is not None:
                 column, rows = self._repeats
-                self._values = [column.values[row] for row in rows.tolist()]
+                self._values = list(map(column.values.__getitem__, rows.tolist()))
             else:
                 self._values = from_arrow(self._array, self.type)
         return self._values
@@ -148,6 +149,8 @@ def compile_few(  # noqa: PLR0911 - one line for each function
             return _few_select(predicate)
         case Compute(expressions) if all(map(_is_small, expressions)):
             return _few_compute(expressions)
+        case Explode(array=array) if _is_small(array):
+            return _few_explode(function)
         case ToWindows():
             return _few_windows(function)
         case OnTime(closing=closing):
@@ -222,6 +225,27 @@ def _chosen(rows: FewRows, kept: list[int]) -> FewRows:
         FewColumn(column.type, [column.values[index] for index in kept]) for column in rows.columns
     ]
     return FewRows(columns, rows.positions.take(np.array(kept, np.int64)))
+
+
+def _few_explode(function: Explode) -> FewFunction:
+    used = _used([function.array])
+    element = function.array.type.element
+    assert element is not None
+
+    def apply(rows: FewRows) -> FewRows:
+        arrays = [_elements(evaluate(function.array, row)) for row in rows.rows(used)]
+        added = [FewColumn(element, list(chain.from_iterable(arrays)))]
+        if function.ordinality:
+            ordinals = (range(1, len(array) + 1) for array in arrays)
+            added.append(FewColumn(BIGINT, list(chain.from_iterable(ordinals))))
+        return _repeated(rows, repeats_of(np.array(list(map(len, arrays)), np.int64)), added)
+
+    return apply
+
+
+def _elements(array: Value) -> tuple[Value, ...]:
+    assert array is None or isinstance(array, tuple)
+    return array or ()
 
 
 def _few_windows(function: ToWindows) -> FewFunction:
@@ -312,7 +336,7 @@ def _few_places(function: ExplodeAggregate) -> FewFunction:
         found: list[dict[Value, list[int]]] = []
         for row in rows.rows(used):
             places: dict[Value, list[int]] = {}
-            for place, element in enumerate(evaluate(function.array, row) or (), 1):  # type: ignore[arg-type]
+            for place, element in enumerate(_elements(evaluate(function.array, row)), 1):
                 if element in places:
                     places[element].append(place)
                 else:

@@ -201,8 +201,8 @@ _NO_ROWS: Final = np.empty(0, np.int64)
 
 def _matches(probe: Slotted, run: Slotted) -> tuple[Ints, Ints]:
     """Return the rows of `probe` and of `run` that have equal slots; both are sorted by slot."""
-    low = np.searchsorted(run.slot, probe.slot, "left")
-    count = np.searchsorted(run.slot, probe.slot, "right") - low
+    low = run.slot.searchsorted(probe.slot, "left")
+    count = run.slot.searchsorted(probe.slot, "right") - low
     if not count.any():
         return _NO_ROWS, _NO_ROWS
     rows = np.repeat(np.arange(len(probe.slot)), count)
