@@ -94,7 +94,9 @@ class FileStore:
             self._hash_anew()
             self._files.sync(self._descriptor)
             self._files.sync_directory(self._path.parent)
-            self._journal.begin(self._entry())
+            newest = self._journal.begin(self._entry())
+        if not newest:
+            raise self._outlived()
         return self._position
 
     def append(self, data: Sequence[memoryview]) -> None:
@@ -107,7 +109,7 @@ class FileStore:
         assert self._descriptor is not None
         with self._failing():
             if not self._same_in_all_epochs and self._journal.outlived:
-                raise ConsumerLostError(f"a later epoch than {self._epoch} has begun")
+                raise self._outlived()
             for piece in data:
                 octets = piece.cast("B")
                 self._hasher.update(octets)
@@ -254,6 +256,9 @@ class FileStore:
             self._hasher.hexdigest(),
             self._owner,
         )
+
+    def _outlived(self) -> ConsumerLostError:
+        return ConsumerLostError(f"a later epoch than {self._epoch} has begun")
 
     def _unfit(self, reason: str) -> FsqlError:
         message = f'output "{self._path}" does not go on where the job does: {reason}'

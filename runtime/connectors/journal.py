@@ -57,13 +57,17 @@ class Journal:
             found += [entry for line in data.split(b"\n") if (entry := _entry(line)) is not None]
         return sorted(found, key=lambda entry: (entry.epoch, entry.position), reverse=True)
 
-    def begin(self, entry: Entry) -> None:
-        """Write the first entry of an epoch, for good, and remove the journals of those before."""
+    def begin(self, entry: Entry) -> bool:
+        """Write the first entry of an epoch, for good, and remove the journals of those before.
+
+        Says whether none after it has begun meanwhile.
+        """
         self._begin(entry)
-        for path in self._prefix.parent.iterdir():
-            epoch = self._epoch(path)
+        epochs = {path: self._epoch(path) for path in self._prefix.parent.iterdir()}
+        for path, epoch in epochs.items():
             if epoch is not None and epoch < entry.epoch:
                 self._files.remove(path)
+        return all(epoch is None or epoch <= entry.epoch for epoch in epochs.values())
 
     @property
     def outlived(self) -> bool:

@@ -288,7 +288,7 @@ def test_who_begins_an_older_epoch_too_late_takes_no_later_journal_away(tmp_path
         sinks.deliver_and_wait(consumer, stored)
         consumer.close()
     zombie = Journal(subject.journal, FileLayer())
-    zombie.begin(Entry(2, (2, 0), len(sinks.expected(0, 6)), 0, "", "test"))
+    assert not zombie.begin(Entry(2, (2, 0), len(sinks.expected(0, 6)), 0, "", "test"))
     zombie.close()
     assert sinks.position_of(subject, sinks.opening(4)) == Root(4, 0)
     assert [path.name for path in subject.journal.parent.iterdir()] == ["0.4.journal"]
