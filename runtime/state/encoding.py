@@ -79,10 +79,7 @@ def decoded(data: Octets) -> Increment:
     Raises:
         UnreadableIncrementError: if the bytes are not as they were written, or of another format.
     """
-    view = memoryview(data).cast("B")
-    body = view[:-_HASH_BYTES]
-    if len(view) <= _HASH_BYTES or xxhash.xxh3_128_digest(body) != view[-_HASH_BYTES:]:
-        raise UnreadableIncrementError("its hash does not fit")
+    body = _body(data)
     header, start = _header(body)
     try:
         with pa.ipc.open_stream(pa.py_buffer(body[start:])) as stream:
@@ -94,6 +91,24 @@ def decoded(data: Octets) -> Increment:
     except pa.ArrowException as error:
         raise UnreadableIncrementError(str(error)) from None
     return _increment(header, batches)
+
+
+def rows_of(data: Octets) -> int:
+    """Return how many rows an encoded increment has, without decoding them.
+
+    Raises:
+        UnreadableIncrementError: if the bytes are not as they were written, or of another format.
+    """
+    return _header(_body(data))[0].rows
+
+
+def _body(data: Octets) -> memoryview:
+    """Return what stands before the hash, which fits."""
+    view = memoryview(data).cast("B")
+    body = view[:-_HASH_BYTES]
+    if len(view) <= _HASH_BYTES or xxhash.xxh3_128_digest(body) != view[-_HASH_BYTES:]:
+        raise UnreadableIncrementError("its hash does not fit")
+    return body
 
 
 def _header(body: memoryview) -> tuple[_Header, int]:

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fsql.runtime.state.encoding import UnreadableIncrementError, decoded, hash_of
+from fsql.runtime.state.encoding import UnreadableIncrementError, decoded, hash_of, rows_of
 from fsql.runtime.state.store import StateStoreError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable
 
     from fsql.runtime.kernels.increment import Increment
     from fsql.runtime.protocol.manifest import Record
@@ -34,6 +34,19 @@ def read_record(record: Record, store: StateStore) -> Increment:
     Raises:
         DamagedRecordError: if it is missing, or not what the manifest says.
     """
+    data = _checked(record, store)
+    try:
+        return decoded(data)
+    except UnreadableIncrementError as error:
+        raise DamagedRecordError(record, str(error)) from None
+
+
+def _checked(record: Record, store: StateStore) -> memoryview:
+    """Return the bytes of a record, which are those that were written.
+
+    Raises:
+        DamagedRecordError: if it is missing, or not what the manifest says.
+    """
     try:
         data = store.get(record.key)
         if data is None:
@@ -42,32 +55,33 @@ def read_record(record: Record, store: StateStore) -> Increment:
             raise DamagedRecordError(
                 record, f"it has {len(data)} bytes, and the manifest says {record.size}"
             )
-        increment = decoded(data)
-        if hash_of(data) != record.hash:
-            raise DamagedRecordError(record, "it is another than the manifest names")
+        rows = rows_of(data)
     except (StateStoreError, UnreadableIncrementError) as error:
         raise DamagedRecordError(record, str(error)) from None
-    if increment.rows.num_rows != record.rows:
-        raise DamagedRecordError(
-            record, f"it has {increment.rows.num_rows} rows, and the manifest says {record.rows}"
-        )
-    return increment
+    if hash_of(data) != record.hash:
+        raise DamagedRecordError(record, "it is another than the manifest names")
+    if rows != record.rows:
+        raise DamagedRecordError(record, f"it has {rows} rows, and the manifest says {record.rows}")
+    return data
 
 
-def read_records(
-    records: Iterable[Record], store_of: Callable[[int], StateStore]
-) -> Iterator[tuple[Record, Increment]]:
-    """Give each record with its increment; `store_of` returns the open store of a worker.
+def check_records(records: Iterable[Record], store_of: Callable[[int], StateStore]) -> None:
+    """See that records are those that were written; `store_of` returns the open store of a worker.
+
+    What was written can be decoded, so that is not tried.
 
     Raises:
-        DamagedRecordError: if any record cannot be read back, or its store cannot be opened.
+        DamagedRecordError: if any record is not, or its store cannot be opened.
     """
     for record in records:
-        try:
-            store = store_of(record.worker)
-        except StateStoreError as error:
-            raise DamagedRecordError(record, str(error)) from None
-        yield record, read_record(record, store)
+        _checked(record, _opened(record, store_of))
+
+
+def _opened(record: Record, store_of: Callable[[int], StateStore]) -> StateStore:
+    try:
+        return store_of(record.worker)
+    except StateStoreError as error:
+        raise DamagedRecordError(record, str(error)) from None
 
 
 def read_state(
@@ -79,6 +93,7 @@ def read_state(
         DamagedRecordError: if any record cannot be read back, or its store cannot be opened.
     """
     found: dict[str, list[Increment]] = {}
-    for record, increment in read_records(records, store_of):
+    for record in records:
+        increment = read_record(record, _opened(record, store_of))
         found.setdefault(record.operator, []).append(increment)
     return {operator: tuple(increments) for operator, increments in found.items()}

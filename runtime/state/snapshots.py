@@ -22,7 +22,7 @@ from fsql.runtime.protocol.manifest import (
     manifest_hash,
     manifest_of,
 )
-from fsql.runtime.state.loading import DamagedRecordError, read_records, read_state
+from fsql.runtime.state.loading import DamagedRecordError, check_records, read_state
 from fsql.runtime.state.rocks import RocksStore
 
 if TYPE_CHECKING:
@@ -162,8 +162,7 @@ class Snapshots:
         """
         try:
             with ExitStack() as open_stores:
-                for _ in read_records(manifest.records, self._stores(open_stores)):
-                    pass
+                check_records(manifest.records, self._stores(open_stores))
         except DamagedRecordError as error:
             path = self.path(manifest.snapshot)
             raise DamagedSnapshotError(manifest.snapshot, path, str(error), error.record) from None
