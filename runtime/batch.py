@@ -102,7 +102,13 @@ class Batch:
             self.origin[rows],
             tuple(level[rows] for level in self.path),
             None if self.weight is None else self.weight[rows],
+            self.known_span if self._of_one_root() and len(rows) else None,
         )
+
+    def _of_one_root(self) -> bool:
+        """Say whether it is known that all rows have the same root."""
+        span = self.known_span
+        return span is not None and span.least == span.greatest
 
     def with_columns(self, columns: Sequence[pa.Array]) -> Batch:
         """Return the same positions and weights with another payload."""

@@ -41,6 +41,8 @@ from fsql.runtime.protocol.messages import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from numpy.typing import NDArray
+
     from fsql.runtime.batch import Root
     from fsql.runtime.kernels.increment import Increment
     from fsql.runtime.kernels.kernel import Kernel
@@ -48,6 +50,8 @@ if TYPE_CHECKING:
     from fsql.runtime.ports import Chunk, Place
     from fsql.runtime.protocol.front import Front
     from fsql.runtime.protocol.output import Output
+
+    Ints = NDArray[np.int64]
 
 BARRIER = -1
 """The receiver of messages to the barrier; other receivers are workers by number."""
@@ -97,7 +101,8 @@ class Worker:
             if isinstance(stage.head, SourceHead)
         }
         self._announced = False
-        self._calls: deque[Parcel] = deque()
+        self._calls: deque[tuple[Parcel, Ints | None]] = deque()
+        """What goes to folds here: parcels, with the rows that are meant if not all are."""
         self._sent: list[SendMessage] = []
         self._sent_first: list[SendMessage] = []
 
@@ -140,7 +145,7 @@ class Worker:
 
     def receive(self, message: Message) -> list[Effect]:
         """Deal with a message from another worker."""
-        self._calls.append(message.parcel)
+        self._calls.append((message.parcel, None))
         stage = message.parcel.to.stage
         return self._finish_step(Entry(stage, Kind.MESSAGE, message.root, message.id))
 
@@ -198,10 +203,11 @@ class Worker:
     def _finish_step(self, consumed: Entry | None) -> list[Effect]:
         """Carry out the calls of this step; return what was sent and one acknowledgement of it all."""
         while self._calls:
-            parcel = self._calls.popleft()
+            parcel, rows = self._calls.popleft()
             assert parcel.batch is not None
+            batch = parcel.batch if rows is None else parcel.batch.take(rows)
             self._stepped.add(parcel.to.stage)
-            output = self._accept[parcel.to.stage](parcel.to.side, parcel.batch)
+            output = self._accept[parcel.to.stage](parcel.to.side, batch)
             output.repairs |= parcel.repairs
             self._passed_on(parcel.to.stage, output)
         entries = [] if consumed is None else [consumed]
@@ -252,7 +258,7 @@ class Worker:
         """Split a batch by the owners of its keys' hashes; call the own part, send the others."""
         address = Address(to.stage, to.side)
         if self._plan.workers == 1:
-            self._calls.append(Parcel(address, batch, repairs))
+            self._calls.append((Parcel(address, batch, repairs), None))
             return
         values, kept, errors = keys(batch)
         if errors is not None:
@@ -261,24 +267,25 @@ class Worker:
             batch = batch.take(kept)
         hashes = hash_rows(values, len(batch))
         if len(hashes) == 1:
-            self._pass_to(self._owner(int(hashes[0])), Parcel(address, batch, repairs))
+            worker, parcel = self._owner(int(hashes[0])), Parcel(address, batch, repairs)
+            if worker == self._number:
+                self._calls.append((parcel, None))
+            else:
+                self._post(worker, parcel)
             return
         owner = np.searchsorted(self._bounds, hashes.astype(np.uint64), "right") - 1
         for worker in range(self._plan.workers):
             rows = np.flatnonzero(owner == worker)
             if len(rows) == 0:
                 continue
-            self._pass_to(worker, Parcel(address, batch.take(rows), repairs))
+            if worker == self._number:
+                # Others need not wait until these are put together.
+                self._calls.append((Parcel(address, batch, repairs), rows))
+            else:
+                self._post(worker, Parcel(address, batch.take(rows), repairs))
 
     def _owner(self, key_hash: int) -> int:
         return bisect_right(self._plan.hash_ranges, key_hash) - 1
-
-    def _pass_to(self, worker: int, parcel: Parcel) -> None:
-        """Give rows to the worker that owns their keys; to oneself they are a call."""
-        if worker == self._number:
-            self._calls.append(parcel)
-        else:
-            self._post(worker, parcel)
 
     def _post(self, receiver: int, parcel: Parcel) -> None:
         message = Message(parcel, self._ids[receiver].next(), parcel.least_root())
