@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from fsql.runtime.drivers.processes.lines import Course
 
 _RUNNING: Final = "running"
+_FINISHED: Final = "finished"
+_AGAIN_SECONDS: Final = 30.0
+"""How long is nothing said of what keeps happening, if nothing gets done in between."""
 
 
 class ShownCourse:
@@ -30,6 +33,8 @@ class ShownCourse:
         self._troubles: tuple[str, ...] = ()
         self._reason = ""
         self._said: set[str] = set()
+        self._said_at = (float("-inf"), (0, 0))
+        """When what was said last was said first, and at which position its epoch began."""
         self._epoch = 0
         self._before: dict[str, int] = {}
         self._last: dict[str, int] = {}
@@ -76,17 +81,23 @@ class ShownCourse:
         before, self._phase = self._phase, (course.phase, course.epoch, course.detail)
         if self._phase == before or self._talk.quiet:
             return
-        why = course.detail or self._why(course)
-        if why != self._reason:
-            self._reason, self._said = why, set()
-        if course.phase in self._said:
-            return  # what keeps happening, such as that a disk is full, is said once
-        self._said = set() if course.phase == _RUNNING else self._said | {course.phase}
         if self._talk.json:
             phase = {"phase": course.phase, "epoch": course.epoch, "detail": course.detail}
             self._talk.event("phase", phase)
-        elif why:
+            return
+        why = course.detail or self._why(course)
+        if why and course.phase != _FINISHED and self._is_news(why, course):
             self._progress.tell(f"recovery: {course.phase} ({why})")
+
+    def _is_news(self, why: str, course: Course) -> bool:
+        """Say whether a phase is not what keeps happening for the same reason: that a disk is full, say."""
+        now = time.monotonic()
+        since, done = self._said_at
+        if why != self._reason or course.begins > done or now - since > _AGAIN_SECONDS:
+            self._reason, self._said, self._said_at = why, set(), (now, course.begins)
+        known = course.phase in self._said
+        self._said.add(course.phase)
+        return not known
 
     def _say_troubles(self, course: Course) -> None:
         """Say what goes wrong from now on."""

@@ -271,6 +271,7 @@ class FileStore:
         try:
             yield
         except OSError as error:
+            path = error.filename or self._path
             if error.errno in _PASSING:
-                raise ConsumerLostError(f'writing "{self._path}": {error.strerror}') from None
-            raise paths.failed("writing", self._path, error) from None
+                raise ConsumerLostError(f'writing "{path}": {error.strerror}') from None
+            raise paths.failed("writing", path, error) from None

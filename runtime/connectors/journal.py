@@ -78,7 +78,13 @@ class Journal:
         """Write an entry; it survives the end of the process, not the loss of power."""
         assert self._descriptor is not None
         line = _line(entry)
-        self._files.write(self._descriptor, memoryview(line), self.size)
+        try:
+            self._files.write(self._descriptor, memoryview(line), self.size)
+        except OSError as error:
+            error.filename = str(
+                self._path(entry.epoch)
+            )  # the operating system knows a number only
+            raise
         self.size += len(line)
 
     def renew(self, entry: Entry) -> None:

@@ -19,7 +19,7 @@ FULL = 'writing "out.jsonl": no space left on device'
 def said(capsys: pytest.CaptureFixture[str], *courses: tuple[str, int, str]) -> str:
     shown = ShownCourse(Counters(), Talk())
     for phase, epoch, why in courses:
-        shown.heard(Course(phase, epoch, why, {}, (0, 0)))
+        shown.heard(Course(phase, epoch, why, {}, (epoch // 10, 0)))
     return capsys.readouterr().err
 
 
@@ -62,7 +62,17 @@ def test_what_keeps_happening_is_said_once(capsys: pytest.CaptureFixture[str]) -
     courses = [("running", 1, ""), *(trying * 3), ("running", 2, FULL), *(trying * 3)]
     lines = [f"recovery: {phase} ({FULL})\n" for phase, _, _ in trying]
     running = f"recovery: running ({FULL})\n"
-    assert said(capsys, *courses) == "".join([*lines, running, *lines])
+    assert said(capsys, *courses) == "".join([*lines, running])
+
+
+def test_what_happens_again_behind_a_snapshot_is_said_again(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    trying, running = ("loading state", 2, FULL), ("running", 2, FULL)
+    later = [(phase, 12, why) for phase, _, why in (trying, running)]
+    lines = [f"recovery: {phase} ({FULL})\n" for phase, _, _ in (trying, running)]
+    courses = [("running", 1, ""), trying, running, trying, running, *later, ("finished", 12, FULL)]
+    assert said(capsys, *courses) == "".join([*lines, *lines])
 
 
 def test_the_loss_of_the_coordinator_is_a_recovery(capsys: pytest.CaptureFixture[str]) -> None:

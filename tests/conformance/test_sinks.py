@@ -209,6 +209,16 @@ def test_a_full_disk_loses_nothing(tmp_path: Path, moment: int) -> None:
     assert subject.stored() == sinks.expected()
 
 
+def test_a_full_disk_is_the_one_that_is_named(tmp_path: Path) -> None:
+    """The journal may lie on another disk than the file."""
+    files = FullDisk(1_000, Random(1))
+    files.full = True
+    journal = Journal(tmp_path / "insert-0", files)
+    with pytest.raises(OSError, match="No space left") as raised:
+        journal.begin(Entry(7, (0, 0), 0, 0, "", ""))
+    assert raised.value.filename == str(tmp_path / "insert-0.7.journal")
+
+
 def test_a_file_that_somebody_cut_is_noticed(tmp_path: Path) -> None:
     subject = FileSubject(tmp_path)
     consumer = subject.restarted()
