@@ -1,6 +1,6 @@
 """What a set of runs has met: a soak that never met something proves little about it.
 
-`PROBES` are states of affairs that a soak must meet sometimes.  The table of faults has for each fault the
+`PROBES` are states of affairs that a soak has to meet sometimes.  The table of faults has for each fault the
 steps of the protocol that it struck.  `STEPS` are those that some fault has to strike: whatever travels, and
 either side of every effect at which a process can be killed.
 """
@@ -43,7 +43,10 @@ PROBES: Final = (
     "stranger refused",
     "input that cannot be read again",
 )
-"""What a soak must have met."""
+"""States of affairs that a soak has to meet, but for those of `SELDOM`."""
+
+SELDOM: Final = ("bundle refused by its consumer",)
+"""Those that are met about once in a thousand seeds, so that a soak may do without."""
 
 
 CUTS: Final = {
