@@ -85,7 +85,7 @@ INSERT INTO copies SELECT line FROM lines;
         until = time.monotonic() + SECONDS
         while time.monotonic() < until:
             processes = descendants(run.pid)
-            assert len(processes) == 3
+            assert len(processes) in {3, 4}  # a spare worker starts when there is time for it
             taken = {pid: resident_bytes(pid) for pid in processes}
             assert max(taken.values()) < BYTES_MAX, taken
             time.sleep(0.25)
