@@ -84,9 +84,14 @@ _REMEMBERED: Final[deque[tuple[pa.Array, list[Any]]]] = deque(maxlen=8)
 """Arrays and their values; as long as an array stands here, no other object is it."""
 
 
+_REMEMBERED_MAX: Final = 1024
+"""Who deals with more rows than this does not go by Python values."""
+
+
 def remember_values(array: pa.Array, values: list[Any]) -> None:
     """Remember what `array.to_pylist()` gives, for those who will soon ask for it of the very same array."""
-    _REMEMBERED.append((array, values))
+    if len(values) <= _REMEMBERED_MAX:
+        _REMEMBERED.append((array, values))
 
 
 def values_of(array: pa.Array) -> list[Any]:

@@ -34,7 +34,7 @@ from fsql.compiler.graph import (
 from fsql.compiler.logical import close_time
 from fsql.compiler.node import walk
 from fsql.compiler.sqltypes import BIGINT, TIMESTAMP, TIMESTAMP_MAX, TIMESTAMP_MIN, Kind
-from fsql.runtime.arrow_types import from_arrow, remember_values, to_arrow
+from fsql.runtime.arrow_types import decoded, from_arrow, remember_values, to_arrow
 from fsql.runtime.batch import PUNCTUATION, Batch, Root
 from fsql.runtime.kernels.repeats import repeat_batch, repeat_column, repeats_of
 from fsql.runtime.kernels.segments import lists
@@ -48,8 +48,9 @@ if TYPE_CHECKING:
     from fsql.compiler.sqltypes import SqlType
     from fsql.runtime.kernels.repeats import Repeats, Rows
 
-FEW_ROWS: Final = 8
-"""Batches of more rows go through functions in columns."""
+_ROWS_MAX: Final = 8
+_BYTES_MAX: Final = 1 << 18
+"""Batches of more rows go through functions in columns; so do long rows, with which Python takes longer."""
 _NODES_MAX: Final = 64
 """Expressions of more nodes, each counted as often as it is looked at, are for columns."""
 
@@ -79,7 +80,7 @@ class FewColumn:
                 column, rows = self._repeats
                 self._values = list(map(column.values.__getitem__, rows.tolist()))
             else:
-                self._values = from_arrow(self._array, self.type)
+                self._values = from_arrow(decoded(self._array), self.type)
         return self._values
 
     @property
@@ -129,6 +130,17 @@ class FewRows:
             for row, value in zip(rows, self.columns[index].values, strict=True):
                 row[index] = value
         return rows
+
+
+def are_few(batch: Batch) -> bool:
+    """Say whether the rows of a batch are few, and short."""
+    if len(batch) > _ROWS_MAX:
+        return False
+    # Buffers may belong to a larger array; only then is it worth to ask what is used of them.
+    return all(
+        column.get_total_buffer_size() <= _BYTES_MAX or column.nbytes <= _BYTES_MAX
+        for column in batch.columns
+    )
 
 
 if TYPE_CHECKING:

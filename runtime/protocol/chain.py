@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from fsql.compiler.functions.failure import RowFailure
 from fsql.compiler.tick_plan import HEAD, SourceHead, ToFold, ToLate, ToSink
-from fsql.runtime.kernels.few_rows import FEW_ROWS, FewRows, compile_few, is_trivial
+from fsql.runtime.kernels.few_rows import FewRows, are_few, compile_few, is_trivial
 from fsql.runtime.kernels.maps import compile_map
 from fsql.runtime.kernels.prepare import Evaluator
 from fsql.runtime.protocol.messages import Address, PortKind
@@ -73,7 +73,7 @@ class Chain:
 
     def run(self, batch: Batch) -> tuple[Sends, list[Batch]]:
         """Return what goes where, and the errors; empty batches go nowhere."""
-        if self._few_steps is not None and len(batch) <= FEW_ROWS:
+        if self._few_steps is not None and are_few(batch):
             try:
                 return self._run_few(self._few_steps, batch), []
             except RowFailure:
