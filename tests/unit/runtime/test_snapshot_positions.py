@@ -68,6 +68,18 @@ def test_workers_that_are_slow_are_waited_for() -> None:
     assert snapshots.due([at(5_000)], 9.0) is None
 
 
+def test_in_a_burst_the_next_position_is_as_far_ahead_as_rows_run() -> None:
+    snapshots = of_rows()
+    assert snapshots.due([at(1_000)], 1.0) == Announce(NUMBER + 1, at(1_000))
+    refusal = Answer(NUMBER + 1, accepted=False, reached=at(2_000))
+    assert snapshots.answered(0, refusal, 1.1) == Cancel(NUMBER + 1)
+    assert snapshots.due([at(2_000)], 1.1) == Announce(NUMBER + 2, at(4_001))
+    agreed = Answer(NUMBER + 2, accepted=True, reached=at(2_900))
+    assert snapshots.answered(0, agreed, 1.2) is None
+    snapshots.settled(ManifestCommitted(1, NUMBER + 2, {}))
+    assert snapshots.due([at(9_000)], 2.2) == Announce(NUMBER + 3, at(10_800))
+
+
 def test_where_no_rows_come_the_snapshots_that_are_kept_have_all() -> None:
     snapshots = of_rows()
     promise = Root(10, 5)
