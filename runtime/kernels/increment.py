@@ -103,7 +103,7 @@ def merged(increments: Sequence[Increment], position: Root, *, whole: bool = Fal
     rows = _summed(rows, first.keys) if first.appends else _newest(rows, first.keys)
     rows = _unexpired(rows, position)
     if whole:
-        rows = _rows(rows, np.flatnonzero(_integers(rows, EXPIRES) != GONE))
+        rows = _marked_rows(rows, _integers(rows, EXPIRES) != GONE)
     return Increment(rows, first.keys, first.appends)
 
 
@@ -124,7 +124,7 @@ def _unexpired(rows: pa.RecordBatch, position: Root) -> pa.RecordBatch:
     passed = expires < position.time
     if position.origin > PUNCTUATION:
         passed |= expires == position.time
-    return _rows(rows, np.flatnonzero(~passed | (expires == GONE)))
+    return _marked_rows(rows, ~passed | (expires == GONE))
 
 
 def _newest(rows: pa.RecordBatch, keys: int) -> pa.RecordBatch:
@@ -180,3 +180,7 @@ def _integers(rows: pa.RecordBatch, name: str) -> Ints:
 
 def _rows(rows: pa.RecordBatch, indexes: Ints) -> pa.RecordBatch:
     return rows.take(pa.array(indexes))
+
+
+def _marked_rows(rows: pa.RecordBatch, marks: NDArray[np.bool_]) -> pa.RecordBatch:
+    return rows if marks.all() else _rows(rows, np.flatnonzero(marks))
