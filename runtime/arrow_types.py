@@ -106,7 +106,8 @@ def values_of(array: pa.Array) -> list[Any]:
 
 def remembered_values(array: pa.Array) -> list[Any] | None:
     """Return what `values_of` would, if it is known."""
-    for known, values in _REMEMBERED:
+    # A copy, since another thread may remember something meanwhile.
+    for known, values in tuple(_REMEMBERED):
         if known is array:
             return values
     return None

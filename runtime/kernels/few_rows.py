@@ -3,7 +3,7 @@
 However few its rows are, a batch takes some dozens of calls of Arrow and NumPy for each function, and after
 a while of sleep each of them has to be fetched from memory again.  Python values take a call or two, and a
 document's words become columns once, behind the last function.  Of one document (300 words, 20 ms apart,
-`fsql bench inverted-index --rate 50`) splitting and grouping took 0.70 ms in columns; this takes 0.25.
+`fsql bench inverted-index --rate 50`) splitting and grouping took 0.8 ms in columns; this takes 0.4.
 
 What fails is left to the columns: a `RowFailure` leaves these functions, and nothing has happened.
 """
