@@ -207,13 +207,13 @@ def epochs_do_not_ascend(patch: Patch) -> None:
 
 
 def a_lease_that_was_never_got_is_renewed(patch: Patch) -> None:
-    right = Lease.renew
+    right = Lease.hold
 
-    def renew(self: Lease) -> bool:
-        self._has_entry = True
+    def renewed(self: Lease) -> bool:
+        self._has_entry = self._session is not None
         return right(self)
 
-    patch.setattr(Lease, "renew", renew)
+    patch.setattr(Lease, "hold", renewed)
 
 
 def results_are_released_without_the_lease(patch: Patch) -> None:
