@@ -25,7 +25,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure() -> None:
     # Plans are verified behind each pass of the rules.
     os.environ["FSQL_VERIFY"] = "1"
-    # Who runs tests in the background may have Ctrl-C ignored, which processes that tests start would inherit.
+    # A shell has its background processes ignore Ctrl-C, which those that tests start would inherit.
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 

@@ -8,7 +8,13 @@ import sys
 from pathlib import Path
 
 PACKAGES = Path(__file__).resolve().parents[2] / ".pyroot"
-PROGRAM = "from fsql.tests.simulation.test_seeds import result; print(result(4).digest)"
+PROGRAM = """
+from fsql.runtime.simulation.run import Plan, run
+from fsql.tests.simulation.workloads import generated
+result = run(4, *generated(4), Plan(seconds=20))
+assert not result.failure
+print(result.digest)
+"""
 
 
 def digest(hash_seed: str) -> str:
