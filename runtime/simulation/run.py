@@ -6,6 +6,7 @@ import traceback
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from fsql.runtime.protocol.retries import MOST_SECONDS
 from fsql.runtime.simulation.cluster import REAL_NODES, SimulatedCluster
 from fsql.runtime.simulation.codec import WireCodec
 from fsql.runtime.simulation.coverage import Coverage
@@ -28,7 +29,10 @@ if TYPE_CHECKING:
     from fsql.runtime.simulation.workload import Workload
 
 RECOVERY_US: Final = 10 * SECOND
-"""How long after the last fault the job may take to run again."""
+"""How long the job may take to run again, once it tries."""
+
+RETRY_US: Final = round(MOST_SECONDS * SECOND)
+"""How long after the last fault it may wait until it tries again, if all attempts before have failed."""
 
 PROGRESS_US: Final = 5 * SECOND
 """How long a job that runs may take to deliver something that is there."""
@@ -142,15 +146,15 @@ def _quiet(cluster: SimulatedCluster, world: World) -> None:
     Raises:
         DivergenceError: if for too long nothing moves.
     """
-    allowed_us = RECOVERY_US
-    before = None
-    while cluster.progress() != before:
+    allowed_us = RETRY_US + RECOVERY_US
+    while True:
         before = cluster.progress()
         world.run(world.now_us + allowed_us, over=lambda: cluster.over)
         if cluster.over:
             return
+        if cluster.progress() == before:
+            raise DivergenceError(f"no progress within {allowed_us // SECOND} s without faults")
         allowed_us = PROGRESS_US
-    raise DivergenceError(f"no progress within {allowed_us // SECOND} s without faults")
 
 
 def _met(cluster: SimulatedCluster, judge: Judge, coverage: Coverage) -> None:
