@@ -12,6 +12,7 @@ import os
 import resource
 import tempfile
 import time
+from abc import ABC, abstractmethod
 from collections import defaultdict
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -145,56 +146,63 @@ class _Pace:
         return {f"p{q}": round(float(np.percentile(late, q)), 3) for q in _QUANTILES}
 
 
-def whole(split: Split) -> Chunk:
-    """Return all rows of a split."""
-    reader = split.open()
-    parts = []
-    while isinstance(part := reader.read(1 << 40), Chunk):
-        parts.append(part)
-    reader.close()
-    columns = [pa.concat_arrays(each) for each in zip(*(p.columns for p in parts), strict=True)]
-    return Chunk(columns, np.concatenate([part.rows for part in parts]), (), 0)
+class HeldSplit(ABC):
+    """A split all of whose rows are read at the beginning; who inherits says when they are there."""
 
-
-def rows_of(chunk: Chunk, start: int, stop: int) -> Chunk:
-    """Return some rows of a chunk."""
-    columns = [column.slice(start, stop - start) for column in chunk.columns]
-    return Chunk(columns, chunk.rows[start:stop], (), 0)
-
-
-@dataclass(slots=True)
-class _PacedSplit:
-    """A split whose rows are there when they fall due."""
-
-    split: Split
-    pace: _Pace
-    chunk: Chunk | None = None
-    row: int = 0
-
-    @property
-    def name(self) -> str:
-        return self.split.name
+    def __init__(self, split: Split) -> None:
+        self.name = split.name
+        self._split = split
+        self._chunk = _no_rows()
+        self._row = 0
 
     def open(self, place: Place | None = None) -> SplitReader:
+        """Read all rows, to hand them out from the first on."""
         assert place is None
-        self.chunk = whole(self.split)
+        reader = self._split.open()
+        parts = []
+        while isinstance(part := reader.read(1 << 40), Chunk):
+            parts.append(part)
+        reader.close()
+        columns = [pa.concat_arrays(each) for each in zip(*(p.columns for p in parts), strict=True)]
+        self._chunk = Chunk(columns, np.concatenate([part.rows for part in parts]), (), 0)
         return self
 
     def place(self) -> Place:
-        return Place(self.row, 0, 0)
+        """Return where the next row is."""
+        return Place(self._row, 0, 0)
 
+    @abstractmethod
     def read(self, rows_max: int) -> Chunk | Wait | None:
-        assert self.chunk is not None
-        if self.row == len(self.chunk.rows):
-            return None
-        stop = min(self.pace.due(), self.row + rows_max, len(self.chunk.rows))
-        if stop <= self.row:
-            return Wait(self.pace.wait(self.row))
-        start, self.row = self.row, stop
-        return rows_of(self.chunk, start, stop)
+        """Return some of the next rows, how long to wait for them, or None behind the last."""
 
     def close(self) -> None:
-        """Hold nothing of the outside."""
+        """Let go of the rows."""
+        self._chunk = _no_rows()
+
+    def rows_before(self, stop: int) -> Chunk | None:
+        """Return the rows from the next one on, up to row number `stop`; None if there are none."""
+        start, self._row = self._row, stop
+        columns = [column.slice(start, stop - start) for column in self._chunk.columns]
+        return Chunk(columns, self._chunk.rows[start:stop], (), 0) if start < stop else None
+
+
+def _no_rows() -> Chunk:
+    return Chunk((), np.empty(0, np.int64), (), 0)
+
+
+class _PacedSplit(HeldSplit):
+    """A split whose rows are there when they fall due."""
+
+    def __init__(self, split: Split, pace: _Pace) -> None:
+        super().__init__(split)
+        self._pace = pace
+
+    def read(self, rows_max: int) -> Chunk | Wait | None:
+        end = len(self._chunk.rows)
+        stop = min(self._pace.due(), self._row + rows_max, end)
+        if stop <= self._row < end:
+            return Wait(self._pace.wait(self._row))
+        return self.rows_before(max(stop, self._row))
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from fsql.benchmarks.measure import SCRIPTS, pin, rows_of, whole
+from fsql.benchmarks.measure import SCRIPTS, HeldSplit, pin
 from fsql.benchmarks.text import write_documents
 from fsql.compiler.tick_plan import Policy
 from fsql.console.compiled import compiled
@@ -23,12 +23,12 @@ from fsql.console.outputs import opened_outputs
 from fsql.console.script import read_script
 from fsql.runtime.drivers.local import Edges, LocalRun
 from fsql.runtime.drivers.memory import collect_less_often, keep_freed_memory
-from fsql.runtime.ports import Place, Wait
+from fsql.runtime.ports import Wait
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from fsql.runtime.ports import Chunk, Split, SplitReader
+    from fsql.runtime.ports import Chunk, Split
 
 _CHUNK_DOCUMENTS: Final = 10
 
@@ -41,40 +41,21 @@ class _Progress:
     ended: bool = False
 
 
-@dataclass(slots=True)
-class _Split:
+class _Split(HeldSplit):
     """The rows of a split; those of the second come when the first is `distance` documents ahead."""
 
-    split: Split
-    first: _Progress
-    distance: int | None
-    chunk: Chunk | None = None
-    row: int = 0
-
-    @property
-    def name(self) -> str:
-        return self.split.name
-
-    def open(self, place: Place | None = None) -> SplitReader:
-        assert place is None
-        self.chunk = whole(self.split)
-        return self
-
-    def place(self) -> Place:
-        return Place(self.row, 0, 0)
+    def __init__(self, split: Split, first: _Progress, distance: int | None) -> None:
+        super().__init__(split)
+        self._first = first
+        self._distance = distance
 
     def read(self, rows_max: int) -> Chunk | Wait | None:
-        assert self.chunk is not None
-        stop = min(self.row + min(_CHUNK_DOCUMENTS, rows_max), len(self.chunk.rows))
-        if self.distance is None:
-            self.first.rows, self.first.ended = stop, stop == self.row
-        elif not self.first.ended and self.first.rows < stop + self.distance:
+        stop = min(self._row + min(_CHUNK_DOCUMENTS, rows_max), len(self._chunk.rows))
+        if self._distance is None:
+            self._first.rows, self._first.ended = stop, stop == self._row
+        elif not self._first.ended and self._first.rows < stop + self._distance:
             return Wait(0.0)
-        start, self.row = self.row, stop
-        return None if start == stop else rows_of(self.chunk, start, stop)
-
-    def close(self) -> None:
-        """Hold nothing of the outside."""
+        return self.rows_before(stop)
 
 
 @dataclass(frozen=True, slots=True)
