@@ -7,6 +7,7 @@ import signal
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from fsql.tests.case_commands import COMMANDS
 from fsql.tests.case_files import Case, command_line, read_cases, write_cases
@@ -23,6 +24,15 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure() -> None:
+    # Examples are the same in every run, and none fails since the machine had something else to do.
+    settings.register_profile(
+        "fsql",
+        deadline=None,
+        derandomize=True,
+        database=None,
+        suppress_health_check=[HealthCheck.too_slow],
+    )
+    settings.load_profile("fsql")
     # Plans are verified behind each pass of the rules.
     os.environ["FSQL_VERIFY"] = "1"
     # A shell has its background processes ignore Ctrl-C, which those that tests start would inherit.

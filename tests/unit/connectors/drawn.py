@@ -1,4 +1,4 @@
-"""Tests over drawn examples: the same examples in every run, and no time limit for one."""
+"""Tests over drawn examples: the same in every run, as the profile in `tests/conftest.py` has it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def drawn(
     count: int, *strategies: SearchStrategy
 ) -> Callable[[Callable[..., None]], Callable[[], None]]:
     """Return a decorator that runs a test with `count` examples, an argument from each strategy."""
-    examples = settings(max_examples=count, deadline=None, derandomize=True, database=None)
+    examples = settings(max_examples=count)
 
     def decorate(test: Callable[..., None]) -> Callable[[], None]:
         wrapped: Callable[[], None] = examples(given(*strategies)(test))
