@@ -224,7 +224,7 @@ class Attempt:
         return self._flushed(now)
 
     def kept_up(self, now: float) -> list[WorkerEffect]:
-        """Do what the time demands: heartbeats, counters, what links send again."""
+        """Do what the time demands: heartbeats, counters."""
         effects: list[WorkerEffect] = []
         for here in self._fronts.values():
             if now >= here.waits_until:
@@ -237,6 +237,11 @@ class Attempt:
         if self._running and now >= self._next_counted:
             self._next_counted = now + self._settings.counted_every
             effects += self.send([self._counted(now)], now)
+        return effects
+
+    def links_due(self, now: float) -> list[WorkerEffect]:
+        """Acknowledge, and send again what was not acknowledged, when all that has come is dealt with."""
+        effects: list[WorkerEffect] = []
         for peer, link in self._links.items():
             if link.due_at <= now:
                 effects += self._transmitted(peer, link.due(now))

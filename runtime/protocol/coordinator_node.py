@@ -109,6 +109,7 @@ class CoordinatorNode:
         effects += self._kept_up(now)
         if isinstance(event, Tick):
             effects += self._given_up_if_lost(now)
+            effects += [] if self.epoch is None else self.epoch.links_due(now)
         effects = self._fenced(effects, now)
         finish = next((effect for effect in effects if isinstance(effect, Finish)), None)
         if finish is not None:

@@ -173,6 +173,11 @@ class Epoch:
         for worker, items in self._outgoing.items():
             self._transmit(worker, self._links[worker].send(items, now))
         self._outgoing = {}
+        effects, self._effects = self._effects, []
+        return effects
+
+    def links_due(self, now: float) -> list[CoordinatorEffect]:
+        """Acknowledge, and send again what was not acknowledged, when all that has come is dealt with."""
         for worker, link in self._links.items():
             if link.due_at <= now:
                 self._transmit(worker, link.due(now))

@@ -18,6 +18,10 @@ repair.  A repair sends the oldest frame again; then, each time this helps, twic
 those that were under way when it began.  So one slow receiver costs one frame for each time the timer
 runs out, and a broken connection full of frames is mended in a few round trips.
 
+A node that was busy finds a timer run out and the acknowledgement in its input.  So a timer that has run out
+asks for a second look, behind what has come meanwhile, before anything is sent again; and a peer that is
+slow to answer is given twice the time that it took.
+
 `now` is in seconds of a clock that never goes back; see `fsql.runtime.protocol.node`.
 `tests/unit/runtime/test_link.py` has the network that fails.
 """
@@ -55,10 +59,10 @@ _EXACT_FROM_BYTES: Final = 65536
 class LinkSettings:
     """Limits and times of a link; the times are in seconds.
 
-    `resend_after` doubles with each time that it runs out, up to `resend_after_max`, until something
-    is acknowledged.  An acknowledgement that finds no frame to go with is sent alone after
-    `acknowledge_after`, or at once for every `acknowledge_frames`-th frame; one with many rows counts as
-    several, since a few of them fill the window.
+    `resend_after` is the least; it doubles with each time that it runs out, up to `resend_after_max`, until
+    something is acknowledged that was sent once.  An acknowledgement that finds no frame to go with is sent
+    alone after `acknowledge_after`, or at once for every `acknowledge_frames`-th frame; one with many rows
+    counts as several, since a few of them fill the window.
     """
 
     window_frames: int = 256
@@ -91,6 +95,7 @@ class Link:
         "_job",
         "_local",
         "_news_at",
+        "_overdue",
         "_peer",
         "_received",
         "_repair_count",
@@ -102,6 +107,7 @@ class Link:
         "_sequence",
         "_settings",
         "_signs",
+        "_slowest",
         "_tick",
         "_unanswered",
         "_waiting",
@@ -132,6 +138,10 @@ class Link:
         self._news_at = 0.0
         self._resend_at = 0.0
         self._resend_wait = settings.resend_after
+        self._slowest = 0.0
+        """How long an answer takes, the slowest of late."""
+        self._overdue = False
+        """The timer has run out, and was looked at once."""
         self._signs = 0
         self._repair_next = 0
         self._repair_until = 0
@@ -201,11 +211,16 @@ class Link:
         return items, transmit
 
     def due(self, now: float) -> list[Frame]:
-        """Return the frames to transmit because their time has come."""
+        """Return the frames to transmit because their time has come.
+
+        To be called when what had come before is dealt with.
+        """
         transmit: list[Frame] = []
         if self._sent and now >= self._resend_at:
-            self._resend_wait = min(2 * self._resend_wait, self._settings.resend_after_max)
-            transmit = self._repair(now)
+            if self._overdue:
+                self._resend_wait = min(2 * self._resend_wait, self._settings.resend_after_max)
+                transmit = self._repair(now)
+            self._overdue = not self._overdue
         if self._acknowledge_at is not None and now >= self._acknowledge_at:
             transmit.append(self._frame(0, ()))
         self._dues_noted()
@@ -263,16 +278,25 @@ class Link:
     def _news(self, acknowledged: int, now: float) -> list[Frame]:
         sent = self._sent
         while sent and sent[0].sequence <= acknowledged:
-            self._bytes -= sent.popleft().size
+            newest = sent.popleft()
+            self._bytes -= newest.size
+        if newest.sequence > self._repair_until:
+            self._answered_in(now - newest.at)
         self._acknowledged = acknowledged
         self._signs = 0
         self._news_at = now
-        self._resend_wait = self._settings.resend_after
+        self._overdue = False
         self._resend_at = now + self._resend_wait
         if acknowledged < self._repair_until:
             self._repair_count *= 2
             return self._repaired() + self._transmit(now)
         return self._transmit(now)
+
+    def _answered_in(self, seconds: float) -> None:
+        """Learn how long an answer took, to something that was sent once only."""
+        self._slowest = max(seconds, 0.9 * self._slowest)
+        least, most = self._settings.resend_after, self._settings.resend_after_max
+        self._resend_wait = min(max(least, 2 * self._slowest), most)
 
     def _repair(self, now: float) -> list[Frame]:
         """Begin to send again what is under way."""

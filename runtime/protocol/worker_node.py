@@ -67,9 +67,12 @@ class WorkerNode:
     def step(self, event: WorkerEvent, now: float) -> list[WorkerEffect]:
         """Deal with an event."""
         effects = self._dealt_with(event, now)
-        if isinstance(event, Tick) and self.attempt is not None and self.attempt.hopeless(now):
+        if isinstance(event, Tick) and self.attempt is not None:
             # At ticks only, since then all that has come is dealt with.
-            effects += self._left("nothing is heard from the others", now)
+            if self.attempt.hopeless(now):
+                effects += self._left("nothing is heard from the others", now)
+            else:
+                effects += self.attempt.links_due(now)
         return effects + self._kept_up(now)
 
     def readable(self, now: float) -> list[int]:

@@ -208,13 +208,62 @@ def test_a_receiver_that_is_away_costs_one_frame_for_each_time_the_timer_runs_ou
     assert len([link.send([Go()], 0.0) for _ in range(100)]) == 100
     times = []
     while (at := link.next_due()) is not None and at < 10:
+        assert link.due(at) == []
         [frame] = link.due(at)
         assert frame.sequence == 1
         times.append(round(at, 3))
     assert times == [0.2, 0.6, 1.4, 3.0, 5.0, 7.0, 9.0]
     assert link.stuck_for(10.0) == 10.0
     link.receive(Frame("job", 1, 7, 1, 0, 0, 99, ()), 10.0)
-    assert (link.stuck_for(11.0), link.next_due()) == (1.0, 10.2)
+    assert (link.stuck_for(11.0), link.next_due()) == (1.0, 12.0)
+
+
+def test_what_came_while_a_node_was_busy_is_taken_before_anything_is_sent_again() -> None:
+    near, far = (Link("job", 1, 7, i, 1 - i, LinkSettings()) for i in (0, 1))
+    [frame] = near.send([Go()], 0.0)
+    far.receive(frame, 0.001)
+    [acknowledgement] = far.due(0.006)
+    # The node was at something else for a second; what came lies in its input.
+    assert near.due(1.0) == []
+    assert near.next_due() == 0.2
+    near.receive(acknowledgement, 1.0)
+    assert near.due(1.0) == []
+    assert (near.resent, near.next_due()) == (0, None)
+    # Nor does a look of long ago count for what is sent later.
+    near.send([Go()], 2.0)
+    assert near.due(4.0) == []
+
+
+def test_a_peer_that_is_slow_is_waited_for_twice_as_long_as_it_took() -> None:
+    link = Link("job", 1, 7, 0, 1, LinkSettings())
+
+    def told(sequence: int, now: float) -> None:
+        link.receive(Frame("job", 1, 7, 1, 0, 0, sequence, ()), now)
+
+    link.send([Go()], 0.0)
+    told(1, 0.125)
+    link.send([Go()], 1.0)
+    assert link.next_due() == 1.25
+    told(2, 1.125)
+    # What was sent again says little of how long an answer takes: it is waited on as before.
+    link.send([Go()], 2.0)
+    assert [len(link.due(at)) for at in (2.25, 2.25)] == [0, 1]
+    told(3, 2.75)
+    link.send([Go()], 3.0)
+    assert link.next_due() == 3.5
+    told(4, 3.5)
+    link.send([Go()], 4.0)
+    assert link.next_due() == 5.0
+    # One that is fast again is believed by and by, one that takes for ever not for ever.
+    for sequence in range(5, 200):
+        told(sequence, sequence - 0.999)
+        link.send([Go()], float(sequence))
+    assert link.next_due() == 199.2
+    told(200, 250.0)
+    link.send([Go()], 300.0)
+    told(201, 399.0)
+    link.send([Go()], 400.0)
+    assert link.next_due() == 402.0
 
 
 def test_what_the_window_does_not_hold_waits_in_order() -> None:
