@@ -6,6 +6,7 @@ import contextlib
 import select
 import socket
 import threading
+import time
 from random import Random
 from typing import TYPE_CHECKING
 
@@ -262,11 +263,19 @@ class Scripted:
         self._thread.join()
 
 
+def await_frame(peer: socket.socket) -> None:
+    """Return when a whole frame has come: to hang up on the rest of one would reset the connection."""
+    reader = FrameReader()
+    while received := peer.recv(4096):
+        if list(reader.feed(received)):
+            return
+
+
 def answering(*heads: Head) -> Callable[[socket.socket], None]:
     """Return a script that answers whatever comes first, and then waits until the other hangs up."""
 
     def script(peer: socket.socket) -> None:
-        peer.recv(4096)
+        await_frame(peer)
         for head in heads:
             peer.sendall(data(head))
         with contextlib.suppress(ConnectionResetError):
@@ -294,8 +303,9 @@ def test_an_answer_to_an_earlier_sync_is_none_to_a_later_one() -> None:
                         peer.sendall(data(Synced()))
 
     server = Scripted(script)
-    consumer = TcpConsumer(("127.0.0.1", server.port), "out", sinks.lines(), patience=0.3)
+    consumer = TcpConsumer(("127.0.0.1", server.port), "out", sinks.lines())
     consumer.open(sinks.opening(1))
+    consumer._patience = 0.3
     for _ in range(2):
         with pytest.raises(ConsumerLostError):
             consumer.sync()
@@ -328,9 +338,9 @@ def open_and_deliver(consumer: TcpConsumer) -> None:
 
 def test_a_consumer_that_forgets_what_it_acknowledged_ends_the_job() -> None:
     def first(peer: socket.socket) -> None:
-        peer.recv(4096)
+        await_frame(peer)
         peer.sendall(data(WELCOME))
-        peer.recv(4096)
+        await_frame(peer)
         peer.sendall(data(Have((2, 0))))
 
     server = Scripted(first, answering(WELCOME))
@@ -342,14 +352,24 @@ def test_a_consumer_that_forgets_what_it_acknowledged_ends_the_job() -> None:
 
 
 def test_a_consumer_that_sends_garbage_is_tried_again_and_then_lost() -> None:
+    came = 0
+
     def garbage(peer: socket.socket) -> None:
-        peer.recv(4096)
+        nonlocal came
+        await_frame(peer)
         peer.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+        came += 1
+
+    def clock() -> float:
+        """Return the time: it is long after the third attempt as soon as that was made."""
+        return time.monotonic() + (1000.0 if came == 3 else 0.0)
 
     server = Scripted(garbage, garbage, garbage)
-    consumer = TcpConsumer(("127.0.0.1", server.port), "out", sinks.lines(), patience=0.5)
+    address = "127.0.0.1", server.port
+    consumer = TcpConsumer(address, "out", sinks.lines(), patience=60, clock=clock)
     with pytest.raises(ConsumerLostError, match="has not answered"):
         consumer.open(sinks.opening(1))
+    assert came == 3
     server.join()
 
 
@@ -357,7 +377,7 @@ def test_a_consumer_that_reads_slowly_is_not_waited_for() -> None:
     hung = threading.Event()
 
     def slow(peer: socket.socket) -> None:
-        peer.recv(4096)
+        await_frame(peer)
         peer.sendall(data(WELCOME))
         hung.wait()
 

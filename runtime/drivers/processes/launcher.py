@@ -35,10 +35,13 @@ from fsql.runtime.drivers.processes.lines import (
 from fsql.runtime.protocol.coordinator_node import Phase
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
 HUNG_AFTER: Final = 10.0
 """A child that has written no line for so many seconds is killed."""
+
+STARTS_WITHIN: Final = 120.0
+"""So many seconds it may take to its first line: it imports much, and the machine may have more to do."""
 
 CRASHES_MAX: Final = 8
 """So many ends of processes without any progress in between end the run."""
@@ -50,7 +53,7 @@ SPARES_LOST_MAX: Final = 8
 """So many spares may end before they are needed; then the run goes on without."""
 
 _POLL_SECONDS: Final = 0.1
-_END_SECONDS: Final = 2.0
+_END_SECONDS: Final = 10.0
 
 
 class GivenUpError(Exception):
@@ -67,6 +70,7 @@ class _Child:
     reader: LineReader = field(init=False)
     writer: LineWriter = field(init=False)
     heard_at: float = field(init=False)
+    silent_at_most: float = field(init=False)
     address: str | None = None
 
     def start(self, *, again: bool = False) -> None:
@@ -81,7 +85,19 @@ class _Child:
         self.reader = LineReader(self.process.stdout.fileno())
         self.writer = LineWriter(self.process.stdin.fileno())
         self.heard_at = time.monotonic()
+        self.silent_at_most = STARTS_WITHIN
         self.address = None
+
+    def lines(self, now: float) -> Iterator[Line]:
+        """Return what it has said since the last call."""
+        for line in self.reader.lines():
+            self.heard_at, self.silent_at_most = now, HUNG_AFTER
+            yield line
+
+    def leave_alone(self) -> None:
+        """Let it see that nobody needs it any more, whereupon it ends."""
+        assert self.process.stdin is not None
+        self.process.stdin.close()
 
     def end(self) -> None:
         """Kill it, if it lives, and forget it."""
@@ -143,16 +159,16 @@ class Launcher:
         select.select([child.reader.descriptor for child in children], [], [], _POLL_SECONDS)
         now = time.monotonic()
         for child in children:
-            for line in child.reader.lines():
-                child.heard_at = now
+            # First this: of one that has ended, the lines that are read then are all that it wrote.
+            ended = child.process.poll()
+            for line in child.lines(now):
                 self._heard(child, line)
             if self._over is not None:
                 return
-            ended = child.process.poll()
             if ended is not None:
                 self._lost(child, f"ended with {ended}")
-            elif now - child.heard_at > HUNG_AFTER:
-                self._lost(child, f"has said nothing for {HUNG_AFTER:.0f} s")
+            elif now - child.heard_at > child.silent_at_most:
+                self._lost(child, f"has said nothing for {child.silent_at_most:.0f} s")
         while self._gone and self._coordinator.process.poll() is None:
             self._coordinator.writer.write(Gone(self._gone.popleft()))
         self._keep_a_spare(now)
@@ -226,6 +242,8 @@ class Launcher:
             self._spare.end()
         started = [child for child in self._children if hasattr(child, "process")]
         if self._over is not None:
+            for child in started:
+                child.leave_alone()
             for child in started:
                 with suppress(subprocess.TimeoutExpired):
                     child.process.wait(_END_SECONDS)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,16 +11,27 @@ import pytest
 
 from fsql.runtime.drivers.processes import launcher
 from fsql.runtime.drivers.processes.launcher import GivenUpError, Launcher
-from fsql.runtime.drivers.processes.lines import Over
+from fsql.runtime.drivers.processes.lines import LineReader, Over
 
 if TYPE_CHECKING:
-    from fsql.runtime.drivers.processes.lines import Course
+    from collections.abc import Iterator
+
+    from fsql.runtime.drivers.processes.lines import Course, Line
 
 OVER = '{"type":"Over","stopped":null,"diagnostics":null,"refused":null}'
 COURSE = (
     '{"type":"Course","phase":"running","epoch":%d,"detail":"",'
     '"tally":{"rows_in":%d,"releases":0,"snapshots":0},"begins":[%d,0]}'
 )
+
+RUNNING = f"print('{COURSE}' % (1, 1, 0), flush=True)\n"
+ENDS = f"print('{OVER}', flush=True)"
+
+
+@pytest.fixture(autouse=True)
+def _nothing_hangs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a script that says little not be taken for one that hangs, however busy the machine is."""
+    monkeypatch.setattr(launcher, "HUNG_AFTER", 600.0)
 
 
 def script(text: str) -> list[str]:
@@ -58,6 +70,51 @@ def test_a_coordinator_that_ends_is_started_again(tmp_path: Path) -> None:
     assert launched(coordinator + f"print('{OVER}', flush=True)") == Over(None, None, None)
 
 
+def test_what_a_process_said_before_it_ended_counts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A worker says where it is, and ends, just after the launcher has looked for its lines."""
+
+    class Late(LineReader):
+        started = 0
+
+        def __init__(self, descriptor: int) -> None:
+            super().__init__(descriptor)
+            Late.started += 1
+            self._waits = Late.started == 2  # the coordinator is started first
+
+        def lines(self) -> Iterator[Line]:
+            yield from super().lines()
+            if self._waits:
+                self._waits = False
+                os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOWAIT)
+
+    monkeypatch.setattr(launcher, "LineReader", Late)
+    once = str(tmp_path / "once")
+    worker = (
+        f"if os.path.exists({once!r}): sys.stdin.read()\n"
+        f"open({once!r}, 'w')\n"
+        'print(\'{"type":"Address","address":"here"}\', flush=True)'
+    )
+    coordinator = f"line = sys.stdin.readline()\nassert 'here' in line\nprint('{OVER}', flush=True)"
+    assert launched(coordinator, worker) == Over(None, None, None)
+
+
+def test_a_process_that_falls_silent_is_started_again_but_has_time_to_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(launcher, "HUNG_AFTER", 0.3)
+    times = str(tmp_path / "times")
+    coordinator = (
+        f"open({times!r}, 'a').write('x')\n"
+        f"first = os.path.getsize({times!r}) == 1\n"
+        "time.sleep(0 if first else 1)\n"
+        f"if first:\n {RUNNING} time.sleep(600)\n"
+    )
+    assert launched(coordinator + ENDS, workers=0) == Over(None, None, None)
+    assert (tmp_path / "times").read_text() == "xx"
+
+
 def test_a_launcher_gives_up_where_nothing_gets_done() -> None:
     with pytest.raises(GivenUpError, match="the worker ended with 3"):
         launched("sys.stdin.read()", "sys.exit(3)")
@@ -94,20 +151,19 @@ def _spare_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(launcher, "SPARE_AFTER", 0.0)
 
 
-RUNNING = f"print('{COURSE}' % (1, 1, 0), flush=True)\n"
-ENDS = f"print('{OVER}', flush=True)"
 SPARE = "if '--spare' in sys.argv:"
 
 
 def until(path: Path) -> str:
-    return f"while not os.path.exists({str(path)!r}): time.sleep(0.01)\n"
+    """Return what waits until something is written in a file."""
+    return f"while not (os.path.exists({str(path)!r}) and os.path.getsize({str(path)!r})): time.sleep(0.01)\n"
 
 
 @pytest.mark.usefixtures("_spare_at_once")
 def test_a_spare_joins_when_a_worker_is_gone_and_not_before(tmp_path: Path) -> None:
     told, waits = tmp_path / "told", tmp_path / "waits"
     worker = (
-        f"{SPARE} open({str(waits)!r}, 'w')\n"
+        f"{SPARE} open({str(waits)!r}, 'w').write('x')\n"
         f"else:\n {until(waits)} os.kill(os.getpid(), 9)\n"
         f"line = sys.stdin.readline()\nopen({str(told)!r}, 'a').write(line)\nsys.stdin.read()"
     )
@@ -141,7 +197,7 @@ def test_no_spare_is_there_before_the_job_runs(tmp_path: Path) -> None:
 def test_a_spare_ends_with_the_job(tmp_path: Path) -> None:
     pids, done = tmp_path / "pids", tmp_path / "done"
     worker = (
-        f"{SPARE}\n open({str(pids)!r}, 'w').write(str(os.getpid()))\n open({str(done)!r}, 'w')\n"
+        f"{SPARE}\n open({str(pids)!r}, 'w').write(str(os.getpid()))\n open({str(done)!r}, 'w').write('x')\n"
         " time.sleep(60)\nsys.stdin.read()"
     )
     launched(RUNNING + until(done) + ENDS, worker)
