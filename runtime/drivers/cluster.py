@@ -153,9 +153,11 @@ class Cluster:
     def _delivered(self, receiver: int, carried: Carried) -> list[LetGo]:
         match carried:
             case Acknowledgement():
-                self._announce(self.acker.acknowledge(carried))
+                self.acker.acknowledge(carried)
+                self._announce(self.acker.risen())
             case Promise():
-                self._announce(self.acker.promise(carried))
+                self.acker.promise(carried)
+                self._announce(self.acker.risen())
             case Message() if receiver == BARRIER:
                 self._at_barrier(carried)
             case Message():

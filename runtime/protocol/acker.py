@@ -52,26 +52,32 @@ class Acker:
         self._messages = [_Table() for _ in upstream]
         self._holds = [_Table() for _ in upstream]
         self._min_times = [start] * len(upstream)
+        self._may_rise = False
         self.acknowledgements = 0
 
-    def acknowledge(self, acknowledgement: Acknowledgement) -> list[MinTime]:
-        """Apply one combined acknowledgement; return the min times that rose."""
+    def acknowledge(self, acknowledgement: Acknowledgement) -> None:
+        """Apply one combined acknowledgement."""
         self.acknowledgements += 1
-        left = False
         for stage, kind, root, message_id in acknowledgement.entries:
             tables = self._messages if kind is Kind.MESSAGE else self._holds
-            left |= tables[stage].flip(root, message_id)
-        # What only enters raises nothing.
-        return self._risen() if left else []
+            # What only enters raises nothing.
+            self._may_rise |= tables[stage].flip(root, message_id)
 
-    def promise(self, promise: Promise) -> list[MinTime]:
-        """Take a front's promise; return the min times that rose.
+    def promise(self, promise: Promise) -> None:
+        """Take a front's promise.
 
         A front that resumes before the start promises less at first than is known.
         """
         before = self._promises[promise.front]
         assert promise.root >= before or before == self._start
         self._promises[promise.front] = max(before, promise.root)
+        self._may_rise = True
+
+    def risen(self) -> list[MinTime]:
+        """Return the min times that rose by what has come since this was last asked."""
+        if not self._may_rise:
+            return []
+        self._may_rise = False
         return self._risen()
 
     @property

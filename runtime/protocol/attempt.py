@@ -89,6 +89,8 @@ class Attempt:
         """The fronts of which a chunk was taken that is not done with."""
         self._messages = 0
         self._freshness = Freshness()
+        self._behind: float | None = None
+        """How far behind all was when news of it came; None if none have come since it was last counted."""
         self._next_heartbeat = now
         self._next_counted = now
 
@@ -184,8 +186,8 @@ class Attempt:
             first = self._worker.read_first(here.front, here.ordinal, read.chunk, read.place)
             self._freshness.chunk_read(here.front, now)
             self._begun.append(here)
-            if first:
-                self._carry(first)
+            self._carry(first)
+            if first and self._worker.has_more:
                 return [*self._flushed(now), Continue()]
             self._go_on()
         self._tell_if_blocked(here)
@@ -291,6 +293,7 @@ class Attempt:
                 self._put(COORDINATOR, self._counted(now))
             return
         self._released = min_time.root
+        self._behind = self._freshness.seconds_behind(min_time.root, now)
         for here in self._fronts.values():
             self._tell_if_blocked(here)
 
@@ -366,6 +369,9 @@ class Attempt:
 
     def _counted(self, now: float) -> Counted:
         assert self._worker is not None
+        behind, self._behind = self._behind, None
+        if behind is None:
+            behind = self._freshness.seconds_behind(self._released, now)
         folds = self._worker.folds.values()
         fronts = [here.front for here in self._fronts.values()]
         return Counted(
@@ -376,5 +382,5 @@ class Attempt:
             sum(fold.state_rows() for fold in folds),
             self._messages,
             sum(front.unknown_fields for front in fronts),
-            round(self._freshness.seconds_behind(self._released, now) * 1e6),
+            round(behind * 1e6),
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from fsql.compiler.tick_plan import SourceHead
 from fsql.runtime.batch import END, START, Root
@@ -28,7 +28,6 @@ from fsql.runtime.protocol.messages import (
     Entry,
     Kind,
     Message,
-    MinTime,
     PortKind,
     Promise,
 )
@@ -42,6 +41,7 @@ from fsql.runtime.protocol.node import (
     Transmit,
 )
 from fsql.runtime.protocol.snapshots import Snapshots
+from fsql.runtime.protocol.telling import Telling
 from fsql.runtime.protocol.topology import topology
 
 if TYPE_CHECKING:
@@ -56,9 +56,6 @@ if TYPE_CHECKING:
         Delivered,
         ManifestCommitted,
     )
-
-TOLD_EVERY: Final = 0.05
-"""How many seconds lie between two words to fronts on how far all is out, if none waits for it."""
 
 
 class Epoch:
@@ -97,14 +94,16 @@ class Epoch:
         self._deliveries: dict[int, Delivery] = {}
         self._stop: Stopped | None = None
         self._blocked: dict[int, Root] = {}
-        self._told = self.start
-        self._next_telling = now
         self._folds = [
             index
             for index, stage in enumerate(spec.plan.stages)
             if not isinstance(stage.head, SourceHead)
         ]
-        self._risen: dict[int, Root] = {}
+        told_of = [*self._folds, self._barrier_stage]
+        self._telling = Telling(told_of, len(addresses), self.start)
+        self._may_be_out: Root | None = None
+        self._answered: dict[int, None] = {}
+        """The workers that this event has had a frame sent to already."""
         self._outgoing: dict[int, list[Item]] = {}
         self._effects: list[CoordinatorEffect] = []
         every = settings.snapshot_every if spec.takes_snapshots else None
@@ -145,7 +144,9 @@ class Epoch:
         if link is None:
             return
         items, frames = link.receive(frame, now)
-        self._transmit(frame.sender, frames)
+        if frames:
+            self._answered[frame.sender] = None
+            self._transmit(frame.sender, frames)
         for item in items:
             self._take(frame.sender, item, now)
 
@@ -164,15 +165,14 @@ class Epoch:
 
     def kept_up(self, now: float, *, may_release: bool) -> list[CoordinatorEffect]:
         """Pass on what has come of the last event, and do what the time demands."""
-        self._announce_min_times(may_release=may_release)
         if self.running:
-            self._tell_lead(now)
+            self._rise(may_release=may_release)
+            self._tell_lead()
             self._grant()
             self._further_snapshots(now)
-        self._finish_if_over()
-        for worker, items in self._outgoing.items():
-            self._transmit(worker, self._links[worker].send(items, now))
-        self._outgoing = {}
+            self._tell()
+            self._finish_if_over()
+        self._send(now)
         effects, self._effects = self._effects, []
         return effects
 
@@ -180,6 +180,7 @@ class Epoch:
         """Acknowledge, and send again what was not acknowledged, when all that has come is dealt with."""
         for worker, link in self._links.items():
             if link.due_at <= now:
+                self._transmit(worker, link.send(self._telling.news(worker), now))
                 self._transmit(worker, link.due(now))
         effects, self._effects = self._effects, []
         return effects
@@ -210,7 +211,6 @@ class Epoch:
         if self.running:
             snapshot = self.snapshots.next_timer()
             times += [] if snapshot is None else [snapshot]
-            times += [] if self._told == self._taken_below() else [self._next_telling]
         return min(times)
 
     def stuck(self, now: float) -> int | None:
@@ -227,9 +227,10 @@ class Epoch:
             case Message():
                 self._at_barrier(item)
             case Acknowledgement():
-                self._rise(self.acker.acknowledge(item))
+                self.acker.acknowledge(item)
+                self._telling.acknowledged(worker, item)
             case Promise():
-                self._rise(self.acker.promise(item))
+                self.acker.promise(item)
             case Ready():
                 self._ready.add(worker)
                 if len(self._ready) == len(self._links):
@@ -257,25 +258,24 @@ class Epoch:
         stops = to.port is PortKind.REJECT and to.side == 1
         self.barrier.accept(message.parcel, stops=stops)
         entry = Entry(to.stage, Kind.MESSAGE, message.root, message.id)
-        self._rise(self.acker.acknowledge(Acknowledgement((entry,))))
-
-    def _rise(self, risen: Iterable[MinTime]) -> None:
-        for min_time in risen:
-            self._risen[min_time.stage] = min_time.root
+        self.acker.acknowledge(Acknowledgement((entry,)))
 
     # Min times, and what the barrier lets go.
 
-    def _announce_min_times(self, *, may_release: bool) -> None:
-        if not self.running:
-            return
-        risen, self._risen = self._risen, {}
-        for stage, root in sorted(risen.items()):
-            if stage in self._folds:
-                self._put_all(MinTime(stage, root))
-            elif stage == self._barrier_stage and not may_release:
-                self._risen[stage] = root
-            elif stage == self._barrier_stage:
-                self._release(root)
+    def _rise(self, *, may_release: bool) -> None:
+        for risen in self.acker.risen():
+            if risen.stage in self._folds:
+                self._telling.rose(risen.stage, risen.root)
+            elif risen.stage == self._barrier_stage:
+                self._may_be_out = risen.root
+        if may_release and self._may_be_out is not None:
+            root, self._may_be_out = self._may_be_out, None
+            self._release(root)
+
+    def _tell(self) -> None:
+        self._telling.want(self.snapshots.position)
+        for worker, min_time in self._telling.at_once():
+            self._put(worker, min_time)
 
     def _release(self, min_time: Root) -> None:
         let_gos = self.barrier.advance(min_time)
@@ -310,7 +310,7 @@ class Epoch:
 
     def _finish_if_over(self) -> None:
         end = END if self._stop is None else self._stop.root
-        if not self.running or self.barrier.min_time < end:
+        if self.barrier.min_time < end:
             return
         deliveries = self._deliveries.values()
         if all(each.settled >= end and each.rows_waiting == 0 for each in deliveries):
@@ -349,19 +349,20 @@ class Epoch:
     def _all_out(self) -> bool:
         return self._taken_below() == END
 
-    def _tell_lead(self, now: float) -> None:
+    def _tell_lead(self) -> None:
         """Tell fronts how far all is out: they are ahead of that, not of what consumers do not take.
 
-        Nobody needs that at each row, unless a front is blocked.
+        It is news to all but those who are blocked.
         """
-        promises = self.acker.promises
-        self._blocked = {front: at for front, at in self._blocked.items() if promises[front] == at}
-        taken = self._taken_below()
-        if taken == self._told or (not self._blocked and now < self._next_telling):
-            return
-        self._told = taken
-        self._next_telling = now + TOLD_EVERY
-        self._put_all(MinTime(self._barrier_stage, taken))
+        self._telling.rose(self._barrier_stage, self._taken_below())
+        if self._blocked:
+            promises = self.acker.promises
+            blocked = {front: at for front, at in self._blocked.items() if promises[front] == at}
+            self._blocked = blocked
+            for front in blocked:
+                worker = front % len(self._links)
+                for min_time in self._telling.news(worker):
+                    self._put(worker, min_time)
 
     def _grant(self) -> None:
         """Let the front that has promised least read, if it is blocked and everything is out."""
@@ -380,6 +381,16 @@ class Epoch:
         if item is not None:
             for worker in self._links:
                 self._put(worker, item)
+
+    def _send(self, now: float) -> None:
+        """Make a frame of all that there is for each worker, with what is news to those who get one."""
+        outgoing, self._outgoing = self._outgoing, {}
+        for worker in self._answered:
+            outgoing.setdefault(worker, [])
+        self._answered.clear()
+        for worker, items in outgoing.items():
+            items += self._telling.news(worker)
+            self._transmit(worker, self._links[worker].send(items, now))
 
     def _put(self, worker: int, item: Item) -> None:
         self._outgoing.setdefault(worker, []).append(item)

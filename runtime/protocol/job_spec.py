@@ -67,7 +67,7 @@ class JobSpec:
         return self.logged or any(output.option.is_waited_for for output in self.outputs)
 
 
-_LINK: Final = LinkSettings(acknowledge_after=0.025)
+_LINK: Final = LinkSettings(acknowledge_after=0.1, resend_after=0.4)
 """Where little gets lost an acknowledgement may wait for the next row to go with."""
 
 

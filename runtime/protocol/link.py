@@ -44,11 +44,11 @@ if TYPE_CHECKING:
 
 NEVER: Final = math.inf
 
+_QUARTERS: Final = 4
 _SIGNS_OF_LOSS: Final = 2
 """How many acknowledgements without news start a repair; one may be a mere double."""
 
 ITEM_BYTES: Final = 64
-_MANY_ROWS: Final = 4096
 _ENTRY_BYTES: Final = 48
 _RECORD_BYTES: Final = 256
 _EXACT_FROM_BYTES: Final = 65536
@@ -61,8 +61,8 @@ class LinkSettings:
 
     `resend_after` is the least; it doubles with each time that it runs out, up to `resend_after_max`, until
     something is acknowledged that was sent once.  An acknowledgement that finds no frame to go with is sent
-    alone after `acknowledge_after`, or at once for every `acknowledge_frames`-th frame; one with many rows
-    counts as several, since a few of them fill the window.
+    alone after `acknowledge_after`, or at once for every `acknowledge_frames`-th frame and for each quarter of
+    `window_bytes`, so that no sender has to wait for it.
     """
 
     window_frames: int = 256
@@ -110,6 +110,7 @@ class Link:
         "_slowest",
         "_tick",
         "_unanswered",
+        "_unanswered_bytes",
         "_waiting",
         "doubled",
         "due_at",
@@ -149,6 +150,7 @@ class Link:
         self._received = 0
         self._early: dict[int, tuple[Item, ...]] = {}
         self._unanswered = 0
+        self._unanswered_bytes = 0
         self._acknowledge_at: float | None = None
         self.due_at = NEVER
         """When `due` will have something."""
@@ -205,7 +207,11 @@ class Link:
         if frame.sequence:
             items = self._arrived(frame, now)
         transmit = self._told(frame.acknowledged, alone=not frame.sequence, now=now)
-        if self._unanswered >= self._settings.acknowledge_frames:
+        settings = self._settings
+        if (
+            self._unanswered >= settings.acknowledge_frames
+            or self._unanswered_bytes * _QUARTERS >= settings.window_bytes
+        ):
             transmit.append(self._frame(0, ()))
         self._dues_noted()
         return items, transmit
@@ -240,7 +246,10 @@ class Link:
     # What is received.
 
     def _arrived(self, frame: Frame, now: float) -> list[Item]:
-        self._unanswered += 1 + _rows(frame) // _MANY_ROWS
+        self._unanswered += 1
+        for item in frame.items:
+            if isinstance(item, Message):
+                self._unanswered_bytes += item_bytes(item)
         if self._acknowledge_at is None:
             self._acknowledge_at = now + self._settings.acknowledge_after
         sequence = frame.sequence
@@ -335,7 +344,7 @@ class Link:
 
     def _frame(self, sequence: int, items: tuple[Item, ...]) -> Frame:
         self._acknowledge_at = None
-        self._unanswered = 0
+        self._unanswered = self._unanswered_bytes = 0
         return Frame(
             self._job,
             self._tick,
@@ -346,11 +355,6 @@ class Link:
             self._received,
             items,
         )
-
-
-def _rows(frame: Frame) -> int:
-    """Return how many rows the messages of a frame have."""
-    return sum([item.parcel.rows for item in frame.items if isinstance(item, Message)])
 
 
 def item_bytes(item: Item) -> int:

@@ -79,6 +79,11 @@ class Snapshots:
         self.committed = 0
         self.passed_over: tuple[PassedOver, ...] = ()
 
+    @property
+    def position(self) -> Root | None:
+        """Return the position of the snapshot that is under way."""
+        return None if self._pending is None else self._pending.position
+
     def next_timer(self) -> float | None:
         """Return when to ask what is due, None if nothing will be."""
         if self._pending is not None:

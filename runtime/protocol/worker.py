@@ -134,6 +134,11 @@ class Worker:
         self._sent_first += first
         return first
 
+    @property
+    def has_more(self) -> bool:
+        """Say whether rows of a chunk that was read stay here."""
+        return bool(self._calls)
+
     def read_rest(self, front: Front) -> list[Effect]:
         """Do what `read_first` has left, and promise; what comes in between does no harm."""
         return [*self._finish_step(None), Promise(front.number, front.promised)]
