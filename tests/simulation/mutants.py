@@ -46,6 +46,17 @@ def what_was_consumed_is_acknowledged_before_what_was_sent(patch: Patch) -> None
         return [Acknowledgement(first), *effects[:-1], Acknowledgement(rest)]
 
     patch.setattr(Worker, "_finish_step", finish_step)
+    _items_travel_alone(patch)
+
+
+def _items_travel_alone(patch: Patch) -> None:
+    """Let no two items share a frame: what comes in one is taken at once."""
+    right = Link.send
+
+    def send(self: Link, items: Any, now: float) -> list[Frame]:
+        return [frame for item in items for frame in right(self, [item], now)]
+
+    patch.setattr(Link, "send", send)
 
 
 def holds_are_not_counted(patch: Patch) -> None:
@@ -63,14 +74,15 @@ def restored_holds_are_not_counted(patch: Patch) -> None:
 
 
 def promises_go_ahead_of_their_acknowledgements(patch: Patch) -> None:
-    right = Worker.read
+    right = Worker.read_rest
 
-    def read(self: Worker, *arguments: Any) -> list[Any]:
-        effects = right(self, *arguments)
+    def read_rest(self: Worker, front: Front) -> list[Any]:
+        effects = right(self, front)
         assert isinstance(effects[-1], Promise)
         return [effects[-1], *effects[:-1]]
 
-    patch.setattr(Worker, "read", read)
+    patch.setattr(Worker, "read_rest", read_rest)
+    _items_travel_alone(patch)
 
 
 def ids_are_bare_counters(patch: Patch) -> None:
