@@ -389,8 +389,8 @@ class Epoch:
             outgoing.setdefault(worker, [])
         self._answered.clear()
         for worker, items in outgoing.items():
-            items += self._telling.news(worker)
-            self._transmit(worker, self._links[worker].send(items, now))
+            told = [*items, *self._telling.news(worker)]
+            self._transmit(worker, self._links[worker].send(told, now))
 
     def _put(self, worker: int, item: Item) -> None:
         self._outgoing.setdefault(worker, []).append(item)

@@ -61,7 +61,7 @@ class LinkSettings:
 
     `resend_after` is the least; it doubles with each time that it runs out, up to `resend_after_max`, until
     something is acknowledged that was sent once.  An acknowledgement that finds no frame to go with is sent
-    alone after `acknowledge_after`, or at once for every `acknowledge_frames`-th frame and for each quarter of
+    alone after `acknowledge_after`, or at once for every `acknowledge_frames`-th frame and each quarter of
     `window_bytes`, so that no sender has to wait for it.
     """
 
