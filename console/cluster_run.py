@@ -18,7 +18,7 @@ from fsql.console.description import JobDescription, plan_digest, readied, split
 from fsql.console.file_uses import FileUses
 from fsql.console.interrupt import Interrupt, Interrupted
 from fsql.console.job import open_splits
-from fsql.console.joining import joining_address, say_how_to_join
+from fsql.console.joining import joining_address, listening_at, say_how_to_join
 from fsql.console.progress import progress_of
 from fsql.console.reader_gone import forget_standard_output, reader_gone
 from fsql.console.script import warn_of_unused_parameters
@@ -36,6 +36,7 @@ from fsql.runtime.ports import Reject
 from fsql.runtime.protocol.barrier import Stopped
 
 if TYPE_CHECKING:
+    import socket
     from collections.abc import Iterator
     from pathlib import Path
 
@@ -84,8 +85,9 @@ def run_on_processes(
 def _run(script: Script, options: RunOptions, cluster: ClusterOptions, talk: Talk) -> int:
     result = compiled(script)
     warn_of_unused_parameters([script], talk)
-    address = joining_address(cluster.listen)
     with ExitStack() as stack:
+        listening = stack.enter_context(listening_at(cluster.listen))
+        address = joining_address(listening)
         interrupt = stack.enter_context(Interrupt())
         state = stack.enter_context(state_directory(cluster.state))
         job = readied(_described(result, options, cluster, state))
@@ -110,13 +112,14 @@ def _run(script: Script, options: RunOptions, cluster: ClusterOptions, talk: Tal
         launcher = Launcher(
             _command(
                 "coordinator",
-                *_coordinator_flags(state, address, stdout),
+                *_coordinator_flags(state, listening, stdout),
                 *(("--temporary",) if cluster.state is None else ()),
             ),
             _command("worker", "--supervised", "--join", address, "--key", str(key)),
             options.workers - cluster.joining,
             course.heard,
             check,
+            inherits=(listening.fileno(),),
         )
         try:
             with progress_of(result.job, script.source.name, talk) as progress:
@@ -225,9 +228,9 @@ def _feeds(job: Readied) -> Iterator[list[FsqlError]]:
 
 
 def _coordinator_flags(
-    state: Path, address: str, stdout: _StandardOutput | None
+    state: Path, listening: socket.socket, stdout: _StandardOutput | None
 ) -> tuple[str, ...]:
-    flags = ("--state", str(state), "--listen", address)
+    flags = ("--state", str(state), "--listening", str(listening.fileno()))
     if stdout is None:
         return flags
     return (*flags, "--stdout", f"{stdout.address[0]}:{stdout.address[1]}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import sys
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import click
@@ -11,7 +12,7 @@ import click
 from fsql.console import exit_codes
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from fsql.console.talk import Talk
 
@@ -21,12 +22,21 @@ if TYPE_CHECKING:
 class Commands(click.Group):
     """The commands; what one of them raises becomes words and an exit code here."""
 
+    def make_context(
+        self,
+        info_name: str | None,
+        args: list[str],
+        parent: click.Context | None = None,
+        **extra: object,
+    ) -> click.Context:
+        """Read the command line."""
+        with _ending_quietly():
+            return super().make_context(info_name, args, parent, **extra)
+
     def invoke(self, ctx: click.Context) -> object:
         """Carry out the command."""
-        try:
+        with _ending_quietly():
             return self._carried_out(ctx)
-        except KeyboardInterrupt:  # also while the imports below take their time
-            ctx.exit(exit_codes.INTERRUPTED)
 
     def _carried_out(self, ctx: click.Context) -> object:
         from fsql.compiler.diagnostics import FsqlError
@@ -51,6 +61,15 @@ class Commands(click.Group):
 
             say_internal_error(error, _talk(ctx), debug=bool(ctx.meta.get("fsql.debug")))
             ctx.exit(exit_codes.INTERNAL)
+
+
+@contextmanager
+def _ending_quietly() -> Iterator[None]:
+    """Have Ctrl-C be the end, without a word: also while imports take their time."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        raise click.exceptions.Exit(exit_codes.INTERRUPTED) from None
 
 
 def _talk(ctx: click.Context) -> Talk:

@@ -1,4 +1,4 @@
-"""Where the workers of a run join: an address of this machine on which nobody listens."""
+"""Where the workers of a run join: a port of this machine that is the run's for as long as it lasts."""
 
 from __future__ import annotations
 
@@ -16,8 +16,11 @@ if TYPE_CHECKING:
     from fsql.console.talk import Talk
 
 
-def joining_address(wanted: str | None) -> str:
-    """Return the address that is wanted, with a free port where any will do.
+def listening_at(wanted: str | None) -> socket.socket:
+    """Return a socket that listens at the address that is wanted, or at any free port.
+
+    The launcher keeps it for as long as the run lasts, and each coordinator takes its connections:
+    so nobody else can come to listen there, not even between two coordinators.
 
     Raises:
         FsqlError: E601, if it is not on the loopback; E603, if it cannot be listened on.
@@ -25,14 +28,18 @@ def joining_address(wanted: str | None) -> str:
     address = wanted or ANY_PORT
     check_address(address)
     host, _, port = address.removeprefix("tcp://").rpartition(":")
-    with socket.socket() as probe:
-        # As the coordinator will: what a run before has left of its connections is no obstacle.
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind((host, 0 if port == "*" else int(port)))
-        except OSError as error:
-            raise _cannot_listen(address, error) from None
-        return f"tcp://{host}:{probe.getsockname()[1]}"
+    try:
+        listening = socket.create_server((host, 0 if port == "*" else int(port)))
+    except OSError as error:
+        raise _cannot_listen(address, error) from None
+    listening.settimeout(0)
+    return listening
+
+
+def joining_address(listening: socket.socket) -> str:
+    """Return what workers connect to."""
+    host, port = listening.getsockname()
+    return f"tcp://{host}:{port}"
 
 
 def say_how_to_join(count: int, address: str, key: Path, talk: Talk) -> None:

@@ -83,17 +83,18 @@ def run_worker(
         transport.close()
 
 
-def run_coordinator(state: Path, address: str, stdout: str | None, *, again: bool) -> bool:
+def run_coordinator(state: Path, listening: int, stdout: str | None, *, again: bool) -> bool:
     """Lead the job in the state directory until it is over, or the launcher gone; say which.
 
-    `again` says that a coordinator of the same run has ended.
+    `listening` is the descriptor of the socket at which workers join; `again` says that a coordinator
+    of the same run has ended.
     """
     keep_freed_memory()
     collect_less_often()
     raise_open_files_limit()
     supervisor = Supervisor(sys.stdin.fileno(), sys.stdout.fileno())
     try:
-        return _lead(state, address, stdout, supervisor, again=again)
+        return _lead(state, listening, stdout, supervisor, again=again)
     except FsqlError as error:
         # To be started again would not help.
         supervisor.tell(Finish(diagnostics=diagnostics_bytes(error)))
@@ -101,7 +102,7 @@ def run_coordinator(state: Path, address: str, stdout: str | None, *, again: boo
 
 
 def _lead(
-    state: Path, address: str, stdout: str | None, supervisor: Supervisor, *, again: bool
+    state: Path, listening: int, stdout: str | None, supervisor: Supervisor, *, again: bool
 ) -> bool:
     """Lead the job; see `run_coordinator`.
 
@@ -123,7 +124,7 @@ def _lead(
     outputs = tuple(each.output for each in consumed)
     logs = job.front_logs()
     spec = JobSpec(job.description.job, 0, job.plan, job.fronts, outputs, data, bool(logs))
-    transport = Transport(cluster_key(state / "cluster.key"), address)
+    transport = Transport(cluster_key(state / "cluster.key"), listening=listening)
     node = CoordinatorNode(spec, transport.address, job.settings())
     try:
         job_state = JobState(state, transport.address, FrontLogs(logs))

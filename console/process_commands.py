@@ -39,16 +39,16 @@ def worker(leader: str, key: Path, patience: float, *, supervised: bool, spare: 
 
 @click.command(hidden=True)
 @click.option("--state", type=_PATH, required=True)
-@click.option("--listen", required=True)
+@click.option("--listening", type=int, required=True)
 @click.option("--stdout")
 @click.option("--temporary", is_flag=True)
 @click.option("--again", is_flag=True)
 def coordinator(
-    state: Path, listen: str, stdout: str | None, *, temporary: bool, again: bool
+    state: Path, listening: int, stdout: str | None, *, temporary: bool, again: bool
 ) -> None:
     """Lead the job in a state directory; the launcher starts this."""
     from fsql.console.node_commands import remove_forsaken, run_coordinator
 
-    over = run_coordinator(state, listen, stdout, again=again)
+    over = run_coordinator(state, listening, stdout, again=again)
     if temporary and not over:
         remove_forsaken(state)

@@ -68,9 +68,17 @@ class Transport:
     """One node's way to the others; for one thread, but for `wake`."""
 
     def __init__(
-        self, key: bytes, address: str = ANY_PORT, settings: TransportSettings | None = None
+        self,
+        key: bytes,
+        address: str = ANY_PORT,
+        settings: TransportSettings | None = None,
+        *,
+        listening: int | None = None,
     ) -> None:
         """Listen on `address`; a port of `*` is any that is free.
+
+        Or take the connections of a socket that is `listening` already: its descriptor, which becomes
+        the transport's own.
 
         Raises:
             FsqlError: E601 if the address is not on the loopback, E603 if it cannot be listened on.
@@ -87,6 +95,8 @@ class Transport:
         self._context = zmq.Context()
         self._peers: dict[str, zmq.Socket[bytes]] = {}
         self._listener = self._socket()
+        if listening is not None:
+            self._listener.setsockopt(zmq.USE_FD, listening)
         self._woken, self._waker = os.pipe()
         os.set_blocking(self._woken, False)
         os.set_blocking(self._waker, False)
@@ -95,8 +105,8 @@ class Transport:
         except zmq.ZMQError as error:
             self.close()
             raise _cannot_listen(address, error) from None
-        listening = self._listener.getsockopt_string(zmq.LAST_ENDPOINT)
-        self.address: str = self._settings.announced or listening
+        bound = self._listener.getsockopt_string(zmq.LAST_ENDPOINT)
+        self.address: str = self._settings.announced or bound
         """Where others send to, with the number of the port."""
         self._signals: int = self._listener.getsockopt(zmq.FD)  # type: ignore[assignment]
         """Readable whenever something may have changed on the listener; only `_has_more` says what."""

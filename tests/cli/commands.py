@@ -14,7 +14,11 @@ from fsql.cli import main
 if TYPE_CHECKING:
     from pathlib import Path
 
-COMMAND = (sys.executable, "-c", "from fsql.cli import main; main(prog_name='fsql')")
+COMMAND = (
+    sys.executable,
+    "-c",
+    "import sys; sys.argv[0] = 'fsql'; from fsql.__main__ import main; main()",
+)
 """`fsql` as a process, also where the console script is not on the path."""
 
 NUMBERS = "CREATE TABLE numbers (n BIGINT) WITH ('connector' = 'file', 'path' = 'numbers.jsonl');\n"

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from fsql.console.joining import joining_address
+from fsql.console.joining import joining_address, listening_at
 from fsql.runtime.drivers.cluster_key import cluster_key
 from fsql.runtime.drivers.transport import Transport
 from fsql.runtime.protocol.frames import COORDINATOR, Heartbeat
@@ -116,9 +116,15 @@ def test_a_port_that_is_taken(tmp_path: Path) -> None:
     )
 
 
-def test_any_port_is_one_that_workers_can_join_at() -> None:
-    assert re.fullmatch(r"tcp://127\.0\.0\.1:[1-9]\d*", joining_address("tcp://127.0.0.1:*"))
-    assert re.fullmatch(r"tcp://127\.0\.0\.1:[1-9]\d*", joining_address(None))
+@pytest.mark.parametrize("wanted", ["tcp://127.0.0.1:*", None])
+def test_any_port_is_one_that_workers_can_join_at_and_nobody_else_can_take(
+    wanted: str | None,
+) -> None:
+    with listening_at(wanted) as listening, socket.socket() as other:
+        assert re.fullmatch(r"tcp://127\.0\.0\.1:[1-9]\d*", joining_address(listening))
+        other.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        with pytest.raises(OSError, match="in use"):
+            other.bind(listening.getsockname())
 
 
 def test_a_worker_makes_no_key(tmp_path: Path) -> None:
@@ -135,12 +141,13 @@ def test_a_worker_makes_no_key(tmp_path: Path) -> None:
 def test_a_worker_that_hears_nothing_says_so(tmp_path: Path) -> None:
     key = tmp_path / "cluster.key"
     cluster_key(key)
-    leader = joining_address(None)
-    worker = process("worker", "--join", leader, "--key", key)
-    assert worker.stderr is not None
-    said = [worker.stderr.readline().decode() for _ in range(2)]
-    worker.terminate()
-    worker.communicate()
+    with listening_at(None) as silent:
+        leader = joining_address(silent)
+        worker = process("worker", "--join", leader, "--key", key)
+        assert worker.stderr is not None
+        said = [worker.stderr.readline().decode() for _ in range(2)]
+        worker.terminate()
+        worker.communicate()
     assert said == [
         f"joining the run at {leader}\n",
         f"nothing is heard from {leader}: is a run there, and is {key} its key?\n",
@@ -150,8 +157,9 @@ def test_a_worker_that_hears_nothing_says_so(tmp_path: Path) -> None:
 def test_a_worker_does_not_wait_for_ever(tmp_path: Path) -> None:
     key = tmp_path / "cluster.key"
     cluster_key(key)
-    leader = joining_address(None)
-    said = fsql("worker", "--join", leader, "--key", key, "--patience", "0.3")
+    with listening_at(None) as silent:
+        leader = joining_address(silent)
+        said = fsql("worker", "--join", leader, "--key", key, "--patience", "0.3")
     assert said.code == 1
     assert said.err == (
         f"joining the run at {leader}\n"

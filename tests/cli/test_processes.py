@@ -72,6 +72,25 @@ def test_ctrl_c_before_anything_runs(tmp_path: Path) -> None:
     assert (running.returncode, err) == (130, b"")
 
 
+@pytest.mark.parametrize(
+    "imported", ["click", "fsql.cli", "fsql.console.script", "fsql.console.cluster_run", "zmq"]
+)
+def test_ctrl_c_while_the_command_is_still_importing(imported: str) -> None:
+    press = (
+        "import signal, sys\n"
+        "class Pressed:\n"
+        "  def find_spec(self, name, path, target=None):\n"
+        f"    if name == {imported!r}: signal.raise_signal(signal.SIGINT)\n"
+        "sys.meta_path.insert(0, Pressed())\n"
+    )
+    *python, command = COMMAND
+    arguments = ("run", "--workers", "2", "-e", ENDLESS)
+    done = subprocess.run(
+        [*python, press + command, *arguments], capture_output=True, check=False, timeout=60
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (130, b"", b"")
+
+
 def test_a_second_ctrl_c_is_raised_at_once() -> None:
     with Interrupt() as interrupt:
         interrupt.check()

@@ -56,7 +56,10 @@ def test_who_has_another_key_is_not_heard(
     other = tmp_path / "other.key"
     other.write_bytes(bytes(32))
     other.chmod(0o600)
-    stranger = subprocess.Popen([*FSQL, *command[:-1], str(other)])
+    said = tmp_path / "said"
+    with said.open("wb") as errors:
+        stranger = subprocess.Popen([*FSQL, *command[:-1], str(other)], stderr=errors)
+    wait_until(lambda: b"joining the run" in said.read_bytes(), "the stranger")
     wait_until(lambda: bool(twin.pids("worker")), "its own worker")
     joined = subprocess.Popen([*FSQL, *command])
     wait_until(twin.goes_on, "output")

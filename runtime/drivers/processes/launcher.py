@@ -66,6 +66,7 @@ class _Child:
 
     command: Sequence[str]
     coordinator: bool
+    inherits: Sequence[int] = ()
     process: subprocess.Popen[bytes] = field(init=False)
     reader: LineReader = field(init=False)
     writer: LineWriter = field(init=False)
@@ -79,6 +80,7 @@ class _Child:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             start_new_session=True,
+            pass_fds=self.inherits,
         )
         assert self.process.stdin is not None
         assert self.process.stdout is not None
@@ -119,13 +121,15 @@ class Launcher:
         workers: int,
         on_course: Callable[[Course], None],
         check: Callable[[], None],
+        inherits: Sequence[int] = (),
     ) -> None:
         """Take the commands of the coordinator and of each of `workers` workers.
 
-        `on_course` is told how it goes; `check` is asked often, and may raise to end the run.
+        `on_course` is told how it goes; `check` is asked often, and may raise to end the run.  Every
+        coordinator inherits the descriptors `inherits`.
         """
         self._worker = worker
-        self._coordinator = _Child(coordinator, coordinator=True)
+        self._coordinator = _Child(coordinator, coordinator=True, inherits=inherits)
         self._children = [self._coordinator]
         self._children += [_Child(worker, coordinator=False) for _ in range(workers)]
         self._on_course = on_course

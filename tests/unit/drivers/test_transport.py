@@ -5,6 +5,7 @@ What this cannot show: what the network between processes does; `tests/cluster` 
 
 from __future__ import annotations
 
+import os
 import random
 import socket
 import threading
@@ -136,6 +137,19 @@ def test_a_peer_that_is_started_again_at_its_address_is_found_again(near: Transp
             near.send(address, beat(2))
             came = second.receive(0.1)
         assert came[0] == (near.address, beat(2))
+
+
+def test_who_takes_the_connections_of_a_listening_socket_finds_those_that_came_before(
+    near: Transport,
+) -> None:
+    """So a run keeps its port over all of its coordinators, and nobody needs to look for the next one."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        address = f"tcp://127.0.0.1:{listening.getsockname()[1]}"
+        for number in range(3):
+            assert near.send(address, beat(number))
+            with closing(Transport(KEY, listening=os.dup(listening.fileno()))) as taking:
+                assert taking.address == address
+                assert received(taking, 1) == [(near.address, beat(number))]
 
 
 def test_who_has_no_key_is_refused_and_counted(near: Transport, far: Transport) -> None:
