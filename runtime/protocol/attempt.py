@@ -110,7 +110,7 @@ class Attempt:
     def next_timer(self) -> float:
         """Return when to call `kept_up` at the latest."""
         times = [link.due_at for link in self._links.values()]
-        times += [self._next_heartbeat, self.coordinator_heard_at + self._settings.failure_after]
+        times += [self._next_heartbeat, self.coordinator_heard_at + self.begin.failure_after]
         if self._running:
             times.append(self._next_counted)
             times += [
@@ -122,7 +122,7 @@ class Attempt:
 
     def hopeless(self, now: float) -> bool:
         """Say whether the coordinator is silent, or a peer out of reach, for too long."""
-        patience = self._settings.failure_after
+        patience = self.begin.failure_after
         if now >= self.coordinator_heard_at + patience:
             return True
         return any(link.stuck_for(now) > patience for link in self._links.values())

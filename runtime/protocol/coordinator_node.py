@@ -12,7 +12,7 @@ Not promised: a bound on the number of attempts.  Who watches sees each in the p
 
 from __future__ import annotations
 
-import enum
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -22,6 +22,7 @@ from fsql.runtime.protocol.delivery import DeliveryOption, PositionRefusedError
 from fsql.runtime.protocol.epoch import Epoch
 from fsql.runtime.protocol.frames import (
     COORDINATOR,
+    UNHEARD,
     Begin,
     Frame,
     Goodbye,
@@ -52,6 +53,8 @@ from fsql.runtime.protocol.node import (
     Transmit,
     WorkerGone,
 )
+from fsql.runtime.protocol.patience import Patience
+from fsql.runtime.protocol.phase import Phase
 from fsql.runtime.protocol.retries import Retries
 from fsql.runtime.protocol.snapshots import first_number, nothing_saved
 
@@ -60,18 +63,6 @@ if TYPE_CHECKING:
 
     from fsql.runtime.protocol.job_spec import JobSpec, Settings
     from fsql.runtime.protocol.node import CoordinatorEffect, CoordinatorEvent
-
-
-class Phase(enum.Enum):
-    """Where the coordinator stands."""
-
-    WAITING = "waiting for the lease"
-    GATHERING = "waiting for workers"
-    OPENING = "asking outputs what they have"
-    NOTING = "noting what is passed over"
-    RESTORING = "loading state"
-    RUNNING = "running"
-    FINISHED = "finished"
 
 
 class CoordinatorNode:
@@ -98,6 +89,7 @@ class CoordinatorNode:
         self._held_back: list[Deliver] = []
         self._detail = ""
         self._retries = Retries()
+        self._patience = Patience(settings)
         self._next_try: float | None = None
 
     def step(self, event: CoordinatorEvent, now: float) -> list[CoordinatorEffect]:
@@ -218,6 +210,8 @@ class CoordinatorNode:
                     self._members.heard(sender, now)
             case Goodbye(_, number, sender, _, reason):
                 if epoch is not None and number == epoch.number and sender != COORDINATOR:
+                    if reason == UNHEARD:
+                        self._patience.lost_to_silence(epoch.taken_below())
                     return self._failed(f"worker {sender} has left: {reason}", now)
             case _:
                 pass
@@ -242,7 +236,8 @@ class CoordinatorNode:
         spec, manifest = self._spec, taken.manifest
         self._manifest = manifest
         addresses = self._members.chosen(now)
-        self.epoch = Epoch(spec, taken.epoch, manifest, addresses, self._settings, now)
+        settings = replace(self._settings, failure_after=self._patience.seconds)
+        self.epoch = Epoch(spec, taken.epoch, manifest, addresses, settings, now)
         self.phase = Phase.OPENING
         self._begun_at = self._next_heartbeat = now
         return [OpenOutputs(taken.epoch, self.epoch.start)]
@@ -274,23 +269,28 @@ class CoordinatorNode:
 
     def _given_up_if_lost(self, now: float) -> list[CoordinatorEffect]:
         """Give the epoch up if it is lost; asked at ticks, when all that has come is dealt with."""
-        why = None if self.epoch is None else self._lost(self.epoch, now)
-        return [] if why is None else self._given_up(why, now)
-
-    def _lost(self, epoch: Epoch, now: float) -> str | None:
-        """Return why the epoch is to be given up, None if it is not."""
-        told = self.phase in {Phase.RESTORING, Phase.RUNNING}
-        silent = self._members.silent(now) if told else None
-        if silent is not None:
-            return f"worker {silent} is silent"
-        if self.phase is Phase.RUNNING:
-            stuck = epoch.stuck(now)
-            return None if stuck is None else f"worker {stuck} does not acknowledge"
-        if now - self._begun_at > self._loading_at_most:
+        epoch = self.epoch
+        if epoch is None:
+            return []
+        silence = self._silence(epoch, now)
+        if silence is not None:
+            self._patience.lost_to_silence(epoch.taken_below())
+            return self._given_up(silence, now)
+        if self.phase is not Phase.RUNNING and now - self._begun_at > self._loading_at_most:
             # It may take that long: were the next epochs not given more, none might ever be ready.
             self._loading_at_most *= 2
-            return "the workers were not ready in time"
-        return None
+            return self._given_up("the workers were not ready in time", now)
+        return []
+
+    def _silence(self, epoch: Epoch, now: float) -> str | None:
+        """Return whose silence the epoch is lost to, None if it is not."""
+        told = self.phase in {Phase.RESTORING, Phase.RUNNING}
+        patience = self._patience.seconds
+        silent = self._members.silent(patience, now) if told else None
+        if silent is not None:
+            return f"worker {silent} has been silent for {patience:g} s"
+        stuck = epoch.stuck(now) if self.phase is Phase.RUNNING else None
+        return None if stuck is None else f"worker {stuck} has not acknowledged for {patience:g} s"
 
     def _begins(self, epoch: Epoch) -> Iterator[CoordinatorEffect]:
         spec = self._spec
@@ -307,6 +307,7 @@ class CoordinatorNode:
                 epoch.addresses,
                 spec.description,
                 data,
+                self._patience.seconds,
             )
             yield Transmit(address, begin)
 

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 COORDINATOR: Final = -1
 """The coordinator's number as a sender or receiver; workers are numbered from 0."""
 
+UNHEARD: Final = "nothing is heard from the others"
+"""Why a worker leaves that has been told nothing for too long, by its coordinator or by a peer."""
+
 
 @dataclass(frozen=True, slots=True)
 class Ready:
@@ -171,7 +174,8 @@ class Begin:
     """The coordinator of `epoch` wants `worker` to take part as number `number`.
 
     `addresses` are those of the workers by number; `description` says what the job is and `manifest` from
-    which snapshot it goes on (empty: from the beginning).
+    which snapshot it goes on (empty: from the beginning).  Who is silent for `failure_after` seconds is
+    given up in this epoch.
     """
 
     job: str
@@ -183,6 +187,7 @@ class Begin:
     addresses: tuple[str, ...]
     description: bytes
     manifest: bytes
+    failure_after: float
 
 
 @dataclass(frozen=True, slots=True)

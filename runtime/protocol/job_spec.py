@@ -73,13 +73,17 @@ _LINK: Final = LinkSettings(acknowledge_after=0.1, resend_after=0.4)
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """Times in seconds, and sizes; nothing here shows in what is released."""
+    """Times in seconds, and sizes; nothing here shows in what is released.
+
+    Who is silent for `failure_after` is given up; `failure_after_most` is what that grows to, see `Patience`.
+    """
 
     lead_rows: int = 1_000_000
     chunk_rows: int = 65_536
     hello_every: float = 0.05
     heartbeat_every: float = 0.2
     failure_after: float = 5.0
+    failure_after_most: float = 640.0
     loading_at_most: float = 60.0
     counted_every: float = 0.25
     snapshot_every: float | None = 1.0

@@ -68,10 +68,10 @@ class Members:
             if member.number is not None:
                 member.heard_at = now
 
-    def silent(self, now: float) -> int | None:
-        """Return the number of a worker of the epoch that has been silent for too long, if any."""
+    def silent(self, patience: float, now: float) -> int | None:
+        """Return the number of a worker of the epoch that has been silent for longer than that, if any."""
         for member in self._members.values():
-            if member.number is not None and now - member.heard_at > self._patience:
+            if member.number is not None and now - member.heard_at > patience:
                 return member.number
         return None
 

@@ -4,7 +4,7 @@ Contract.  `docs/internals/distribution.md`, sections 3 and 4.  In an epoch the 
 reads for its fronts while they are within the lead, and takes part in snapshots.  Everything that one
 step makes for one receiver leaves in one frame, in the order in which it was made; so a promise stays
 behind the acknowledgements of what was sent before it.  A node that hears nothing from its coordinator,
-or cannot reach a peer, for `failure_after` leaves the epoch and asks to be taken again.
+or cannot reach a peer, for as long as `Begin` says leaves the epoch and asks to be taken again.
 
 Not promised: that an epoch makes progress.  Whoever leads decides when to try again.
 """
@@ -17,6 +17,7 @@ from fsql.runtime.protocol.attempt import Attempt
 from fsql.runtime.protocol.chain import Watch, unwatched
 from fsql.runtime.protocol.frames import (
     COORDINATOR,
+    UNHEARD,
     Begin,
     Failure,
     Frame,
@@ -70,7 +71,7 @@ class WorkerNode:
         if isinstance(event, Tick) and self.attempt is not None:
             # At ticks only, since then all that has come is dealt with.
             if self.attempt.hopeless(now):
-                effects += self._left("nothing is heard from the others", now)
+                effects += self._left(UNHEARD, now)
             else:
                 effects += self.attempt.links_due(now)
         return effects + self._kept_up(now)

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from fsql.compiler.tick_plan import SourceHead
 from fsql.runtime.batch import START, Root
-from fsql.runtime.protocol.coordinator_node import CoordinatorNode, Phase
+from fsql.runtime.protocol.coordinator_node import CoordinatorNode
 from fsql.runtime.protocol.delivery import DeliveryOption
 from fsql.runtime.protocol.job_spec import JobSpec
 from fsql.runtime.protocol.manifest import manifest_of
 from fsql.runtime.protocol.node import WorkerGone
+from fsql.runtime.protocol.phase import Phase
 from fsql.runtime.protocol.worker_node import WorkerNode
 from fsql.runtime.simulation.consumers import Consumer
 from fsql.runtime.simulation.coordination import Coordination

@@ -97,6 +97,7 @@ def _nodes(choices: Stream) -> Settings:
         lead_rows=choices.one_of((1_000_000, 1, 6, 50)),
         heartbeat_every=failure_after / 6,
         failure_after=failure_after,
+        failure_after_most=2 * failure_after,
         loading_at_most=choices.one_of((10.0, 4.0)),
         snapshot_every=choices.one_of((1.0, 0.1, 0.3, 4.0, None)),
         bundle_rows_max=choices.one_of((1000, 1, 3)),

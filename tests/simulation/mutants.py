@@ -211,7 +211,7 @@ def a_worker_never_leaves_an_epoch(patch: Patch) -> None:
 
 
 def the_coordinator_never_gives_up(patch: Patch) -> None:
-    patch.setattr(CoordinatorNode, "_lost", lambda *_: None)
+    patch.setattr(CoordinatorNode, "_given_up_if_lost", lambda *_: [])
 
 
 def epochs_do_not_ascend(patch: Patch) -> None:

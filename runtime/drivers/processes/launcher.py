@@ -1,7 +1,9 @@
 """The launcher: starts the processes of a run, starts them again, and leaves nothing behind.
 
 Whatever ends but for the end of the job is started again.  A process that says nothing for too long
-hangs, and is killed; so no stopped process can go on later beside the one that took its place.
+hangs, and is killed; so no stopped process can go on later beside the one that took its place.  Where
+it was at a step that takes long the next one would be, too, so each one that is killed gives all others
+twice as long.
 
 One worker more than the job needs waits, with all that it takes long to import, to take the place of one
 that ends: the **spare**.  It is told to join when that process is gone, and takes no part before.  It is
@@ -32,13 +34,16 @@ from fsql.runtime.drivers.processes.lines import (
     LineWriter,
     Over,
 )
-from fsql.runtime.protocol.coordinator_node import Phase
+from fsql.runtime.protocol.phase import Phase
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
 HUNG_AFTER: Final = 10.0
 """A child that has written no line for so many seconds is killed."""
+
+HUNG_AFTER_MOST: Final = 640.0
+"""So many seconds this may come to, where processes are killed for it."""
 
 STARTS_WITHIN: Final = 120.0
 """So many seconds it may take to its first line: it imports much, and the machine may have more to do."""
@@ -71,7 +76,7 @@ class _Child:
     reader: LineReader = field(init=False)
     writer: LineWriter = field(init=False)
     heard_at: float = field(init=False)
-    silent_at_most: float = field(init=False)
+    has_begun: bool = field(init=False)
     address: str | None = None
 
     def start(self, *, again: bool = False) -> None:
@@ -87,13 +92,13 @@ class _Child:
         self.reader = LineReader(self.process.stdout.fileno())
         self.writer = LineWriter(self.process.stdin.fileno())
         self.heard_at = time.monotonic()
-        self.silent_at_most = STARTS_WITHIN
+        self.has_begun = False
         self.address = None
 
     def lines(self, now: float) -> Iterator[Line]:
         """Return what it has said since the last call."""
         for line in self.reader.lines():
-            self.heard_at, self.silent_at_most = now, HUNG_AFTER
+            self.heard_at, self.has_begun = now, True
             yield line
 
     def leave_alone(self) -> None:
@@ -136,6 +141,7 @@ class Launcher:
         self._check = check
         self._over: Over | None = None
         self._crashes = 0
+        self._hung_after = HUNG_AFTER
         self._best = (*START, 0, 0)
         self._gone: deque[str] = deque()
         self._spare: _Child | None = None
@@ -171,11 +177,19 @@ class Launcher:
                 return
             if ended is not None:
                 self._lost(child, f"ended with {ended}")
-            elif now - child.heard_at > child.silent_at_most:
-                self._lost(child, f"has said nothing for {child.silent_at_most:.0f} s")
+            else:
+                self._end_if_hung(child, now)
         while self._gone and self._coordinator.process.poll() is None:
             self._coordinator.writer.write(Gone(self._gone.popleft()))
         self._keep_a_spare(now)
+
+    def _end_if_hung(self, child: _Child, now: float) -> None:
+        at_most = self._hung_after if child.has_begun else STARTS_WITHIN
+        if now - child.heard_at <= at_most:
+            return
+        if child.has_begun:
+            self._hung_after = max(at_most, min(2 * at_most, HUNG_AFTER_MOST))
+        self._lost(child, f"has said nothing for {at_most:.0f} s")
 
     def _heard(self, child: _Child, line: Line) -> None:
         match line:

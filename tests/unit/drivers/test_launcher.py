@@ -115,6 +115,17 @@ def test_a_process_that_falls_silent_is_started_again_but_has_time_to_start(
     assert (tmp_path / "times").read_text() == "xx"
 
 
+def test_a_step_that_takes_long_is_not_taken_for_a_hang_for_ever(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(launcher, "HUNG_AFTER", 0.2)
+    monkeypatch.setattr(launcher, "CRASHES_MAX", 20)
+    times = tmp_path / "times"
+    step = f"open({str(times)!r}, 'a').write('x')\ntime.sleep(2)\n"
+    assert launched(RUNNING + step + ENDS, workers=0) == Over(None, None, None)
+    assert len(times.read_text()) > 1
+
+
 def test_a_launcher_gives_up_where_nothing_gets_done() -> None:
     with pytest.raises(GivenUpError, match="the worker ended with 3"):
         launched("sys.stdin.read()", "sys.exit(3)")

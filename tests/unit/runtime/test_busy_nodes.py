@@ -23,6 +23,7 @@ from fsql.tests.queries.examples import EXAMPLES
 EXAMPLE = EXAMPLES["inverted_index"]
 PLAN = choose(EXAMPLE.compiled.graph, workers=1, fronts=EXAMPLE.fronts, policy=None)
 BUSY_UNTIL = 1.0
+BEGIN = Begin("job", 0, 1, "worker", 0, "here", ("there",), b"", b"", 5.0)
 """Longer than the timers of links run, shorter than a node is waited for."""
 
 
@@ -34,7 +35,7 @@ def frames(effects: list[object]) -> list[Frame]:
 
 def test_a_worker_takes_an_acknowledgement_that_came_while_it_was_busy() -> None:
     node = WorkerNode("job", "worker", "there", Settings())
-    node.step(Received(Begin("job", 0, 1, "worker", 0, "here", ("there",), b"", b""), "here"), 0.0)
+    node.step(Received(BEGIN, "here"), 0.0)
     [ready] = frames(list(node.step(Loaded(1, PLAN, (), {}, Settings()), 0.0)))
     assert ready.items == (Ready(),)
     # Something else stands before the acknowledgement in its input.
@@ -48,7 +49,7 @@ def test_a_worker_takes_an_acknowledgement_that_came_while_it_was_busy() -> None
 
 def test_a_worker_sends_again_what_is_not_acknowledged() -> None:
     node = WorkerNode("job", "worker", "there", Settings())
-    node.step(Received(Begin("job", 0, 1, "worker", 0, "here", ("there",), b"", b""), "here"), 0.0)
+    node.step(Received(BEGIN, "here"), 0.0)
     [ready] = frames(list(node.step(Loaded(1, PLAN, (), {}, Settings()), 0.0)))
     assert frames(list(node.step(Tick(), BUSY_UNTIL))) == []
     assert frames(list(node.step(Tick(), BUSY_UNTIL))) == [ready]

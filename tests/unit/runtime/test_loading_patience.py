@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from fsql.runtime.protocol.coordinator_node import CoordinatorNode, Phase
+from typing import TYPE_CHECKING
+
 from fsql.runtime.protocol.frames import Heartbeat
 from fsql.runtime.protocol.job_spec import Settings
 from fsql.runtime.protocol.node import EpochTaken, LeaseHeld, Received, Tick
+from fsql.runtime.protocol.phase import Phase
 from fsql.tests.unit.runtime.test_lease_lost import hello, node_with_a_worker
+
+if TYPE_CHECKING:
+    from fsql.runtime.protocol.coordinator_node import CoordinatorNode
 
 AT_MOST = Settings().loading_at_most
 BEAT = Settings().failure_after / 2

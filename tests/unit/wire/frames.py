@@ -74,8 +74,8 @@ CONTROL: tuple[Item, ...] = (
 )
 DATAGRAMS: tuple[Datagram, ...] = (
     Hello("job", "worker 1", "tcp://127.0.0.1:5555"),
-    Begin("job", 1, 7, "w", 0, "tcp://127.0.0.1:1", ("a", "b"), b"plan", b"manifest"),
-    Begin("job", 1, 7, "w", 0, "", (), b"", b"\x00" * 100_000),
+    Begin("job", 1, 7, "w", 0, "tcp://127.0.0.1:1", ("a", "b"), b"plan", b"manifest", 5.0),
+    Begin("job", 1, 7, "w", 0, "", (), b"", b"\x00" * 100_000, 0.5),
     Heartbeat("job", 7, -1),
     Goodbye("job", 7, -1, finished=True),
     Goodbye("job", 7, 3, finished=False, reason="the store of worker 3 is locked"),
