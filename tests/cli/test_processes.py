@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import pty
@@ -19,6 +20,7 @@ from fsql.console.interrupt import Interrupt, Interrupted
 from fsql.console.job import RunOptions, open_splits, opened_run
 from fsql.console.script import read_script
 from fsql.tests.cli.commands import COMMAND, ENDLESS, NUMBERS, process
+from fsql.tests.kept_port import KeptPort
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -27,6 +29,9 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.slow
 
+HANGS_AFTER_SECONDS = 300.0
+"""What has not ended by then never will; nothing is said about how long it should take."""
+
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_ctrl_c_ends_a_run_with_whole_lines_and_a_summary(number: signal.Signals) -> None:
@@ -34,7 +39,7 @@ def test_ctrl_c_ends_a_run_with_whole_lines_and_a_summary(number: signal.Signals
     assert running.stdout is not None
     first = running.stdout.readline()
     running.send_signal(number)
-    rest, err = running.communicate(timeout=30)
+    rest, err = running.communicate(timeout=HANGS_AFTER_SECONDS)
     assert running.returncode == 128 + number
     lines = (first + rest).decode().splitlines()
     assert all(line.startswith('{"line":"') and line.endswith('"}') for line in lines)
@@ -68,7 +73,7 @@ def test_ctrl_c_before_anything_runs(tmp_path: Path) -> None:
     with (tmp_path / "script").open("wb") as script:
         script.write(b"")
         running.send_signal(signal.SIGINT)
-        _, err = running.communicate(timeout=30)
+        _, err = running.communicate(timeout=HANGS_AFTER_SECONDS)
     assert (running.returncode, err) == (130, b"")
 
 
@@ -108,7 +113,7 @@ def test_sigterm_leaves_nothing_of_a_run_on_processes(tmp_path: Path) -> None:
     assert running.stdout is not None
     first = running.stdout.readline()
     running.terminate()
-    rest, err = running.communicate(timeout=30)
+    rest, err = running.communicate(timeout=HANGS_AFTER_SECONDS)
     assert running.returncode == 143
     summary = json.loads(err.splitlines()[-1])
     assert summary["status"] == "interrupted"
@@ -128,7 +133,11 @@ def test_a_reader_that_has_had_enough_is_no_error(arguments: tuple[str, ...]) ->
     reading, writing = os.pipe()
     os.close(reading)
     done = subprocess.run(
-        [*COMMAND, *arguments], stdout=writing, stderr=subprocess.PIPE, check=False, timeout=30
+        [*COMMAND, *arguments],
+        stdout=writing,
+        stderr=subprocess.PIPE,
+        check=False,
+        timeout=HANGS_AFTER_SECONDS,
     )
     os.close(writing)
     assert (done.returncode, done.stderr) == (0, b"")
@@ -137,7 +146,10 @@ def test_a_reader_that_has_had_enough_is_no_error(arguments: tuple[str, ...]) ->
 def test_standard_output_that_is_closed() -> None:
     command = ["sh", "-c", 'exec "$@" >&-', "sh", *COMMAND]
     done = subprocess.run(
-        [*command, "run", "-e", ENDLESS], stderr=subprocess.PIPE, check=False, timeout=30
+        [*command, "run", "-e", ENDLESS],
+        stderr=subprocess.PIPE,
+        check=False,
+        timeout=HANGS_AFTER_SECONDS,
     )
     assert done.returncode == 1
     assert done.stderr == (b"error[FSQL-E532]: standard output cannot be written: it is closed\n")
@@ -150,7 +162,7 @@ def test_standard_output_that_is_full() -> None:
             stdout=full,
             stderr=subprocess.PIPE,
             check=False,
-            timeout=30,
+            timeout=HANGS_AFTER_SECONDS,
         )
     assert done.returncode == 1
     assert done.stderr == (
@@ -166,7 +178,9 @@ def test_a_closed_standard_output_does_not_matter_to_who_writes_files(tmp_path: 
         "INSERT INTO copied SELECT n FROM numbers;\n"
     )
     command = ["sh", "-c", 'exec "$@" >&- 2>&-', "sh", *COMMAND]
-    done = subprocess.run([*command, "run", str(tmp_path / "copy.sql")], check=False, timeout=30)
+    done = subprocess.run(
+        [*command, "run", str(tmp_path / "copy.sql")], check=False, timeout=HANGS_AFTER_SECONDS
+    )
     assert done.returncode == 0
     assert (tmp_path / "copied.jsonl").read_text() == '{"n":1}\n'
 
@@ -181,7 +195,7 @@ def test_more_files_than_a_process_may_open_at_first(tmp_path: Path) -> None:
         [*command, "run", "-q", str(tmp_path / "sum.sql")],
         stdout=subprocess.PIPE,
         check=False,
-        timeout=60,
+        timeout=HANGS_AFTER_SECONDS,
     )
     assert done.returncode == 0
     assert done.stdout.endswith(b'{"op":"+U","total":44850}\n')
@@ -202,8 +216,15 @@ def test_rows_come_through_while_standard_input_stays_open() -> None:
         running.stdin.flush()
         assert running.stdout.readline() == b'{"line":"%s"}\n' % line.strip().upper()
     running.stdin.close()
-    assert running.wait(timeout=30) == 0
+    assert running.wait(timeout=HANGS_AFTER_SECONDS) == 0
     running.stdout.close()
+
+
+def coloured() -> dict[str, str]:
+    """Return the environment with a terminal that has colours, and nobody who does not want them."""
+    asked = {"NO_COLOR", "FORCE_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "TTY_COMPATIBLE"}
+    kept = {name: value for name, value in os.environ.items() if name not in asked}
+    return {**kept, "TERM": "xterm"}
 
 
 def on_terminal(*arguments: str, **variables: str) -> str:
@@ -213,7 +234,7 @@ def on_terminal(*arguments: str, **variables: str) -> str:
         [*COMMAND, *arguments],
         stdout=subprocess.DEVNULL,
         stderr=standard_error,
-        env={**os.environ, "TERM": "xterm", "COLUMNS": "100", **variables},
+        env={**coloured(), "COLUMNS": "100", **variables},
     )
     os.close(standard_error)
     sent = []
@@ -226,7 +247,7 @@ def on_terminal(*arguments: str, **variables: str) -> str:
             break
         sent.append(block)
     os.close(terminal)
-    assert running.wait(timeout=30) == 0
+    assert running.wait(timeout=HANGS_AFTER_SECONDS) == 0
     return b"".join(sent).decode()
 
 
@@ -260,8 +281,8 @@ def test_errors_are_coloured_on_a_terminal() -> None:
         [*COMMAND, "run", "-e", "SELCT"],
         stderr=standard_error,
         check=False,
-        timeout=30,
-        env={**os.environ, "TERM": "xterm"},
+        timeout=HANGS_AFTER_SECONDS,
+        env=coloured(),
     )
     os.close(standard_error)
     assert done.returncode == 1
@@ -271,35 +292,34 @@ def test_errors_are_coloured_on_a_terminal() -> None:
 
 def test_without_a_terminal_there_is_no_panel() -> None:
     running = process("run", "-e", BRIEF)
-    _, err = running.communicate(timeout=30)
+    _, err = running.communicate(timeout=HANGS_AFTER_SECONDS)
     assert running.returncode == 0
     assert err.startswith(b"finished after ")
     assert b"\x1b" not in err
 
 
 def test_a_run_reads_what_comes_by_a_socket(tmp_path: Path) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
     script = tmp_path / "job.sql"
-    script.write_text(
-        "CREATE TABLE lines (n BIGINT) WITH ('connector' = 'socket',"
-        f" 'address' = '127.0.0.1:{port}', 'ends' = 'connection');\n"
-        "SELECT n + 1 AS n FROM lines;\n"
-    )
-    with process("run", "--quiet", script) as run:
-        assert run.stdout is not None
-        with connected(port) as sender:
-            sender.sendall(b'{"n":1}\n')
-            assert run.stdout.readline() == b'{"n":2}\n'
-            sender.sendall(b'{"n":2}\n{"n":3}')
-        assert run.stdout.read() == b'{"n":3}\n{"n":4}\n'
-        assert run.wait() == 0
+    with KeptPort() as port:
+        script.write_text(
+            "CREATE TABLE lines (n BIGINT) WITH ('connector' = 'socket',"
+            f" 'address' = '127.0.0.1:{port.number}', 'ends' = 'connection');\n"
+            "SELECT n + 1 AS n FROM lines;\n"
+        )
+        with process("run", "--quiet", script) as run:
+            assert run.stdout is not None
+            with connected(port.number, run) as sender:
+                sender.sendall(b'{"n":1}\n')
+                assert run.stdout.readline() == b'{"n":2}\n'
+                sender.sendall(b'{"n":2}\n{"n":3}')
+            assert run.stdout.read() == b'{"n":3}\n{"n":4}\n'
+            assert run.wait() == 0
 
 
-def connected(port: int) -> socket.socket:
-    """Connect as soon as somebody listens."""
-    while True:
-        try:
+def connected(port: int, listener: subprocess.Popen[bytes]) -> socket.socket:
+    """Connect as soon as the process listens."""
+    while listener.poll() is None:
+        with contextlib.suppress(ConnectionRefusedError):
             return socket.create_connection(("127.0.0.1", port))
-        except ConnectionRefusedError:
-            time.sleep(0.05)
+        time.sleep(0.05)
+    raise AssertionError(listener.communicate())

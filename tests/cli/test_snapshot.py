@@ -251,6 +251,7 @@ def test_what_is_no_state_directory_is_told(tmp_path: Path) -> None:
 
 def test_a_directory_that_may_not_be_read_is_told(state: Path) -> None:
     root = os.geteuid() == 0
+    fsql("snapshot", "list", "--state", state)  # imports what somebody else may not read
     state.chmod(0o000)
     if root:
         os.seteuid(65534)

@@ -13,8 +13,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-RATE, COUNT = 400, 2_400
-"""A run that nothing happens to takes about six seconds."""
+RATE, COUNT = 400, 4_000
+"""A run that nothing happens to takes about ten seconds."""
+
+ENDLESS = 400_000
+"""So many lines take longer than any test has to do."""
 
 
 @pytest.fixture(scope="session")

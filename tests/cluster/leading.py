@@ -37,7 +37,7 @@ from fsql.runtime.protocol.node import (
     Transmit,
 )
 from fsql.tests.cluster.jobs import STDOUT
-from fsql.tests.cluster.proxy import free_address
+from fsql.tests.kept_port import KeptPort
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -183,6 +183,7 @@ class LedRun:
         self._seen = dict.fromkeys(MOMENTS, 0)
         self._node: _Watched | None = None
         self._gang: Gang | None = None
+        self._ports: list[KeptPort] = []
         self.killed: list[Kill] = []
 
     def written(self, stdout_taken: Callable[[], object] = lambda: None) -> Written:
@@ -215,6 +216,8 @@ class LedRun:
         finally:
             self._gang.dismiss()
             transport.close()
+            for port in self._ports:
+                port.close()
         assert log.read_text() == ""
         assert self._gang.finish is not None
         return self._gang.finish
@@ -223,8 +226,9 @@ class LedRun:
         """Return where a node listens, and what it announces: a proxy's address, if there is a network."""
         if self._network is None:
             return ANY_PORT, ""
-        address = free_address()
-        return address, self._network.proxy(address).address
+        port = KeptPort()
+        self._ports.append(port)
+        return port.address, self._network.proxy(port.address).address
 
     def _process(
         self, job: Readied, transport: Transport, stdout: tuple[str, int], gang: Gang

@@ -48,6 +48,7 @@ class NurseryWorker:
     supervising: int
     reader: LineReader
     log: Path
+    forgotten: bool = False
 
     def kill(self) -> None:
         """Kill it, and return when it is gone."""
@@ -71,6 +72,7 @@ class NurseryWorker:
 
     def forget(self) -> None:
         """Wait for its end and close the pipes."""
+        self.forgotten = True
         while self.alive():
             select.select([self.reader.descriptor], [], [])
         os.close(self.reader.descriptor)
@@ -87,6 +89,7 @@ class Nursery:
         self._process = subprocess.Popen(command, pass_fds=[theirs.fileno()])
         theirs.close()
         self._socket = own
+        self._workers: list[NurseryWorker] = []
         return self
 
     def __exit__(
@@ -95,6 +98,9 @@ class Nursery:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        for worker in self._workers:
+            if not worker.forgotten:  # its test has failed
+                worker.kill()
         self._socket.close()
         self._process.wait()
 
@@ -118,7 +124,9 @@ class Nursery:
             select.select([told], [], [])
             for line in reader.lines():
                 assert isinstance(line, Address)
-                return NurseryWorker(pid, line.address, supervising, reader, log)
+                worker = NurseryWorker(pid, line.address, supervising, reader, log)
+                self._workers.append(worker)
+                return worker
             assert not reader.ended, log.read_text()
 
 

@@ -96,8 +96,7 @@ class Network:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        for proxy in self.proxies:
-            self._do(proxy.close())
+        self._do(self._end())
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._loop.close()
@@ -113,14 +112,17 @@ class Network:
         """Have a proxy do something else from now on."""
         self._do(self.proxies[number].set(trouble))
 
+    async def _end(self) -> None:
+        """Close all proxies, and see to it that nothing goes on: a connection that comes just now, say."""
+        for proxy in self.proxies:
+            await proxy.close()
+        others = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in others:
+            task.cancel()
+        await asyncio.gather(*others, return_exceptions=True)
+
     def _do(self, work: Coroutine[None, None, Result]) -> Result:
         return asyncio.run_coroutine_threadsafe(work, self._loop).result()
-
-
-def free_address() -> str:
-    """Return an address on which nobody listens, for a node that is to have a proxy before it."""
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        return f"tcp://127.0.0.1:{listener.getsockname()[1]}"
 
 
 @dataclass(slots=True, eq=False)
@@ -202,6 +204,9 @@ class Proxy:
         except OSError:
             await _close(writer, reset=True)
             return
+        except asyncio.CancelledError:
+            await _close(writer, reset=True)
+            raise
         connection = _Connection(writer, to_node)
         self._connections.append(connection)
         ways = ((reader, to_node, True), (from_node, writer, False))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from fsql.tests.cluster.conftest import ENDLESS
 from fsql.tests.cluster.twin import Twin, wait_until
 
 if TYPE_CHECKING:
@@ -43,9 +44,9 @@ def test_a_run_goes_on_where_the_last_one_ended(
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL, signal.SIGHUP])
 def test_nothing_is_left_of_a_run_without_state(
-    number: signal.Signals, new_twin: Callable[[], Twin]
+    number: signal.Signals, new_twin: Callable[[int], Twin]
 ) -> None:
-    twin = new_twin()
+    twin = new_twin(ENDLESS)
     twin.start(2, "--no-state")
     wait_until(twin.goes_on, "output")
     assert left_behind(twin) != []

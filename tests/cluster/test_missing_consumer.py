@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from fsql.tests.cluster.twin import FSQL, wait_until
+from fsql.tests.kept_port import KeptPort
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -39,18 +40,16 @@ def script(directory: Path, port: int) -> Path:
 
 
 @contextmanager
-def consuming(directory: Path, port: int = 0) -> Iterator[tuple[subprocess.Popen[str], int]]:
-    """Run `fsql consume` into `out`; return it and its port."""
+def consuming(directory: Path, port: int) -> Iterator[subprocess.Popen[str]]:
+    """Run `fsql consume` into `out`; return it when it listens."""
     command = [*FSQL, "consume", "--listen", f"127.0.0.1:{port}", "--to", str(directory / "out")]
     with subprocess.Popen([*command, "--json"], stderr=subprocess.PIPE, text=True) as consumer:
         assert consumer.stderr is not None
-        yield consumer, json.loads(consumer.stderr.readline())["port"]
-        consumer.kill()
-
-
-def free_port(directory: Path) -> int:
-    with consuming(directory) as (_, port):
-        return port
+        try:
+            assert json.loads(consumer.stderr.readline())["port"] == port
+            yield consumer
+        finally:
+            consumer.kill()
 
 
 @contextmanager
@@ -58,13 +57,21 @@ def running(directory: Path, port: int) -> Iterator[subprocess.Popen[bytes]]:
     command = [*FSQL, "run", str(script(directory, port)), "--workers", "2"]
     with (directory / "errors").open("w") as errors:
         run = subprocess.Popen([*command, "--state", str(directory / "state")], stderr=errors)
-    yield run
-    run.terminate()
-    run.wait()
+    try:
+        yield run
+    finally:
+        run.terminate()
+        run.wait()
 
 
-def test_a_run_whose_consumer_never_comes_ends_with_its_name(tmp_path: Path) -> None:
-    port = free_port(tmp_path)
+@pytest.fixture
+def port() -> Iterator[int]:
+    """Return a port at which nobody listens but consumers of the test."""
+    with KeptPort() as kept:
+        yield kept.number
+
+
+def test_a_run_whose_consumer_never_comes_ends_with_its_name(tmp_path: Path, port: int) -> None:
     with running(tmp_path, port) as run:
         assert run.wait() == 1
     lines = (tmp_path / "errors").read_text().splitlines()
@@ -75,9 +82,9 @@ def test_a_run_whose_consumer_never_comes_ends_with_its_name(tmp_path: Path) -> 
     ]
 
 
-def test_a_consumer_that_goes_away_is_waited_for(tmp_path: Path) -> None:
+def test_a_consumer_that_goes_away_is_waited_for(tmp_path: Path, port: int) -> None:
     errors, out = tmp_path / "errors", tmp_path / "out"
-    with consuming(tmp_path) as (consumer, port), running(tmp_path, port) as run:
+    with consuming(tmp_path, port) as consumer, running(tmp_path, port) as run:
         wait_until(lambda: out.exists() and out.stat().st_size > 0, "rows")
         consumer.kill()
         consumer.wait()

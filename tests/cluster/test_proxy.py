@@ -21,7 +21,8 @@ from fsql.runtime.drivers.transport import Transport, TransportSettings
 from fsql.runtime.protocol.frames import Cancel, Frame
 from fsql.runtime.protocol.link import Link, LinkSettings
 from fsql.runtime.protocol.messages import Address, Message, Parcel
-from fsql.tests.cluster.proxy import Network, Trouble, free_address, schedule
+from fsql.tests.cluster.proxy import Network, Trouble, schedule
+from fsql.tests.kept_port import KeptPort
 from fsql.tests.unit.wire.frames import same
 
 if TYPE_CHECKING:
@@ -191,15 +192,19 @@ def some_items(chance: random.Random, number: int) -> list[Item]:
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_links_over_a_network_that_fails_lose_nothing(network: Network, seed: int) -> None:
     chance = random.Random(seed)
-    listening = [free_address(), free_address()]
-    announced = [network.proxy(address).address for address in listening]
+    ports = [KeptPort(), KeptPort()]
+    announced = [network.proxy(port.address).address for port in ports]
     key = bytes(32)
     # A connection that is dead has to be found to be so within the test.
     transports = [
-        Transport(key, own, TransportSettings(announced=other, heartbeat_ms=100, dead_after_ms=300))
-        for own, other in zip(listening, announced, strict=True)
+        Transport(
+            key,
+            own.address,
+            TransportSettings(announced=other, heartbeat_ms=100, dead_after_ms=300),
+        )
+        for own, other in zip(ports, announced, strict=True)
     ]
-    with closing(transports[0]), closing(transports[1]):
+    with ports[0], ports[1], closing(transports[0]), closing(transports[1]):
         nodes = [Node(i, transports[i], announced[1 - i]) for i in (0, 1)]
         events = schedule(seed, 2, 8.0)
         began = time.monotonic()

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from random import Random
 
-HANGS_AFTER_SECONDS: Final = 60.0
+HANGS_AFTER_SECONDS: Final = 300.0
 """What has not happened by then never will; nothing is said about how long it should take."""
 
 OUTPUTS: Final = ("counts.jsonl", "lines.txt")
@@ -65,6 +65,14 @@ def command_of(pid: int) -> list[str]:
     with suppress(OSError):
         return Path(f"/proc/{pid}/cmdline").read_text().split("\0")[:-1]
     return []
+
+
+def takes_part(pid: int) -> bool:
+    """Say whether a worker has a store open; one that has taken no part yet has none."""
+    with suppress(OSError):
+        files = [str(each.readlink()) for each in Path(f"/proc/{pid}/fd").iterdir()]
+        return any("/worker-" in file for file in files)
+    return False
 
 
 def processes_that_name(path: Path) -> list[list[str]]:
@@ -136,11 +144,16 @@ class Twin:
     def kill(self, random: Random, role: str) -> bool:
         """Kill one of the processes with that role, whatever it is about to do; say whether one is there."""
         pids = self.pids(role)
-        if pids:
-            self._size = self.written_bytes()
+        if not pids:
+            return False
+        size = self.written_bytes()
+        try:
             os.kill(random.choice(pids), signal.SIGKILL)
-            self.kills += 1
-        return bool(pids)
+        except ProcessLookupError:  # it has just ended by itself
+            return False
+        self._size = size
+        self.kills += 1
+        return True
 
     def end(self, number: signal.Signals) -> int:
         """Send the launcher a signal; return how it ended, when all its processes have."""
@@ -157,8 +170,14 @@ class Twin:
 
     def put_down(self) -> None:
         """End whatever is left, after a test that failed."""
-        if self.process is not None and self.running():
-            self.end(signal.SIGKILL)
+        if self.process is None or not self.running():
+            return
+        stopped = self.pids("worker") + self.pids("coordinator")
+        self.process.kill()
+        for pid in stopped:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        self.ended()
 
     def errors(self) -> str:
         return (self.directory / "errors").read_text()

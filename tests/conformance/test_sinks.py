@@ -25,6 +25,7 @@ from fsql.runtime.connectors.tcp_reference import ConsumerServer
 from fsql.runtime.protocol.delivery import DeliveryOption
 from fsql.tests.conformance import sinks
 from fsql.tests.conformance.failing_files import CountedFiles, FullDisk, KilledError, Unsynced
+from fsql.tests.kept_port import KeptPort
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -79,12 +80,12 @@ class TcpSubject:
         self.path = folder / "out.jsonl"
         self.journal = folder / "positions" / "0"
         self.journal.parent.mkdir()
-        self.port = 0
+        self._kept = KeptPort()
+        self.port = self._kept.number
         self.start()
 
     def start(self) -> None:
         self.server = ConsumerServer(("127.0.0.1", self.port), FileStore(self.path, self.journal))
-        self.port = self.server.address[1]
         self._stopped = threading.Event()
         self._thread = threading.Thread(target=self._serve)
         self._thread.start()
@@ -94,9 +95,14 @@ class TcpSubject:
             self.server.serve(0.01)
         self.server.close()
 
-    def close(self) -> None:
+    def end(self) -> None:
+        """End the server; its port is kept."""
         self._stopped.set()
         self._thread.join()
+
+    def close(self) -> None:
+        self.end()
+        self._kept.close()
 
     def restarted(self) -> Consumer:
         return TcpConsumer(("127.0.0.1", self.port), "out", sinks.lines())

@@ -142,7 +142,7 @@ def test_who_waits_for_a_job_takes_no_other() -> None:
 
 def test_an_older_epoch_is_refused_also_after_a_restart(subject: TcpSubject) -> None:
     assert isinstance(answers(subject.port, hello(epoch=3))[0], Welcome)
-    subject.close()
+    subject.end()
     subject.start()
     [refusal] = answers(subject.port, hello(epoch=2))
     assert refusal == Refusal("epoch 3 has begun, and this is 2")
@@ -231,7 +231,7 @@ def test_a_consumer_that_is_started_again_is_gone_on_with(subject: TcpSubject) -
     for start in range(0, 60, 6):
         consumer.deliver(sinks.bundle(start, start + 6))
         if start % 18 == 0:
-            subject.close()
+            subject.end()
             subject.start()
     sinks.wait_for(consumer, Root(20, 0))
     consumer.close()

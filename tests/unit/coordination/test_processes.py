@@ -39,7 +39,7 @@ for _ in range(25):
     say(next_epoch(client, session))
 """
 HOLD = """
-lease = Lease(client, "leader", sys.argv[2].encode(), 1.0, time.monotonic)
+lease = Lease(client, "leader", sys.argv[2].encode(), float(sys.argv[4]), time.monotonic)
 while not lease.acquire():
     time.sleep(0.02)
 say(time.monotonic())
@@ -120,11 +120,15 @@ def test_processes_that_contend_take_different_epochs(started: Started) -> None:
     assert sorted(number for numbers in taken for number in numbers) == list(range(1, 101))
 
 
+LONG = 600.0
+"""A lease that does not run out while the test is about something else."""
+
+
 def test_the_lease_of_a_killed_holder_runs_out(started: Started) -> None:
-    holder = started.start(HOLD, "one", 1)
+    holder = started.start(HOLD, "one", 1, 5.0)
     line(holder)
     held_until = float(line(holder))
-    other = started.start(HOLD, "other", 2)
+    other = started.start(HOLD, "other", 2, LONG)
     assert float(tell(holder, "renew")) >= held_until
     held_until = float(tell(holder, "renew"))
     holder.send_signal(signal.SIGKILL)
@@ -135,12 +139,12 @@ def test_the_lease_of_a_killed_holder_runs_out(started: Started) -> None:
 
 
 def test_a_holder_that_was_stopped_for_too_long_writes_nothing(started: Started) -> None:
-    zombie = started.start(HOLD, "zombie", 3)
+    zombie = started.start(HOLD, "zombie", 3, 1.0)
     line(zombie)
     line(zombie)
     assert tell(zombie, "renew")
     zombie.send_signal(signal.SIGSTOP)
-    other = started.start(HOLD, "other", 2)
+    other = started.start(HOLD, "other", 2, LONG)
     line(other)
     line(other)
     assert tell(other, "commit") == "committed"

@@ -23,6 +23,7 @@ from fsql.runtime.drivers.transport import Transport, TransportSettings
 from fsql.runtime.protocol.frames import Frame, Heartbeat
 from fsql.runtime.wire.codec import encode
 from fsql.runtime.wire.seal import Seal
+from fsql.tests.kept_port import KeptPort
 from fsql.tests.unit.wire.frames import DATAGRAMS, batch, frame, message, same, some_frame
 
 if TYPE_CHECKING:
@@ -103,22 +104,25 @@ def test_what_was_sent_outlives_the_memory_that_it_came_in(near: Transport, far:
     assert all(same(what, large_frame()) for _, what in kept)
 
 
-def test_a_peer_that_does_not_read_takes_no_time_and_bounded_memory(near: Transport) -> None:
+def test_a_peer_that_does_not_read_takes_no_time_and_bounded_memory() -> None:
     settings = TransportSettings(queue_frames=3)
-    with closing(Transport(KEY, settings=settings)) as sender:
+    with (
+        closing(Transport(KEY, settings=settings)) as near,
+        closing(Transport(KEY, settings=settings)) as sender,
+    ):
         sent = [sender.send(near.address, large_frame()) for _ in range(200)]
         assert sender.lost == sent.count(False) > 100
         # What was taken comes, and then the way is free again.
         came = received(near, sent.count(True))
         assert len(came) == sent.count(True)
         until(lambda: sender.send(near.address, beat(1)), near)
-    assert near.refused == {}
+        assert near.refused == {}
 
 
 def test_a_peer_that_is_not_there_takes_no_time() -> None:
-    with closing(Transport(KEY)) as gone:
-        address = gone.address
-    with closing(Transport(KEY, settings=TransportSettings(queue_frames=10))) as sender:
+    settings = TransportSettings(queue_frames=10)
+    with KeptPort() as port, closing(Transport(KEY, settings=settings)) as sender:
+        address = port.address
         assert [sender.send(address, beat(i)) for i in range(12)] == [True] * 10 + [False] * 2
         # It comes back, and is found.
         with closing(Transport(KEY, address)) as back:
@@ -126,17 +130,17 @@ def test_a_peer_that_is_not_there_takes_no_time() -> None:
 
 
 def test_a_peer_that_is_started_again_at_its_address_is_found_again(near: Transport) -> None:
-    with closing(Transport(KEY)) as first:
-        address = first.address
-        near.send(address, beat(1))
-        assert received(first, 1) == [(near.address, beat(1))]
-    with closing(Transport(KEY, address)) as second:
-        came: list[Came] = []
-        end = time.monotonic() + PATIENCE_SECONDS
-        while not came and time.monotonic() < end:
-            near.send(address, beat(2))
-            came = second.receive(0.1)
-        assert came[0] == (near.address, beat(2))
+    with KeptPort() as port:
+        with closing(Transport(KEY, port.address)) as first:
+            near.send(port.address, beat(1))
+            assert received(first, 1) == [(near.address, beat(1))]
+        with closing(Transport(KEY, port.address)) as second:
+            came: list[Came] = []
+            end = time.monotonic() + PATIENCE_SECONDS
+            while not came and time.monotonic() < end:
+                near.send(port.address, beat(2))
+                came = second.receive(0.1)
+            assert came[0] == (near.address, beat(2))
 
 
 def test_who_takes_the_connections_of_a_listening_socket_finds_those_that_came_before(
