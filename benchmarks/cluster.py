@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from fsql.benchmarks.job_process import JobProcess
+from fsql.benchmarks.job_process import RUNNING, JobProcess
 from fsql.benchmarks.measure import SCRIPTS, measure_file
 from fsql.benchmarks.paced import QUANTILES, Paced, run_paced
+from fsql.benchmarks.snapshot_times import SnapshotTimes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -51,7 +52,8 @@ def throughputs(
     """Yield the throughput of one process, then of several with the promise, file to file.
 
     The clock of a cluster runs from its phase `running` to `finished`: starting processes is left out, as it
-    is for the one process.  `ratio` is words a second divided by those of the one process.
+    is for the one process.  `ratio` is words a second divided by those of the one process, and
+    `longest_without_snapshot` the most seconds in which no snapshot was written.
     """
     with tempfile.TemporaryDirectory(prefix="fsql-bench-") as directory:
         folder = Path(directory)
@@ -69,6 +71,7 @@ def throughputs(
             **dict.fromkeys(_LATENCIES),
             "peak_bytes": local.peak_bytes,
             "snapshots": 0,
+            "longest_without_snapshot": None,
             "recoveries": 0,
             "ratio": 1.0,
         }
@@ -76,11 +79,13 @@ def throughputs(
             path = folder / f"output-{snapshot_ms}.jsonl"
             values = {"input": text, "sink": "file", "sink_path": f"'path' = '{path}',"}
             flags = ("--delivery", promise.delivery, "--snapshot-ms", str(snapshot_ms))
-            state = ("--state", str(folder / f"state-{snapshot_ms}"))
+            state = folder / f"state-{snapshot_ms}"
             script = SCRIPTS / f"{benchmark.name}.sql"
-            with JobProcess(script, values, workers, *flags, *state) as job:
+            run = JobProcess(script, values, workers, *flags, "--state", str(state))
+            with SnapshotTimes(state) as times, run as job:
                 job.wait()
             seconds = job.seconds()
+            begin = job.phase_at(RUNNING)
             yield {
                 "benchmark": benchmark.name,
                 "workers": workers,
@@ -91,6 +96,7 @@ def throughputs(
                 **dict.fromkeys(_LATENCIES),
                 "peak_bytes": job.peak_bytes(),
                 "snapshots": job.summary()["snapshots"],
+                "longest_without_snapshot": round(times.longest_without(begin, begin + seconds), 3),
                 "recoveries": job.summary()["recoveries"],
                 "ratio": round(local.seconds / seconds, 3),
                 "cpu_seconds": job.seconds_by_process(),

@@ -27,6 +27,7 @@ from fsql.runtime.protocol.frames import (
 )
 from fsql.runtime.protocol.freshness import Freshness
 from fsql.runtime.protocol.front import Front
+from fsql.runtime.protocol.lead import Lead
 from fsql.runtime.protocol.link import Link
 from fsql.runtime.protocol.manifest import manifest_of
 from fsql.runtime.protocol.messages import Message, MinTime
@@ -51,6 +52,7 @@ class _FrontHere:
 
     front: Front
     ordinal: int
+    lead: Lead
     waits_until: float = 0.0
     granted: Root | None = None
     blocked_told: Root | None = None
@@ -149,7 +151,8 @@ class Attempt:
             for passed in () if manifest is None else manifest.passed_over:
                 if passed.front == task.number:
                     front.skip(Root(*passed.first), Root(*passed.end))
-            self._fronts[task.number] = _FrontHere(front, task.ordinal)
+            lead = Lead(self._settings.lead_seconds, self._settings.lead_bytes_least)
+            self._fronts[task.number] = _FrontHere(front, task.ordinal, lead)
         if manifest is not None:
             self._carry(self._worker.load(loaded.state, start))
         self._put(COORDINATOR, Ready())
@@ -185,6 +188,7 @@ class Attempt:
             here.waits_until = 0.0
             first = self._worker.read_first(here.front, here.ordinal, read.chunk, read.place)
             self._freshness.chunk_read(here.front, now)
+            here.lead.chunk_read(here.front, now)
             self._begun.append(here)
             self._carry(first)
             if first and self._worker.has_more:
@@ -295,6 +299,7 @@ class Attempt:
         self._released = min_time.root
         self._behind = self._freshness.seconds_behind(min_time.root, now)
         for here in self._fronts.values():
+            here.lead.out_below(min_time.root, now)
             self._tell_if_blocked(here)
 
     def _announced(self, announce: Announce) -> None:
@@ -330,7 +335,7 @@ class Attempt:
         front = here.front
         if front.ended:
             return False
-        if front.rows_above(self._released) < self._settings.lead_rows:
+        if here.lead.is_open and front.rows_above(self._released) < self._settings.lead_rows:
             return True
         return here.granted == front.promised
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from fsql.runtime.batch import origin_parts
 from fsql.runtime.protocol.barrier import LateRows, Rejected, Released
+from fsql.runtime.protocol.lead import LEAST_BYTES
 from fsql.runtime.protocol.link import LinkSettings
 
 if TYPE_CHECKING:
@@ -67,8 +68,11 @@ class JobSpec:
         return self.logged or any(output.option.is_waited_for for output in self.outputs)
 
 
-_LINK: Final = LinkSettings(acknowledge_after=0.1, resend_after=0.4)
-"""Where little gets lost an acknowledgement may wait for the next row to go with."""
+_LINK: Final = LinkSettings(window_bytes=64 << 20, acknowledge_after=0.1, resend_after=0.4)
+"""Where little gets lost an acknowledgement may wait for the next row to go with.
+
+The window takes what several large chunks become: what is under way altogether, fronts see to.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +82,8 @@ class Settings:
     Who is silent for `failure_after` is given up; `failure_after_most` is what that grows to, see `Patience`.
     """
 
+    lead_seconds: float = 0.5
+    lead_bytes_least: int = LEAST_BYTES
     lead_rows: int = 1_000_000
     chunk_rows: int = 65_536
     hello_every: float = 0.05

@@ -6,8 +6,9 @@ below its position; so whoever begins again at a manifest has nothing to add to 
 before it.
 
 A position is chosen far ahead where rows run ahead, in a burst.  Where all have agreed to it and the input
-has not come up to it when the next snapshot would be due, the burst is over: the snapshot is cancelled, and
-one nearer announced.  Workers that are slow look like that too, so each time it is waited twice as long.
+has not come up to it when the next snapshot would be due, nor will have at this pace when as much time has
+passed again, the burst is over: the snapshot is cancelled, and one nearer announced.  Workers that are slow
+look like that too, so each time it is waited twice as long.
 At last the position is the greatest promise itself.  So where no rows come any more, there are soon snapshots
 behind all that came, as many as are kept, and nothing before them is needed to go on.
 
@@ -72,6 +73,7 @@ class Snapshots:
         self._patience = every or 0.0
         self._patient_until: float | None = None
         self._announced_at = START
+        self._looked_at = START
         self._answers: dict[int, Answer] = {}
         self._saved: dict[int, Saved] = {}
         self._committing = False
@@ -104,14 +106,15 @@ class Snapshots:
             return self._out_of_reach(greatest, now)
         if self._every is None or now < self._next_at:
             return None
-        self._next_at = now + self._every
+        # One that is late does not make all that follow late, nor do many that are late come at once.
+        self._next_at = max(self._next_at, now - self._every / 2) + self._every
         position = greatest
         if self._margin:
             position = Root(greatest.time + self._margin, START.origin)
         if greatest == START or self._kept_at == (position,) * KEPT:
             return None
         self._number += 1
-        self._announced_at = greatest
+        self._announced_at = self._looked_at = greatest
         self._pending = Announce(self._number, position)
         self._answers, self._saved = {}, {}
         return self._pending
@@ -120,6 +123,9 @@ class Snapshots:
         assert self._pending is not None
         if self._patient_until is None or now < self._patient_until:
             return None
+        if greatest.time - self._looked_at.time >= self._pending.position.time - greatest.time > 0:
+            self._looked_at, self._patient_until = greatest, now + self._patience
+            return None  # it will soon be there
         self._patient_until = None
         if greatest == START or greatest >= self._pending.position:
             return None  # nothing nearer could be announced

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 from fsql.compiler.tick_plan import Policy
 from fsql.runtime.protocol.delivery import DeliveryOption
 from fsql.runtime.protocol.job_spec import Settings
+from fsql.runtime.protocol.lead import LEAST_BYTES
 from fsql.runtime.protocol.link import LinkSettings
 from fsql.runtime.simulation.faults import FAULTS
 from fsql.runtime.simulation.network import NetworkSettings
@@ -71,7 +72,7 @@ def drawn(
         lease_us=choices.one_of((3 * SECOND, SECOND)),
         faults=_faults(choices),
         fault_every_us=choices.one_of((2 * SECOND, SECOND, SECOND // 2)),
-        nodes=_nodes(choices),
+        nodes=_nodes(choices, tape.stream("lead")),
         network=_network(choices),
         encoded=choices.chance(0.2),
     )
@@ -83,7 +84,7 @@ def _faults(choices: Stream) -> tuple[str, ...]:
     return tuple(fault for fault in FAULTS if choices.chance(share))
 
 
-def _nodes(choices: Stream) -> Settings:
+def _nodes(choices: Stream, lead: Stream) -> Settings:
     failure_after = choices.one_of((1.5, 0.7, 3.0))
     link = LinkSettings(
         window_frames=choices.one_of((256, 2, 16)),
@@ -94,6 +95,8 @@ def _nodes(choices: Stream) -> Settings:
         acknowledge_frames=choices.one_of((16, 1)),
     )
     return Settings(
+        lead_seconds=lead.one_of((0.5, 0.01, 5.0)),
+        lead_bytes_least=lead.one_of((LEAST_BYTES, 1, 500, 5_000)),
         lead_rows=choices.one_of((1_000_000, 1, 6, 50)),
         heartbeat_every=failure_after / 6,
         failure_after=failure_after,

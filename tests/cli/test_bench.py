@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree
 
@@ -10,6 +11,7 @@ import pytest
 
 from fsql.benchmarks.measure import Measured
 from fsql.benchmarks.report import fields_text, measured_text
+from fsql.benchmarks.snapshot_times import SnapshotTimes
 from fsql.console.sim_queries import SIM_QUERIES
 from fsql.tests.cli.commands import fsql
 
@@ -125,6 +127,8 @@ def test_throughput_on_processes() -> None:
     assert (both["workers"], both["delivery"], both["snapshot_ms"]) == (2, "exactly-once", 50)
     assert both["same_bytes"] is True
     assert both["words_per_second"] > 0
+    assert local["longest_without_snapshot"] is None
+    assert 0 < both["longest_without_snapshot"] <= both["seconds"]
     assert set(both["cpu_seconds"]) == {"launcher", "coordinator", "worker-0", "worker-1"}
 
 
@@ -154,6 +158,23 @@ def test_recovery(tmp_path: Path) -> None:
     shapes = [element.tag.rpartition("}")[2] for element in document.iter()]
     assert shapes.count("polyline") == 1
     assert "kill -9" in [element.text for element in document.iter()]
+
+
+def test_the_longest_time_without_a_snapshot(tmp_path: Path) -> None:
+    manifests = tmp_path / "snapshots"
+    begin = time.monotonic()
+    end = begin + 10_000
+    with SnapshotTimes(tmp_path) as times:
+        assert times.longest_without(begin, end) == end - begin
+        manifests.mkdir()
+        (manifests / "1.json").touch()
+        while times.longest_without(begin, end) == end - begin:
+            time.sleep(0.01)
+    (manifests / "2.json").touch()
+    seen = end - times.longest_without(begin, end)
+    assert begin < seen <= time.monotonic()
+    assert times.longest_without(seen - 2, seen + 1) == pytest.approx(2)
+    assert times.longest_without(seen - 2, seen - 1) == pytest.approx(1)
 
 
 def said(*arguments: str) -> list[dict[str, Any]]:

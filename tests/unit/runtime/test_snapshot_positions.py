@@ -45,6 +45,33 @@ def test_a_position_that_the_input_does_not_come_up_to_is_given_up_for_a_nearer_
     assert snapshots.due([at(120)], 2.2) == Announce(NUMBER + 3, at(125))
 
 
+def test_a_position_that_the_input_comes_up_to_slowly_is_kept() -> None:
+    snapshots = of_rows()
+    assert snapshots.due([at(1_000)], 1.0) == Announce(NUMBER + 1, at(1_000))
+    assert snapshots.answered(0, Answer(NUMBER + 1, accepted=False, reached=at(2_000)), 1.5)
+    assert snapshots.due([at(2_000)], 1.5) == Announce(NUMBER + 2, at(4_001))
+    agreed = Answer(NUMBER + 2, accepted=True, reached=at(2_000))
+    assert snapshots.answered(0, agreed, 2.0) is None
+    # It has come more than half of the way, so it will be there when as much time has passed again.
+    assert snapshots.due([at(3_200)], 3.0) is None
+    assert snapshots.next_timer() == 4.0
+    assert snapshots.due([at(3_900)], 4.0) is None
+    assert snapshots.next_timer() == 5.0
+    # Now it stands still.
+    assert snapshots.due([at(3_900)], 5.0) == Cancel(NUMBER + 2)
+    assert snapshots.due([at(3_900)], 5.0) == Announce(NUMBER + 3, at(4_400))
+
+
+def test_one_that_is_late_does_not_make_the_next_late() -> None:
+    snapshots = of_rows()
+    begun = []
+    for number, now in enumerate((1.0, 2.25, 3.125, 4.0, 7.0, 7.5, 8.0, 9.0), start=1):
+        if snapshots.due([at(number)], now) is not None:
+            begun.append(now)
+            snapshots.settled(ManifestCommitted(1, NUMBER + len(begun), {}))
+    assert begun == [1.0, 2.25, 3.125, 4.0, 7.0, 7.5, 9.0]
+
+
 def test_workers_that_are_slow_are_waited_for() -> None:
     snapshots = of_rows()
     assert snapshots.due([at(1_000)], 1.0) == Announce(NUMBER + 1, at(1_000))
