@@ -58,14 +58,6 @@ class _FrontHere:
     blocked_told: Root | None = None
 
 
-@dataclass(slots=True)
-class _Pending:
-    """The snapshot that the worker takes part in; `storing` when its increments are on their way to disk."""
-
-    announce: Announce
-    storing: bool = False
-
-
 class Attempt:
     """One worker in one epoch."""
 
@@ -85,7 +77,10 @@ class Attempt:
         self._fronts: dict[int, _FrontHere] = {}
         self._running = False
         self._released = START
-        self._pending: _Pending | None = None
+        self._pending: Announce | None = None
+        """The snapshot that the worker has agreed to and not given its increments for."""
+        self._storing: dict[int, Root] = {}
+        """The positions of the snapshots whose increments are on their way to disk."""
         self._outgoing: dict[int, list[Item]] = {}
         self._begun: list[_FrontHere] = []
         """The fronts of which a chunk was taken that is not done with."""
@@ -211,12 +206,10 @@ class Attempt:
 
     def stored(self, event: Stored | NotStored, now: float) -> list[WorkerEffect]:
         """Learn what became of the increments of a snapshot."""
-        pending = self._pending
-        if pending is None or pending.announce.snapshot != event.snapshot:
+        position = self._storing.pop(event.snapshot, None)
+        if position is None:
             return []
-        self._pending = None
         if isinstance(event, Stored):
-            position = pending.announce.position
             points = tuple(here.front.resume_point(position) for here in self._fronts.values())
             self._put(COORDINATOR, Saved(event.snapshot, event.records, points))
         else:
@@ -273,12 +266,11 @@ class Attempt:
             case Announce():
                 self._announced(item)
                 return self._snapshot_taken()
-            case Cancel(snapshot) if self._pending is not None:
-                if self._pending.announce.snapshot == snapshot:
+            case Cancel(snapshot):
+                self._storing.pop(snapshot, None)
+                if self._pending is not None and self._pending.snapshot == snapshot:
                     self._worker.cancel()
                     self._pending = None
-            case Cancel():
-                pass
             case Committed(snapshot, position, unneeded):
                 for here in self._fronts.values():
                     here.front.forget_below(position)
@@ -308,7 +300,7 @@ class Attempt:
         reached = max([self._worker.reached, *promised])
         accepted = self._worker.announce(announce.position)
         if accepted:
-            self._pending = _Pending(announce)
+            self._pending = announce
         self._put(COORDINATOR, Answer(announce.snapshot, accepted, reached))
 
     def _snapshot_taken(self) -> list[WorkerEffect]:
@@ -317,17 +309,17 @@ class Attempt:
         A front that has not come as far as the position would resume behind rows that nobody has seen.
         """
         pending, worker = self._pending, self._worker
-        if pending is None or pending.storing or worker is None:
+        if pending is None or worker is None:
             return []
-        position = pending.announce.position
+        position = pending.position
         if any(here.front.promised < position for here in self._fronts.values()):
             return []
         increments = worker.take_increments()
         if increments is None:
             return []
-        pending.storing = True
-        snapshot = pending.announce.snapshot
-        return [Store(self.epoch, snapshot, position, tuple(increments))]
+        self._pending = None
+        self._storing[pending.snapshot] = position
+        return [Store(self.epoch, pending.snapshot, position, tuple(increments))]
 
     # Fronts.
 

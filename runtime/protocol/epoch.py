@@ -188,6 +188,7 @@ class Epoch:
     def tally(self) -> Tally:
         """Return what has been done so far."""
         counted = self.counted.values()
+        behind = [one.behind_us for one in counted if self._taken_below() < END]
         return Tally(
             rows_in=sum(one.rows_in for one in counted),
             bytes_in=sum(one.bytes_in for one in counted),
@@ -202,7 +203,7 @@ class Epoch:
             acknowledgements=self.acker.acknowledgements,
             releases=self.barrier.releases,
             snapshots=self.snapshots.committed,
-            behind_us=max([one.behind_us for one in counted if not self._all_out()], default=0),
+            behind_us=max(behind, default=0),
         )
 
     def next_timer(self) -> float:
@@ -321,6 +322,8 @@ class Epoch:
     def _further_snapshots(self, now: float) -> None:
         if self.snapshots.idle(now):
             return
+        self._tell()  # that min time has passed one position, before the next is announced
+        self.snapshots.passed(self.barrier.min_time)
         promises = [root for root in self.acker.promises.values() if root != END]
         announce = self.snapshots.due(promises, now)
         self._put_all(announce)
@@ -345,9 +348,6 @@ class Epoch:
         """Return the position below which all is out: released, and taken by every consumer."""
         waiting = [each.position for each in self._deliveries.values() if each.rows_waiting]
         return min([self.barrier.min_time, *waiting])
-
-    def _all_out(self) -> bool:
-        return self._taken_below() == END
 
     def _tell_lead(self) -> None:
         """Tell fronts how far all is out: they are ahead of that, not of what consumers do not take.

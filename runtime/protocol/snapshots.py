@@ -1,9 +1,9 @@
 """The coordinator's side of snapshots: when, at which position, and when one is whole.
 
-Contract.  `docs/internals/distribution.md`, section 4.  One snapshot at a time is announced.  It
-becomes a manifest when every worker has stored its part and every output that must lose nothing has all
-below its position; so whoever begins again at a manifest has nothing to add to what consumers had
-before it.
+Contract.  `docs/internals/distribution.md`, section 4.  One snapshot at a time is announced; when min time
+has passed its position it is stored, and the next may be announced meanwhile.  It becomes a manifest when
+every worker has stored its part and every output that must lose nothing has all below its position; so
+whoever begins again at a manifest has nothing to add to what consumers had before it.
 
 A position is chosen far ahead where rows run ahead, in a burst.  Where all have agreed to it and the input
 has not come up to it when the next snapshot would be due, nor will have at this pace when as much time has
@@ -75,7 +75,9 @@ class Snapshots:
         self._announced_at = START
         self._looked_at = START
         self._answers: dict[int, Answer] = {}
-        self._saved: dict[int, Saved] = {}
+        self._passed: Announce | None = None
+        """The snapshot that is stored: min time has passed it, and all have agreed to it."""
+        self._saved: dict[int, dict[int, Saved]] = {}
         self._committing = False
         self._kept_at: tuple[Root, ...] = ()
         self.committed = 0
@@ -83,7 +85,7 @@ class Snapshots:
 
     @property
     def position(self) -> Root | None:
-        """Return the position of the snapshot that is under way."""
+        """Return the position of the snapshot that is announced."""
         return None if self._pending is None else self._pending.position
 
     def next_timer(self) -> float | None:
@@ -94,7 +96,20 @@ class Snapshots:
 
     def idle(self, now: float) -> bool:
         """Say whether no snapshot is under way, and none to be begun."""
-        return self._pending is None and (self._every is None or now < self._next_at)
+        if self._pending is not None or self._passed is not None:
+            return False
+        return self._every is None or now < self._next_at
+
+    def passed(self, min_time: Root) -> None:
+        """Learn min time of the barrier, which workers have been told as far as the position needs it."""
+        pending = self._pending
+        if pending is None or self._passed is not None or min_time < pending.position:
+            return
+        if self._agreed():
+            self._passed, self._pending, self._patient_until = pending, None, None
+
+    def _agreed(self) -> bool:
+        return len(self._answers) == self._spec.plan.workers
 
     def due(self, promises: Iterable[Root], now: float) -> Announce | Cancel | None:
         """Return the announcement of a snapshot, if it is time and there is a position for it.
@@ -116,7 +131,8 @@ class Snapshots:
         self._number += 1
         self._announced_at = self._looked_at = greatest
         self._pending = Announce(self._number, position)
-        self._answers, self._saved = {}, {}
+        self._answers = {}
+        self._saved[self._number] = {}
         return self._pending
 
     def _out_of_reach(self, greatest: Root, now: float) -> Cancel | None:
@@ -141,75 +157,89 @@ class Snapshots:
             return None
         self._answers[worker] = answer
         if answer.accepted:
-            if len(self._answers) == self._spec.plan.workers:
+            if self._agreed():
                 # Less is enough in a quiet hour; in a burst, what rows ran ahead meanwhile is needed again.
                 reached = max(answer.reached.time for answer in self._answers.values())
                 ahead = reached - self._announced_at.time
-                self._margin = max(self._margin // 2, min(self._margin, 2 * ahead))
+                less = self._margin - self._margin // 8
+                self._margin = max(less, min(self._margin, _with_room(ahead)))
                 self._patient_until = now + self._patience
             return None
-        beyond = max(0, answer.reached.time - pending.position.time)
-        self._margin = 2 * (self._margin + beyond) + 1
+        reached = max(answer.reached.time, pending.position.time)
+        self._margin = _with_room(reached - self._announced_at.time)
         return self._given_up(now)
 
     def _given_up(self, now: float) -> Cancel:
         assert self._pending is not None
         cancel = Cancel(self._pending.snapshot)
+        del self._saved[self._pending.snapshot]
         self._pending = self._patient_until = None
         self._next_at = now
         return cancel
 
     def saved(self, worker: int, saved: Saved) -> None:
         """Learn that a worker has stored its part."""
-        if self._pending is not None and saved.snapshot == self._pending.snapshot:
-            self._saved[worker] = saved
+        if saved.snapshot in self._saved:
+            self._saved[saved.snapshot][worker] = saved
 
     def not_saved(self, snapshot: int, now: float) -> Cancel | None:
         """Learn that a worker could not store its part; the next snapshot is a new attempt."""
-        if self._pending is None or snapshot != self._pending.snapshot:
-            return None
-        cancel = self._given_up(now)
-        self._next_at = now + (self._every or 0.0)
+        cancel: Cancel | None = None
+        if self._passed is not None and snapshot == self._passed.snapshot:
+            cancel = Cancel(snapshot)
+            del self._saved[snapshot]
+            self._passed = None
+        elif self._pending is not None and snapshot == self._pending.snapshot:
+            cancel = self._given_up(now)
+        if cancel is not None:
+            self._next_at = now + (self._every or 0.0)
         return cancel
 
     def stored_below(self, min_time: Root) -> bool:
         """Say whether all is stored and `min_time` has passed the position: only consumers lack."""
-        pending = self._pending
-        if pending is None or self._committing or min_time < pending.position:
+        passed = self._passed
+        if passed is None or self._committing or min_time < passed.position:
             return False
-        return len(self._saved) == self._spec.plan.workers
+        return len(self._saved[passed.snapshot]) == self._spec.plan.workers
 
     def whole(self, settled: Root) -> Manifest | None:
         """Return the manifest, once, when all is stored and consumers have all below its position."""
-        pending = self._pending
-        if pending is None or not self.stored_below(settled):
+        passed = self._passed
+        if passed is None or not self.stored_below(settled):
             return None
         self._committing = True
-        parts = [self._saved[worker] for worker in sorted(self._saved)]
+        saved = self._saved[passed.snapshot]
+        parts = [saved[worker] for worker in sorted(saved)]
         points = [point for part in parts for point in part.fronts]
         return Manifest(
             job=self._spec.job,
             tick=self._spec.tick,
             epoch=self._epoch,
-            snapshot=pending.snapshot,
-            position=(pending.position.time, pending.position.origin),
+            snapshot=passed.snapshot,
+            position=(passed.position.time, passed.position.origin),
             workers=self._spec.plan.workers,
             records=tuple(record for part in parts for record in part.records),
             fronts=tuple(sorted(points, key=lambda point: point.front)),
             passed_over=tuple(
-                passed for passed in self.passed_over if Root(*passed.end) > pending.position
+                each for each in self.passed_over if Root(*each.end) > passed.position
             ),
         )
 
     def settled(self, event: ManifestCommitted | ManifestNotCommitted) -> Announce | None:
         """Learn what became of a manifest; return the announcement that it had."""
-        pending = self._pending
-        if pending is None or event.snapshot != pending.snapshot:
+        passed = self._passed
+        if passed is None or event.snapshot != passed.snapshot:
             return None
-        self._pending = self._patient_until = None
+        self._passed = None
+        del self._saved[passed.snapshot]
         self._patience = self._every or 0.0
         self._committing = False
         if isinstance(event, ManifestCommitted):
             self.committed += 1
-            self._kept_at = (*self._kept_at, pending.position)[-KEPT:]
-        return pending
+            self._kept_at = (*self._kept_at, passed.position)[-KEPT:]
+        return passed
+
+
+def _with_room(ahead: int) -> int:
+    """Return how far ahead a position is to be where rows were so far ahead of what was known of them."""
+    return ahead + ahead // 2 + 1

@@ -110,10 +110,10 @@ def a_snapshot_forgets_an_operator(patch: Patch) -> None:
 
 def a_snapshot_does_not_wait_for_all_workers(patch: Patch) -> None:
     def stored_below(self: Snapshots, min_time: Root) -> bool:
-        pending = self._pending
-        if pending is None or self._committing or min_time < pending.position:
+        passed = self._passed
+        if passed is None or self._committing or min_time < passed.position:
             return False
-        return len(self._saved) > 0
+        return len(self._saved[passed.snapshot]) > 0
 
     patch.setattr(Snapshots, "stored_below", stored_below)
 

@@ -22,7 +22,9 @@ def test_snapshots_are_whole_up_to_the_error_row() -> None:
     epoch = Epoch(JobSpec("job", 0, plan, (), (), b""), 1, None, ("there",), Settings(), 0.0)
     bounds: list[Root] = []
     snapshots: Any = SimpleNamespace(
+        position=None,
         idle=lambda _: False,
+        passed=lambda _: None,
         due=lambda *_: None,
         stored_below=lambda _: True,
         whole=bounds.append,
