@@ -310,8 +310,10 @@ class LogBlocks:
     def _bytes_before(self, byte: int) -> bytes:
         wanted = max(byte - CHECKED_BYTES, 0)
         pieces = []
-        for start, path in segments(self._directory):
-            if start < byte:
+        known = segments(self._directory)
+        ends = [following.start for following in known[1:]] + [byte]
+        for (start, path), end in zip(known, ends, strict=True):
+            if start < byte and end > wanted:  # those before may be removed at any moment
                 descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
                 try:
                     first = max(wanted, start)

@@ -16,7 +16,7 @@ import pytest
 from fsql.compiler.diagnostics import FsqlError
 from fsql.compiler.schema import Column
 from fsql.compiler.sqltypes import STRING
-from fsql.runtime.connectors import open_source
+from fsql.runtime.connectors import front_log, open_source
 from fsql.runtime.connectors.front_log import LogSplit, LogWriter, segments, trim
 from fsql.runtime.connectors.inflows import DescriptorInflow, Feed, SocketInflow
 from fsql.runtime.connectors.live_splits import needs_front_log, open_feed
@@ -155,6 +155,21 @@ def test_what_was_trimmed_cannot_be_read(tmp_path: Path) -> None:
     for place in (None, Place(1, 2, 1000)):
         with pytest.raises(FsqlError, match="E536"):
             split_of(tmp_path).open(place).read(10)
+
+
+def test_segments_that_are_removed_while_a_place_is_looked_at_are_not_missed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    writer = LogWriter(tmp_path, 1 << 20, segment_bytes=100_000)
+    writer.append((b"x" * 99 + b"\n") * 5_000)
+    reader = split_of(tmp_path).open()
+    while reader.place().byte < writer.length:
+        reader.read(10_000)
+    place, seen = reader.place(), segments(tmp_path)
+    trim(tmp_path, place.byte)
+    assert len(segments(tmp_path)) < len(seen)
+    monkeypatch.setattr(front_log, "segments", lambda _: seen)
+    assert split_of(tmp_path).open(place).place() == place
 
 
 def test_another_log_is_not_taken_for_the_one_that_was_read(tmp_path: Path) -> None:
