@@ -101,11 +101,15 @@ class JobProcess:
         trace: TracebackType | None,
     ) -> None:
         """End it, with all its processes, if it has not ended."""
-        self._process.kill()
+        self._process.terminate()
         self._process.wait()
         self._listener.join()
         assert self._process.stderr is not None
         self._process.stderr.close()
+
+    def lives(self) -> bool:
+        """Say whether it has not ended yet."""
+        return self._process.poll() is None
 
     def workers(self) -> list[int]:
         """Return the processes of the workers that live."""

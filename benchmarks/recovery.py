@@ -29,8 +29,6 @@ _STATE_BYTES_OF_A_DOCUMENT: Final = 3_000
 _FIRST_KILL: Final = 0.3
 _LAST_KILL: Final = 0.8
 """Between these parts of the time workers are killed."""
-_START_SECONDS: Final = 60.0
-"""So long a run may take to begin before workers are killed all the same."""
 _CAUGHT_UP_MS: Final = 20.0
 """A document that is out so soon does not wait for others any more."""
 
@@ -55,7 +53,6 @@ class _Killer:
     at: list[float] = field(default_factory=list)
 
     def __call__(self, job: JobProcess, start: float) -> None:
-        job.running.wait(_START_SECONDS)
         parts = np.linspace(_FIRST_KILL, _LAST_KILL, self.harm.kills)
         for number, part in enumerate(parts):
             time.sleep(max(0.0, start + float(part) * self.harm.seconds - time.monotonic()))
@@ -93,8 +90,9 @@ class Recovered:
         detected = job.phase_at(GATHERING, kill)
         gathered = job.phase_at(OPENING, detected)
         loading = job.phase_at(LOADING, gathered)
-        running = job.phase_at(RUNNING, loading)
-        rows = [each.at for each in self.run.arrivals if each.at > running]
+        rows = [each.at for each in self.run.arrivals if each.at > loading]
+        # Word of it may come later than what it does.
+        running = min(job.phase_at(RUNNING, loading), *rows[:1])
         late = self.run.late_ms
         soon = (self.run.due > (rows[0] if rows else running)) & (late < _CAUGHT_UP_MS)
         return {

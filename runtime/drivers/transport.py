@@ -41,6 +41,8 @@ if TYPE_CHECKING:
 ANY_PORT: Final = "tcp://127.0.0.1:*"
 PORT_MAX: Final = 65_535
 _WAKE_BYTES: Final = 1 << 16
+_LAST_MS: Final = 1_000
+"""So long `close` waits until last words are on their way."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +130,11 @@ class Transport:
             return False
         return True
 
+    def send_last(self, address: str, what: Datagram) -> None:
+        """Send what `close` does not take back, unless the node at `address` takes nothing for long."""
+        if self.send(address, what):
+            self._peers[address].setsockopt(zmq.LINGER, _LAST_MS)
+
     def receive(
         self, timeout_seconds: float, also: Sequence[int] = ()
     ) -> list[tuple[str, Frame | Datagram]]:
@@ -156,8 +163,8 @@ class Transport:
             os.write(self._waker, b"\0")
 
     def close(self) -> None:
-        """Close all; what is under way is lost."""
-        self._context.destroy(linger=0)
+        """Close all; what is under way is lost, but for last words."""
+        self._context.destroy()
         os.close(self._woken)
         os.close(self._waker)
 

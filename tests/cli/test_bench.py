@@ -129,7 +129,9 @@ def test_throughput_on_processes() -> None:
     assert both["words_per_second"] > 0
     assert local["longest_without_snapshot"] is None
     assert 0 < both["longest_without_snapshot"] <= both["seconds"]
-    assert set(both["cpu_seconds"]) == {"launcher", "coordinator", "worker-0", "worker-1"}
+    spare = {"worker-2"}  # where it takes more than two seconds
+    processes = {"launcher", "coordinator", "worker-0", "worker-1"}
+    assert processes <= set(both["cpu_seconds"]) <= processes | spare
 
 
 def test_latency_on_processes() -> None:
@@ -146,12 +148,12 @@ def test_latency_on_processes() -> None:
 
 def test_recovery(tmp_path: Path) -> None:
     picture = tmp_path / "curve.svg"
-    arguments = ("--seconds", "2", "--kills", "1", "--state-mib", "0", "--picture", picture)
+    arguments = ("--seconds", "4", "--kills", "1", "--state-mib", "0", "--picture", picture)
     kill, run = cluster("recovery", *arguments)
     course = ("detected_ms", "gathered_ms", "loading_ms", "running_ms", "first_row_ms")
     times = [kill[name] for name in course]
     assert times == sorted(times)
-    assert run["documents"] == 100
+    assert run["documents"] == 200
     assert run["recoveries"] >= 1
     assert run["longest_ms"] >= run["latency_ms_p99"]
     document = ElementTree.fromstring(picture.read_text())

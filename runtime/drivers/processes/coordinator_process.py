@@ -17,7 +17,7 @@ from fsql.runtime.connectors.consumer import ConsumerLostError, ConsumerMissingE
 from fsql.runtime.coordination.port import CoordinationError
 from fsql.runtime.drivers.processes.background import Background
 from fsql.runtime.drivers.processes.diagnostics import diagnostics_bytes
-from fsql.runtime.protocol.frames import COORDINATOR, Heartbeat
+from fsql.runtime.protocol.frames import COORDINATOR, Goodbye, Heartbeat
 from fsql.runtime.protocol.node import (
     CommitManifest,
     Deliver,
@@ -144,6 +144,8 @@ class CoordinatorProcess:
 
     def _carry_out(self, effect: CoordinatorEffect) -> None:
         match effect:
+            case Transmit(address, Goodbye(finished=True) as last):
+                self._transport.send_last(address, last)
             case Transmit(address, what):
                 self._transport.send(address, what)
             case Deliver():

@@ -156,6 +156,18 @@ def test_who_takes_the_connections_of_a_listening_socket_finds_those_that_came_b
                 assert received(taking, 1) == [(near.address, beat(number))]
 
 
+def test_last_words_come_although_the_sender_closes(near: Transport) -> None:
+    for number in range(20):
+        with closing(Transport(KEY)) as sender:
+            sender.send_last(near.address, beat(number))
+        assert received(near, 1) == [(sender.address, beat(number))]
+
+
+def test_who_takes_no_last_words_is_not_waited_for_for_ever() -> None:
+    with KeptPort() as port, closing(Transport(KEY)) as sender:
+        sender.send_last(port.address, beat(1))
+
+
 def test_who_has_no_key_is_refused_and_counted(near: Transport, far: Transport) -> None:
     with closing(Transport(bytes(32))) as stranger:
         stranger.send(near.address, beat(1))
