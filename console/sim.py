@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.lowering.job import lower
 from fsql.console.compiled import compiled
+from fsql.console.interrupt import Interrupt, Interrupted
 from fsql.console.job import open_splits
 from fsql.console.script import script_of_text
 from fsql.console.sim_queries import SIM_QUERIES, rows_of
@@ -23,7 +24,7 @@ from fsql.runtime.simulation.shrink import choices_left, shrunk
 from fsql.runtime.simulation.workload import Workload
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     from fsql.compiler.logical import Table
@@ -54,6 +55,8 @@ class Series:
     recoveries: int = 0
     bundles: int = 0
     seconds: float = 0.0
+    interrupted: int | None = None
+    """With which exit code, if somebody asked the series to end."""
     coverage: Coverage = field(default_factory=Coverage)
 
     @property
@@ -106,26 +109,47 @@ class Workloads:
         return _with_outcome(_planned(query.name, job, inputs))
 
 
-def run_seeds(script: Script | None, seeds: range, plan: Plan, *, twice: bool = True) -> Series:
-    """Run each seed, and again to see that it comes out the same."""
+def run_seeds(
+    script: Script | None,
+    seeds: range,
+    plan: Plan,
+    *,
+    twice: bool = True,
+    on_seed: Callable[[Series], None] = lambda _: None,
+) -> Series:
+    """Run each seed, and again to see that it comes out the same; `on_seed` is told after each.
+
+    Ctrl-C and SIGTERM end the series behind the seed that is running; it has `interrupted` then.
+    """
     series = Series()
     workloads = Workloads(script)
     begun = time.process_time()
-    for seed in seeds:
-        workload, expected = workloads.of(seed)
-        result = run(seed, workload, expected, plan)
-        series.seeds += 1
-        series.simulated_us += result.simulated_us
-        series.events += result.events
-        series.recoveries += result.recoveries
-        series.bundles += result.bundles
-        series.coverage.add(result.coverage)
-        if result.failure:
-            series.failed.append(result)
-        if twice and run(seed, workload, expected, plan).digest != result.digest:
-            series.differing.append(seed)
+    with Interrupt() as interrupt:
+        for seed in seeds:
+            _run_seed(seed, workloads, plan, series, twice=twice)
+            on_seed(series)
+            try:
+                interrupt.check()
+            except Interrupted as interrupted:
+                series.interrupted = interrupted.exit_code
+                break
     series.seconds = (time.process_time() - begun) / (2 if twice else 1)
     return series
+
+
+def _run_seed(seed: int, workloads: Workloads, plan: Plan, series: Series, *, twice: bool) -> None:
+    workload, expected = workloads.of(seed)
+    result = run(seed, workload, expected, plan)
+    series.seeds += 1
+    series.simulated_us += result.simulated_us
+    series.events += result.events
+    series.recoveries += result.recoveries
+    series.bundles += result.bundles
+    series.coverage.add(result.coverage)
+    if result.failure:
+        series.failed.append(result)
+    if twice and run(seed, workload, expected, plan).digest != result.digest:
+        series.differing.append(seed)
 
 
 def series_text(series: Series, flags: str = "") -> str:

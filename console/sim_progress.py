@@ -1,0 +1,52 @@
+"""How far a series of seeds is: a line every ten seconds, and each seed that finds something, at once."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from fsql.console.numbers import count_text, seconds_text
+from fsql.console.progress import LINE_SECONDS
+from fsql.console.talk import say
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from fsql.console.sim import Series
+    from fsql.console.talk import Talk
+
+
+class SeedLines:
+    """Says on standard error how far a series of `wanted` seeds is."""
+
+    def __init__(
+        self, wanted: int, talk: Talk, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._wanted = wanted
+        self._talk = talk
+        self._clock = clock
+        self._begun = self._said_at = clock()
+        self._divergences = 0
+
+    def seed_done(self, series: Series) -> None:
+        """Learn that one more seed has been run."""
+        divergences = len(series.failed) + len(series.differing)
+        news = divergences > self._divergences
+        self._divergences = divergences
+        now = self._clock()
+        due = now - self._said_at >= LINE_SECONDS and series.seeds < self._wanted
+        if self._talk.quiet or not (due or news):
+            return
+        self._said_at = now
+        seconds = now - self._begun
+        faults = sum(series.coverage.faults.values())
+        if self._talk.json:
+            fields = {"seeds": series.seeds, "faults": faults, "seconds": round(seconds, 3)}
+            self._talk.event("progress", {**fields, "divergences": divergences})
+            return
+        last = series.failed[-1] if news and series.failed else None
+        why = f"; seed {last.seed}: {last.failure}" if last is not None else ""
+        say(
+            f"{seconds_text(seconds)}  {count_text(series.seeds)} of {count_text(self._wanted)} seeds"
+            f"  {count_text(faults)} faults  {count_text(divergences)} divergences{why}\n"
+        )
