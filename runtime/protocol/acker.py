@@ -47,6 +47,7 @@ class Acker:
         self._upstream = upstream
         self._start = start
         self._fronts_of = fronts_of
+        self._different_fronts = set(fronts_of)
         fronts = frozenset().union(*fronts_of)
         self._promises = dict.fromkeys(sorted(fronts), start)
         self._messages = [_Table() for _ in upstream]
@@ -60,7 +61,7 @@ class Acker:
         self.acknowledgements += 1
         for stage, kind, root, message_id in acknowledgement.entries:
             tables = self._messages if kind is Kind.MESSAGE else self._holds
-            # What only enters raises nothing.
+            # What only enters raises nothing, nor what leaves from behind the least.
             self._may_rise |= tables[stage].flip(root, message_id)
 
     def promise(self, promise: Promise) -> None:
@@ -105,13 +106,14 @@ class Acker:
     def _risen(self) -> list[MinTime]:
         arriving = [table.least() for table in self._messages]
         leaving = list(map(min, arriving, [table.least() for table in self._holds]))
+        promised = {
+            fronts: min([self._promises[front] for front in fronts], default=END)
+            for fronts in self._different_fronts
+        }
         risen = []
         for stage, upstream in enumerate(self._upstream):
-            bound = arriving[stage]
-            for front in self._fronts_of[stage]:
-                bound = min(bound, self._promises[front])
-            for above in upstream:
-                bound = min(bound, leaving[above])
+            fronts = self._fronts_of[stage]
+            bound = min(arriving[stage], promised[fronts], *[leaving[above] for above in upstream])
             if bound != self._min_times[stage]:
                 assert bound > self._min_times[stage], "min time went back"
                 self._min_times[stage] = bound
@@ -129,14 +131,15 @@ class _Table:
         self._heap: list[Root] = []
 
     def flip(self, root: Root, message_id: int) -> bool:
-        """XOR an id into the entry of `root`; say whether that made it zero."""
+        """XOR an id into the entry of `root`; say whether that made zero what was the least of all."""
         before = self.xor_of.get(root)
         if before is None:
             heapq.heappush(self._heap, root)
             self.xor_of[root] = message_id
         elif before == message_id:
             del self.xor_of[root]
-            return True
+            # Where a lesser one stands at the top that is zero by now, that has been said when it became so.
+            return root == self._heap[0]
         else:
             self.xor_of[root] = before ^ message_id
         return False

@@ -102,20 +102,21 @@ class Attempt:
             for here in self._fronts.values()
             if now >= here.waits_until and self._may_read(here)
         ]
-        return [here.front.number for here in sorted(may, key=lambda here: here.front.promised)]
+        if len(may) > 1:
+            may.sort(key=lambda here: here.front.promised)
+        return [here.front.number for here in may]
 
     def next_timer(self) -> float:
         """Return when to call `kept_up` at the latest."""
-        times = [link.due_at for link in self._links.values()]
-        times += [self._next_heartbeat, self.coordinator_heard_at + self.begin.failure_after]
+        due = min(self._next_heartbeat, self.coordinator_heard_at + self.begin.failure_after)
+        for link in self._links.values():
+            due = link.due_at if link.due_at < due else due
         if self._running:
-            times.append(self._next_counted)
-            times += [
-                here.waits_until
-                for here in self._fronts.values()
-                if here.waits_until and self._may_read(here)
-            ]
-        return min(times)
+            due = min(due, self._next_counted)
+            for here in self._fronts.values():
+                if 0 < here.waits_until < due and self._may_read(here):
+                    due = here.waits_until
+        return due
 
     def hopeless(self, now: float) -> bool:
         """Say whether the coordinator is silent, or a peer out of reach, for too long."""
@@ -356,7 +357,11 @@ class Attempt:
         outgoing, self._outgoing = self._outgoing, {}
         effects: list[WorkerEffect] = []
         for receiver, items in outgoing.items():
-            effects += self._transmitted(receiver, self._links[receiver].send(items, now))
+            sent = self._transmitted(receiver, self._links[receiver].send(items, now))
+            if sent and receiver == COORDINATOR:
+                # A frame says as well as a heartbeat that its sender lives.
+                self._next_heartbeat = now + self._settings.heartbeat_every
+            effects += sent
         return effects
 
     def _transmitted(self, peer: int, frames: Sequence[Frame]) -> list[WorkerEffect]:

@@ -114,16 +114,17 @@ class CoordinatorNode:
 
     def next_timer(self) -> float | None:
         """Return when to step with a `Tick` at the latest."""
-        if self.phase in {Phase.WAITING, Phase.FINISHED}:
+        phase = self.phase
+        if phase is Phase.WAITING or phase is Phase.FINISHED:
             return None
-        times = [self._next_progress]
-        if self.phase is Phase.GATHERING and self._next_try is not None:
-            times.append(self._next_try)
-        if self.phase is Phase.RESTORING:
-            times.append(self._next_begin)
+        due = self._next_progress
+        if phase is Phase.GATHERING and self._next_try is not None:
+            due = min(due, self._next_try)
+        if phase is Phase.RESTORING:
+            due = min(due, self._next_begin)
         if self.epoch is not None:
-            times += [self._next_heartbeat, self.epoch.next_timer()]
-        return min(times)
+            due = min(due, self._next_heartbeat, self.epoch.next_timer())
+        return due
 
     def _may_release(self, now: float) -> bool:
         return now < self._lease_until
@@ -132,6 +133,8 @@ class CoordinatorNode:
         """Hold back bundles while the lease may be somebody else's; let them go when it is held again."""
         held_back, self._held_back = self._held_back, []
         if self.epoch is not None and self._may_release(now):
+            if not held_back:
+                return effects
             return [*(each for each in held_back if each.epoch == self.epoch.number), *effects]
         self._held_back = [*held_back, *(each for each in effects if isinstance(each, Deliver))]
         return [each for each in effects if not isinstance(each, Deliver)]

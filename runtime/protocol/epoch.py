@@ -22,7 +22,7 @@ from fsql.runtime.protocol.frames import (
     Ready,
     Saved,
 )
-from fsql.runtime.protocol.link import Link
+from fsql.runtime.protocol.link import NEVER, Link
 from fsql.runtime.protocol.messages import (
     Acknowledgement,
     Entry,
@@ -167,7 +167,7 @@ class Epoch:
         """Pass on what has come of the last event, and do what the time demands."""
         if self.running:
             self._rise(may_release=may_release)
-            self._tell_lead()
+            self._tell_lead(now)
             self._grant()
             self._further_snapshots(now)
             self._tell()
@@ -180,7 +180,7 @@ class Epoch:
         """Acknowledge, and send again what was not acknowledged, when all that has come is dealt with."""
         for worker, link in self._links.items():
             if link.due_at <= now:
-                self._transmit(worker, link.send(self._telling.news(worker), now))
+                self._transmit(worker, link.send(self._telling.news(worker, now), now))
                 self._transmit(worker, link.due(now))
         effects, self._effects = self._effects, []
         return effects
@@ -208,11 +208,11 @@ class Epoch:
 
     def next_timer(self) -> float:
         """Return when to call `kept_up` at the latest, infinity for never."""
-        times = [link.due_at for link in self._links.values()]
-        if self.running:
-            snapshot = self.snapshots.next_timer()
-            times += [] if snapshot is None else [snapshot]
-        return min(times)
+        snapshot = self.snapshots.next_timer() if self.running else None
+        due = NEVER if snapshot is None else snapshot
+        for link in self._links.values():
+            due = link.due_at if link.due_at < due else due
+        return due
 
     def stuck(self, now: float) -> int | None:
         """Return a worker that has not acknowledged for too long."""
@@ -349,7 +349,7 @@ class Epoch:
         waiting = [each.position for each in self._deliveries.values() if each.rows_waiting]
         return min([self.barrier.min_time, *waiting])
 
-    def _tell_lead(self) -> None:
+    def _tell_lead(self, now: float) -> None:
         """Tell fronts how far all is out: they are ahead of that, not of what consumers do not take.
 
         It is news to all but those who are blocked.
@@ -361,7 +361,7 @@ class Epoch:
             self._blocked = blocked
             for front in blocked:
                 worker = front % len(self._links)
-                for min_time in self._telling.news(worker):
+                for min_time in self._telling.all_news(worker, now):
                     self._put(worker, min_time)
 
     def _grant(self) -> None:
@@ -389,7 +389,7 @@ class Epoch:
             outgoing.setdefault(worker, [])
         self._answered.clear()
         for worker, items in outgoing.items():
-            told = [*items, *self._telling.news(worker)]
+            told = [*items, *self._telling.news(worker, now)]
             self._transmit(worker, self._links[worker].send(told, now))
 
     def _put(self, worker: int, item: Item) -> None:

@@ -6,17 +6,18 @@ Contract.  Min time at a stage is told in the step in which it rises
 * to a worker that has not given its state as of a snapshot's position that min time has passed,
 * to all, where it is the end.
 
-To everybody else it is news, which go with the next frame that a worker is sent anyway.
+To everybody else it is news, which go with a frame that a worker is sent anyway, though not with each.
 
 Nothing waits for news: a fold that may still send something has a hold, whose entry comes in the
 acknowledgement that lets min time rise beyond it, and not later.  To all others min time only says what
 may be forgotten; and a worker that has something to forget has sent an acknowledgement of it, which is
-acknowledged in turn within `LinkSettings.acknowledge_after`, as is every `Counted`: with the news.
+acknowledged in turn within `LinkSettings.acknowledge_after`, as is every `Counted`: with the news, if
+they are due.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from fsql.runtime.batch import END
 from fsql.runtime.protocol.messages import Kind, MinTime
@@ -26,6 +27,10 @@ if TYPE_CHECKING:
 
     from fsql.runtime.batch import Root
     from fsql.runtime.protocol.messages import Acknowledgement, Entry
+
+
+NEWS_EVERY: Final = 0.1
+"""How many seconds lie between two times that a worker gets news: each costs its folds something."""
 
 
 class Telling:
@@ -39,6 +44,7 @@ class Telling:
         self._changed: set[int] = set()
         self._wanted: Root | None = None
         self._behind = [False] * workers
+        self._next_news = [0.0] * workers
 
     def acknowledged(self, worker: int, acknowledgement: Acknowledgement) -> None:
         """Learn from a worker's acknowledgement how the holds of its folds moved."""
@@ -79,10 +85,15 @@ class Telling:
                     self._told[worker][stage] = root
                     yield worker, MinTime(stage, root)
 
-    def news(self, worker: int) -> list[MinTime]:
-        """Return what a worker has not been told: it is sent a frame now."""
-        if not self._behind[worker]:
+    def news(self, worker: int, now: float) -> list[MinTime]:
+        """Return what a worker has not been told, since it is sent a frame now; nothing if it just got some."""
+        if not self._behind[worker] or now < self._next_news[worker]:
             return []
+        return self.all_news(worker, now)
+
+    def all_news(self, worker: int, now: float) -> list[MinTime]:
+        """Return what a worker has not been told, which waits for it."""
+        self._next_news[worker] = now + NEWS_EVERY
         self._behind[worker] = False
         told = self._told[worker]
         news = [MinTime(s, root) for s, root in self._min_times.items() if told[s] < root]

@@ -87,6 +87,7 @@ class SimulatedCluster:
         self.nodes = nodes
         self.network = Network(world, run_settings.network, coverage, codec)
         self.disk = Disk(world.tape.stream("disk"))
+        self._disk_time = world.tape.stream("disk time")
         self.coordination = Coordination(world)
         self.stores_open: dict[int, str] = {}
         self.workers_wanted = run_settings.workers
@@ -255,7 +256,7 @@ class SimulatedCluster:
     def disk_us(self) -> int:
         """Return how long the disk takes for something."""
         slow_us = self.run_settings.disk_us + self.disk.delay_us
-        return 50 + self.world.tape.stream("disk time").below(slow_us)
+        return 50 + self._disk_time.below(slow_us)
 
     def rows_max(self, choices: Stream) -> int:
         """Return how many rows a read asks for."""

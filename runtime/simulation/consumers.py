@@ -75,6 +75,7 @@ class Consumer:
         self.manner = Manner(takes_us)
         self.bundles = 0
         self._world = world
+        self._choices = world.tape.stream(f"consumer {number}")
         self._judge = judge
         self._coverage = coverage
         self._window = window
@@ -175,7 +176,7 @@ class Consumer:
         connection.answer(OutputLost(self.number, reason))
 
     def _way_us(self) -> int:
-        return 50 + self._world.tape.stream(f"consumer {self.number}").below(MILLISECOND)
+        return 50 + self._choices.below(MILLISECOND)
 
     def _struck(self, fault: str, step: str) -> None:
         self._coverage.struck(f"consumer: {fault}", step)
@@ -192,7 +193,7 @@ class Consumer:
     def come_back_with_less(self) -> None:
         """Restart with a position that the consumer had some bundles ago."""
         self.restart()
-        back = self._world.tape.stream(f"consumer {self.number}").below(len(self._older))
+        back = self._choices.below(len(self._older))
         for _ in range(back):
             self._older.pop()
         if not self._older:

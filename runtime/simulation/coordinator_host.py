@@ -109,6 +109,9 @@ class CoordinatorDriver:
             case _:
                 raise AssertionError(effect)
 
+    def woken(self) -> None:
+        """See `hosts.Driver`."""
+
     def stepped(self) -> None:
         """See `hosts.Driver`."""
 

@@ -33,6 +33,9 @@ class Driver(Protocol):
     def carry_out(self, effect: object) -> None:
         """Carry out an effect."""
 
+    def woken(self) -> None:
+        """Learn that a timer has run out: a process that can read does so before it ticks."""
+
     def stepped(self) -> None:
         """Learn that a step is over: the machine may want something now that it did not want before."""
 
@@ -71,6 +74,9 @@ class Host:
         self._waiting: deque[tuple[Callable[..., None], tuple[object, ...]]] = deque()
         self._timer_us: int | None = None
         self._timer_due = 0.0
+        self._looked_us = -1
+        self._shown = 0.0
+        """What the clock showed when it was looked at."""
 
     @property
     def up(self) -> bool:
@@ -80,7 +86,10 @@ class Host:
     @property
     def now(self) -> float:
         """Return what the host's clock shows."""
-        return self.clock.seconds(self.world.now_us)
+        now_us = self.world.now_us
+        if now_us != self._looked_us:
+            self._looked_us, self._shown = now_us, self.clock.seconds(now_us)
+        return self._shown
 
     def start(self) -> None:
         """Start a process."""
@@ -132,6 +141,7 @@ class Host:
     def set_clock(self, *, jump_us: int = 0, drift_ppm: int | None = None) -> None:
         """Let the clock go forward at once, or run at another rate from now on."""
         self.clock = self.clock.changed(self.world.now_us, jump_us, drift_ppm)
+        self._looked_us = -1
         self._timer_us = None
         if self.driver is not None:
             self._set_timer(self.driver)
@@ -198,16 +208,20 @@ class Host:
             self.world.at(due_us, self._do, self.starts, self._timer, (due_us,))
 
     def _timer(self, due_us: int) -> None:
-        if self._timer_us != due_us:
+        driver = self.driver
+        if self._timer_us != due_us or driver is None:
             return
         self._timer_us = None
-        due = None if self.driver is None else self.driver.next_timer()
-        if due is None:
-            return
-        if due <= self.now:
-            self.handle(Tick())
-        elif self.driver is not None:
-            self._set_timer(self.driver)
+        if self._is_due(driver):
+            driver.woken()
+            if self.driver is driver and self._is_due(driver):
+                self.handle(Tick())
+        if self.driver is driver:
+            self._set_timer(driver)
+
+    def _is_due(self, driver: Driver) -> bool:
+        due = driver.next_timer()
+        return due is not None and due <= self.now
 
     def note(self, what: str, *, fault: bool = False) -> None:
         """Write something about the host into the trace."""

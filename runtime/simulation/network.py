@@ -11,6 +11,7 @@ refuses is dropped, as a driver has to do.  Otherwise what was altered is droppe
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import TYPE_CHECKING, Final
 
 from fsql.runtime.protocol.frames import Frame
@@ -80,6 +81,15 @@ class Network:
         self._listeners: dict[str, Receive] = {}
         self._paths: dict[tuple[str, str], _Path] = {}
         self._latency = world.tape.stream("network latency")
+        rates = {
+            "loss": settings.loss_rate,
+            "double": settings.double_rate,
+            "overtaking": settings.overtake_rate,
+            "alteration": settings.alter_rate,
+        }
+        shares = accumulate(int(rate * CERTAIN) for rate in rates.values())
+        self._strikes = list(zip(rates, shares, strict=True))
+        """The faults of single packets, and how far below the greatest a fate is that they strike."""
 
     def listen(self, address: str, receive: Receive) -> None:
         """Let what is sent to an address come to `receive`."""
@@ -106,7 +116,8 @@ class Network:
         if fate >= CERTAIN - _SLOW:
             delay_us += self._tail_us
         elif self.faulty:
-            struck = self._struck(CERTAIN - _SLOW - fate)
+            from_top = CERTAIN - _SLOW - fate
+            struck = self._struck(from_top) if from_top < self._strikes[-1][1] else None
             if struck is not None:
                 self._strike(struck, source, address, what)
             if struck == "loss":
@@ -129,17 +140,7 @@ class Network:
 
     def _struck(self, from_top: int) -> str | None:
         """Return which fault strikes a packet, by how far its fate is below the greatest."""
-        settings = self.settings
-        for fault, rate in (
-            ("loss", settings.loss_rate),
-            ("double", settings.double_rate),
-            ("overtaking", settings.overtake_rate),
-            ("alteration", settings.alter_rate),
-        ):
-            from_top -= int(rate * CERTAIN)
-            if from_top < 0:
-                return fault
-        return None
+        return next((fault for fault, up_to in self._strikes if from_top < up_to), None)
 
     def intrude(self, codec: WireCodec, source: str, address: str, what: What) -> None:
         """Let bytes arrive that somebody wrote who does not belong to the cluster.

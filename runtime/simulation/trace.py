@@ -30,19 +30,30 @@ class Trace:
     def __init__(self) -> None:
         self._digest = xxhash.xxh3_128()
         self._last: deque[Happening] = deque(maxlen=KEPT)
+        self._unsettled: list[tuple[int, str, str, str, bool]] = []
+        """What happened and is neither in the digest nor among the last yet."""
 
     def happened(
         self, time_us: int, place: str, what: str, *, to: str = "", fault: bool = False
     ) -> None:
         """Note that something happened."""
-        self._digest.update(f"{time_us} {place} {to} {what}\n".encode())
-        self._last.append(Happening(time_us, place, to, what, fault))
+        self._unsettled.append((time_us, place, to, what, fault))
+        if len(self._unsettled) == KEPT:
+            self._settle()
+
+    def _settle(self) -> None:
+        unsettled, self._unsettled = self._unsettled, []
+        lines = [f"{time_us} {place} {to} {what}\n" for time_us, place, to, what, _ in unsettled]
+        self._digest.update("".join(lines).encode())
+        self._last.extend(map(Happening._make, unsettled))
 
     @property
     def digest(self) -> str:
         """Return a digest of all that happened."""
+        self._settle()
         return self._digest.hexdigest()
 
     def last(self, count: int = KEPT) -> Sequence[Happening]:
         """Return the last happenings, oldest first."""
+        self._settle()
         return list(self._last)[-count:]

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from fsql.runtime.state.records import Records
 
 LEADER_ASKED_US: Final = 200 * MILLISECOND
-"""How often a worker asks coordination who leads."""
+"""How often a worker that is idle asks coordination who leads."""
 
 READ_US: Final = 20
 """How long a read takes."""
@@ -107,6 +107,16 @@ class WorkerDriver:
             case _:
                 raise AssertionError(effect)
 
+    def woken(self) -> None:
+        """Read for the front that has waited longest for its source, if one has."""
+        opened = self._open
+        if opened is None:
+            return
+        for front in self.machine.readable(self._host.now):
+            if front not in opened.reading and front in opened.readers:
+                self._read_now(opened, front)
+                return
+
     def stepped(self) -> None:
         """Read for the fronts that may read."""
         opened = self._open
@@ -129,7 +139,8 @@ class WorkerDriver:
             if entry is not None:
                 self._host.handle(LeaderAt(entry.value.decode()))
 
-        self._cluster.coordination.call(self._host, way, lambda: way.get(LEADER), answer)
+        if self.machine.attempt is None:
+            self._cluster.coordination.call(self._host, way, lambda: way.get(LEADER), answer)
         self._host.later(LEADER_ASKED_US, self._ask_for_leader)
 
     def _load(self, begin: Begin) -> None:
@@ -178,8 +189,10 @@ class WorkerDriver:
         if opened is not self._open:
             return
         opened.reading.discard(front)
-        if front not in self.machine.readable(self._host.now):
-            return
+        if front in self.machine.readable(self._host.now):
+            self._read_now(opened, front)
+
+    def _read_now(self, opened: _Open, front: int) -> None:
         reader = opened.readers[front]
         place = reader.place()
         rows_max = self._cluster.rows_max(self._rows_max)

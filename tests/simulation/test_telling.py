@@ -17,17 +17,17 @@ SEEDS = range(40)
 
 
 def test_folds_that_hear_no_news_miss_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    right = Telling.news
+    right = Telling.all_news
 
-    def for_fronts_only(self: Telling, worker: int) -> list[MinTime]:
+    def for_fronts_only(self: Telling, worker: int, now: float) -> list[MinTime]:
         before = dict(self._told[worker])
         barrier = max(before)
-        news = right(self, worker)
+        news = right(self, worker, now)
         self._told[worker].update({s: root for s, root in before.items() if s != barrier})
         self._behind[worker] = True
         return [each for each in news if each.stage == barrier]
 
-    monkeypatch.setattr(Telling, "news", for_fronts_only)
+    monkeypatch.setattr(Telling, "all_news", for_fronts_only)
     for seed in SEEDS:
         workload, expected = generated(seed)
         assert run(seed, workload, expected, Plan(seconds=10)).failure == "", seed

@@ -53,6 +53,9 @@ class Player:
         assert isinstance(effect, Transmit)
         self.network.transmit(self.host.name, effect.address, effect.what)
 
+    def woken(self) -> None:
+        pass
+
     def stepped(self) -> None:
         pass
 

@@ -83,9 +83,9 @@ def test_news_are_what_was_not_told() -> None:
     one.rose(FOLD, root(6))
     one.rose(OTHER, root(3))
     assert list(one.at_once()) == [(0, MinTime(FOLD, root(6)))]
-    assert one.news(0) == [MinTime(OTHER, root(3))]
-    assert one.news(0) == []
-    assert one.news(1) == [MinTime(FOLD, root(6)), MinTime(OTHER, root(3))]
+    assert one.news(0, 1.0) == [MinTime(OTHER, root(3))]
+    assert one.news(0, 1.0) == []
+    assert one.news(1, 1.0) == [MinTime(FOLD, root(6)), MinTime(OTHER, root(3))]
 
 
 def test_what_goes_back_is_no_news() -> None:
@@ -93,4 +93,15 @@ def test_what_goes_back_is_no_news() -> None:
     one = telling()
     one.rose(FOLD, root(6))
     one.rose(FOLD, root(2))
-    assert one.news(2) == [MinTime(FOLD, root(6))]
+    assert one.news(2, 1.0) == [MinTime(FOLD, root(6))]
+
+
+def test_news_do_not_come_with_each_frame_unless_they_are_waited_for() -> None:
+    one = telling()
+    one.rose(FOLD, root(6))
+    assert one.news(0, 1.0) == [MinTime(FOLD, root(6))]
+    one.rose(FOLD, root(7))
+    assert one.news(0, 1.05) == []
+    assert one.all_news(0, 1.05) == [MinTime(FOLD, root(7))]
+    one.rose(FOLD, root(8))
+    assert one.news(0, 1.2) == [MinTime(FOLD, root(8))]
