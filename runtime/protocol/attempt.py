@@ -108,9 +108,8 @@ class Attempt:
 
     def next_timer(self) -> float:
         """Return when to call `kept_up` at the latest."""
-        due = min(self._next_heartbeat, self.coordinator_heard_at + self.begin.failure_after)
-        for link in self._links.values():
-            due = link.due_at if link.due_at < due else due
+        due = min([link.due_at for link in self._links.values()])
+        due = min(due, self._next_heartbeat, self.coordinator_heard_at + self.begin.failure_after)
         if self._running:
             due = min(due, self._next_counted)
             for here in self._fronts.values():

@@ -22,7 +22,7 @@ from fsql.runtime.protocol.frames import (
     Ready,
     Saved,
 )
-from fsql.runtime.protocol.link import NEVER, Link
+from fsql.runtime.protocol.link import Link
 from fsql.runtime.protocol.messages import (
     Acknowledgement,
     Entry,
@@ -209,10 +209,8 @@ class Epoch:
     def next_timer(self) -> float:
         """Return when to call `kept_up` at the latest, infinity for never."""
         snapshot = self.snapshots.next_timer() if self.running else None
-        due = NEVER if snapshot is None else snapshot
-        for link in self._links.values():
-            due = link.due_at if link.due_at < due else due
-        return due
+        due = min([link.due_at for link in self._links.values()])
+        return due if snapshot is None else min(due, snapshot)
 
     def stuck(self, now: float) -> int | None:
         """Return a worker that has not acknowledged for too long."""

@@ -86,7 +86,7 @@ class Telling:
                     yield worker, MinTime(stage, root)
 
     def news(self, worker: int, now: float) -> list[MinTime]:
-        """Return what a worker has not been told, since it is sent a frame now; nothing if it just got some."""
+        """Return what a worker has not been told, for a frame to it; nothing if it just got some."""
         if not self._behind[worker] or now < self._next_news[worker]:
             return []
         return self.all_news(worker, now)
