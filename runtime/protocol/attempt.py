@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import deque
 from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from fsql.compiler.tick_plan import SourceHead
@@ -79,8 +81,8 @@ class Attempt:
         self._released = START
         self._pending: Announce | None = None
         """The snapshot that the worker has agreed to and not given its increments for."""
-        self._storing: dict[int, Root] = {}
-        """The positions of the snapshots whose increments are on their way to disk."""
+        self._storing: deque[Store] = deque()
+        """What goes to disk: the first is on its way, the others wait, as each builds on those before."""
         self._outgoing: dict[int, list[Item]] = {}
         self._begun: list[_FrontHere] = []
         """The fronts of which a chunk was taken that is not done with."""
@@ -206,15 +208,15 @@ class Attempt:
 
     def stored(self, event: Stored | NotStored, now: float) -> list[WorkerEffect]:
         """Learn what became of the increments of a snapshot."""
-        position = self._storing.pop(event.snapshot, None)
-        if position is None:
+        if not self._storing or self._storing[0].snapshot != event.snapshot:
             return []
+        position = self._storing.popleft().position
         if isinstance(event, Stored):
             points = tuple(here.front.resume_point(position) for here in self._fronts.values())
             self._put(COORDINATOR, Saved(event.snapshot, event.records, points))
         else:
             self._put(COORDINATOR, NotSaved(event.snapshot, event.reason))
-        return self._flushed(now)
+        return [*self._flushed(now), *islice(self._storing, 1)]
 
     def send(self, items: Sequence[Item], now: float) -> list[WorkerEffect]:
         """Send items to the coordinator."""
@@ -267,7 +269,7 @@ class Attempt:
                 self._announced(item)
                 return self._snapshot_taken()
             case Cancel(snapshot):
-                self._storing.pop(snapshot, None)
+                # What folds have given for it is stored all the same: the next one builds on it.
                 if self._pending is not None and self._pending.snapshot == snapshot:
                     self._worker.cancel()
                     self._pending = None
@@ -318,8 +320,8 @@ class Attempt:
         if increments is None:
             return []
         self._pending = None
-        self._storing[pending.snapshot] = position
-        return [Store(self.epoch, pending.snapshot, position, tuple(increments))]
+        self._storing.append(Store(self.epoch, pending.snapshot, position, tuple(increments)))
+        return [self._storing[0]] if len(self._storing) == 1 else []
 
     # Fronts.
 
