@@ -137,6 +137,14 @@ class Batch:
         return self.known_span
 
 
+def span_of_all(spans: Sequence[Span | None]) -> Span | None:
+    """Return the span of several together, None if that of one is not known."""
+    known = [span for span in spans if span is not None]
+    if len(known) < len(spans):
+        return None
+    return Span(min(span.least for span in known), max(span.greatest for span in known))
+
+
 def _span(time: Ints, origin: Ints) -> Span:
     if len(time) == 1:
         root = Root(int(time[0]), int(origin[0]))

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from fsql.runtime.batch import Batch, Root
+from fsql.runtime.batch import Batch, Root, span_of_all
 from fsql.runtime.dictionaries import DictionaryRanks, begins_with
 
 if TYPE_CHECKING:
@@ -163,8 +163,11 @@ def position_order(batch: Batch, *, ties: bool) -> Ints | None:
     if batch.ascending or len(batch) < 2:
         return None
     columns = position_columns(batch)
-    if len(batch) > _FEW and _strictly_in_order(columns):
-        return None
+    if len(batch) > _FEW:
+        if _strictly_in_order(columns):
+            return None
+        if len(columns) == 1 and (only := _order_of_distinct(columns[0])) is not None:
+            return only
     order = lexicographic_order(columns)
     if not ties or (len(batch) <= _FEW and len(set(_rows(columns))) == len(batch)):
         return order
@@ -172,6 +175,16 @@ def position_order(batch: Batch, *, ties: bool) -> Ints | None:
     if len(starts_of_runs(*ordered)) == len(batch):
         return order
     return lexicographic_order([*columns, *(canonical_rank(column) for column in batch.columns)])
+
+
+def _order_of_distinct(column: Ints) -> Ints | None:
+    """Return the order of integers no two of which are equal; None if two are.
+
+    Such are the places of rows of one root, and this is a third of the calls of `lexicographic_order`.
+    """
+    order = stable_order(column)
+    ordered = column[order]
+    return order if (ordered[:-1] < ordered[1:]).all() else None
 
 
 def below(batch: Batch, bound: Root) -> Bools:
@@ -208,6 +221,7 @@ def concat(batches: Sequence[Batch]) -> Batch:
         np.concatenate([batch.origin for batch in batches]),
         tuple(np.concatenate(level) for level in zip(*(b.path for b in batches), strict=True)),
         weight,
+        span_of_all([batch.known_span for batch in batches]),
     )
 
 

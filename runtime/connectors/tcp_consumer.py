@@ -14,6 +14,7 @@ import socket
 import threading
 import time
 from collections import deque
+from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
@@ -48,6 +49,8 @@ _BETWEEN_ATTEMPTS_SECONDS: Final = 0.05
 _SYNC_SECONDS: Final = 0.001
 _ANSWER_BYTES_MAX: Final = 1 << 16
 _READ_BYTES: Final = 1 << 16
+_PIECES_MAX: Final = 64
+"""So many pieces are given to the system at once."""
 
 _Bytes = bytes | memoryview
 
@@ -272,15 +275,15 @@ class TcpConsumer:
 
     def _send(self, to: socket.socket) -> None:
         while self._outgoing:
-            piece = self._outgoing[0]
             try:
-                sent = to.send(piece)
+                # Head and payload at once: the other side would wake for each by itself.
+                sent = to.sendmsg(islice(self._outgoing, _PIECES_MAX))
             except BlockingIOError:
                 return
-            if sent == len(piece):
-                self._outgoing.popleft()
-            else:
-                self._outgoing[0] = memoryview(piece)[sent:]
+            while self._outgoing and sent >= len(self._outgoing[0]):
+                sent -= len(self._outgoing.popleft())
+            if sent:
+                self._outgoing[0] = memoryview(self._outgoing[0])[sent:]
 
     def _receive(self, sender: socket.socket) -> None:
         while self._socket is sender:

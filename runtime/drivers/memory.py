@@ -27,11 +27,25 @@ _OBJECTS_BETWEEN_COLLECTIONS: Final = 20_000
 """A batch makes far fewer that are there at once."""
 
 
+_OBJECTS_WHILE_IDLE: Final = 1_000
+_YOUNG_COLLECTIONS_MAX: Final = 20
+
+
 def collect_less_often() -> None:
     """Let the collector pass over all that is there now, and run for larger numbers of new objects."""
     gc.collect()
     gc.freeze()
-    gc.set_threshold(_OBJECTS_BETWEEN_COLLECTIONS, 20, 20)
+    gc.set_threshold(_OBJECTS_BETWEEN_COLLECTIONS, _YOUNG_COLLECTIONS_MAX, _YOUNG_COLLECTIONS_MAX)
+
+
+def collect_while_idle() -> None:
+    """Look at the new objects while nobody waits, if there are enough of them: 0.2 ms instead of 3 to 5.
+
+    The oldest ones are left to the collector itself.
+    """
+    objects, collections, _ = gc.get_count()
+    if objects >= _OBJECTS_WHILE_IDLE:
+        gc.collect(1 if collections >= _YOUNG_COLLECTIONS_MAX else 0)
 
 
 def keep_freed_memory() -> bool:

@@ -112,6 +112,8 @@ class Transport:
         """Where others send to, with the number of the port."""
         self._signals: int = self._listener.getsockopt(zmq.FD)  # type: ignore[assignment]
         """Readable whenever something may have changed on the listener; only `_has_more` says what."""
+        self._left_over = True
+        """Whether something may have come that was announced before `_has_more` was asked last."""
 
     def send(self, address: str, what: Frame | Datagram) -> bool:
         """Send to the node that listens on `address`; say whether it is on its way, or lost by now.
@@ -143,19 +145,23 @@ class Transport:
         Waits until there is something, until `wake`, until a descriptor of `also` has something to
         read, or until the time is over: to the microsecond, where ZeroMQ's own poll knows milliseconds.
         """
-        if not self._has_more():
-            self._wait(timeout_seconds, also)
+        if not self._left_over and not self._wait(timeout_seconds, also):
+            return []
         came: list[tuple[str, Frame | Datagram]] = []
         for _ in range(self._settings.receive_max):
             if not self._has_more():
-                break
+                self._left_over = False
+                return came
             self._open(self._listener.recv_multipart(zmq.DONTWAIT, copy=False), came)
+        self._left_over = True
         return came
 
-    def _wait(self, seconds: float, also: Sequence[int]) -> None:
+    def _wait(self, seconds: float, also: Sequence[int]) -> bool:
+        """Wait; return whether the listener has a word to say.  It has none but what `_signals` tells."""
         ready, _, _ = select.select([self._signals, self._woken, *also], [], [], seconds)
         if self._woken in ready:
             os.read(self._woken, _WAKE_BYTES)
+        return self._signals in ready
 
     def wake(self) -> None:
         """Have `receive` return soon; any thread may call this."""

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from fsql.compiler.diagnostics import FsqlError
 from fsql.runtime.connectors.consumer import ConsumerLostError, ConsumerMissingError, Opening
 from fsql.runtime.coordination.port import CoordinationError
+from fsql.runtime.drivers.memory import collect_while_idle
 from fsql.runtime.drivers.processes.background import Background
 from fsql.runtime.drivers.processes.diagnostics import diagnostics_bytes
 from fsql.runtime.protocol.frames import COORDINATOR, Goodbye, Heartbeat
@@ -120,6 +121,7 @@ class CoordinatorProcess:
             wait = min(wait, CONSUMER_SECONDS)
         descriptors.append(self._supervisor.descriptor)
         awaited = [each for each in descriptors if each is not None]
+        collect_while_idle()
         for source, what in self._transport.receive(max(0.0, wait), awaited):
             self._step(Received(what, source))
         for address in self._supervisor.gone():

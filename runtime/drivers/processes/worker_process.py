@@ -11,6 +11,7 @@ import time
 from typing import TYPE_CHECKING
 
 from fsql.compiler.diagnostics import FsqlError
+from fsql.runtime.drivers.memory import collect_while_idle
 from fsql.runtime.drivers.processes.background import Background
 from fsql.runtime.drivers.processes.diagnostics import diagnostics_bytes
 from fsql.runtime.drivers.processes.worker_state import StateFailedError, WorkerState
@@ -97,6 +98,8 @@ class WorkerProcess:
         readable = self._node.readable(now)
         timer = self._node.next_timer()
         wait = IDLE_SECONDS_MAX if timer is None else min(IDLE_SECONDS_MAX, timer - now)
+        if not readable:
+            collect_while_idle()
         came = self._transport.receive(0.0 if readable else max(0.0, wait))
         if came:
             self._heard_at = now

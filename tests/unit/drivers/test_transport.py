@@ -93,6 +93,14 @@ def test_all_kinds_travel_in_order_and_say_where_they_come_from(
     assert (near.lost, near.refused, far.refused) == (0, {}, {})
 
 
+def test_what_one_call_leaves_comes_with_the_next_without_a_new_signal(near: Transport) -> None:
+    with closing(Transport(KEY, settings=TransportSettings(receive_max=2))) as few:
+        for number in range(5):
+            near.send(few.address, beat(number))
+        came = received(few, 5)
+        assert [what for _, what in came] == [beat(number) for number in range(5)]
+
+
 def test_what_was_sent_outlives_the_memory_that_it_came_in(near: Transport, far: Transport) -> None:
     """Columns lie in what ZeroMQ received: it may not go before they do."""
     for _ in range(20):
