@@ -106,6 +106,7 @@ class Epoch:
         """The workers that this event has had a frame sent to already."""
         self._outgoing: dict[int, list[Item]] = {}
         self._effects: list[CoordinatorEffect] = []
+        self._taken_now = False
         every = settings.snapshot_every if spec.takes_snapshots else None
         self.snapshots = Snapshots(spec, number, every, now)
 
@@ -123,6 +124,7 @@ class Epoch:
             delivery = Delivery(option, says.position, says.window, rows_max, self.start)
             self._deliveries[says.output] = delivery
             return
+        self._taken_now = True
         self._deliver(says.output, self._deliveries[says.output].acknowledge(says.position))
 
     @property
@@ -293,13 +295,10 @@ class Epoch:
             self._deliver(number, delivery.advance(bound))
 
     def _count(self, let_go: Released | LateRows | Rejected) -> None:
-        match let_go:
-            case LateRows():
-                self.rows_late += len(let_go.rows)
-            case Rejected():
-                self.rows_rejected += len(let_go.rejects)
-            case Released():
-                pass
+        if isinstance(let_go, LateRows):
+            self.rows_late += len(let_go.rows)
+        elif isinstance(let_go, Rejected):
+            self.rows_rejected += len(let_go.rejects)
 
     def _deliver(self, output: int, bundles: Iterable[Bundle]) -> None:
         for bundle in bundles:
@@ -318,12 +317,14 @@ class Epoch:
     # Snapshots and grants.
 
     def _further_snapshots(self, now: float) -> None:
+        taken_now, self._taken_now = self._taken_now, False
         if self.snapshots.idle(now):
             return
         self._tell()  # that min time has passed one position, before the next is announced
         self.snapshots.passed(self.barrier.min_time)
         promises = [root for root in self.acker.promises.values() if root != END]
-        announce = self.snapshots.due(promises, now)
+        lull = taken_now and self._taken_below() >= max(promises, default=END)
+        announce = self.snapshots.due(promises, now, lull=lull)
         self._put_all(announce)
         if self.snapshots.stored_below(self.barrier.min_time):
             for number, delivery in self._waited_for():

@@ -12,6 +12,9 @@ look like that too, so each time it is waited twice as long.
 At last the position is the greatest promise itself.  So where no rows come any more, there are soon snapshots
 behind all that came, as many as are kept, and nothing before them is needed to go on.
 
+Where there is a lull shortly before a snapshot is due, when consumers have just taken all that there was, it
+comes then: what it takes of the processors delays no row so.
+
 Not promised: that a snapshot comes to an end.  One that the input has passed stays pending until all have
 stored their parts.
 """
@@ -31,6 +34,9 @@ if TYPE_CHECKING:
     from fsql.runtime.protocol.job_spec import JobSpec
     from fsql.runtime.protocol.manifest import PassedOver
     from fsql.runtime.protocol.node import ManifestNotCommitted
+
+EARLY_SECONDS: Final = 0.05
+"""How much earlier than it is due a snapshot may come; never by more than half of the time between two."""
 
 NUMBERS_OF_AN_EPOCH: Final = 1_000_000_000
 """Snapshot numbers grow from epoch to epoch, whatever became of the snapshots of the one before.
@@ -66,6 +72,7 @@ class Snapshots:
         self._spec = spec
         self._epoch = epoch
         self._every = every
+        self._early = min(EARLY_SECONDS, (every or 0.0) / 2)
         self._next_at = now + (every or 0.0)
         self._number = first_number(epoch) + 1
         self._margin = 0
@@ -95,10 +102,10 @@ class Snapshots:
         return None if self._every is None else self._next_at
 
     def idle(self, now: float) -> bool:
-        """Say whether no snapshot is under way, and none to be begun."""
+        """Say whether no snapshot is under way, and none to be begun, even in a lull."""
         if self._pending is not None or self._passed is not None:
             return False
-        return self._every is None or now < self._next_at
+        return self._every is None or now < self._next_at - self._early
 
     def passed(self, min_time: Root) -> None:
         """Learn min time of the barrier, which workers have been told as far as the position needs it."""
@@ -111,7 +118,9 @@ class Snapshots:
     def _agreed(self) -> bool:
         return len(self._answers) == self._spec.plan.workers
 
-    def due(self, promises: Iterable[Root], now: float) -> Announce | Cancel | None:
+    def due(
+        self, promises: Iterable[Root], now: float, *, lull: bool = False
+    ) -> Announce | Cancel | None:
         """Return the announcement of a snapshot, if it is time and there is a position for it.
 
         Return the cancellation of the one that is pending, if the input takes too long to come up to it.
@@ -119,9 +128,9 @@ class Snapshots:
         greatest = max(promises, default=START)
         if self._pending is not None:
             return self._out_of_reach(greatest, now)
-        if self._every is None or now < self._next_at:
+        if self._every is None or now < self._next_at - (self._early if lull else 0.0):
             return None
-        # One that is late does not make all that follow late, nor do many that are late come at once.
+        # One that is early or late does not make all that follow so, nor do many that are late come at once.
         self._next_at = max(self._next_at, now - self._every / 2) + self._every
         position = greatest
         if self._margin:

@@ -84,6 +84,20 @@ def test_one_that_is_late_does_not_make_the_next_late() -> None:
     assert begun == [1.0, 2.25, 3.125, 4.0, 7.0, 7.5, 9.0]
 
 
+def test_one_that_is_due_soon_comes_in_a_lull_and_does_not_make_the_next_early() -> None:
+    snapshots = of_rows()
+    assert snapshots.idle(0.94)
+    assert not snapshots.idle(0.96)
+    assert snapshots.due([at(10)], 0.94, lull=True) is None
+    assert snapshots.due([at(10)], 0.96) is None
+    assert snapshots.due([at(10)], 0.96, lull=True) == Announce(NUMBER + 1, at(10))
+    agree(snapshots, NUMBER + 1)
+    commit(snapshots, NUMBER + 1)
+    assert snapshots.next_timer() == 2.0
+    assert snapshots.due([at(20)], 1.9, lull=True) is None
+    assert snapshots.due([at(20)], 2.0) == Announce(NUMBER + 2, at(20))
+
+
 def test_workers_that_are_slow_are_waited_for() -> None:
     snapshots = of_rows()
     assert snapshots.due([at(1_000)], 1.0) == Announce(NUMBER + 1, at(1_000))

@@ -25,7 +25,7 @@ def test_snapshots_are_whole_up_to_the_error_row() -> None:
         position=None,
         idle=lambda _: False,
         passed=lambda _: None,
-        due=lambda *_: None,
+        due=lambda *_, **_lull: None,
         stored_below=lambda _: True,
         whole=bounds.append,
     )
