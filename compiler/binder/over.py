@@ -126,7 +126,7 @@ def run(
         names = numbered([call.aggregate.function.value.lower() for call in calls.values()])
         plan = Over(plan, partition, tuple(calls.values()), names)
 
-    def settle(expression: Expression) -> Expression:
+    def resolve(expression: Expression) -> Expression:
         return replaced(
             expression,
             lambda part: (
@@ -136,7 +136,7 @@ def run(
             ),
         )
 
-    return plan, settle
+    return plan, resolve
 
 
 def _carried(call: OverCall, carry: Callable[[Expression], Expression]) -> OverCall:

@@ -50,7 +50,7 @@ class Places:
 
 
 def _key(node: Node) -> Hashable:
-    # The tables at the bottom of a plan are settled last, which makes its operators anew.
+    # The tables at the bottom of a plan are decided on last, which makes its operators anew.
     if isinstance(node, AssignWindows):
         return AssignWindows, node.size_us, node.slide_us, node.offset_us
     return node

@@ -14,7 +14,7 @@ from fsql.compiler.binder.insert import bind_insert, bind_select_statement
 from fsql.compiler.binder.options import check_deliveries
 from fsql.compiler.binder.places import Places, noting_places
 from fsql.compiler.binder.report import Abandoned, Report, not_implemented, refusal
-from fsql.compiler.binder.time_kinds import settle_times
+from fsql.compiler.binder.time_kinds import decide_times
 from fsql.compiler.catalog import Catalog, TableEntry, ViewEntry
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
 from fsql.compiler.logical import Insert, Job, tables
@@ -95,7 +95,7 @@ class _ScriptBinder:
             if isinstance(entry, TableEntry)
         }
         check_deliveries([insert.sink for insert in self._inserts], entries.values())
-        inserts = settle_times(self._inserts, entries)
+        inserts = decide_times(self._inserts, entries)
         self._check_reads(inserts)
         return Job(inserts)
 

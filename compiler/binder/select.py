@@ -170,8 +170,8 @@ class _SelectBinder:
         """
         if self._running.calls:
             self._check_running(plan)
-            plan, settle = run(plan, self._running, carry)
-            expressions = [settle(expression) for expression in expressions]
+            plan, resolve = run(plan, self._running, carry)
+            expressions = [resolve(expression) for expression in expressions]
         plan = project(plan, expressions, [item.name for item in items])
         return self._distinct(plan) if self._select.distinct else plan
 

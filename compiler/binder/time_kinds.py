@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from fsql.compiler.catalog import TableEntry
 
 
-def settle_times(
+def decide_times(
     inserts: Sequence[Insert], entries: Mapping[int, TableEntry]
 ) -> tuple[Insert, ...]:
     """Return the INSERTs with the time of every table decided; `entries` are those by ordinal.
@@ -34,16 +34,16 @@ def settle_times(
         _check_mix(read, eventful[0])
     undecided = TimeKind.START if eventful else TimeKind.OFFSET
 
-    def settled(table: Table) -> Table:
+    def decided(table: Table) -> Table:
         if entries[table.ordinal].time is not None:
             return table
         return replace(table, time=undecided)
 
-    def settled_scan(scan: Scan) -> Scan:
-        return Scan(settled(scan.table), scan.mention)
+    def decided_scan(scan: Scan) -> Scan:
+        return Scan(decided(scan.table), scan.mention)
 
     return tuple(
-        Insert(insert.sink, replace_scans(insert.query, settled_scan)) for insert in inserts
+        Insert(insert.sink, replace_scans(insert.query, decided_scan)) for insert in inserts
     )
 
 

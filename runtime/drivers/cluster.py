@@ -127,7 +127,7 @@ class Cluster:
         self.messages += 1
         return self._delivered(channel[1], carried)
 
-    def settle(self) -> Iterator[LetGo]:
+    def deliver_all(self) -> Iterator[LetGo]:
         """Deliver until no channel holds anything."""
         while self._channels:
             yield from self.deliver()

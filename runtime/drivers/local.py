@@ -128,7 +128,7 @@ class LocalRun:
                 cluster.read(at, chunk)
                 self.freshness.chunk_read(at.front, time.monotonic())
             read = True
-            for let_go in cluster.settle():
+            for let_go in cluster.deliver_all():
                 self._write(let_go)
         if not read and waits:
             time.sleep(max(0.0, min(WAIT_SECONDS_MAX, *waits)))

@@ -194,7 +194,7 @@ class CoordinatorNode:
             case ManifestCommitted() | ManifestNotCommitted() if self.phase is Phase.NOTING:
                 return self._noted(event, now)
             case ManifestCommitted() | ManifestNotCommitted():
-                epoch.manifest_settled(event)
+                epoch.manifest_decided(event)
         return []
 
     def _received(self, received: Received, now: float) -> list[CoordinatorEffect]:

@@ -106,7 +106,7 @@ class Delivery:
         self.rows_waiting = 0
 
     @property
-    def settled(self) -> Root:
+    def complete_below(self) -> Root:
         """Return the position below which the consumer has everything: a snapshot may rely on it."""
         if not self._option.is_waited_for:
             return self._bound

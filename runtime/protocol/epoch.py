@@ -152,9 +152,9 @@ class Epoch:
         for item in items:
             self._take(frame.sender, item, now)
 
-    def manifest_settled(self, event: ManifestCommitted | ManifestNotCommitted) -> None:
+    def manifest_decided(self, event: ManifestCommitted | ManifestNotCommitted) -> None:
         """Learn whether a manifest is committed, and tell the workers."""
-        announced = self.snapshots.settled(event)
+        announced = self.snapshots.decided(event)
         if isinstance(event, ManifestNotCommitted):
             self.trouble = f"no snapshot can be committed: {event.reason}"
             return
@@ -311,7 +311,7 @@ class Epoch:
         if self.barrier.min_time < end:
             return
         deliveries = self._deliveries.values()
-        if all(each.settled >= end and each.rows_waiting == 0 for each in deliveries):
+        if all(each.complete_below >= end and each.rows_waiting == 0 for each in deliveries):
             self._effects.append(Finish(stopped=self._stop))
 
     # Snapshots and grants.
@@ -329,9 +329,9 @@ class Epoch:
         if self.snapshots.stored_below(self.barrier.min_time):
             for number, delivery in self._waited_for():
                 self._deliver(number, delivery.reach())
-        settled = [delivery.settled for _, delivery in self._waited_for()]
+        complete = [delivery.complete_below for _, delivery in self._waited_for()]
         released = self.barrier.min_time if self._stop is None else self._stop.root
-        manifest = self.snapshots.whole(min([released, *settled]))
+        manifest = self.snapshots.whole(min([released, *complete]))
         if manifest is not None:
             self._effects.append(CommitManifest(manifest))
 

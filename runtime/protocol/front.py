@@ -58,8 +58,8 @@ class Front:
         if table.event_time is not None:
             self._event_time = compile_expressions([table.event_time])
         self._greatest_time = TIME_START
-        self._unsettled: deque[tuple[Root, int]] = deque()
-        self._rows_unsettled = 0
+        self._ahead: deque[tuple[Root, int]] = deque()
+        self._rows_ahead = 0
         self._read_up_to = START
         self._boundaries: deque[Boundary] = deque()
         self._stride = 1
@@ -141,7 +141,7 @@ class Front:
         batch = Batch(columns, time, rows + self._base, ()) if len(rows) else None
         if last >= 0 and self._drops():
             batch, positioned = self._kept(batch), self._kept_rejects(positioned)
-        self._settle_later((0 if batch is None else len(batch)) + len(positioned), last)
+        self._count_sent((0 if batch is None else len(batch)) + len(positioned), last)
         return batch, positioned
 
     def waits(self, place: Place) -> None:
@@ -204,7 +204,7 @@ class Front:
             placed.append((Root(at, self._base + reject.row), reject))
         return tuple(placed)
 
-    def _settle_later(self, count: int, last: int) -> None:
+    def _count_sent(self, count: int, last: int) -> None:
         """Count the rows as sent, up to row number `last`, and promise what follows from it."""
         if last < 0:
             return
@@ -213,8 +213,8 @@ class Front:
         if count == 0:
             return
         self.rows_read += count
-        self._unsettled.append((self.promised, count))
-        self._rows_unsettled += count
+        self._ahead.append((self.promised, count))
+        self._rows_ahead += count
 
     def _successor(self, row: int) -> Root:
         """Return the least root that can follow the row, which has been read."""
@@ -228,9 +228,9 @@ class Front:
 
     def rows_above(self, min_time: Root) -> int:
         """Return about how many rows were sent that min time has not passed: the lead."""
-        while self._unsettled and self._unsettled[0][0] <= min_time:
-            self._rows_unsettled -= self._unsettled.popleft()[1]
-        return self._rows_unsettled
+        while self._ahead and self._ahead[0][0] <= min_time:
+            self._rows_ahead -= self._ahead.popleft()[1]
+        return self._rows_ahead
 
 
 def _no_event_time(row: int, code: int) -> Reject:

@@ -211,10 +211,10 @@ class Snapshots:
             return False
         return len(self._saved[passed.snapshot]) == self._spec.plan.workers
 
-    def whole(self, settled: Root) -> Manifest | None:
+    def whole(self, complete_below: Root) -> Manifest | None:
         """Return the manifest, once, when all is stored and consumers have all below its position."""
         passed = self._passed
-        if passed is None or not self.stored_below(settled):
+        if passed is None or not self.stored_below(complete_below):
             return None
         self._committing = True
         saved = self._saved[passed.snapshot]
@@ -234,7 +234,7 @@ class Snapshots:
             ),
         )
 
-    def settled(self, event: ManifestCommitted | ManifestNotCommitted) -> Announce | None:
+    def decided(self, event: ManifestCommitted | ManifestNotCommitted) -> Announce | None:
         """Learn what became of a manifest; return the announcement that it had."""
         passed = self._passed
         if passed is None or event.snapshot != passed.snapshot:

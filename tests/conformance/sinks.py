@@ -82,7 +82,7 @@ def run(consumer: Consumer, made: Delivery, start: int, rows: int, bounds: list[
             made.take(release(taken, stop))
         taken = stop
         pending = made.advance(bound)
-        while pending or made.settled < bound:
+        while pending or made.complete_below < bound:
             for bundle in pending:
                 consumer.deliver(bundle)
             pending = []
@@ -113,7 +113,7 @@ def run_to_end(consumer: Consumer, epoch: int, begins: Root = START, seed: int =
     start = 0 if begins == START else begins.time * 3
     made = delivery(opened, begins, seed)
     run(consumer, made, start, ROWS, bounds(seed, begins))
-    assert made.settled == END
+    assert made.complete_below == END
 
 
 def check_rows_come_in_order(subject: Subject) -> None:

@@ -4,7 +4,7 @@ Scripts of random cases run as a person would run them, over JSON lines in one f
 any number of workers, either policy, either engine.
 
 Catches a decoder or an encoder that reads or writes something else than docs/internals/semantics.md, what
-is lost between the parts, wrong exit codes.  Cannot catch disorder: one process reads and settles in turn.
+is lost between the parts, wrong exit codes.  Cannot catch disorder: one process reads and delivers in turn.
 """
 
 from __future__ import annotations

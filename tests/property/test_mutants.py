@@ -116,12 +116,12 @@ def _overlooking(kind: Kind) -> Callable[[Acker, Any], Any]:
 
 
 def fronts_promise_a_row_too_much(patch: Patch) -> None:
-    right = Front._settle_later
+    right = Front._count_sent
 
-    def settle_later(self: Front, count: int, last: int) -> None:
+    def count_sent(self: Front, count: int, last: int) -> None:
         right(self, count, last + 1 if count else last)
 
-    patch.setattr(Front, "_settle_later", settle_later)
+    patch.setattr(Front, "_count_sent", count_sent)
 
 
 def the_barrier_releases_what_is_at_min_time(patch: Patch) -> None:

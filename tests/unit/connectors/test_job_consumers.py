@@ -133,7 +133,7 @@ def deliver(job: Compiled, folder: Path, epoch: int) -> list[ConsumedOutput]:
     edges = Edges(splits, sinks, on_late, on_rejects)
     LocalRun(planned(job, splits, RunOptions()), edges).run()
     delivered.advance(END)
-    assert [delivery.settled for delivery in delivered.deliveries] == [END] * len(outputs)
+    assert [delivery.complete_below for delivery in delivered.deliveries] == [END] * len(outputs)
     delivered.close()
     return outputs
 

@@ -145,19 +145,19 @@ def test_rows_that_the_consumer_has_are_dropped(kind: Kind) -> None:
     delivery = Delivery(EXACTLY_ONCE, Root(3, 0), window=9, rows_max=10, begins=Root(1, 0))
     delivery.take(kind(roots(1, 2)))
     assert delivery.advance(Root(3, 0)) == []
-    assert delivery.settled == Root(3, 0)
+    assert delivery.complete_below == Root(3, 0)
     delivery.take(kind(roots(3, 4)))
     [bundle] = delivery.advance(Root(5, 0))
     assert (bundle.follows, bundle.rows) == (Root(3, 0), 2)
 
 
-def test_a_bound_below_what_the_consumer_has_settles_nothing_back() -> None:
+def test_a_bound_below_what_the_consumer_has_takes_nothing_back() -> None:
     delivery = Delivery(EXACTLY_ONCE, Root(7, 0), window=9, rows_max=10)
     delivery.take(released(roots(1, 6, 7)))
     assert sent(delivery.advance(Root(8, 0))) == [(7, 8, 0, True, 1)]
     delivery = Delivery(EXACTLY_ONCE, Root(7, 0), window=9, rows_max=10)
     delivery.advance(Root(3, 0))
-    assert delivery.settled == Root(7, 0)
+    assert delivery.complete_below == Root(7, 0)
 
 
 @pytest.mark.parametrize("option", [DeliveryOption.AT_LEAST_ONCE, DeliveryOption.NONE])
@@ -169,15 +169,15 @@ def test_without_a_position_all_comes_again_from_where_the_input_is_replayed(
     assert sent(delivery.advance(Root(5, 0))) == [(1, 5, 0, True, 4)]
 
 
-def test_only_what_promises_nothing_is_settled_without_an_acknowledgement() -> None:
+def test_only_what_promises_nothing_is_complete_without_an_acknowledgement() -> None:
     for option in DeliveryOption:
         delivery = Delivery(option, START, window=9, rows_max=10)
         delivery.take(released(roots(1)))
         delivery.advance(Root(5, 0))
-        settled = Root(5, 0) if option is DeliveryOption.NONE else START
-        assert (option, delivery.settled) == (option, settled)
+        complete = Root(5, 0) if option is DeliveryOption.NONE else START
+        assert (option, delivery.complete_below) == (option, complete)
         delivery.acknowledge(Root(5, 0))
-        assert delivery.settled == Root(5, 0)
+        assert delivery.complete_below == Root(5, 0)
         assert delivery.rows_waiting == 0
 
 
@@ -186,9 +186,9 @@ def test_the_window_holds_bundles_back_and_rows_wait() -> None:
     delivery.take(released(roots(1, 2, 3, 4)))
     assert len(delivery.advance(Root(5, 0))) == 2
     assert delivery.rows_waiting == 4
-    assert delivery.settled == START
+    assert delivery.complete_below == START
     assert sent(delivery.acknowledge(Root(3, 0))) == [(3, 4, 0, True, 1), (4, 5, 0, True, 1)]
-    assert (delivery.rows_waiting, delivery.settled) == (2, Root(3, 0))
+    assert (delivery.rows_waiting, delivery.complete_below) == (2, Root(3, 0))
 
 
 def test_late_and_double_acknowledgements_change_nothing() -> None:
@@ -198,7 +198,7 @@ def test_late_and_double_acknowledgements_change_nothing() -> None:
     delivery.acknowledge(Root(3, 0))
     for position in (Root(3, 0), Root(2, 0), Root(1, 7), START):
         assert delivery.acknowledge(position) == []
-        assert delivery.settled == Root(3, 0)
+        assert delivery.complete_below == Root(3, 0)
 
 
 @pytest.mark.parametrize("position", [Root(2, 1), Root(5, 1), Root(9, 0), END])
@@ -227,7 +227,7 @@ def test_a_consumer_that_has_lost_what_it_acknowledged_is_refused() -> None:
 def test_a_consumer_is_told_a_position_to_which_no_rows_led() -> None:
     delivery = Delivery(EXACTLY_ONCE, START, window=1, rows_max=1)
     delivery.advance(Root(5, 0))
-    assert delivery.settled == Root(5, 0)
+    assert delivery.complete_below == Root(5, 0)
     [bundle] = delivery.reach()
     assert bundle == Bundle(START, Root(5, 0), 0, last=True, contents=None)
     assert delivery.reach() == []
@@ -238,7 +238,7 @@ def test_a_consumer_is_told_a_position_to_which_no_rows_led() -> None:
 def test_a_consumer_learns_of_the_end_also_where_no_rows_led_there() -> None:
     delivery = Delivery(EXACTLY_ONCE, START, window=1, rows_max=1)
     assert sent(delivery.advance(END)) == [(START.time, END.time, 0, True, 0)]
-    assert delivery.settled == START
+    assert delivery.complete_below == START
     assert Delivery(EXACTLY_ONCE, END, window=1, rows_max=1).advance(END) == []
 
 
@@ -273,15 +273,15 @@ def run_epoch(
         assert len({bundle.ends for bundle in under_way}) <= window
         if random.random() < 0.3:
             under_way += delivery.reach()
-        if delivery.position >= delivery.settled > snapshot and random.random() < 0.5:
-            snapshot = min(delivery.settled, bound)
+        if delivery.position >= delivery.complete_below > snapshot and random.random() < 0.5:
+            snapshot = min(delivery.complete_below, bound)
         if random.random() < 0.05:
             return snapshot
-    while delivery.settled != END:
+    while delivery.complete_below != END:
         if under_way:
             consumer.store(under_way.pop(0))
         under_way += delivery.acknowledge(consumer.position)
-    assert (delivery.settled, delivery.rows_waiting) == (END, 0)
+    assert (delivery.complete_below, delivery.rows_waiting) == (END, 0)
     return END
 
 

@@ -36,7 +36,7 @@ def agree(snapshots: Snapshots, number: int) -> None:
 def commit(snapshots: Snapshots, number: int) -> None:
     """Have min time pass the position, and the manifest be committed."""
     snapshots.passed(END)
-    assert snapshots.settled(ManifestCommitted(1, number, {})) is not None
+    assert snapshots.decided(ManifestCommitted(1, number, {})) is not None
 
 
 def test_a_position_that_the_input_does_not_come_up_to_is_given_up_for_a_nearer_one() -> None:
@@ -177,7 +177,7 @@ def test_the_next_is_announced_while_one_is_stored() -> None:
     snapshots.passed(at(20))
     assert snapshots.due([at(30)], 3.0) is None
     assert snapshots.whole(at(20)) is None
-    assert snapshots.settled(ManifestNotCommitted(1, first, "full")) == Announce(first, at(10))
+    assert snapshots.decided(ManifestNotCommitted(1, first, "full")) == Announce(first, at(10))
     snapshots.passed(at(20))
     manifest = snapshots.whole(at(20))
     assert manifest is not None
