@@ -236,6 +236,15 @@ def _missing_keyword(place: _Place) -> Diagnostic | None:
     return Diagnostic("E101", place.title, label, helps=(help_,))
 
 
+def _insert_behind_with(place: _Place) -> Diagnostic | None:
+    """Explain `WITH v AS (…) INSERT INTO t SELECT …`, as some dialects have it."""
+    if place.keyword != "INSERT" or not {"COMMA", "SELECT"} <= place.accepts:
+        return None
+    label = Label(place.span(place.bad), expectation(place.accepts))
+    help_ = "WITH belongs to the query: INSERT INTO t WITH v AS (…) SELECT …"
+    return Diagnostic("E101", place.title, label, helps=(help_,))
+
+
 def _missing_unit(place: _Place) -> Diagnostic | None:
     """Explain `INTERVAL '4 seconds'`."""
     if not {"SECOND", "SECONDS"} <= place.accepts:
@@ -280,6 +289,7 @@ _EXPLANATIONS: Final = (
     _comparison_chain,
     _wrong_quotes,
     _reserved_name,
+    _insert_behind_with,
     _missing_unit,
     _missing_comma,
     _missing_keyword,

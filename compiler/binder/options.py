@@ -83,9 +83,13 @@ def _connector(table: syntax.CreateTable) -> Connector:
                 note=f"connectors: {listing(list(CONNECTORS))}",
                 help=f"a connector with a similar name exists: '{near}'" if near else None,
             )
+    message = f'table "{table.name.parts[-1].name}" has no connector'
+    for option in table.options:
+        if near_name(option.key.value.lower(), ["connector"]):
+            raise refusal("E212", message, option.key.span, help="write 'connector'")
     raise refusal(
         "E212",
-        f'table "{table.name.parts[-1].name}" has no connector',
+        message,
         table.name.span,
         note=f"connectors: {listing(list(CONNECTORS))}",
         help="write WITH ('connector' = 'file', 'path' = 'rows.jsonl')",
