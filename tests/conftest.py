@@ -35,8 +35,12 @@ def pytest_configure() -> None:
     settings.load_profile("fsql")
     # Plans are verified behind each pass of the rules.
     os.environ["FSQL_VERIFY"] = "1"
-    # A shell has its background processes ignore Ctrl-C, which those that tests start would inherit.
+    # What is shown depends on the terminal; those of tests are their own.
+    for name in ("COLUMNS", "LINES", "TERM", "NO_COLOR", "FORCE_COLOR"):
+        os.environ.pop(name, None)
+    # A shell has its background processes ignore Ctrl-C, and `nohup` hang-ups; so would what tests start.
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:

@@ -220,13 +220,6 @@ def test_rows_come_through_while_standard_input_stays_open() -> None:
     running.stdout.close()
 
 
-def coloured() -> dict[str, str]:
-    """Return the environment with a terminal that has colours, and nobody who does not want them."""
-    asked = {"NO_COLOR", "FORCE_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "TTY_COMPATIBLE"}
-    kept = {name: value for name, value in os.environ.items() if name not in asked}
-    return {**kept, "TERM": "xterm"}
-
-
 def on_terminal(*arguments: str, **variables: str) -> str:
     """Run the command with a terminal for standard error; return what the terminal was sent."""
     terminal, standard_error = pty.openpty()
@@ -234,7 +227,7 @@ def on_terminal(*arguments: str, **variables: str) -> str:
         [*COMMAND, *arguments],
         stdout=subprocess.DEVNULL,
         stderr=standard_error,
-        env={**coloured(), "COLUMNS": "100", **variables},
+        env={**os.environ, "TERM": "xterm", "COLUMNS": "100", **variables},
     )
     os.close(standard_error)
     sent = []
@@ -282,7 +275,7 @@ def test_errors_are_coloured_on_a_terminal() -> None:
         stderr=standard_error,
         check=False,
         timeout=HANGS_AFTER_SECONDS,
-        env=coloured(),
+        env={**os.environ, "TERM": "xterm"},
     )
     os.close(standard_error)
     assert done.returncode == 1

@@ -11,6 +11,7 @@ import pytest
 from fsql.compiler.diagnostics import FsqlError
 from fsql.runtime.coordination.embedded import FILE
 from fsql.runtime.coordination.port import CoordinationUnavailableError
+from fsql.runtime.drivers.processes import job_state
 from fsql.runtime.drivers.processes.job_state import JobState
 from fsql.runtime.protocol.manifest import Manifest
 from fsql.runtime.state.snapshots import Snapshots
@@ -21,7 +22,8 @@ if TYPE_CHECKING:
 
 
 @pytest.fixture
-def state(tmp_path: Path) -> Iterator[JobState]:
+def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[JobState]:
+    monkeypatch.setattr(job_state, "LEASE_SECONDS", 600.0)  # the machine may stand still meanwhile
     made = JobState(tmp_path, "somebody")
     assert made.renew_lease() is not None
     yield made

@@ -36,7 +36,7 @@ def make_state(state: Path) -> None:
     """Make a state directory with two snapshots, both committed."""
     state.mkdir()
     client = EmbeddedCoordination(state / FILE, create=True)
-    session = client.open_session(1)
+    session = client.open_session(600)
     named = {number: list[Record]() for number in SNAPSHOTS}
     for worker in range(WORKERS):
         store = RocksStore(worker_directory(state, worker))
