@@ -68,7 +68,7 @@ def test_what_is_kept_is_for_its_owner_alone(tmp_path: Path) -> None:
 
 
 def test_a_lost_coordination_file_is_no_beginning(tmp_path: Path) -> None:
-    run = ("run", "--quiet", "--snapshot-ms", "200", "--state", tmp_path / "state")
+    run = ("run", "--quiet", "--snapshot-ms", "20", "--state", tmp_path / "state")
     assert fsql(*run, script(tmp_path)).code == 0
     assert list((tmp_path / "state" / "snapshots").iterdir())
     (tmp_path / "state" / "coordination.sqlite").unlink()
