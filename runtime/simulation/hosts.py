@@ -124,6 +124,11 @@ class Host:
         self.stopped = True
         self.note("stopped", fault=True)
 
+    def hang(self, action: Callable[..., None], *arguments: object) -> None:
+        """Stop in the middle of something, which is what the process goes on with before all else."""
+        self.stop()
+        self._waiting.appendleft((action, arguments))
+
     def go_on(self) -> None:
         """Let a stopped process go on: it finds all that it was sent."""
         self.stopped = False

@@ -208,8 +208,7 @@ class WorkerDriver:
         if not poison.hangs:
             self._host.kill("at a poison row")
             return
-        self._host.stop()
-        self._host.later(0, self._host.handle, ChunkRead(front, chunk, place))
+        self._host.hang(self._host.handle, ChunkRead(front, chunk, place))
         hung_us = cluster.world.tape.stream("poison").below(HANGS_AT_MOST_US)
         cluster.world.after(hung_us, self._host.go_on_if_stopped)
 

@@ -144,6 +144,20 @@ def test_what_is_stopped_finds_what_came_meanwhile() -> None:
     assert len(played.players["b"][0].seen) == before + 5
 
 
+def test_what_hangs_goes_on_with_that_before_what_came_meanwhile() -> None:
+    """A worker hung at a row handed on the end of its input before it."""
+    played = game(1)
+    host, did = played.hosts["b"], list[str]()
+    host.stop()
+    host.later(0, host.hang, did.append, "what it hung at")
+    host.later(0, did.append, "what came meanwhile")
+    played.world.run(SECOND)
+    host.go_on()
+    assert did == []
+    host.go_on()
+    assert did == ["what it hung at", "what came meanwhile"]
+
+
 def test_cuts_clogs_and_breaks() -> None:
     played = game(1)
     network, world, player = played.network, played.world, played.players["b"][0]
