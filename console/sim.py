@@ -16,7 +16,7 @@ from fsql.console.sim_queries import SIM_QUERIES, rows_of
 from fsql.optimizer.choose import choose
 from fsql.runtime.drivers.model_run import rows_of_chunk
 from fsql.runtime.ports import Wait
-from fsql.runtime.simulation.coverage import SELDOM, Coverage
+from fsql.runtime.simulation.coverage import OF_WRONG_ROWS, SELDOM, Coverage
 from fsql.runtime.simulation.diagram import mermaid_of, text_of
 from fsql.runtime.simulation.faults import FAULTS_TO_MEET
 from fsql.runtime.simulation.run import Plan, Result, run
@@ -63,8 +63,9 @@ class Series:
     def not_met(self) -> list[str]:
         """Return what a soak has to meet, and this series has not."""
         coverage = self.coverage
+        need_not = {*SELDOM, *OF_WRONG_ROWS}
         probes = [
-            f"state of affairs: {probe}" for probe in coverage.never_met() if probe not in SELDOM
+            f"state of affairs: {probe}" for probe in coverage.never_met() if probe not in need_not
         ]
         return [*coverage.never_struck(FAULTS_TO_MEET), *probes]
 

@@ -23,6 +23,7 @@ from fsql.runtime.simulation.network import Network
 from fsql.runtime.simulation.sources import SimulatedSplit, front_tasks
 from fsql.runtime.simulation.stores import (
     DamagedSnapshotError,
+    load_manifest,
     manifest_path,
     read_manifest,
     record_path,
@@ -322,9 +323,10 @@ class SimulatedCluster:
         """
         try:
             kept = [read_manifest(self.disk, number) for number in self._snapshots_kept()]
+            if len(kept) < 2:
+                return False
+            load_manifest(self.disk, kept[-2].snapshot, None)
         except DamagedSnapshotError:
-            return False
-        if len(kept) < 2:
             return False
         older = {record_path(record) for each in kept[:-1] for record in each.records}
         newest = [record_path(record) for record in kept[-1].records]
