@@ -46,7 +46,7 @@ PROBES: Final = (
 """States of affairs that a soak has to meet, but for those of `SELDOM`."""
 
 OF_WRONG_ROWS: Final = ("stopped at an error row", "rejects under way")
-"""Those that only input with wrong rows meets: a user's may have none, and that of our own queries has none."""
+"""Those that only input with wrong rows meets: a user's may have none, and our own queries have none."""
 
 SELDOM: Final = ("bundle refused by its consumer",)
 """Those that are met about once in a thousand seeds, so that a soak may do without."""
