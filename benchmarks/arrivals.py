@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from fsql.connectors.stream_stores import NowhereStore
+from fsql.connectors.tcp.reference import ConsumerServer
 from fsql.runtime.batch import Root, origin
-from fsql.runtime.connectors.stream_stores import NowhereStore
-from fsql.runtime.connectors.tcp_reference import ConsumerServer
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from fsql.runtime.connectors.tcp_reference import StoredRows
+    from fsql.connectors.tcp.reference import StoredRows
 
     Floats = np.ndarray[Any, np.dtype[np.float64]]
 

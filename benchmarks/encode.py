@@ -26,9 +26,9 @@ import pyarrow as pa
 from fsql.compiler.logical import Table, TimeKind
 from fsql.compiler.schema import Column
 from fsql.compiler.sqltypes import BIGINT, STRING, array_of
-from fsql.runtime.connectors import open_source
-from fsql.runtime.connectors.json_encoder import JsonEncoder
-from fsql.runtime.connectors.word_law import WordLaw
+from fsql.connectors import open_source
+from fsql.connectors.generated.word_law import WordLaw
+from fsql.formats.json.encoder import JsonEncoder
 from fsql.runtime.drivers.memory import keep_freed_memory
 from fsql.runtime.ports import Chunk
 

@@ -11,6 +11,9 @@ from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.codes import CODES
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
+from fsql.connectors.live.live_splits import needs_front_log, open_feed
+from fsql.connectors.stream_stores import StreamStore
+from fsql.connectors.tcp.reference import ConsumerServer
 from fsql.console import exit_codes, summary
 from fsql.console.compiled import compiled
 from fsql.console.course import ShownCourse
@@ -25,9 +28,6 @@ from fsql.console.script import warn_of_unused_parameters
 from fsql.console.state_directory import begun_or_new, note_over, say_if_over, state_directory
 from fsql.console.stop import stop_error
 from fsql.runtime.batch import Root
-from fsql.runtime.connectors.live_splits import needs_front_log, open_feed
-from fsql.runtime.connectors.stream_stores import StreamStore
-from fsql.runtime.connectors.tcp_reference import ConsumerServer
 from fsql.runtime.drivers.cluster_key import cluster_key
 from fsql.runtime.drivers.local import Counters
 from fsql.runtime.drivers.processes.diagnostics import error_of

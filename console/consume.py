@@ -9,21 +9,21 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
+from fsql.connectors import paths
+from fsql.connectors.addresses import loopback, not_listening
+from fsql.connectors.file.store import FileStore
+from fsql.connectors.stream_stores import StreamStore
+from fsql.connectors.tcp.reference import ConsumerServer
 from fsql.console import exit_codes
 from fsql.console.interrupt import Interrupt, Interrupted
 from fsql.console.talk import say
-from fsql.runtime.connectors import paths
-from fsql.runtime.connectors.addresses import loopback, not_listening
-from fsql.runtime.connectors.file_store import FileStore
-from fsql.runtime.connectors.stream_stores import StreamStore
-from fsql.runtime.connectors.tcp_reference import ConsumerServer
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from fsql.connectors.tcp.reference import StoredRows
     from fsql.console.talk import Talk
-    from fsql.runtime.connectors.consumer import Store
-    from fsql.runtime.connectors.tcp_reference import StoredRows
+    from fsql.runtime.consumer import Store
 
 _WAIT_SECONDS = 0.2
 

@@ -8,15 +8,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from fsql.connectors import open_consumer, sink_lines
+from fsql.connectors.file.store import FileStore
+from fsql.connectors.settings import Settings
+from fsql.connectors.side_outputs import LateLines, Origins, RejectedLines
+from fsql.connectors.tcp.consumer import TcpConsumer
 from fsql.console.file_uses import FileUses
 from fsql.console.outputs import check_standard_output, window_columns
 from fsql.console.places import pointing_at
-from fsql.runtime.connectors import open_consumer, sink_lines
-from fsql.runtime.connectors.consumer import LocalConsumer
-from fsql.runtime.connectors.file_store import FileStore
-from fsql.runtime.connectors.settings import Settings
-from fsql.runtime.connectors.side_outputs import LateLines, Origins, RejectedLines
-from fsql.runtime.connectors.tcp_consumer import TcpConsumer
+from fsql.runtime.consumer import LocalConsumer
 from fsql.runtime.protocol.delivery import DeliveryOption
 from fsql.runtime.protocol.job_spec import Output
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from fsql.compiler.logical import Insert
     from fsql.console.compiled import Compiled
-    from fsql.runtime.connectors.consumer import Consumer, ContentsEncoder
+    from fsql.runtime.consumer import Consumer, ContentsEncoder
     from fsql.runtime.ports import Split
 
 

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Final
 from fsql.compiler.codes import CODES
 from fsql.compiler.diagnostics import FsqlError, Label
 from fsql.compiler.failing import FailingPart, failing_part, parts_that_may_fail
+from fsql.connectors import open_source
+from fsql.connectors.file.source import FileSplit
 from fsql.runtime.batch import PUNCTUATION, origin_parts
-from fsql.runtime.connectors import open_source
-from fsql.runtime.connectors.files import FileSplit
 from fsql.runtime.drivers.model_run import rows_of_chunk
 from fsql.runtime.ports import Chunk, Reject
 

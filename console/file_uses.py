@@ -9,9 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from fsql.connectors import paths
+from fsql.connectors.settings import Settings
 from fsql.console.places import pointing_at
-from fsql.runtime.connectors import paths
-from fsql.runtime.connectors.settings import Settings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
+from fsql.connectors import open_source
+from fsql.connectors.generated.generators import GeneratorSplit
 from fsql.console.outputs import opened_outputs
 from fsql.console.places import pointing_at
 from fsql.optimizer.choose import choose
-from fsql.runtime.connectors import open_source
-from fsql.runtime.connectors.generators import GeneratorSplit
 from fsql.runtime.drivers.local import CHUNK_ROWS, LEAD_ROWS, Edges, LocalRun
 from fsql.runtime.drivers.model_run import ModelRun
 

@@ -10,17 +10,17 @@ import time
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.diagnostics import FsqlError
+from fsql.connectors.addresses import loopback
+from fsql.connectors.live.front_logs import FrontLogs
 from fsql.console.consumers import job_consumers
 from fsql.console.description import description_of, readied
 from fsql.console.open_files import raise_open_files_limit
 from fsql.console.patience import PATIENCE_SECONDS, Patience
 from fsql.console.talk import say
-from fsql.runtime.connectors.addresses import loopback
 from fsql.runtime.drivers.cluster_key import cluster_key, given_key
 from fsql.runtime.drivers.memory import collect_less_often, keep_freed_memory
 from fsql.runtime.drivers.processes.coordinator_process import CoordinatorProcess
 from fsql.runtime.drivers.processes.diagnostics import diagnostics_bytes
-from fsql.runtime.drivers.processes.front_logs import FrontLogs
 from fsql.runtime.drivers.processes.job_state import JobState
 from fsql.runtime.drivers.processes.supervised import Supervisor
 from fsql.runtime.drivers.processes.worker_process import WorkerProcess

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
 from fsql.compiler.logical import WindowAggregate, operators
+from fsql.connectors import open_sink
+from fsql.connectors.side_outputs import LateOutput, Origins, RejectsOutput
 from fsql.console.file_uses import FileUses
 from fsql.console.places import pointing_at
 from fsql.runtime.batch import origin_parts
-from fsql.runtime.connectors import open_sink
-from fsql.runtime.connectors.side_outputs import LateOutput, Origins, RejectsOutput
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -60,7 +60,7 @@ def read_script(name: str, parameters: Mapping[str, str]) -> Script:
         content = path.read_bytes()
     except OSError as error:
         # The connectors take time to import, and most scripts can be read.
-        from fsql.runtime.connectors import paths
+        from fsql.connectors import paths
 
         missing = isinstance(error, FileNotFoundError)
         unreadable = paths.cannot_open("E531", name, error, *(paths.near(path) if missing else ()))

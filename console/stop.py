@@ -12,10 +12,10 @@ from fsql.compiler.diagnostics import Diagnostic, FsqlError
 from fsql.compiler.functions.timestamps import format_timestamp
 from fsql.compiler.logical import TimeKind
 from fsql.compiler.source import SourceText
+from fsql.connectors.file.source import FileSplit
 from fsql.console.failing_place import failing_labels
 from fsql.console.numbers import count_text
 from fsql.runtime.batch import PUNCTUATION, TIME_START, origin_parts
-from fsql.runtime.connectors.files import FileSplit
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

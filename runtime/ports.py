@@ -1,7 +1,7 @@
 """The ports between the machines and the world: what a source hands in, what a sink is given.
 
 The machines see nothing else of the outside.  Clocks, files and standard streams live behind these
-protocols, in `fsql.runtime.connectors` and `fsql.runtime.drivers`.
+protocols, in `fsql.connectors` and `fsql.runtime.drivers`.
 """
 
 from __future__ import annotations

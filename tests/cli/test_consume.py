@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from fsql.runtime.connectors.addresses import loopback
+from fsql.connectors.addresses import loopback
 from fsql.tests.cli.commands import NUMBERS, fsql, process
 from fsql.tests.unit.connectors.test_sources import refusal
 
@@ -47,7 +47,7 @@ def test_a_run_sends_its_rows_to_the_consumer(tmp_path: Path) -> None:
 def test_a_run_without_a_consumer_says_what_to_start(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("fsql.runtime.connectors.TCP_PATIENCE_SECONDS", 0.1)
+    monkeypatch.setattr("fsql.connectors.TCP_PATIENCE_SECONDS", 0.1)
     (tmp_path / "numbers.jsonl").write_text('{"n":1}\n')
     script = tmp_path / "job.sql"
     script.write_text(

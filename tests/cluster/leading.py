@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
+from fsql.connectors.live.front_logs import FrontLogs
+from fsql.connectors.stream_stores import StreamStore
+from fsql.connectors.tcp.reference import ConsumerServer
 from fsql.console.consumers import job_consumers
 from fsql.console.description import readied
-from fsql.runtime.connectors.stream_stores import StreamStore
-from fsql.runtime.connectors.tcp_reference import ConsumerServer
 from fsql.runtime.drivers.cluster_key import cluster_key
 from fsql.runtime.drivers.processes.coordinator_process import CoordinatorProcess
-from fsql.runtime.drivers.processes.front_logs import FrontLogs
 from fsql.runtime.drivers.processes.job_state import JobState
 from fsql.runtime.drivers.processes.supervised import Supervisor
 from fsql.runtime.drivers.transport import ANY_PORT, Transport, TransportSettings

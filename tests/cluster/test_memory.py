@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Final
 
 import pytest
 
-from fsql.runtime.connectors.stream_stores import NowhereStore
-from fsql.runtime.connectors.tcp_reference import ConsumerServer
+from fsql.connectors.stream_stores import NowhereStore
+from fsql.connectors.tcp.reference import ConsumerServer
 from fsql.tests.cluster.twin import FSQL, descendants, wait_until
 
 if TYPE_CHECKING:

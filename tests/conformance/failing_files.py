@@ -6,7 +6,7 @@ import errno
 import os
 from typing import TYPE_CHECKING
 
-from fsql.runtime.connectors.file_layer import FileLayer
+from fsql.connectors.file.file_layer import FileLayer
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -7,7 +7,7 @@ import socket
 import threading
 from typing import TYPE_CHECKING
 
-from fsql.runtime.connectors.tcp_frames import FrameReader, Head, frame_bytes
+from fsql.connectors.tcp.frames import FrameReader, Head, frame_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -15,9 +15,10 @@ import pytest
 
 from fsql.compiler.diagnostics import FsqlError
 from fsql.compiler.sqltypes import BIGINT, STRING
+from fsql.connectors.released_lines import ReleasedLines
+from fsql.formats.json.encoder import JsonEncoder
 from fsql.runtime.batch import END, START, Root
-from fsql.runtime.connectors.consumer import ConsumerLostError, Opened, Opening, ReleasedLines
-from fsql.runtime.connectors.json_encoder import JsonEncoder
+from fsql.runtime.consumer import ConsumerLostError, Opened, Opening
 from fsql.runtime.ports import Release
 from fsql.runtime.protocol.barrier import Released
 from fsql.runtime.protocol.delivery import Bundle, Delivery, DeliveryOption
@@ -25,7 +26,7 @@ from fsql.runtime.protocol.delivery import Bundle, Delivery, DeliveryOption
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from fsql.runtime.connectors.consumer import Consumer
+    from fsql.runtime.consumer import Consumer
 
 ROWS: Final = 200
 EXACTLY_ONCE: Final = DeliveryOption.EXACTLY_ONCE

@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING
 import pytest
 
 from fsql.compiler.diagnostics import FsqlError
+from fsql.connectors.file.file_layer import FileLayer
+from fsql.connectors.file.journal import Entry, Journal
+from fsql.connectors.file.store import FileStore
+from fsql.connectors.stream_stores import NowhereStore, StreamStore
+from fsql.connectors.tcp.consumer import TcpConsumer
+from fsql.connectors.tcp.reference import ConsumerServer
 from fsql.runtime.batch import END, START, Root
-from fsql.runtime.connectors.consumer import ConsumerLostError, LocalConsumer
-from fsql.runtime.connectors.file_layer import FileLayer
-from fsql.runtime.connectors.file_store import FileStore
-from fsql.runtime.connectors.journal import Entry, Journal
-from fsql.runtime.connectors.stream_stores import NowhereStore, StreamStore
-from fsql.runtime.connectors.tcp_consumer import TcpConsumer
-from fsql.runtime.connectors.tcp_reference import ConsumerServer
+from fsql.runtime.consumer import ConsumerLostError, LocalConsumer
 from fsql.runtime.protocol.delivery import DeliveryOption
 from fsql.tests.conformance import sinks
 from fsql.tests.conformance.failing_files import CountedFiles, FullDisk, KilledError, Unsynced
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from fsql.runtime.connectors.consumer import Consumer
+    from fsql.runtime.consumer import Consumer
     from fsql.tests.conformance.sinks import Subject
 
 
@@ -313,7 +313,7 @@ def test_who_begins_an_older_epoch_too_late_takes_no_later_journal_away(tmp_path
 def test_the_journal_begins_anew_before_it_is_long(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("fsql.runtime.connectors.file_store.JOURNAL_BYTES_MAX", 1000)
+    monkeypatch.setattr("fsql.connectors.file.store.JOURNAL_BYTES_MAX", 1000)
     subject = FileSubject(tmp_path)
     sinks.run_to_end(subject.restarted(), 1)
     [journal] = subject.journal.parent.iterdir()

@@ -13,11 +13,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from fsql.compiler.diagnostics import FsqlError
-from fsql.runtime.batch import END, START, Root
-from fsql.runtime.connectors.consumer import ConsumerLostError
-from fsql.runtime.connectors.stream_stores import NowhereStore
-from fsql.runtime.connectors.tcp_consumer import TcpConsumer
-from fsql.runtime.connectors.tcp_frames import (
+from fsql.connectors.stream_stores import NowhereStore
+from fsql.connectors.tcp.consumer import TcpConsumer
+from fsql.connectors.tcp.frames import (
     VERSION,
     BadFrameError,
     FrameReader,
@@ -30,7 +28,9 @@ from fsql.runtime.connectors.tcp_frames import (
     Synced,
     Welcome,
 )
-from fsql.runtime.connectors.tcp_reference import ConsumerServer
+from fsql.connectors.tcp.reference import ConsumerServer
+from fsql.runtime.batch import END, START, Root
+from fsql.runtime.consumer import ConsumerLostError
 from fsql.tests.conformance import sinks
 from fsql.tests.conformance.scripted import Scripted, answering, await_frame, data
 from fsql.tests.conformance.test_sinks import TcpSubject

@@ -13,7 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from fsql.compiler.diagnostics import FsqlError
-from fsql.runtime.connectors.consumer import ConsumerLostError, ConsumerMissingError, Opening
+from fsql.runtime.consumer import ConsumerLostError, ConsumerMissingError, Opening
 from fsql.runtime.coordination.port import CoordinationError
 from fsql.runtime.drivers.memory import collect_while_idle
 from fsql.runtime.drivers.processes.background import Background
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from fsql.runtime.batch import Root
-    from fsql.runtime.connectors.consumer import Consumer
+    from fsql.runtime.consumer import Consumer
     from fsql.runtime.drivers.processes.job_state import JobState
     from fsql.runtime.drivers.processes.supervised import Supervisor
     from fsql.runtime.drivers.transport import Transport

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 
 from fsql.compiler.codes import CODES
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from fsql.runtime.drivers.processes.front_logs import FrontLogs
     from fsql.runtime.protocol.manifest import Manifest
 
 LEASE_SECONDS: Final = 3.0
@@ -36,6 +35,24 @@ RENEWED_EVERY: Final = 0.5
 
 LEADER: Final = "leader"
 _ATTEMPTS: Final = 5
+
+
+class FrontLogs(Protocol):
+    """The front logs of a job: what was read of input that cannot be read again."""
+
+    def sync(self) -> None:
+        """Return when all that was read of the logs survives the loss of power.
+
+        Raises:
+            OSError: if the disk fails.
+        """
+
+    def committed(self, manifest: Manifest) -> None:
+        """Remove what neither this snapshot nor the one before it needs.
+
+        Raises:
+            OSError: if it cannot be removed.
+        """
 
 
 class JobState:

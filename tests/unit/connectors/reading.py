@@ -6,15 +6,15 @@ import os
 import tempfile
 from typing import TYPE_CHECKING, NamedTuple
 
+from fsql.connectors.streams.blocks import FileBlocks
+from fsql.connectors.streams.line_reader import LineReader
 from fsql.runtime.arrow_types import from_arrow
-from fsql.runtime.connectors.blocks import FileBlocks
-from fsql.runtime.connectors.line_reader import LineReader
 from fsql.runtime.ports import Chunk
 
 if TYPE_CHECKING:
     from fsql.compiler.expression import Value
     from fsql.compiler.schema import Schema
-    from fsql.runtime.connectors.lines import LineDecoder
+    from fsql.formats.lines import LineDecoder
     from fsql.runtime.ports import Reject, SplitReader
 
 

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from fsql.compiler.diagnostics import FsqlError
+from fsql.connectors.file.file_layer import FileLayer
+from fsql.connectors.file.store import FileStore
 from fsql.runtime.batch import START
-from fsql.runtime.connectors.consumer import Opening
-from fsql.runtime.connectors.file_layer import FileLayer
-from fsql.runtime.connectors.file_store import FileStore
+from fsql.runtime.consumer import Opening
 from fsql.runtime.protocol.delivery import DeliveryOption
 
 if TYPE_CHECKING:

@@ -16,12 +16,13 @@ import pytest
 from fsql.compiler.diagnostics import FsqlError
 from fsql.compiler.schema import Column
 from fsql.compiler.sqltypes import STRING
-from fsql.runtime.connectors import front_log, open_source
-from fsql.runtime.connectors.front_log import LogSplit, LogWriter, segments, trim
-from fsql.runtime.connectors.inflows import DescriptorInflow, Feed, SocketInflow
-from fsql.runtime.connectors.live_splits import needs_front_log, open_feed
-from fsql.runtime.connectors.replay import CHECKED_BYTES
-from fsql.runtime.connectors.text_decoder import TextDecoder
+from fsql.connectors import open_source
+from fsql.connectors.live import front_log
+from fsql.connectors.live.front_log import LogSplit, LogWriter, segments, trim
+from fsql.connectors.live.inflows import DescriptorInflow, Feed, SocketInflow
+from fsql.connectors.live.live_splits import needs_front_log, open_feed
+from fsql.connectors.streams.replay import CHECKED_BYTES
+from fsql.formats.text.decoder import TextDecoder
 from fsql.runtime.ports import Chunk, Place, Wait
 from fsql.tests.unit.connectors.tables import table
 
@@ -281,8 +282,8 @@ def test_what_cannot_be_read_again_has_a_log(tmp_path: Path) -> None:
 CHILD = """
 import sys
 from pathlib import Path
-from fsql.runtime.connectors.front_log import LogWriter
-from fsql.runtime.connectors.inflows import DescriptorInflow, Feed
+from fsql.connectors.live.front_log import LogWriter
+from fsql.connectors.live.inflows import DescriptorInflow, Feed
 writer = LogWriter(Path(sys.argv[1]), 1 << 40, segment_bytes=20_000)
 feed = Feed(DescriptorInflow(0), writer, lambda error: None)
 feed._thread.join()

@@ -9,8 +9,8 @@ from statistics import fmean
 
 from fsql.compiler.schema import Column, Schema
 from fsql.compiler.sqltypes import BIGINT, DOUBLE, STRING
-from fsql.runtime.connectors import open_source
-from fsql.runtime.connectors.word_law import WordLaw
+from fsql.connectors import open_source
+from fsql.connectors.generated.word_law import WordLaw
 from fsql.runtime.ports import Chunk, Place, SplitReader, Wait
 from fsql.tests.unit.connectors.reading import read_all
 from fsql.tests.unit.connectors.tables import table

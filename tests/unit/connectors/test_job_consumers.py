@@ -13,7 +13,7 @@ from fsql.console.consumers import ConsumedOutput, job_consumers
 from fsql.console.job import RunOptions, open_splits, planned
 from fsql.console.script import read_script
 from fsql.runtime.batch import END, START, Root
-from fsql.runtime.connectors.consumer import Opening
+from fsql.runtime.consumer import Opening
 from fsql.runtime.drivers.local import Edges, LocalRun
 from fsql.runtime.protocol.barrier import LateRows, Rejected, Released
 from fsql.runtime.protocol.delivery import Delivery, DeliveryOption

@@ -10,8 +10,8 @@ import pytest
 from fsql.compiler.diagnostics import FsqlError
 from fsql.compiler.schema import Column
 from fsql.compiler.sqltypes import BIGINT, STRING
-from fsql.runtime.connectors import open_source
-from fsql.runtime.connectors.replay import CHECKED_BYTES
+from fsql.connectors import open_source
+from fsql.connectors.streams.replay import CHECKED_BYTES
 from fsql.runtime.ports import Chunk, Place
 from fsql.tests.unit.connectors.reading import read_all
 from fsql.tests.unit.connectors.tables import table

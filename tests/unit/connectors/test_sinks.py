@@ -11,8 +11,8 @@ import pyarrow as pa
 from fsql.compiler.logical import Changes
 from fsql.compiler.schema import Column, Schema
 from fsql.compiler.sqltypes import BIGINT, STRING
-from fsql.runtime.connectors import open_sink
-from fsql.runtime.connectors.sinks import BlackholeSink
+from fsql.connectors import open_sink
+from fsql.connectors.sinks import BlackholeSink
 from fsql.tests.unit.connectors.tables import NUMBERS, release, sink
 from fsql.tests.unit.connectors.test_sources import refusal
 

@@ -7,9 +7,9 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
+from fsql.connectors.stream_stores import NowhereStore
 from fsql.runtime.batch import START, Root
-from fsql.runtime.connectors.consumer import LocalConsumer, Opened, Opening
-from fsql.runtime.connectors.stream_stores import NowhereStore
+from fsql.runtime.consumer import LocalConsumer, Opened, Opening
 from fsql.runtime.drivers.processes.coordinator_process import CoordinatorProcess
 from fsql.runtime.protocol.barrier import Rejected
 from fsql.runtime.protocol.delivery import Bundle, DeliveryOption

@@ -19,8 +19,8 @@ from fsql.runtime.kernels import loaded_keys
 from fsql.runtime.kernels.increment import increment, merged
 from fsql.runtime.kernels.loaded_keys import starts_of_keys
 from fsql.runtime.kernels.slots import SlotTable
-from fsql.tests.unit.connectors.drawn import drawn
-from fsql.tests.unit.connectors.naive_json import TYPES, values
+from fsql.tests.unit.formats.drawn import drawn
+from fsql.tests.unit.formats.naive_json import TYPES, values
 from fsql.tests.unit.kernels.test_slots import comes_back, key_column
 
 if TYPE_CHECKING:

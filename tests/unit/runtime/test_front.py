@@ -17,10 +17,10 @@ from fsql.compiler.expression import ColumnRef
 from fsql.compiler.logical import Table, TimeKind
 from fsql.compiler.schema import Column, Schema
 from fsql.compiler.sqltypes import BIGINT, STRING, TIMESTAMP
+from fsql.connectors.file.source import FileSplit
+from fsql.formats.json.decoder import JsonDecoder
+from fsql.formats.text.decoder import TextDecoder
 from fsql.runtime.batch import END, START, Root
-from fsql.runtime.connectors.files import FileSplit
-from fsql.runtime.connectors.json_decoder import JsonDecoder
-from fsql.runtime.connectors.text_decoder import TextDecoder
 from fsql.runtime.ports import Chunk, Place, Reject
 from fsql.runtime.protocol.front import BOUNDARIES_MAX, Front
 from fsql.runtime.protocol.manifest import ResumePoint

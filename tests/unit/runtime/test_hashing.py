@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from fsql.compiler.sqltypes import STRING, Kind
 from fsql.runtime.arrow_types import to_arrow
 from fsql.runtime.hashing import hash_rows
-from fsql.tests.unit.connectors.drawn import drawn
-from fsql.tests.unit.connectors.naive_json import TYPES, values
+from fsql.tests.unit.formats.drawn import drawn
+from fsql.tests.unit.formats.naive_json import TYPES, values
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -18,7 +18,7 @@ from fsql.runtime.state.encoding import (
     encoded,
     hash_of,
 )
-from fsql.tests.unit.connectors.drawn import drawn
+from fsql.tests.unit.formats.drawn import drawn
 from fsql.tests.unit.state.increments import increment, rows_of
 
 ROWS = [(1, "a", 5), (2, "", 6), (3, "é", 2**63 - 1)]

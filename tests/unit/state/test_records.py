@@ -18,7 +18,7 @@ from fsql.runtime.state import chain
 from fsql.runtime.state.loading import DamagedRecordError, read_state
 from fsql.runtime.state.records import Records
 from fsql.runtime.state.store import StateStoreError
-from fsql.tests.unit.connectors.drawn import drawn
+from fsql.tests.unit.formats.drawn import drawn
 from fsql.tests.unit.state.increments import (
     GONE,
     by_hand,

@@ -1,0 +1,140 @@
+"""The journal of a file that a job writes: up to which position it has the rows, and how long it was then.
+
+A record is a line of JSON and the hash of that line.  It says that the file holds all rows below `position`
+in its first `length` bytes, and what the hash of the bytes from `start` to there is.  So a record can be
+checked against the file, and one whose bytes did not survive (a loss of power) gives way to the one before.
+A record whose line is torn counts for nothing.
+
+Each epoch writes a journal of its own, named by the epoch, and removes those before when it has one: whoever
+still writes for an older epoch cannot take back what a later one has noted.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+import xxhash
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from fsql.connectors.file.file_layer import FileLayer
+
+_SUFFIX: Final = ".journal"
+_NEW: Final = ".new"
+
+
+class Entry(msgspec.Struct, frozen=True):
+    """All rows below `position` are in the first `length` bytes; `owner` is whose rows they are."""
+
+    epoch: int
+    position: tuple[int, int]
+    length: int
+    start: int
+    hash: str
+    owner: str = ""
+
+
+class Journal:
+    """The journals of one file; `prefix` is their path without epoch and suffix."""
+
+    def __init__(self, prefix: Path, files: FileLayer) -> None:
+        self._prefix = prefix
+        self._files = files
+        self._descriptor: int | None = None
+        self.size = 0
+
+    def entries(self) -> list[Entry]:
+        """Return all entries that can be read, the best first: the last epoch and position."""
+        found = []
+        for path in self._paths():
+            descriptor = self._files.open(path)
+            try:
+                data = self._files.read(descriptor, self._files.size(descriptor), 0)
+            finally:
+                self._files.close(descriptor)
+            found += [entry for line in data.split(b"\n") if (entry := _entry(line)) is not None]
+        return sorted(found, key=lambda entry: (entry.epoch, entry.position), reverse=True)
+
+    def begin(self, entry: Entry) -> bool:
+        """Write the first entry of an epoch, for good, and remove the journals of those before.
+
+        Says whether none after it has begun meanwhile.
+        """
+        self._begin(entry)
+        epochs = {path: self._epoch(path) for path in self._prefix.parent.iterdir()}
+        for path, epoch in epochs.items():
+            if epoch is not None and epoch < entry.epoch:
+                self._files.remove(path)
+        return all(epoch is None or epoch <= entry.epoch for epoch in epochs.values())
+
+    @property
+    def outlived(self) -> bool:
+        """Say whether a later epoch has begun, and removed this one's journal."""
+        return self._descriptor is not None and self._files.removed(self._descriptor)
+
+    def append(self, entry: Entry) -> None:
+        """Write an entry; it survives the end of the process, not the loss of power."""
+        assert self._descriptor is not None
+        line = _line(entry)
+        try:
+            self._files.write(self._descriptor, memoryview(line), self.size)
+        except OSError as error:
+            error.filename = str(
+                self._path(entry.epoch)
+            )  # the operating system knows a number only
+            raise
+        self.size += len(line)
+
+    def renew(self, entry: Entry) -> None:
+        """Write an entry for good; the ones before it are not needed any more."""
+        self._begin(entry)
+
+    def duplicate(self) -> int | None:
+        """Return another descriptor of what has been written, None if nothing was begun."""
+        return None if self._descriptor is None else self._files.duplicate(self._descriptor)
+
+    def close(self) -> None:
+        """Close the journal; it stays."""
+        if self._descriptor is not None:
+            descriptor, self._descriptor = self._descriptor, None
+            self._files.close(descriptor)
+
+    def _begin(self, entry: Entry) -> None:
+        """Put a journal of this one entry in the place of the epoch's, at once."""
+        self.close()
+        own = self._path(entry.epoch)
+        new = own.with_name(own.name + _NEW)
+        self._files.remove(new)
+        self._descriptor = self._files.open(new)
+        self.size = 0
+        self.append(entry)
+        self._files.sync(self._descriptor)
+        self._files.replace(new, own)
+        self._files.sync_directory(own.parent)
+
+    def _path(self, epoch: int) -> Path:
+        return self._prefix.with_name(f"{self._prefix.name}.{epoch}{_SUFFIX}")
+
+    def _paths(self) -> list[Path]:
+        found = [path for path in self._prefix.parent.iterdir() if path.suffix == _SUFFIX]
+        return sorted(path for path in found if self._epoch(path) is not None)
+
+    def _epoch(self, path: Path) -> int | None:
+        """Return the epoch of a journal, or of one that was to take its place; None if it is neither."""
+        name, _, rest = path.name.removeprefix(f"{self._prefix.name}.").partition(_SUFFIX)
+        mine = path.name.startswith(f"{self._prefix.name}.") and rest in {"", _NEW}
+        return int(name) if mine and name.isdigit() else None
+
+
+def _line(entry: Entry) -> bytes:
+    body = msgspec.json.encode(entry)
+    return body + xxhash.xxh3_64_hexdigest(body).encode() + b"\n"
+
+
+def _entry(line: bytes) -> Entry | None:
+    body, hash_ = line[:-16], line[-16:]
+    if xxhash.xxh3_64_hexdigest(body).encode() != hash_:
+        return None
+    return msgspec.json.decode(body, type=Entry)

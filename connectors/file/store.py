@@ -1,0 +1,277 @@
+"""A file that a job writes: whole lines, and a journal of the position up to which it has them.
+
+Rows are written first and then the journal, so that whatever moment a process is killed at, the journal
+names a position and a length that belong together.  What stands behind that length comes again, and it is
+the same bytes, since the sequence of an output does not depend on failures.  So those that stand there
+already are compared and left alone, and who reads along (`tail -f`) sees a file that only grows.  Where they
+differ after all, after a loss of power say, the file is cut there.
+
+Every write names its place in the file.  So one who still writes for an epoch that is over writes what is
+there, or will be there, anyway.  That is so with `exactly-once` alone: what is promised less has other rows
+in each epoch, so before it writes it looks whether a later one has begun.
+
+A loss of power may lose what was written after the last `sync`.  The journal's hashes show it, and the store
+then has the position of the last entry whose bytes are all there.
+"""
+
+from __future__ import annotations
+
+import errno
+import threading
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+import xxhash
+
+from fsql.compiler.diagnostics import Diagnostic, FsqlError
+from fsql.connectors import paths
+from fsql.connectors.file.file_layer import FileLayer
+from fsql.connectors.file.journal import Entry, Journal
+from fsql.connectors.streams.replay import CHECKED_BYTES
+from fsql.runtime.batch import START, Root
+from fsql.runtime.consumer import ConsumerLostError
+from fsql.runtime.protocol.delivery import DeliveryOption
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+    from fsql.runtime.consumer import Opening
+
+JOURNAL_BYTES_MAX: Final = 4 << 20
+"""How long a journal may become before everything is synced and it begins anew."""
+_READ_BYTES: Final = 1 << 20
+_PASSING: Final = frozenset({errno.ENOSPC, errno.EDQUOT})
+"""Errors that go away by themselves, or by somebody's hand, while the job waits."""
+
+
+class FileStore:
+    """One file and its journal."""
+
+    def __init__(self, path: Path, journal: Path, files: FileLayer | None = None) -> None:
+        """Name the file, and the journal without epoch and suffix."""
+        self._path = path
+        self._owner = ""
+        self._files = FileLayer() if files is None else files
+        self._journal = Journal(journal, self._files)
+        self._descriptors = threading.Lock()
+        self._descriptor: int | None = None
+        self._same_in_all_epochs = True
+        self._epoch = 0
+        self._position = START
+        self._length = 0
+        self._there_before = 0
+        self._hashed_from = 0
+        self._hasher = xxhash.xxh3_128()
+
+    def open(self, opening: Opening) -> Root:
+        """Begin an epoch; the first of a job finds the file empty, or empties it.
+
+        Raises:
+            FsqlError: E532, E535, or E537, if the file has lost what it had or is somebody else's.
+            ConsumerLostError: if there is no room, or a later epoch has begun.
+        """
+        self.close()
+        self._same_in_all_epochs = opening.option is DeliveryOption.EXACTLY_ONCE
+        self._epoch = opening.epoch
+        self._owner = opening.owner
+        with self._failing():
+            entries = self._journal.entries()
+        self._check(entries, opening)
+        self._descriptor = self._opened()
+        with self._failing():
+            if not entries:
+                self._files.truncate(self._descriptor, 0)
+            if opening.option.keeps_position:
+                self._go_on_from(entries, opening)
+            else:
+                self._go_on_at_the_last_line(opening)
+            if not self._same_in_all_epochs:
+                # What comes next need not be what is there.
+                self._files.truncate(self._descriptor, self._length)
+                self._there_before = self._length
+            self._hash_anew()
+            self._files.sync(self._descriptor)
+            self._files.sync_directory(self._path.parent)
+            newest = self._journal.begin(self._entry())
+        if not newest:
+            raise self._outlived()
+        return self._position
+
+    def append(self, data: Sequence[memoryview]) -> None:
+        """Write bytes behind those that are there.
+
+        Raises:
+            FsqlError: E535, if the operating system refuses.
+            ConsumerLostError: if there is no room, or a later epoch has begun.
+        """
+        assert self._descriptor is not None
+        with self._failing():
+            if not self._same_in_all_epochs and self._journal.outlived:
+                raise self._outlived()
+            for piece in data:
+                octets = piece.cast("B")
+                self._hasher.update(octets)
+                rest = octets[self._same(octets) :]
+                start = self._length + len(octets) - len(rest)
+                if rest and start < self._there_before:
+                    self._files.truncate(self._descriptor, start)
+                    self._there_before = start
+                self._files.write(self._descriptor, rest, start)
+                self._length += len(octets)
+
+    def commit(self, position: Root) -> None:
+        """Write what there is now into the journal.
+
+        Raises:
+            FsqlError: E535, if the operating system refuses.
+            ConsumerLostError: if there is no room.
+        """
+        self._position = position
+        with self._failing():
+            self._journal.append(self._entry())
+        if self._journal.size > JOURNAL_BYTES_MAX:
+            self._renew_journal()
+
+    def sync(self) -> None:
+        """Return when the file and its journal survive the loss of power; any thread may wait for that.
+
+        Raises:
+            FsqlError: E535, if the operating system refuses.
+            ConsumerLostError: if there is no room.
+        """
+        with self._descriptors:
+            file = None if self._descriptor is None else self._files.duplicate(self._descriptor)
+            journal = self._journal.duplicate()
+        descriptors = [each for each in (file, journal) if each is not None]
+        try:
+            with self._failing():
+                for descriptor in descriptors:
+                    self._files.sync(descriptor)
+        finally:
+            for descriptor in descriptors:
+                self._files.close(descriptor)
+
+    def close(self) -> None:
+        """Close file and journal."""
+        with self._descriptors:
+            self._journal.close()
+            if self._descriptor is not None:
+                descriptor, self._descriptor = self._descriptor, None
+                self._files.close(descriptor)
+
+    def _renew_journal(self) -> None:
+        assert self._descriptor is not None
+        with self._failing(), self._descriptors:
+            self._files.sync(self._descriptor)
+            self._hash_anew()
+            self._journal.renew(self._entry())
+
+    def _opened(self) -> int:
+        if not self._path.parent.is_dir():
+            help_ = f'create the directory "{self._path.parent}"'
+            raise paths.cannot_open("E532", self._path, "its directory does not exist", help_)
+        if self._path.exists() and not self._path.is_file():
+            help_ = "a job that keeps state writes to regular files, standard output or a consumer"
+            raise paths.cannot_open("E532", self._path, "it is not a regular file", help_)
+        try:
+            return self._files.open(self._path)
+        except OSError as error:
+            raise paths.cannot_open("E532", self._path, error) from None
+
+    def _check(self, entries: Sequence[Entry], opening: Opening) -> None:
+        if entries and entries[0].epoch > opening.epoch:
+            raise ConsumerLostError(
+                f"epoch {entries[0].epoch} has begun, and this is {opening.epoch}"
+            )
+        if entries and entries[0].owner != self._owner:
+            raise self._unfit(f"it has rows of {entries[0].owner}, not of {self._owner}")
+        if not entries and opening.begins != START:
+            raise self._unfit("nothing is known of what it has")
+
+    def _go_on_from(self, entries: Sequence[Entry], opening: Opening) -> None:
+        """Take up the best entry whose bytes are there."""
+        self._position, self._length = START, 0
+        if entries:
+            found = next((entry for entry in entries if self._holds(entry)), None)
+            if found is None:
+                raise self._unfit("it is shorter than it was, or has other bytes")
+            self._position, self._length = Root(*found.position), found.length
+        if self._position < opening.begins:
+            raise self._unfit("it lacks rows that it had")
+        assert self._descriptor is not None
+        self._there_before = self._files.size(self._descriptor)
+
+    def _go_on_at_the_last_line(self, opening: Opening) -> None:
+        """Go on behind the last whole line; a line that was torn is cut off."""
+        assert self._descriptor is not None
+        end = self._files.size(self._descriptor)
+        while end:
+            start = max(end - _READ_BYTES, 0)
+            newline = self._files.read(self._descriptor, end - start, start).rfind(b"\n")
+            end = start if newline < 0 else start + newline + 1
+            if newline >= 0:
+                break
+        self._length = end
+        self._position = opening.begins
+
+    def _holds(self, entry: Entry) -> bool:
+        """Say whether the file has the bytes that an entry speaks of."""
+        assert self._descriptor is not None
+        if self._files.size(self._descriptor) < entry.length:
+            return False
+        hasher = xxhash.xxh3_128()
+        for start in range(entry.start, entry.length, _READ_BYTES):
+            count = min(_READ_BYTES, entry.length - start)
+            hasher.update(self._files.read(self._descriptor, count, start))
+        return hasher.hexdigest() == entry.hash
+
+    def _hash_anew(self) -> None:
+        """Begin a hash shortly before the end: what stands before needs no check any more."""
+        assert self._descriptor is not None
+        self._hashed_from = max(self._length - CHECKED_BYTES, 0)
+        count = self._length - self._hashed_from
+        self._hasher = xxhash.xxh3_128(self._files.read(self._descriptor, count, self._hashed_from))
+
+    def _same(self, octets: memoryview) -> int:
+        """Return how many of the bytes stand already where they are to be written."""
+        assert self._descriptor is not None
+        overlap = min(self._there_before - self._length, len(octets))
+        if overlap <= 0:
+            return 0
+        there = self._files.read(self._descriptor, overlap, self._length)
+        if there == octets[:overlap]:
+            return overlap
+        there = there.ljust(overlap, b"\0")
+        differs = np.frombuffer(there, np.uint8) != np.frombuffer(octets[:overlap], np.uint8)
+        return int(np.flatnonzero(differs)[0])
+
+    def _entry(self) -> Entry:
+        return Entry(
+            self._epoch,
+            (self._position.time, self._position.origin),
+            self._length,
+            self._hashed_from,
+            self._hasher.hexdigest(),
+            self._owner,
+        )
+
+    def _outlived(self) -> ConsumerLostError:
+        return ConsumerLostError(f"a later epoch than {self._epoch} has begun")
+
+    def _unfit(self, reason: str) -> FsqlError:
+        message = f'output "{self._path}" does not go on where the job does: {reason}'
+        helps = ("bring the file back as it was", "or start anew, with an empty state directory")
+        return FsqlError([Diagnostic("E537", message, helps=helps)])
+
+    @contextmanager
+    def _failing(self) -> Iterator[None]:
+        """Say what an error of the operating system means."""
+        try:
+            yield
+        except OSError as error:
+            path = error.filename or self._path
+            if error.errno in _PASSING:
+                raise ConsumerLostError(f'writing "{path}": {error.strerror}') from None
+            raise paths.failed("writing", path, error) from None

@@ -1,0 +1,239 @@
+"""Generated text: an endless source of documents or lines of words, the same for everybody.
+
+Row i depends on (seed, i) alone: a hash of the two gives the length of the line, a hash of it and of a
+word's place gives the word.  So neither the size of the chunks nor a restart changes a row, and any row
+can be made without those before it.
+
+With a rate, row i becomes available at `start + i / rate` seconds of the connector's clock: the start is
+given, or else that of a reader's first row is its first read.  Rows are made before they are due, so a row
+that falls due is there at once.  Without a rate, rows come as fast as they are asked for.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from statistics import NormalDist
+from typing import TYPE_CHECKING, Final, Protocol
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from fsql.compiler.diagnostics import Diagnostic, FsqlError
+from fsql.compiler.sqltypes import Kind
+from fsql.connectors.generated.word_law import WordLaw, mix
+from fsql.runtime.arrow_types import string_buffers
+from fsql.runtime.ports import Chunk, Place, Wait
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import NDArray
+
+    from fsql.compiler.logical import Table
+    from fsql.compiler.schema import Schema
+    from fsql.connectors.settings import Settings
+
+    Ints = NDArray[np.int64]
+    Hashes = NDArray[np.uint64]
+
+_GOLDEN: Final = np.uint64(0x9E3779B97F4A7C15)
+"""The step of SplitMix64: its multiples are as far from each other as possible."""
+_LENGTH_BITS: Final = 12
+_SPREAD: Final = 0.5
+"""Standard deviation of the logarithm of a document's length."""
+_CHUNK_WORDS: Final = 1 << 19
+"""About how many words a chunk has at most; 3 to 4 MB of text."""
+_ROWS_AHEAD: Final = 64
+"""How many rows are made at a time while there is time: one alone takes a quarter of their time."""
+
+
+class Lengths(Protocol):
+    """How many words the lines have."""
+
+    mean: int
+
+    def __call__(self, keys: Hashes) -> Ints:
+        """Return the number of words of the lines with these keys."""
+
+
+class EqualLengths:
+    """Lines of exactly `words` words."""
+
+    def __init__(self, words: int) -> None:
+        self.mean = words
+
+    def __call__(self, keys: Hashes) -> Ints:
+        """Return the same number for every line."""
+        return np.full(len(keys), self.mean, np.int64)
+
+
+class LogNormalLengths:
+    """Lines of `mean` words on average, distributed like the lengths of documents: log-normal."""
+
+    def __init__(self, mean: int) -> None:
+        self.mean = mean
+        quantiles = ((step + 0.5) / (1 << _LENGTH_BITS) for step in range(1 << _LENGTH_BITS))
+        normal = NormalDist(math.log(mean) - _SPREAD**2 / 2, _SPREAD)
+        self._table = np.array(
+            [max(1, round(math.exp(normal.inv_cdf(quantile)))) for quantile in quantiles], np.int64
+        )
+
+    def __call__(self, keys: Hashes) -> Ints:
+        """Return the number of words of the lines with these keys."""
+        return self._table[(mix(~keys) >> np.uint64(64 - _LENGTH_BITS)).view(np.int64)]
+
+
+@dataclass(frozen=True, slots=True)
+class GeneratedText:
+    """What is generated: `rows` lines, or without end if that is None.
+
+    `start` is when row 0 falls due, in seconds of the clock; None is for a reader's first read.
+    """
+
+    seed: int
+    rows: int | None
+    vocabulary: int
+    lengths: Lengths
+    rows_per_second: int | None
+    start: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class GeneratorSplit:
+    """The only split of a generator; any row can be made without those before it."""
+
+    name: str
+    text: GeneratedText
+    columns: Schema
+    clock: Callable[[], float]
+
+    def open(self, place: Place | None = None) -> GeneratorReader:
+        """Return a reader that stands at row 0, or at `place`."""
+        first = 0 if place is None else place.row
+        return GeneratorReader(self.text, self.columns, self.clock, first)
+
+
+class GeneratorReader:
+    """Makes the rows in order."""
+
+    def __init__(
+        self, text: GeneratedText, columns: Schema, clock: Callable[[], float], first: int = 0
+    ) -> None:
+        self._text = text
+        self._columns = columns
+        self._clock = clock
+        self._first_due: float | None = None
+        if text.start is not None and text.rows_per_second is not None:
+            self._first_due = text.start + first / text.rows_per_second
+        self._first = self._row = first
+        self._ahead = pa.array([], pa.string())
+        self._key = mix(np.array([text.seed], np.uint64) + _GOLDEN)
+        self._law = WordLaw(text.vocabulary)
+        words = self._law.words()
+        # Piece r is the word of rank r with the space behind it, piece vocabulary + r without one.
+        self._pieces = pa.concat_arrays([pc.binary_join_element_wise(words, "", " "), words])
+
+    def read(self, rows_max: int) -> Chunk | Wait | None:
+        """Return up to `rows_max` further rows, a Wait for the rate, or None at the end."""
+        rows = min(rows_max, max(1, _CHUNK_WORDS // self._text.lengths.mean))
+        if self._text.rows is not None:
+            rows = min(rows, self._text.rows - self._row)
+        if rows == 0:
+            return None
+        if self._text.rows_per_second is not None:
+            available = self._available(self._text.rows_per_second)
+            if available <= 0:
+                self._make_ahead()
+                return self._wait(self._text.rows_per_second)
+            rows = min(rows, available)
+        lines = self._next_lines(rows)
+        numbers = np.arange(self._row, self._row + len(lines))
+        self._row += len(lines)
+        ids = pa.array(numbers)
+        columns = [lines if column.type.kind is Kind.STRING else ids for column in self._columns]
+        bounds, _ = string_buffers(lines)
+        return Chunk(columns, numbers, (), int(bounds[-1] - bounds[0]))
+
+    def place(self) -> Place:
+        """Return where the reader stands; a generator has neither lines nor bytes."""
+        return Place(self._row, 0, 0)
+
+    def close(self) -> None:
+        """Do nothing; a generator holds nothing of the outside."""
+
+    def _available(self, rows_per_second: int) -> int:
+        """Return how many further rows the rate allows now, which may be none or less."""
+        now = self._clock()
+        if self._first_due is None:
+            self._first_due = now
+        made = self._row - self._first
+        return math.floor((now - self._first_due) * rows_per_second) + 1 - made
+
+    def _wait(self, rows_per_second: int) -> Wait:
+        assert self._first_due is not None
+        due = self._first_due + (self._row - self._first) / rows_per_second
+        return Wait(max(0.0, due - self._clock()))
+
+    def _make_ahead(self) -> None:
+        """Make some rows that are not due yet, if there are none."""
+        if not len(self._ahead):
+            end = self._row + _ROWS_AHEAD
+            if self._text.rows is not None:
+                end = min(end, self._text.rows)
+            self._ahead = self._lines(np.arange(self._row, end))
+
+    def _next_lines(self, rows: int) -> pa.StringArray:
+        """Return up to `rows` further lines."""
+        if len(self._ahead):
+            lines, self._ahead = self._ahead[:rows], self._ahead[rows:]
+            return lines
+        return self._lines(np.arange(self._row, self._row + rows))
+
+    def _lines(self, numbers: Ints) -> pa.StringArray:
+        """Return the text of the rows with the given numbers."""
+        keys = mix(numbers.view(np.uint64) * _GOLDEN ^ self._key)
+        lengths = self._text.lengths(keys)
+        ends = np.cumsum(lengths)
+        # The hash of the word at place p of a line is mix(key + p * golden).  Going through all words
+        # of all lines, the place is the word's number less that of the line's first word.
+        firsts = (ends - lengths).view(np.uint64)
+        places = np.arange(ends[-1], dtype=np.uint64) * _GOLDEN
+        ranks = self._law.ranks(mix(np.repeat(keys - firsts * _GOLDEN, lengths) + places))
+        ranks[ends - 1] += self._law.vocabulary  # no space behind the last word
+        words = self._pieces.take(pa.array(ranks))
+        offsets, _ = string_buffers(words)
+        bounds = offsets[np.append(0, ends)]
+        return pa.StringArray.from_buffers(len(numbers), pa.py_buffer(bounds), words.buffers()[2])
+
+
+def generator_split(table: Table, settings: Settings, clock: Callable[[], float]) -> GeneratorSplit:
+    """Return the split of a table whose connector is `documents` or `words`.
+
+    The table has a column of STRING for the line, and may have one of BIGINT for the row's number.
+
+    Raises:
+        FsqlError: E318, if the table has other columns.
+    """
+    kinds = sorted(column.type.kind.value for column in table.columns)
+    if kinds not in (["STRING"], ["BIGINT", "STRING"]):
+        name = settings.connector.name
+        message = f'table "{table.name}" has columns that connector "{name}" does not fill'
+        helps = ("declare (line STRING) or (id BIGINT, line STRING)",)
+        raise FsqlError([Diagnostic("E318", message, helps=helps)])
+    lengths: Lengths
+    if settings.connector.name == "documents":
+        lengths = LogNormalLengths(settings.number("words"))
+    else:
+        lengths = EqualLengths(settings.number("words_per_line"))
+    start_ms = settings.optional_number("start_ms")
+    text = GeneratedText(
+        seed=settings.number("seed"),
+        rows=settings.optional_number("count"),
+        vocabulary=settings.number("vocabulary"),
+        lengths=lengths,
+        rows_per_second=settings.optional_number("rate"),
+        start=None if start_ms is None else start_ms / 1000,
+    )
+    return GeneratorSplit(settings.connector.name, text, table.columns, clock)

@@ -1,0 +1,345 @@
+"""The front log: what was read of a source that cannot be read again, on disk, so that a job can.
+
+A log is a directory of segments, files named by the offset of their first byte, and the file `end` when no
+more is to come, which holds the length of all.  One process writes, others read along, and whoever knows what
+is not needed any more removes whole segments.  The bytes are those of the source; a segment ends with a line.
+
+What was written survives the end of any process; the loss of power only what was written before `sync`.  When
+the writer ended in the middle of a line, the next one cuts it off: readers wait for the end of a line, so
+nobody has made a row of it.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+from itertools import pairwise
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import xxhash
+
+from fsql.compiler.diagnostics import Diagnostic, FsqlError
+from fsql.connectors import paths
+from fsql.connectors.file.file_layer import FileLayer
+from fsql.connectors.streams.line_reader import LineReader
+from fsql.connectors.streams.replay import CHECKED_BYTES, not_replayable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from fsql.formats.lines import LineDecoder
+    from fsql.runtime.ports import Place
+
+SEGMENT_BYTES: Final = 16 << 20
+_BLOCK_BYTES: Final = 1 << 20
+_DIGITS: Final = 20
+_END: Final = "end"
+_FILES: Final = FileLayer()
+
+
+class Segment(NamedTuple):
+    """A file of a log, and the offset of its first byte."""
+
+    start: int
+    path: Path
+
+
+def segments(directory: Path) -> list[Segment]:
+    """Return the segments that are there, in order."""
+    try:
+        found = [path for path in directory.iterdir() if path.name.isdigit()]
+    except FileNotFoundError:
+        return []
+    return sorted(Segment(int(path.name), path) for path in found)
+
+
+def trim(directory: Path, byte: int) -> None:
+    """Remove the segments that nobody needs who reads from `byte` on.
+
+    What a resuming reader checks before its place is kept.
+    """
+    known = segments(directory)
+    for segment, following in pairwise(known):
+        if following.start <= byte - CHECKED_BYTES:
+            segment.path.unlink(missing_ok=True)
+
+
+def sync(directory: Path) -> None:
+    """Return when all that was read of a log survives the loss of power; a writer syncs what it leaves.
+
+    Raises:
+        OSError: if the disk fails.
+    """
+    for segment in segments(directory)[-2:]:
+        descriptor = os.open(segment.path, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+    _FILES.sync_directory(directory)
+
+
+def _written_end(directory: Path) -> int | None:
+    """Return the length of a log that is complete, None if more may come."""
+    try:
+        return int((directory / _END).read_text())
+    except FileNotFoundError:
+        return None
+
+
+class LogWriter:
+    """Writes a log, or goes on with one."""
+
+    def __init__(self, directory: Path, bytes_max: int, segment_bytes: int = SEGMENT_BYTES) -> None:
+        """Go on behind the last whole line; there is never much more than `bytes_max` on disk.
+
+        Raises:
+            FsqlError: E532 or E535, if the log cannot be written.
+        """
+        self._directory = directory
+        self._bytes_max = bytes_max
+        self._segment_bytes = min(segment_bytes, max(bytes_max // 4, 1))
+        self._descriptor: int | None = None
+        try:
+            for each in (directory.parent, directory):
+                each.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self.ended = _written_end(directory) is not None
+            self._go_on()
+        except OSError as error:
+            raise paths.cannot_open("E532", directory, error) from None
+
+    @property
+    def length(self) -> int:
+        """Return how many bytes were ever written."""
+        return self._start + self._size
+
+    def room(self) -> int:
+        """Return how many bytes may be written until something is trimmed."""
+        known = segments(self._directory)
+        first = known[0].start if known else self._start
+        return max(self._bytes_max - (self.length - first), 0)
+
+    def append(self, data: bytes) -> int:
+        """Write bytes; return how many there was space for on the disk.
+
+        Raises:
+            FsqlError: E535, if the operating system refuses for another reason.
+        """
+        written = 0
+        try:
+            while written < len(data):
+                end = self._end_of_segment(data, written)
+                part = memoryview(data)[written : len(data) if end is None else end]
+                count = self._write(part)
+                written += count
+                if count < len(part):
+                    break
+                if end is not None:
+                    self._begin(self.length)
+        except OSError as error:
+            raise paths.failed("writing", self._directory, error) from None
+        return written
+
+    def _end_of_segment(self, data: bytes, start: int) -> int | None:
+        """Return where to end the segment, behind a line; None if what is left goes into it."""
+        stop = start + max(self._segment_bytes - self._size, 0)
+        if len(data) <= stop:
+            return None
+        newline = data.rfind(b"\n", start, stop)
+        if newline < 0:
+            newline = data.find(b"\n", stop)
+        return None if newline < 0 else newline + 1
+
+    def end(self) -> None:
+        """Say that nothing more comes.
+
+        Raises:
+            FsqlError: E535, if the operating system refuses.
+        """
+        new = self._directory / f"{_END}.new"
+        try:
+            self.sync()
+            descriptor = _FILES.open(new)
+            try:
+                _FILES.truncate(descriptor, 0)
+                _FILES.write(descriptor, memoryview(str(self.length).encode()), 0)
+                _FILES.sync(descriptor)
+            finally:
+                _FILES.close(descriptor)
+            _FILES.replace(new, self._directory / _END)
+            _FILES.sync_directory(self._directory)
+        except OSError as error:
+            raise paths.failed("writing", self._directory, error) from None
+        self.ended = True
+
+    def sync(self) -> None:
+        """Return when what was written survives the loss of power."""
+        if self._descriptor is not None:
+            os.fsync(self._descriptor)
+
+    def close(self) -> None:
+        """Close the log; more may be written by another writer."""
+        if self._descriptor is not None:
+            descriptor, self._descriptor = self._descriptor, None
+            os.close(descriptor)
+
+    def _go_on(self) -> None:
+        """Open the last segment, without what is behind its last whole line."""
+        known = segments(self._directory)
+        if known and not self.ended:
+            last = known[-1].path
+            os.truncate(last, last.read_bytes().rfind(b"\n") + 1)
+        self._begin(known[-1].start if known else 0)
+
+    def _begin(self, start: int) -> None:
+        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
+        descriptor = os.open(self._directory / f"{start:0{_DIGITS}}", flags, 0o666)
+        if self._descriptor is not None:
+            self.sync()
+            self.close()
+        self._descriptor = descriptor
+        self._start, self._size = start, os.fstat(descriptor).st_size
+
+    def _write(self, data: memoryview) -> int:
+        """Write as much as there is space for, which may be nothing."""
+        assert self._descriptor is not None
+        before = self._size
+        while data:
+            try:
+                written = os.write(self._descriptor, data)
+            except OSError as error:
+                if error.errno in {errno.ENOSPC, errno.EDQUOT}:
+                    break
+                raise
+            self._size += written
+            data = data[written:]
+        return self._size - before
+
+
+class LogBlocks:
+    """The bytes of a log from some place on, as they are written: whole lines, but for very long ones."""
+
+    def __init__(self, directory: Path, byte: int) -> None:
+        self._directory = directory
+        self._byte = byte
+        self._segment: Segment | None = None
+        self._descriptor: int | None = None
+
+    def read(self) -> bytes | None:
+        """Return the next bytes, none at all at the end of the log; None if there are none yet.
+
+        Raises:
+            FsqlError: E535, if the operating system fails to read; E536, if they have been removed.
+        """
+        try:
+            end = _written_end(self._directory)
+            data = self._read_segment()
+            if not data and self._find_segment():
+                data = self._read_segment()
+            if not data:
+                self._check_length()
+        except OSError as error:
+            raise paths.failed("reading", self._directory, error) from None
+        lines = data.rfind(b"\n") + 1
+        if lines or (len(data) < _BLOCK_BYTES and self._byte + len(data) != end):
+            data = data[:lines]
+        self._byte += len(data)
+        return data if data or self._byte == end else None
+
+    def content_before(self, byte: int) -> str:
+        """Return the hash of the last bytes before a place.
+
+        Raises:
+            FsqlError: E535, if the operating system fails to read.
+        """
+        try:
+            return xxhash.xxh3_128_hexdigest(self._bytes_before(byte))
+        except OSError as error:
+            raise paths.failed("reading", self._directory, error) from None
+
+    def check(self, place: Place) -> None:
+        """Check that the log has what was read of it before `place`.
+
+        Raises:
+            FsqlError: E535 or E536, if it has not.
+        """
+        known = segments(self._directory)
+        if place.byte and (not known or known[0].start > place.byte):
+            raise not_replayable(
+                self._directory, place, "it has been removed up to there, and more"
+            )
+        if place.content and self.content_before(place.byte) != place.content:
+            raise not_replayable(self._directory, place, "what stands before is not what was read")
+
+    def close(self) -> None:
+        """Close what is open."""
+        if self._descriptor is not None:
+            descriptor, self._descriptor = self._descriptor, None
+            os.close(descriptor)
+
+    def _read_segment(self) -> bytes:
+        if self._descriptor is None or self._segment is None:
+            return b""
+        return os.pread(self._descriptor, _BLOCK_BYTES, self._byte - self._segment.start)
+
+    def _check_length(self) -> None:
+        """Check that nothing was cut off that has been read: of a line that was longer than a block."""
+        if self._descriptor is not None and self._segment is not None:
+            length = self._segment.start + os.fstat(self._descriptor).st_size
+            if length < self._byte:
+                raise self._lost(f'front log "{self._directory}" was cut to {length:,} bytes')
+
+    def _lost(self, message: str) -> FsqlError:
+        note = f"a reader has come to byte {self._byte:,}"
+        return FsqlError([Diagnostic("E536", message, notes=(note,))])
+
+    def _find_segment(self) -> bool:
+        """Open the segment in which the next byte stands, or will; say whether it is another one."""
+        known = segments(self._directory)
+        if known and known[0].start > self._byte:
+            raise self._lost(f'front log "{self._directory}" begins at byte {known[0].start:,}')
+        found = next((each for each in reversed(known) if each.start <= self._byte), None)
+        if found is None or found == self._segment:
+            return False
+        self.close()
+        self._descriptor = os.open(found.path, os.O_RDONLY | os.O_CLOEXEC)
+        self._segment = found
+        return True
+
+    def _bytes_before(self, byte: int) -> bytes:
+        wanted = max(byte - CHECKED_BYTES, 0)
+        pieces = []
+        known = segments(self._directory)
+        ends = [following.start for following in known[1:]] + [byte]
+        for (start, path), end in zip(known, ends, strict=True):
+            if start < byte and end > wanted:  # those before may be removed at any moment
+                descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+                try:
+                    first = max(wanted, start)
+                    size = os.fstat(descriptor).st_size
+                    if first < start + size:
+                        pieces.append(os.pread(descriptor, byte - first, first - start))
+                finally:
+                    os.close(descriptor)
+        return b"".join(pieces)
+
+
+class LogSplit:
+    """A log as a split, named as the source whose bytes it has."""
+
+    def __init__(self, name: str, directory: Path, decoder: Callable[[], LineDecoder]) -> None:
+        self.name = name
+        self._directory = directory
+        self._decoder = decoder
+
+    def open(self, place: Place | None = None) -> LineReader:
+        """Return a reader that stands at the first row, or at `place`, and reads along.
+
+        Raises:
+            FsqlError: E535, if the operating system fails to read; E536, if it cannot be read from there.
+        """
+        blocks = LogBlocks(self._directory, 0 if place is None else place.byte)
+        if place is not None:
+            blocks.check(place)
+        return LineReader(blocks, self._decoder(), place)

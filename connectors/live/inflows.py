@@ -1,0 +1,208 @@
+"""Inflows: bytes that come from outside as somebody else sends them, waited for in a thread of their own.
+
+A `Feed` carries them to where the job reads them: into a front log, or through a pipe in a run that keeps no
+state.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import socket
+import threading
+from typing import TYPE_CHECKING, Final, Protocol
+
+from fsql.compiler.diagnostics import FsqlError
+from fsql.connectors import paths
+from fsql.connectors.addresses import not_listening
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_READ_BYTES: Final = 1 << 20
+_WAIT_SECONDS: Final = 0.1
+_FULL_SECONDS: Final = 0.05
+"""How long to wait until there may be room again."""
+
+
+class Inflow(Protocol):
+    """Where bytes come from."""
+
+    def read(self, bytes_max: int, seconds: float) -> bytes | None:
+        """Return what comes within `seconds`, None if nothing does; no bytes at all at the end."""
+
+    def close(self) -> None:
+        """Release what is held."""
+
+
+class Outflow(Protocol):
+    """Where bytes go."""
+
+    ended: bool
+
+    def room(self) -> int:
+        """Return how many bytes may be appended now."""
+
+    def append(self, data: bytes) -> int:
+        """Take bytes; return how many of them."""
+
+    def end(self) -> None:
+        """Learn that nothing more comes."""
+
+    def close(self) -> None:
+        """Release what is held."""
+
+
+class DescriptorInflow:
+    """What comes by a descriptor that somebody else opened, until its end."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+
+    def read(self, bytes_max: int, seconds: float) -> bytes | None:
+        """Return what comes."""
+        if not select.select([self._descriptor], [], [], seconds)[0]:
+            return None
+        return os.read(self._descriptor, min(bytes_max, _READ_BYTES))
+
+    def close(self) -> None:
+        """Leave the descriptor to its owner."""
+
+
+class SocketInflow:
+    """What comes by connections to an address, one at a time.
+
+    A line that a connection leaves unfinished ends with it: whether it is whole, its row must show.
+    """
+
+    def __init__(self, address: tuple[str, int], *, ends_with_connection: bool) -> None:
+        """Listen.
+
+        Raises:
+            FsqlError: E531, if that is not possible.
+        """
+        family = socket.AF_INET6 if ":" in address[0] else socket.AF_INET
+        try:
+            self._listener = socket.create_server(address, family=family, backlog=8)
+        except OSError as error:
+            raise not_listening("E531", f"{address[0]}:{address[1]}", error) from None
+        self._ends_with_connection = ends_with_connection
+        self._peer: socket.socket | None = None
+        self._within_line = False
+        self._ended = False
+
+    @property
+    def address(self) -> tuple[str, int]:
+        """Return where it listens."""
+        host, port = self._listener.getsockname()[:2]
+        return host, port
+
+    def read(self, bytes_max: int, seconds: float) -> bytes | None:
+        """Return what comes."""
+        if self._ended:
+            return b""
+        waited_for = self._listener if self._peer is None else self._peer
+        if not select.select([waited_for], [], [], seconds)[0]:
+            return None
+        if self._peer is None:
+            self._peer, _ = self._listener.accept()
+            return None
+        try:
+            data = self._peer.recv(min(bytes_max, _READ_BYTES))
+        except OSError:
+            data = b""
+        if data:
+            self._within_line = not data.endswith(b"\n")
+            return data
+        self._peer.close()
+        self._peer = None
+        self._ended = self._ends_with_connection
+        unfinished, self._within_line = self._within_line, False
+        if unfinished:
+            return b"\n"
+        return b"" if self._ended else None
+
+    def close(self) -> None:
+        """Hang up, and listen no more."""
+        if self._peer is not None:
+            self._peer.close()
+        self._listener.close()
+
+
+class PipeOutflow:
+    """A pipe to a reader in this process."""
+
+    def __init__(self, descriptor: int) -> None:
+        """Take the end to write to."""
+        self._descriptor = descriptor
+        self.ended = False
+
+    def room(self) -> int:
+        """Return as much as may be written before anybody reads."""
+        return select.PIPE_BUF if select.select([], [self._descriptor], [], _WAIT_SECONDS)[1] else 0
+
+    def append(self, data: bytes) -> int:
+        """Write bytes."""
+        return os.write(self._descriptor, data)
+
+    def end(self) -> None:
+        """Let the reader come to the end, which it does when the pipe is closed."""
+        self.ended = True
+
+    def close(self) -> None:
+        """Close this end."""
+        os.close(self._descriptor)
+
+
+class Feed:
+    """Carries bytes from an inflow to an outflow, in a thread, until the end or until it is closed."""
+
+    def __init__(
+        self, inflow: Inflow, outflow: Outflow, on_failure: Callable[[FsqlError], None]
+    ) -> None:
+        """Begin; `on_failure` is called in the thread, when it cannot go on."""
+        self._inflow = inflow
+        self._outflow = outflow
+        self._on_failure = on_failure
+        self._stopped = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="feed", daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        """Stop, and close both sides; what was taken in is out by then, if there is room for it."""
+        self._stopped.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        try:
+            self._carry()
+        except FsqlError as error:
+            self._on_failure(error)
+        except OSError as error:
+            self._on_failure(paths.failed("reading", "the input", error))
+        finally:
+            with contextlib.suppress(OSError):
+                self._inflow.close()
+            with contextlib.suppress(OSError):
+                self._outflow.close()
+
+    def _carry(self) -> None:
+        while not self._stopped.is_set() and not self._outflow.ended:
+            room = self._outflow.room()
+            if room == 0:
+                self._stopped.wait(_FULL_SECONDS)
+                continue
+            data = self._inflow.read(room, _WAIT_SECONDS)
+            if data is None:
+                continue
+            if not data:
+                self._outflow.end()
+                return
+            self._put(data)
+
+    def _put(self, data: bytes) -> None:
+        while True:
+            data = data[self._outflow.append(data) :]
+            if not data or self._stopped.wait(_FULL_SECONDS):
+                return

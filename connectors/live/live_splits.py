@@ -1,0 +1,124 @@
+"""Splits of sources that cannot be read again: directly, or by way of a front log.
+
+A run that keeps no state reads them itself.  A job that keeps state has a launcher, which writes what comes
+into a log (`open_feed`), and workers that read that log along (`LogSplit`).
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from fsql.connectors.addresses import loopback
+from fsql.connectors.live.front_log import LogWriter
+from fsql.connectors.live.inflows import DescriptorInflow, Feed, PipeOutflow, SocketInflow
+from fsql.connectors.settings import Settings
+from fsql.connectors.streams.blocks import LiveBlocks
+from fsql.connectors.streams.line_reader import LineReader
+from fsql.connectors.streams.replay import not_replayable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from fsql.compiler.diagnostics import FsqlError
+    from fsql.compiler.logical import Table
+    from fsql.connectors.live.inflows import Inflow
+    from fsql.formats.lines import LineDecoder
+    from fsql.runtime.ports import Place
+
+_BLOCK_BYTES: Final = 1 << 20
+_MIB: Final = 1 << 20
+
+
+def needs_front_log(table: Table) -> bool:
+    """Say whether what the table reads cannot be read again."""
+    return Settings(table.options).connector.option("log_mib") is not None
+
+
+def front_log_of(front_logs: Path, table: Table) -> Path:
+    """Return the directory of a table's log; tables are numbered as the job declares them."""
+    return front_logs / str(table.ordinal)
+
+
+def open_feed(
+    table: Table, front_logs: Path, on_failure: Callable[[FsqlError], None], stdin: int = 0
+) -> Feed:
+    """Begin to write what comes for a table into its log, in a thread.
+
+    Raises:
+        FsqlError: E531, E532 or E534, if that is not possible.
+    """
+    settings = Settings(table.options)
+    log = LogWriter(front_log_of(front_logs, table), settings.number("log_mib") * _MIB)
+    inflow: Inflow
+    if settings.connector.name == "stdin":
+        inflow = DescriptorInflow(stdin)
+    else:
+        try:
+            inflow = socket_inflow(settings)
+        except BaseException:
+            log.close()
+            raise
+    return Feed(inflow, log, on_failure)
+
+
+def socket_inflow(settings: Settings) -> SocketInflow:
+    """Listen where a table with connector `socket` says.
+
+    Raises:
+        FsqlError: E531 or E534, if that is not possible.
+    """
+    ends = settings.text("ends") == "connection"
+    return SocketInflow(loopback(settings.text("address")), ends_with_connection=ends)
+
+
+@dataclass(frozen=True, slots=True)
+class SocketSplit:
+    """What comes by connections to an address, in a run that keeps no state."""
+
+    name: str
+    settings: Settings
+    decoder: Callable[[], LineDecoder]
+
+    def open(self, place: Place | None = None) -> LineReader:
+        """Listen, and return a reader of what comes.
+
+        Raises:
+            FsqlError: E531, if that is not possible; E536, if it is to be read from a place on.
+        """
+        if place is not None and place.byte:
+            raise not_replayable(self.name, place, "a stream can be read once only")
+        inflow = socket_inflow(self.settings)
+        reading, writing = os.pipe()
+        blocks = _FedBlocks(reading, self.name, _BLOCK_BYTES)
+        blocks.feed = Feed(inflow, PipeOutflow(writing), blocks.failed)
+        return LineReader(blocks, self.decoder())
+
+
+class _FedBlocks(LiveBlocks):
+    """The bytes that a feed brings, with what makes it fail."""
+
+    feed: Feed
+    _failure: FsqlError | None = None
+
+    def failed(self, error: FsqlError) -> None:
+        """Note why nothing more comes."""
+        self._failure = error
+
+    def read(self) -> bytes | None:
+        """Return what is there.
+
+        Raises:
+            FsqlError: E535, if the operating system fails to read.
+        """
+        data = super().read()
+        if data == b"" and self._failure is not None:
+            raise self._failure
+        return data
+
+    def close(self) -> None:
+        """Close the descriptor and the feed."""
+        super().close()
+        self.feed.close()

@@ -1,0 +1,212 @@
+"""Side outputs: malformed and late rows as JSON lines, for whoever asks what a result leaves out.
+
+Both are written when the barrier passes them, so they agree with the results that stand beside them.
+
+A line of rejects says where the row came from and what is wrong with it:
+
+    {"source":"t","split":"a.jsonl","row":3,"line":4,"byte":61,"code":"FSQL-E513",…}
+
+`row` counts from 0 and `line` from 1; what is not known is null.  A line of late rows has the columns that
+the window operator was given, followed by the row's origin (`source`, `split`, `row`) and the `reason`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+import pyarrow as pa
+
+from fsql.compiler.schema import Column
+from fsql.compiler.sqltypes import BIGINT, STRING
+from fsql.connectors.sinks import LineFile
+from fsql.formats.json.encoder import JsonEncoder
+from fsql.runtime.arrow_types import to_arrow
+from fsql.runtime.batch import PUNCTUATION, origin_parts
+from fsql.runtime.protocol.barrier import LateRows, Rejected
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+    from fsql.compiler.expression import Value
+    from fsql.compiler.schema import Schema
+    from fsql.runtime.batch import Batch, Root
+    from fsql.runtime.ports import Reject, Split
+    from fsql.runtime.protocol.delivery import Contents
+
+    Ints = NDArray[np.int64]
+
+_ORIGIN: Final[Schema] = (Column("source", STRING), Column("split", STRING), Column("row", BIGINT))
+_REASON: Final = Column("reason", STRING)
+_FAULT: Final[Schema] = (
+    Column("line", BIGINT),
+    Column("byte", BIGINT),
+    Column("code", STRING),
+    Column("field", STRING),
+    _REASON,
+    Column("excerpt", STRING),
+)
+_LATE: Final[Schema] = (*_ORIGIN, _REASON)
+_LATE_REASON: Final = "its window had closed"
+_ROW_BITS: Final = 40
+"""How many of an origin's bits are the row's number (`fsql.runtime.batch.origin`)."""
+
+
+class Origins:
+    """Whose row an origin is, by the names that people know."""
+
+    def __init__(self, names: Mapping[int, str], splits: Mapping[int, Sequence[Split]]) -> None:
+        """Know the tables and their splits by the tables' ordinals."""
+        self._names = names
+        self._splits = splits
+
+    def columns(self, origins: Ints) -> list[pa.Array]:
+        """Return table, split and row number of each origin; NULL for a punctuation, which is no row."""
+        splits, index = np.unique(origins >> _ROW_BITS, return_inverse=True)
+        names = [self._name(int(split) << _ROW_BITS) for split in splits]
+        rows = origins & (1 << _ROW_BITS) - 1
+        return [
+            *(
+                pa.array(column, pa.string()).take(pa.array(index))
+                for column in zip(*names, strict=True)
+            ),
+            pa.array(rows, mask=origins == PUNCTUATION),
+        ]
+
+    def _name(self, packed: int) -> tuple[str | None, str | None]:
+        if packed < 0:
+            return None, None
+        table, split, _ = origin_parts(packed)
+        return self._names[table], self._splits[table][split].name
+
+
+class RejectedLines:
+    """Makes lines of malformed rows."""
+
+    def __init__(self, origins: Origins) -> None:
+        self._origins = origins
+        self._encoder = _encoder((*_ORIGIN, *_FAULT))
+
+    def __call__(self, contents: Contents) -> list[memoryview]:
+        """Return the lines of malformed rows."""
+        assert isinstance(contents, Rejected)
+        origin = np.array([root.origin for root, _ in contents.rejects], np.int64)
+        faults = [
+            (
+                reject.line if reject.line > 0 else None,
+                reject.byte if reject.byte >= 0 else None,
+                f"FSQL-E{reject.code}",
+                reject.field,
+                reject.reason,
+                reject.excerpt,
+            )
+            for _, reject in contents.rejects
+        ]
+        columns = [*self._origins.columns(origin), *_arrays(faults, _FAULT)]
+        return [memoryview(line) for line in self._encoder.encode(columns, None)]
+
+
+class LateLines:
+    """Makes lines of late rows: several operators write to one output, each with columns of its own."""
+
+    def __init__(self, windows: Mapping[int, Schema], origins: Origins) -> None:
+        """Know the columns of each window operator's input."""
+        self._origins = origins
+        self._encoders = {
+            number: _encoder((*columns, *_renamed(_LATE, columns)))
+            for number, columns in windows.items()
+        }
+
+    def __call__(self, contents: Contents) -> list[memoryview]:
+        """Return the lines of late rows."""
+        assert isinstance(contents, LateRows)
+        rows = contents.rows
+        reason = pa.array([_LATE_REASON]).take(pa.array(np.zeros(len(rows), np.int64)))
+        columns = [*rows.columns, *self._origins.columns(rows.origin), reason]
+        lines = self._encoders[contents.window].encode(columns, None)
+        return [memoryview(line) for line in lines]
+
+
+class RejectsOutput:
+    """The malformed rows of one table, in a file."""
+
+    def __init__(self, path: Path, origins: Origins) -> None:
+        """Create the file, or empty it.
+
+        Raises:
+            FsqlError: E532, if that is not possible.
+        """
+        self._lines = RejectedLines(origins)
+        self._file = LineFile(path)
+
+    def write(self, rejects: Sequence[tuple[Root, Reject]]) -> None:
+        """Write the rows, which are all of this table.
+
+        Raises:
+            FsqlError: E535, if the operating system refuses them.
+        """
+        self._file.append(self._lines(Rejected(tuple(rejects))))
+
+    def close(self) -> None:
+        """Finish the file.
+
+        Raises:
+            FsqlError: E535, if the operating system could not keep what was written.
+        """
+        self._file.close()
+
+
+class LateOutput:
+    """The rows that came too late for the windows of one INSERT, in a file."""
+
+    def __init__(self, path: Path, windows: Mapping[int, Schema], origins: Origins) -> None:
+        """Create the file, or empty it; `windows` has the columns of each window operator's input.
+
+        Raises:
+            FsqlError: E532, if that is not possible.
+        """
+        self.windows = frozenset(windows)
+        self._lines = LateLines(windows, origins)
+        self._file = LineFile(path)
+
+    def write(self, window: int, rows: Batch) -> None:
+        """Write rows that came too late for window operator number `window`.
+
+        Raises:
+            FsqlError: E535, if the operating system refuses them.
+        """
+        self._file.append(self._lines(LateRows(window, rows)))
+
+    def close(self) -> None:
+        """Finish the file.
+
+        Raises:
+            FsqlError: E535, if the operating system could not keep what was written.
+        """
+        self._file.close()
+
+
+def _encoder(columns: Schema) -> JsonEncoder:
+    return JsonEncoder([column.name for column in columns], [column.type for column in columns])
+
+
+def _arrays(rows: Sequence[tuple[Value, ...]], columns: Schema) -> list[pa.Array]:
+    """Return the rows, at least one, as columns."""
+    values = zip(*rows, strict=True)
+    return [to_arrow(each, column.type) for each, column in zip(values, columns, strict=True)]
+
+
+def _renamed(added: Schema, columns: Schema) -> Schema:
+    """Return `added` with underscores in front of names that `columns` have already."""
+    taken = {column.name for column in columns}
+    renamed = []
+    for column in added:
+        name = column.name
+        while name in taken:
+            name = f"_{name}"
+        renamed.append(replace(column, name=name))
+    return tuple(renamed)

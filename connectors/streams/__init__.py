@@ -1,0 +1,1 @@
+"""Streams of bytes, and how the rows in their lines are read."""

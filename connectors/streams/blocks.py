@@ -1,0 +1,88 @@
+"""Blocks: the bytes of a stream, one behind the other, from a file or from what is live."""
+
+from __future__ import annotations
+
+import os
+import select
+from typing import Protocol
+
+from fsql.connectors import paths
+from fsql.connectors.streams.replay import content_before
+
+
+class Blocks(Protocol):
+    """The bytes of a stream, from some place on."""
+
+    def read(self) -> bytes | None:
+        """Return the next bytes, none at all at the end; None if there are none yet.
+
+        Raises:
+            FsqlError: E535, if the operating system fails to read.
+        """
+
+    def content_before(self, byte: int) -> str:
+        """Return what says which bytes stand before a place, "" if they cannot be read again.
+
+        Raises:
+            FsqlError: E535, if the operating system fails to read.
+        """
+
+    def close(self) -> None:
+        """Release what is held."""
+
+
+class FileBlocks:
+    """The bytes of an open file, which it owns, from where the descriptor stands."""
+
+    def __init__(self, descriptor: int, name: str, block_bytes: int) -> None:
+        self._descriptor = descriptor
+        self._name = name
+        self._block_bytes = block_bytes
+
+    def read(self) -> bytes | None:
+        """Return the next block, none at all at the end.
+
+        Raises:
+            FsqlError: E535, if the operating system fails to read.
+        """
+        try:
+            return os.read(self._descriptor, self._block_bytes)
+        except OSError as error:
+            raise paths.failed("reading", self._name, error) from None
+
+    def content_before(self, byte: int) -> str:
+        """Return the hash of the last bytes before a place.
+
+        Raises:
+            FsqlError: E535, if the operating system fails to read.
+        """
+        try:
+            return content_before(self._descriptor, byte)
+        except OSError as error:
+            raise paths.failed("reading", self._name, error) from None
+
+    def close(self) -> None:
+        """Close the descriptor."""
+        os.close(self._descriptor)
+
+
+class LiveBlocks(FileBlocks):
+    """The bytes of a pipe or terminal: what is there, once."""
+
+    def __init__(self, descriptor: int, name: str, block_bytes: int) -> None:
+        super().__init__(descriptor, name, block_bytes)
+        self._readable = select.poll()
+        self._readable.register(descriptor, select.POLLIN)
+
+    def read(self) -> bytes | None:
+        """Return what is there, None if nothing is.
+
+        Raises:
+            FsqlError: E535, if the operating system fails to read.
+        """
+        return super().read() if self._readable.poll(0) else None
+
+    def content_before(self, byte: int) -> str:
+        """Return that they cannot be read again."""
+        del byte
+        return ""

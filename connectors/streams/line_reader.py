@@ -1,0 +1,84 @@
+"""Rows out of blocks of bytes: cut into lines, and as many lines decoded at a time as are asked for.
+
+Which rows there are, and their numbers, depend on the bytes alone.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING, Final
+
+from fsql.formats.lines import LineCutter
+from fsql.runtime.ports import Chunk, Place, Wait
+
+if TYPE_CHECKING:
+    from fsql.connectors.streams.blocks import Blocks
+    from fsql.formats.lines import LineDecoder, Lines
+
+_WAIT_SECONDS_MIN: Final = 0.001
+_WAIT_SECONDS_MAX: Final = 0.004
+
+
+class LineReader:
+    """Reads the lines of blocks, which it owns; those that are not there yet are never waited for."""
+
+    def __init__(self, blocks: Blocks, decoder: LineDecoder, place: Place | None = None) -> None:
+        """Go on at `place`, where the blocks begin."""
+        self._blocks = blocks
+        self._decoder = decoder
+        self._place = Place(0, 1, 0) if place is None else place
+        _, line, byte, _ = self._place
+        self._cutter = LineCutter(decoder.record_bytes_max, byte, line)
+        self._parts: deque[Lines] = deque()
+        self._ended = False
+        self._wait_seconds = _WAIT_SECONDS_MIN
+
+    def read(self, rows_max: int) -> Chunk | Wait | None:
+        """Return up to `rows_max` further rows, a Wait, or None at the end.
+
+        Raises:
+            FsqlError: E535, if the operating system fails to read.
+        """
+        while not self._parts:
+            if self._ended:
+                return None
+            block = self._blocks.read()
+            if block is None:
+                wait, self._wait_seconds = self._wait_seconds, self._wait_seconds * 2
+                self._wait_seconds = min(self._wait_seconds, _WAIT_SECONDS_MAX)
+                return Wait(wait)
+            self._wait_seconds = _WAIT_SECONDS_MIN
+            self._take(block)
+        lines = self._parts.popleft()
+        if len(lines) > rows_max:
+            self._parts.appendleft(lines.slice(rows_max, len(lines)))
+            lines = lines.slice(0, rows_max)
+        row, _, byte, _ = self._place
+        unknown_before = self._decoder.unknown_fields
+        columns, rows, rejects = self._decoder.decode(lines, row)
+        unknown = self._decoder.unknown_fields - unknown_before
+        self._place = Place(row + len(lines), lines.end_number, lines.end_byte)
+        # Empty lines and blocks without a line end belong to the chunk that comes after them.
+        return Chunk(columns, rows, rejects, lines.end_byte - byte, unknown)
+
+    def place(self) -> Place:
+        """Return where the reader stands.
+
+        Raises:
+            FsqlError: E535, if the operating system fails to read.
+        """
+        if not self._place.content:
+            content = self._blocks.content_before(self._place.byte)
+            self._place = self._place._replace(content=content)
+        return self._place
+
+    def close(self) -> None:
+        """Close the blocks."""
+        self._blocks.close()
+
+    def _take(self, block: bytes) -> None:
+        self._ended = not block
+        for lines in self._cutter.feed(block) if block else self._cutter.finish():
+            part = lines.without_empty() if self._decoder.skips_empty_lines else lines
+            if len(part):
+                self._parts.append(part)

@@ -1,0 +1,365 @@
+"""A consumer behind a TCP connection, as a job sees it: `'connector' = 'tcp'`.
+
+Nothing here waits except `open` and `sync`.  What the other side has not acknowledged is kept; when the
+connection breaks, a new one is made, and it goes on with what the other side says it has.  When nobody has
+been reached for `patience` seconds, the consumer is lost.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import select
+import socket
+import threading
+import time
+from collections import deque
+from itertools import islice
+from typing import TYPE_CHECKING, Final
+
+from fsql.compiler.diagnostics import Diagnostic, FsqlError
+from fsql.connectors.tcp.frames import (
+    PAYLOAD_BYTES_MAX,
+    VERSION,
+    BadFrameError,
+    FrameReader,
+    Have,
+    Head,
+    Hello,
+    Part,
+    Refusal,
+    Sync,
+    Synced,
+    Welcome,
+    frame_bytes,
+)
+from fsql.runtime.batch import START, Root, position_text
+from fsql.runtime.consumer import ConsumerLostError, ConsumerMissingError, Opened
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from fsql.runtime.consumer import ContentsEncoder, Opening
+    from fsql.runtime.protocol.delivery import Bundle
+
+PATIENCE_SECONDS: Final = 10.0
+MISSED_AFTER_SECONDS: Final = 1.0
+"""After so long without an answer somebody should be told."""
+_BETWEEN_ATTEMPTS_SECONDS: Final = 0.05
+_SYNC_SECONDS: Final = 0.001
+_ANSWER_BYTES_MAX: Final = 1 << 16
+_READ_BYTES: Final = 1 << 16
+_PIECES_MAX: Final = 64
+"""So many pieces are given to the system at once."""
+
+_Bytes = bytes | memoryview
+
+
+class TcpConsumer:
+    """The job's end of the connection to the consumer of one output."""
+
+    def __init__(
+        self,
+        address: tuple[str, int],
+        output: str,
+        lines: ContentsEncoder,
+        patience: float = PATIENCE_SECONDS,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._address = address
+        self._output = output
+        self._lines = lines
+        self._patience = patience
+        self._clock = clock
+        self._turn = threading.Lock()
+        """Held by whoever uses the connection: `sync` may come from another thread."""
+        self._opening: Opening | None = None
+        self._socket: socket.socket | None = None
+        self._reader = FrameReader(_ANSWER_BYTES_MAX)
+        self._connected = False
+        self._welcomed = False
+        self._opened = False
+        self._window = 0
+        self._unanswered = 0
+        """How many syncs were asked for on this connection, one after the other, and not answered yet."""
+        self._lost_since: float | None = None
+        self._next_attempt = 0.0
+        self._outgoing: deque[_Bytes] = deque()
+        self._kept: deque[tuple[Root, list[_Bytes]]] = deque()
+        self._building: list[_Bytes] = []
+        self._parts = 0
+        self._next_part = 0
+        self._have = START
+        self._acknowledged: list[Root] = []
+
+    @property
+    def missing(self) -> str | None:
+        """Return who has not answered for a while."""
+        since = self._lost_since
+        missed = since is not None and self._clock() - since > MISSED_AFTER_SECONDS
+        return f"{self._name} does not answer" if missed else None
+
+    @property
+    def descriptor(self) -> int | None:
+        """Return what to wait on for acknowledgements, None while not all is sent."""
+        return None if self._socket is None or self._outgoing else self._socket.fileno()
+
+    def open(self, opening: Opening) -> Opened:
+        """Begin an epoch, and wait for the answer.
+
+        Raises:
+            FsqlError: E537, if the consumer refuses for good.
+            ConsumerLostError: if it refuses for now, or nobody answers.
+        """
+        with self._turn:
+            self._hang_up()
+            self._opening = opening
+            self._opened = False
+            self._have = opening.begins
+            self._kept.clear()
+            self._building, self._parts, self._next_part = [], 0, 0
+            self._lost_since, self._next_attempt = self._clock(), 0.0
+            self._wait_until(lambda: self._welcomed)
+            self._acknowledged = []
+            return Opened(self._have, self._window)
+
+    def deliver(self, bundle: Bundle) -> None:
+        """Send a bundle, or a part of one.
+
+        Raises:
+            FsqlError: E537, if the consumer refuses for good.
+            ConsumerLostError: if it refuses for now, or has not been reached for too long.
+        """
+        if bundle.part != self._next_part:
+            raise ConsumerLostError(f"part {bundle.part} came where part {self._next_part} was due")
+        self._next_part = 0 if bundle.last else bundle.part + 1
+        pieces = [] if bundle.contents is None else self._lines(bundle.contents)
+        cut = [
+            piece.cast("B")[start : start + PAYLOAD_BYTES_MAX]
+            for piece in pieces
+            for start in range(0, piece.nbytes, PAYLOAD_BYTES_MAX)
+        ]
+        if bundle.last and not cut:
+            cut = [memoryview(b"")]
+        follows, ends = _pair(bundle.follows), _pair(bundle.ends)
+        for number, payload in enumerate(cut):
+            last = bundle.last and number == len(cut) - 1
+            rows = bundle.rows if number == len(cut) - 1 else 0
+            part = Part(follows, ends, self._parts, last, rows)
+            self._building += frame_bytes(part, payload)
+            self._parts += 1
+        if bundle.last:
+            frames, self._building, self._parts = self._building, [], 0
+            with self._turn:
+                self._kept.append((bundle.ends, frames))
+                if self._welcomed:
+                    self._outgoing += frames
+        with self._turn:
+            self._pump()
+
+    def acknowledged(self) -> Sequence[Root]:
+        """Return the positions that the consumer has acknowledged since the last call.
+
+        Raises:
+            FsqlError: E537, if the consumer refuses for good.
+            ConsumerLostError: if it refuses for now, or has not been reached for too long.
+        """
+        with self._turn:
+            self._pump()
+            acknowledged, self._acknowledged = self._acknowledged, []
+            return acknowledged
+
+    def sync(self) -> None:
+        """Wait until the consumer says that what it has acknowledged survives the loss of power.
+
+        Any thread may wait for that.
+
+        Raises:
+            FsqlError: E537, if the consumer refuses for good.
+            ConsumerLostError: if it refuses for now, or does not answer.
+        """
+        asked: socket.socket | None = None
+        deadline = self._clock() + self._patience
+        while True:
+            with self._turn:
+                if self._welcomed and asked is not self._socket:
+                    asked = self._socket
+                    self._unanswered += 1
+                    self._outgoing += frame_bytes(Sync())
+                self._pump()
+                if asked is not None and asked is self._socket and not self._unanswered:
+                    return
+            if self._clock() > deadline:
+                raise self._missing(f"{self._name} does not answer")
+            time.sleep(_SYNC_SECONDS)
+
+    def wait(self, seconds: float) -> None:
+        """Wait until there is something to do, but no longer than `seconds`."""
+        if self._socket is None:
+            time.sleep(seconds)
+            return
+        writing = [self._socket] if self._outgoing else []
+        select.select([self._socket], writing, [], seconds)
+
+    def close(self) -> None:
+        """Hang up."""
+        with self._turn:
+            self._hang_up()
+
+    def _hang_up(self) -> None:
+        if self._socket is not None:
+            self._socket.close()
+        self._socket = None
+        self._connected = False
+        self._welcomed = False
+        self._unanswered = 0
+        self._outgoing.clear()
+
+    @property
+    def _name(self) -> str:
+        return f"the consumer at {self._address[0]}:{self._address[1]}"
+
+    def _wait_until(self, reached: Callable[[], bool]) -> None:
+        self._pump()
+        while not reached():
+            self.wait(_BETWEEN_ATTEMPTS_SECONDS)
+            self._pump()
+
+    def _pump(self) -> None:
+        """Do what can be done without waiting: connect, send, receive."""
+        if self._opening is None:
+            raise ConsumerLostError(f"{self._name} was not opened")
+        if self._socket is None:
+            self._connect()
+        try:
+            if self._socket is not None and not self._connected:
+                self._connected = _is_connected(self._socket)
+            if self._socket is not None and self._connected:
+                self._receive(self._socket)
+            if self._socket is not None and self._connected:
+                self._send(self._socket)
+        except (OSError, BadFrameError) as error:
+            self._broken(str(error))
+        if self._lost_since is not None and self._clock() - self._lost_since > self._patience:
+            self._hang_up()
+            raise self._missing(f"{self._name} has not answered for {self._patience:g} s")
+
+    def _missing(self, reason: str) -> ConsumerMissingError:
+        return ConsumerMissingError(self._output, reason)
+
+    def _connect(self) -> None:
+        assert self._opening is not None
+        now = self._clock()
+        if now < self._next_attempt:
+            return
+        self._next_attempt = now + _BETWEEN_ATTEMPTS_SECONDS
+        family = socket.AF_INET6 if ":" in self._address[0] else socket.AF_INET
+        made = socket.socket(family, socket.SOCK_STREAM)
+        made.settimeout(0)
+        if made.connect_ex(self._address) not in {0, errno.EINPROGRESS}:
+            made.close()
+            return
+        made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._socket = made
+        self._reader = FrameReader(_ANSWER_BYTES_MAX)
+        epoch, _, option, owner = self._opening
+        hello = Hello(VERSION, owner, self._output, epoch, option.value, _pair(self._have))
+        self._outgoing.extend(frame_bytes(hello))
+
+    def _broken(self, reason: str) -> None:
+        """Hang up, and come again later with what was not acknowledged."""
+        del reason
+        self._hang_up()
+        if self._lost_since is None:
+            self._lost_since = self._clock()
+
+    def _send(self, to: socket.socket) -> None:
+        while self._outgoing:
+            try:
+                # Head and payload at once: the other side would wake for each by itself.
+                sent = to.sendmsg(islice(self._outgoing, _PIECES_MAX))
+            except BlockingIOError:
+                return
+            while self._outgoing and sent >= len(self._outgoing[0]):
+                sent -= len(self._outgoing.popleft())
+            if sent:
+                self._outgoing[0] = memoryview(self._outgoing[0])[sent:]
+
+    def _receive(self, sender: socket.socket) -> None:
+        while self._socket is sender:
+            try:
+                data = sender.recv(_READ_BYTES)
+            except BlockingIOError:
+                return
+            if not data:
+                self._broken("the connection was closed")
+                return
+            for frame in self._reader.feed(data):
+                self._take(frame.head)
+
+    def _take(self, head: Head) -> None:
+        match head:
+            case Welcome() if not self._welcomed:
+                self._welcome(head)
+            case Have(position) if self._welcomed:
+                self._had(Root(*position))
+            case Synced() if self._unanswered:
+                self._unanswered -= 1
+            case Refusal(reason, lasting):
+                self._hang_up()
+                if lasting:
+                    raise self._refused(reason)
+                raise ConsumerLostError(f"{self._name} refuses: {reason}")
+            case _:
+                raise BadFrameError("an answer that was not asked for")
+
+    def _welcome(self, welcome: Welcome) -> None:
+        if welcome.version != VERSION:
+            raise self._refused(f"it speaks version {welcome.version}, and this is {VERSION}")
+        position = Root(*welcome.position)
+        if position < self._have:
+            raise self._refused("it lacks rows that it had")
+        self._lost_since = None
+        self._welcomed = True
+        self._window = max(welcome.window, 1)
+        if self._opened:
+            self._had(position)
+        self._have, self._opened = position, True
+        for _, frames in self._kept:
+            self._outgoing += frames
+
+    def _had(self, position: Root) -> None:
+        """Learn what the consumer has: what it had before, or where a bundle ends that was sent."""
+        if position <= self._have:
+            return
+        if all(ends != position for ends, _ in self._kept):
+            raise self._refused(
+                f"it says that it has {position_text(position)}, where no bundle ends"
+            )
+        while self._kept and self._kept[0][0] <= position:
+            self._kept.popleft()
+        self._have = position
+        self._acknowledged.append(position)
+
+    def _refused(self, reason: str) -> FsqlError:
+        self._hang_up()
+        message = f"{self._name} does not go on where the job does: {reason}"
+        return FsqlError([Diagnostic("E537", message)])
+
+
+def _is_connected(made: socket.socket) -> bool:
+    """Say whether a connection is there that was begun.
+
+    Raises:
+        OSError: if it never will be.
+    """
+    if not select.select([], [made], [], 0)[1]:
+        return False
+    error = made.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
+    if error:
+        raise OSError(error, os.strerror(error))
+    return True
+
+
+def _pair(position: Root) -> tuple[int, int]:
+    return position.time, position.origin

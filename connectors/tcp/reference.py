@@ -1,0 +1,283 @@
+"""The reference consumer: listens, stores what one job sends to one output, and says what it has.
+
+It is what `fsql consume` runs, and what a launcher runs in front of its standard output.  One connection at a
+time is the current one.  Another may take its place: with a later epoch, or with the same one, since the old
+connection may be dead without anybody having noticed; an older epoch is refused.  What is no frame ends its
+connection, and nothing else.
+"""
+
+from __future__ import annotations
+
+import secrets
+import selectors
+import socket
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from fsql.compiler.diagnostics import FsqlError
+from fsql.connectors.tcp.frames import (
+    BODY_BYTES_MAX,
+    VERSION,
+    BadFrameError,
+    Frame,
+    FrameReader,
+    Have,
+    Head,
+    Hello,
+    Part,
+    Refusal,
+    Sync,
+    Synced,
+    Welcome,
+    frame_bytes,
+)
+from fsql.runtime.batch import END, START, Root
+from fsql.runtime.consumer import ConsumerLostError, Opening, Sequencer
+from fsql.runtime.protocol.delivery import DeliveryOption
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from fsql.runtime.consumer import Store
+
+WINDOW: Final = 64
+_READ_BYTES: Final = 1 << 20
+_STRANGERS_MAX: Final = 16
+"""How many connections may be open that have not said hello."""
+_STRANGER_SECONDS: Final = 10.0
+_HELLO_BYTES_MAX: Final = 1 << 16
+_OUTGOING_BYTES_MAX: Final = 1 << 20
+
+
+@dataclass(slots=True, eq=False)
+class _Peer:
+    """A connection."""
+
+    socket: socket.socket
+    since: float
+    reader: FrameReader = field(default_factory=lambda: FrameReader(_HELLO_BYTES_MAX))
+    outgoing: bytearray = field(default_factory=bytearray)
+    have: Root | None = None
+
+
+class _HangUpError(Exception):
+    """The connection is to be ended, after a word of why."""
+
+    def __init__(self, refusal: Refusal) -> None:
+        super().__init__()
+        self.refusal = refusal
+
+
+@dataclass(frozen=True, slots=True)
+class StoredRows:
+    """What became complete: its position, how many rows and bytes it has."""
+
+    ends: Root
+    rows: int
+    bytes: int
+
+
+class ConsumerServer:
+    """Listens at an address and keeps what comes in a store."""
+
+    def __init__(
+        self,
+        address: tuple[str, int],
+        store: Store,
+        on_stored: Callable[[StoredRows], None] = lambda _: None,
+        window: int = WINDOW,
+        *,
+        job: str | None = None,
+    ) -> None:
+        """Listen; port 0 takes any free one.
+
+        Only `job` is listened to or, where nobody in particular is expected, whoever comes first.
+
+        Raises:
+            OSError: if that is not possible.
+        """
+        family = socket.AF_INET6 if ":" in address[0] else socket.AF_INET
+        self._listener = socket.create_server(address, family=family)
+        self._listener.settimeout(0)
+        self._selector = selectors.DefaultSelector()
+        self._selector.register(self._listener, selectors.EVENT_READ)
+        self._store = store
+        self._on_stored = on_stored
+        self._window = window
+        self._peers: list[_Peer] = []
+        self._current: _Peer | None = None
+        self._sequencer = Sequencer(START)
+        self._job = job
+        self._owner: tuple[str, str] | None = None
+        self._epoch = -1
+        self._rows = self._bytes = 0
+        self.ended = False
+
+    @property
+    def address(self) -> tuple[str, int]:
+        """Return where it listens."""
+        host, port = self._listener.getsockname()[:2]
+        return host, port
+
+    def serve(self, seconds: float) -> None:
+        """Deal with what comes, for up to `seconds` if nothing does.
+
+        Raises:
+            FsqlError: E535, if the store fails for good.
+        """
+        for key, events in self._selector.select(seconds):
+            if key.data is None:
+                self._accept()
+                continue
+            peer: _Peer = key.data
+            if peer in self._peers and events & selectors.EVENT_WRITE:
+                self._send(peer)
+            if peer in self._peers and events & selectors.EVENT_READ:
+                self._receive(peer)
+        now = time.monotonic()
+        for peer in list(self._peers):
+            if peer is not self._current and now - peer.since > _STRANGER_SECONDS:
+                self._drop(peer)
+
+    def close(self) -> None:
+        """Hang up and close the store."""
+        for peer in list(self._peers):
+            self._drop(peer)
+        self._selector.close()
+        self._listener.close()
+        self._store.close()
+
+    def _accept(self) -> None:
+        try:
+            accepted, _ = self._listener.accept()
+        except OSError:
+            return
+        accepted.settimeout(0)
+        accepted.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        strangers = [peer for peer in self._peers if peer is not self._current]
+        if len(strangers) >= _STRANGERS_MAX:
+            self._drop(strangers[0])
+        peer = _Peer(accepted, time.monotonic())
+        self._peers.append(peer)
+        self._selector.register(accepted, selectors.EVENT_READ, peer)
+
+    def _drop(self, peer: _Peer) -> None:
+        self._peers.remove(peer)
+        self._selector.unregister(peer.socket)
+        peer.socket.close()
+        if peer is self._current:
+            self._current = None
+
+    def _receive(self, peer: _Peer) -> None:
+        try:
+            data = peer.socket.recv(_READ_BYTES)
+            if not data:
+                self._drop(peer)
+                return
+            for frame in peer.reader.feed(data):
+                self._take(peer, frame)
+            if peer.have is not None:
+                self._say(peer, Have((peer.have.time, peer.have.origin)))
+                peer.have = None
+        except BlockingIOError:
+            pass
+        except (OSError, BadFrameError):
+            self._drop(peer)
+        except _HangUpError as reason:
+            self._say(peer, reason.refusal)
+            if peer in self._peers:
+                self._drop(peer)
+
+    def _take(self, peer: _Peer, frame: Frame) -> None:
+        """Deal with a frame.
+
+        Raises:
+            _HangUpError: if it ends the connection.
+        """
+        if peer is not self._current:
+            if not isinstance(frame.head, Hello):
+                raise _HangUpError(Refusal("a hello is expected"))
+            self._hello(peer, frame.head)
+            return
+        try:
+            match frame.head:
+                case Part():
+                    self._part(peer, frame.head, frame.payload)
+                case Sync():
+                    self._store.sync()
+                    self._say(peer, Synced())
+                case _:
+                    raise _HangUpError(Refusal("a bundle is expected"))
+        except ConsumerLostError as error:
+            raise _HangUpError(Refusal(str(error))) from None
+
+    def _hello(self, peer: _Peer, hello: Hello) -> None:
+        if hello.version != VERSION:
+            reason = f"version {hello.version} is not known here, only {VERSION}"
+            raise _HangUpError(Refusal(reason, lasting=True))
+        owner = (hello.job, hello.output)
+        wanted = hello.job if self._job is None else self._job
+        if not secrets.compare_digest(wanted.encode(), hello.job.encode()):
+            raise _HangUpError(Refusal("this consumer waits for another job", lasting=True))
+        if self._owner not in {None, owner}:
+            raise _HangUpError(Refusal("this consumer belongs to another output", lasting=True))
+        if hello.epoch < self._epoch:
+            raise _HangUpError(Refusal(f"epoch {self._epoch} has begun"))
+        try:
+            option = DeliveryOption(hello.delivery)
+        except ValueError:
+            raise _HangUpError(Refusal("an unknown kind of delivery", lasting=True)) from None
+        if self._current is not None:
+            self._drop(self._current)
+        opening = Opening(hello.epoch, Root(*hello.begins), option, f"{owner[1]} of {owner[0]}")
+        try:
+            position = self._store.open(opening)
+        except ConsumerLostError as error:
+            raise _HangUpError(Refusal(str(error))) from None
+        except FsqlError as error:
+            reason = error.diagnostics[0].message
+            raise _HangUpError(Refusal(reason, lasting=True)) from None
+        self._owner, self._epoch = owner, hello.epoch
+        self._current = peer
+        self._sequencer = Sequencer(position)
+        self._rows = self._bytes = 0
+        self.ended = position == END
+        peer.reader.body_bytes_max = BODY_BYTES_MAX
+        self._say(peer, Welcome(VERSION, (position.time, position.origin), self._window))
+
+    def _part(self, peer: _Peer, part: Part, payload: memoryview) -> None:
+        follows, ends = Root(*part.follows), Root(*part.ends)
+        if not self._sequencer.takes(follows, ends, part.part):
+            peer.have = self._sequencer.position
+            return
+        self._store.append([payload])
+        self._rows += part.rows
+        self._bytes += len(payload)
+        if part.last:
+            self._store.commit(ends)
+            self._sequencer.stored(ends)
+            self._on_stored(StoredRows(ends, self._rows, self._bytes))
+            self._rows = self._bytes = 0
+            self.ended = ends == END
+            peer.have = ends
+
+    def _say(self, peer: _Peer, head: Head) -> None:
+        for piece in frame_bytes(head):
+            peer.outgoing += piece
+        self._send(peer)
+
+    def _send(self, peer: _Peer) -> None:
+        try:
+            sent = peer.socket.send(peer.outgoing)
+        except BlockingIOError:
+            sent = 0
+        except OSError:
+            self._drop(peer)
+            return
+        del peer.outgoing[:sent]
+        if len(peer.outgoing) > _OUTGOING_BYTES_MAX:
+            self._drop(peer)
+            return
+        events = selectors.EVENT_READ | (selectors.EVENT_WRITE if peer.outgoing else 0)
+        self._selector.modify(peer.socket, events, peer)

@@ -1,0 +1,1 @@
+"""Formats: how rows are written as bytes."""

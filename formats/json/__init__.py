@@ -1,0 +1,1 @@
+"""JSON objects, one on each line."""

@@ -1,0 +1,178 @@
+"""Columns of every type into pieces: what the text of each value is put together from.
+
+A value that is not NULL stands between an `opening` and a `closing` that are the same for its whole
+column (quotes, brackets); where a column has no NULL they join the frame around it and cost nothing.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar, cast
+
+import numpy as np
+
+from fsql.compiler.sqltypes import Kind, SqlType
+from fsql.formats.json.dictionary import Use
+from fsql.formats.json.literals import (
+    TIMESTAMP_LENGTH_MAX,
+    double_text,
+    escape,
+    timestamp_text,
+)
+from fsql.formats.json.pieces import (
+    CLOSE,
+    EMPTY,
+    FALSE,
+    NULL,
+    OPEN,
+    POINT_ZERO,
+    QUOTE,
+    TRUE,
+    Part,
+    PiecesOfBatch,
+    Ragged,
+    joined,
+    joined_digits,
+    number_parts,
+)
+from fsql.runtime.arrow_types import decoded
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import pyarrow as pa
+    from numpy.typing import NDArray
+
+    from fsql.formats.json.dictionary import DictionaryMemory
+    from fsql.formats.json.pieces import Indexes
+
+    Bools = NDArray[np.bool_]
+
+_PIECES: Final = {'"': QUOTE, "[": OPEN, "]": CLOSE, "": EMPTY}
+_WHOLE_NUMBERS: Final = {Kind.INT, Kind.BIGINT, Kind.INTERVAL}
+_Number = TypeVar("_Number", np.int32, np.int64, np.float64)
+
+
+class Formatted(NamedTuple):
+    """The pieces of a column's values, and what stands before and behind each of them.
+
+    With a `memory`, the only part has indexes into the dictionary that the memory formats.
+    """
+
+    opening: str
+    parts: Sequence[Part]
+    closing: str
+    memory: DictionaryMemory | None = None
+
+
+def format_column(array: pa.Array, sql_type: SqlType, pieces: PiecesOfBatch) -> Formatted:
+    """Return the column's text; NULL is `null`."""
+    array = decoded(array)
+    valid = None
+    if array.null_count:
+        valid = array.is_valid().to_numpy(zero_copy_only=False)
+    formatted = _values(array, sql_type, valid, pieces)
+    return formatted if valid is None else with_nulls(formatted, valid)
+
+
+def format_dictionary(
+    array: pa.DictionaryArray, memory: DictionaryMemory, use: Use, pieces: PiecesOfBatch
+) -> Formatted:
+    """Return the text of a column of strings as pieces of its dictionary, which `memory` remembers."""
+    indices = array.indices
+    values = _numbers(indices, np.int32, None)
+    valid = None
+    if indices.null_count:
+        valid = indices.is_valid().to_numpy(zero_copy_only=False)
+    if use is Use.FRAMED and valid is None:
+        return Formatted('"', [values], '"', memory)
+    quote = '"' if use is Use.FRAMED else ""
+    first = pieces.add_shared(memory.shared(quote, quote))
+    part = values + np.int32(first)
+    if valid is None:
+        return Formatted('"', [part], '"')
+    if use is Use.FRAMED:
+        return Formatted("", [np.where(valid, part, np.int32(NULL))], "")
+    return with_nulls(Formatted('"', [part], '"'), valid)
+
+
+def with_nulls(formatted: Formatted, valid: Bools) -> Formatted:
+    """Return the same text, but `null` and nothing else where a row is not valid."""
+    opening, parts, closing, _ = formatted
+    written: list[Part] = []
+    for part in (_PIECES[opening], *parts, _PIECES[closing]):
+        if isinstance(part, Ragged):
+            assert not part.counts[~valid].any(), "NULL has no elements"
+            written.append(part)
+        elif not (isinstance(part, int) and part == EMPTY):
+            written.append(np.where(valid, part, EMPTY).astype(np.int32))
+    written.insert(0, np.where(valid, EMPTY, NULL).astype(np.int32))
+    return Formatted("", written, "")
+
+
+def _values(  # noqa: PLR0911 - one a kind
+    array: pa.Array, sql_type: SqlType, valid: Bools | None, pieces: PiecesOfBatch
+) -> Formatted:
+    """Return the text of the values; what it is where `valid` is False does not matter."""
+    match sql_type.kind:
+        case Kind.STRING:
+            return Formatted('"', [_own_pieces(escape(array), pieces)], '"')
+        case Kind.BOOLEAN:
+            flags = array.fill_null(fill_value=False).to_numpy(zero_copy_only=False)
+            return Formatted("", [np.where(flags, TRUE, FALSE).astype(np.int32)], "")
+        case Kind.NULL:
+            return Formatted("", [NULL], "")
+        case Kind.ARRAY:
+            assert sql_type.element is not None
+            return _arrays(array, sql_type.element, pieces)
+        case Kind.DOUBLE:
+            text, whole = double_text(_numbers(array, np.float64, valid))
+            tail = np.where(whole, POINT_ZERO, EMPTY).astype(np.int32)
+            return Formatted("", [_own_pieces(text, pieces), tail], "")
+        case Kind.TIMESTAMP:
+            micros = _numbers(array, np.int64, valid)
+            return Formatted('"', [_runs_of_timestamps(micros, pieces)], '"')
+        case Kind.INT:
+            return Formatted(
+                "", number_parts(_numbers(array, np.int32, valid).astype(np.int64)), ""
+            )
+        case Kind.BIGINT | Kind.INTERVAL:
+            return Formatted("", number_parts(_numbers(array, np.int64, valid)), "")
+
+
+def _own_pieces(text: pa.StringArray, pieces: PiecesOfBatch) -> Part:
+    """Return the part in which every row has a piece that is its own."""
+    first = pieces.add_own(text, text.nbytes)
+    return np.arange(first, first + len(text), dtype=np.int32)
+
+
+def _runs_of_timestamps(micros: NDArray[np.int64], pieces: PiecesOfBatch) -> Part:
+    """Return the part in which rows with the timestamp of the row before have its piece.
+
+    What one window or input row causes comes out together, so its time often stands in many rows.
+    """
+    differs = np.append(True, micros[1:] != micros[:-1])[
+        : len(micros)
+    ]  # the first differs from none
+    run_of_row = np.cumsum(differs, dtype=np.int32) - 1
+    text = timestamp_text(micros[differs])
+    return run_of_row + np.int32(pieces.add_own(text, len(micros) * TIMESTAMP_LENGTH_MAX))
+
+
+def _numbers(array: pa.Array, numpy_type: type[_Number], valid: Bools | None) -> NDArray[_Number]:
+    """Return the numbers behind a column, with 0 for NULL, under which anything may lie."""
+    numbers: NDArray[_Number] = np.frombuffer(array.buffers()[1] or b"", numpy_type)
+    numbers = numbers[array.offset : array.offset + len(array)]
+    return numbers if valid is None else np.where(valid, numbers, numpy_type(0))
+
+
+def _arrays(array: pa.ListArray, element: SqlType, pieces: PiecesOfBatch) -> Formatted:
+    elements = array.flatten()
+    offsets = array.offsets.to_numpy()
+    lengths = np.subtract(offsets[1:], offsets[:-1], dtype=np.int64)
+    if array.null_count:  # `flatten` leaves out what lies under a NULL
+        lengths *= array.is_valid().to_numpy(zero_copy_only=False)
+    opening, parts, closing, _ = format_column(elements, element, pieces)
+    if element.kind in _WHOLE_NUMBERS and len(parts) == 1:  # no sign, no NULL, a group of digits
+        return Formatted("[", [joined_digits(cast("Indexes", parts[0]), lengths)], "]")
+    enclosed = [part for part in (_PIECES[opening], *parts, _PIECES[closing]) if part is not EMPTY]
+    return Formatted("[", [joined(enclosed, len(elements), lengths)], "]")

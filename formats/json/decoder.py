@@ -1,0 +1,191 @@
+"""JSON lines into columns: fast for the records that are fine, exact for those that are not.
+
+msgspec decodes each record into a struct made for the table's columns; it is strict about types,
+ranges and syntax, and what it accepts has the value that `json_strict` and `json_values` define.  They
+alone decide about a record in three cases:
+
+* msgspec refuses it, or it is too long or not UTF-8;
+* a timestamp in it cannot be read;
+* it may have a key twice, which msgspec would not notice.  A key is followed by a colon, and that
+  colon is preceded by a quote or white space.  If a record has no more such colons than columns that
+  were found in it, then its keys are exactly those columns, each once.  This costs one pass over the
+  bytes.  It also bounds the nesting, because only an unknown field can nest deeper than its type.
+
+Records with unknown fields fail that last test, so they are decoded once more without types, and their
+keys counted.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+
+from fsql.formats.json.rows import REFUSED, RowType
+from fsql.formats.json.strict import DEPTH_MAX, parse_object
+from fsql.formats.json.values import column_values
+from fsql.formats.malformed import MalformedError, check_length, reject
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from fsql.compiler.schema import Schema
+    from fsql.formats.lines import DecodedRows, Lines
+    from fsql.runtime.ports import Reject
+
+    Bools = NDArray[np.bool_]
+    Ints = NDArray[np.int64]
+    Octets = NDArray[np.uint8]
+
+_COLON, _QUOTE, _SPACE, _BRACE, _BRACKET = b':" {['
+_CONTAINERS: Final = (dict, list)
+_DECODE_ANY: Final = msgspec.json.Decoder().decode
+
+
+@dataclass(slots=True)
+class _Rows:
+    """The rows of `lines` so far: decoded structs, and rejects; `span` is the text of all lines."""
+
+    lines: Lines
+    span: bytes
+    first_row: int
+    decoded: list[msgspec.Struct] = field(default_factory=list)
+    rejects: list[Reject] = field(default_factory=list)
+
+    def kept(self) -> Ints:
+        """Return the indexes of the lines that the decoded rows come from."""
+        kept = np.arange(len(self.lines))
+        return np.delete(kept, [each.row - self.first_row for each in self.rejects])
+
+
+class JsonDecoder:
+    """Decodes lines into the columns of a table."""
+
+    skips_empty_lines = True
+
+    def __init__(self, columns: Schema, record_bytes_max: int) -> None:
+        self._columns = columns
+        self._row_type = RowType(columns)
+        self.record_bytes_max = record_bytes_max
+        self.unknown_fields = 0
+
+    def decode(self, lines: Lines, first_row: int) -> DecodedRows:
+        """Return the rows of lines none of which is empty; the first has the number `first_row`."""
+        rows = _Rows(lines, lines.span(), first_row)
+        self._decode_rows(rows)
+        kept = rows.kept()
+        arrays, lacking, unread = self._row_type.columns(rows.decoded)
+        good = self._keys_are_distinct(rows, kept, len(self._columns) - lacking)
+        for index in np.flatnonzero(unread & good).tolist():
+            good[index] = self._strict_row(rows, kept[index]) is not None
+        if not good.all():
+            kept = kept[good]
+            arrays = [array.filter(pa.array(good)) for array in arrays]
+        rows.rejects.sort(key=lambda each: each.row)
+        return arrays, first_row + kept, rows.rejects
+
+    def _decode_rows(self, rows: _Rows) -> None:
+        """Decode what can be decoded, and reject the rest."""
+        lines = rows.lines
+        records = lines.contents(rows.span)
+        lengths = lines.ends - lines.starts
+        if not (lengths > self.record_bytes_max).any() and _utf8(rows.span):
+            try:
+                rows.decoded = list(map(self._row_type.decode, records))
+            except REFUSED:
+                pass
+            else:
+                return
+        decoded = (self._row(rows, line, record) for line, record in enumerate(records))
+        rows.decoded = [row for row in decoded if row is not None]
+
+    def _row(self, rows: _Rows, line: int, record: bytes) -> msgspec.Struct | None:
+        """Return the row of a line, None if it is rejected."""
+        if len(record) <= self.record_bytes_max and _utf8(record):
+            try:
+                return self._row_type.decode(record)
+            except REFUSED:
+                pass
+        return self._strict_row(rows, line)
+
+    def _strict_row(self, rows: _Rows, line: int) -> msgspec.Struct | None:
+        """Return the row that the exact rules give, None if it is rejected."""
+        record = rows.lines.content(line)
+        try:
+            check_length(len(record), self.record_bytes_max)
+            return self._row_type.row(column_values(self._columns, parse_object(record)))
+        except MalformedError as error:
+            rows.rejects.append(reject(rows.lines, line, rows.first_row + line, error))
+            return None
+
+    def _keys_are_distinct(self, rows: _Rows, kept: Ints, found: Ints) -> Bools:
+        """Return which rows have no key twice; reject the others, and count unknown fields.
+
+        `kept` are the rows' lines, `found` is how many of the table's columns each row has.
+        """
+        good = np.ones(len(kept), np.bool_)
+        block = np.frombuffer(rows.span, np.uint8)
+        colons = _key_colons(block)
+        if len(kept) == len(rows.lines) and np.count_nonzero(colons) == found.sum():
+            return good  # no row has fewer keys than columns, so none has more either
+        keys_max = rows.lines.count(np.flatnonzero(colons) + 1)[kept]
+        doubtful = np.flatnonzero(keys_max != found)
+        braces = rows.lines.count(np.flatnonzero(block == _BRACE))[kept[doubtful]]
+        brackets = rows.lines.count(np.flatnonzero(block == _BRACKET))[kept[doubtful]]
+        shallow = braces + brackets <= DEPTH_MAX
+        for index in doubtful[~shallow].tolist():
+            good[index] = self._strict_key_count(rows, kept[index], int(found[index]))
+        doubtful, flat = doubtful[shallow], braces[shallow] == 1
+        for index, most, known, one_object in zip(
+            doubtful.tolist(),
+            keys_max[doubtful].tolist(),
+            found[doubtful].tolist(),
+            flat.tolist(),
+            strict=True,
+        ):
+            value = _DECODE_ANY(rows.lines.content(kept[index]))
+            if most == (len(value) if one_object else _key_count(value)):
+                self.unknown_fields += len(value) - known
+            else:
+                good[index] = self._strict_key_count(rows, kept[index], known)
+        return good
+
+    def _strict_key_count(self, rows: _Rows, line: int, known: int) -> bool:
+        """Decide by the exact rules about a row of which `known` columns were found; say if it is good."""
+        if self._strict_row(rows, line) is None:
+            return False
+        self.unknown_fields += len(parse_object(rows.lines.content(line))) - known
+        return True
+
+
+def _key_colons(block: Octets) -> Bools:
+    """Say which octets but the first are colons that may follow a key: behind a quote or white space."""
+    colons = block[1:] == _COLON
+    before = block[:-1]
+    colons &= (before == _QUOTE) | (before <= _SPACE)
+    return colons
+
+
+def _key_count(value: dict[str, object] | list[object]) -> int:
+    """Return how many keys there are in a value, at every depth."""
+    if isinstance(value, dict):
+        count, inner = len(value), iter(value.values())
+    else:
+        count, inner = 0, iter(value)
+    for each in inner:
+        if isinstance(each, _CONTAINERS):
+            count += _key_count(each)
+    return count
+
+
+def _utf8(data: bytes) -> bool:
+    if data.isascii():
+        return True
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        return False
+    return True

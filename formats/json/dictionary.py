@@ -1,0 +1,128 @@
+"""Dictionaries of strings as pieces: formatted once, used as long as they come again.
+
+A column that comes as a dictionary has few values in many rows.  Each value becomes one piece, with the
+text of the frame on both sides of it, so a row costs one piece where it would cost three.  `Use` says
+when that pays.
+"""
+
+from __future__ import annotations
+
+import enum
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+
+from fsql.formats.json.literals import escape
+from fsql.runtime.arrow_types import string_buffers
+from fsql.runtime.dictionaries import begins_with
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable
+
+Identity: TypeAlias = "Hashable"
+
+_NONE: Final = pa.array([], pa.string())
+_BYTES_MAX: Final = 1 << 27
+"""A dictionary with more data than this is never formatted as a whole."""
+
+
+class Use(enum.Enum):
+    """What to do with a dictionary, in the order of what it costs for each of its values."""
+
+    LOOK_UP = "write the values of the rows; the dictionary is far larger than the batch"
+    PLAIN = (
+        "make its values pieces as they are; it is new, and most of its values occur once or twice"
+    )
+    FRAMED = "make pieces of its values and the frame around them"
+
+
+class Shared(NamedTuple):
+    """A formatted dictionary: its pieces, how long they and the longest are, what they were made from."""
+
+    pieces: pa.StringArray
+    bytes: int
+    length_max: int
+    source: tuple[Identity, str, str]
+
+
+class DictionaryMemory:
+    """What one column remembers of the dictionary that it came with last.
+
+    The dictionary itself is kept, so that its memory is not given to another one: two arrays with the
+    same buffers at the same place are the same array, and nobody changes one.  Where it has grown, what
+    was made of it is kept, and only the new values are formatted.
+    """
+
+    def __init__(self) -> None:
+        self._dictionary = _NONE
+        self._identity = _identity(_NONE)
+        self._formatted = _NONE
+        self._shared: Shared | None = None
+
+    def use(self, dictionary: pa.StringArray, rows: int, *, alone: bool) -> Use:
+        """Say what to do with the dictionary of a batch of `rows` rows, and remember it.
+
+        `alone` says that no column of the batch needs pieces of its own; then the pieces of all columns
+        stay as they are from batch to batch, and a large dictionary that comes again costs nothing.
+        """
+        identity = _identity(dictionary)
+        same = identity == self._identity
+        known = same or _mostly(self._dictionary, dictionary)
+        self._dictionary, self._identity = dictionary, identity
+        if len(dictionary) > 4 * rows and not (same and alone):
+            return Use.LOOK_UP
+        if string_buffers(dictionary)[1].size > _BYTES_MAX:
+            return Use.LOOK_UP
+        return Use.FRAMED if known or 2 * len(dictionary) <= rows else Use.PLAIN
+
+    def shared(self, before: str, behind: str) -> Shared:
+        """Return the dictionary that `use` was asked about last, with the texts around its values."""
+        source = (self._identity, before, behind)
+        if self._shared is None or self._shared.source != source:
+            pieces = self._pieces(self._shared, before, behind)
+            self._formatted = self._dictionary
+            lengths = np.diff(string_buffers(pieces)[0])
+            self._shared = Shared(pieces, int(lengths.sum()), int(lengths.max(initial=0)), source)
+        return self._shared
+
+    def _pieces(self, earlier: Shared | None, before: str, behind: str) -> pa.StringArray:
+        dictionary = self._dictionary
+        if (
+            earlier is None
+            or earlier.source[1:] != (before, behind)
+            or not begins_with(dictionary, self._formatted)
+        ):
+            return _formatted(dictionary, before, behind)
+        new = dictionary.slice(len(self._formatted))
+        return pa.concat_arrays([earlier.pieces, _formatted(new, before, behind)])
+
+
+def _mostly(known: pa.StringArray, dictionary: pa.StringArray) -> bool:
+    """Say whether `dictionary` is `known` and some values more."""
+    return 2 * len(known) > len(dictionary) and begins_with(dictionary, known)
+
+
+def _identity(array: pa.StringArray) -> Identity:
+    buffers = [(buffer.address, buffer.size) if buffer else None for buffer in array.buffers()]
+    return (array.offset, len(array), *buffers)
+
+
+def _formatted(text: pa.StringArray, before: str, behind: str) -> pa.StringArray:
+    """Return every string as it stands between the quotes of JSON, with the texts around it."""
+    escaped = escape(text)
+    return _enclosed(escaped, before, behind) if before or behind else escaped
+
+
+def _enclosed(text: pa.StringArray, before: str, behind: str) -> pa.StringArray:
+    """Return every string with `before` in front of it and `behind` behind it."""
+    indexes = np.empty((len(text), 3), np.int32)
+    indexes[:, 0] = len(text)
+    indexes[:, 1] = np.arange(len(text))
+    indexes[:, 2] = len(text) + 1
+    pieces = pa.concat_arrays([text, pa.array([before, behind], pa.string())])
+    written = pieces.take(pa.array(indexes.reshape(-1)))
+    offsets, _ = string_buffers(written)
+    return pa.StringArray.from_buffers(
+        len(text), pa.py_buffer(offsets[::3].copy()), written.buffers()[2]
+    )

@@ -1,0 +1,233 @@
+"""Columns into JSON lines, byte for byte as `docs/internals/semantics.md`, "JSON out", has it.
+
+A few rows are written one by one, by way of Python values (`json_few`).  Of many, nothing runs for a
+single row: every column says which pieces of text stand where (`json_columns`), and one `take` writes
+them all (`json_pieces`).  Between the columns stands the *frame*: keys, colons and commas, with the
+quotes and brackets that the columns leave to it.  The end of a row and the beginning of the next are one
+piece of the frame; what it writes before the first row is cut off.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Final, NamedTuple, cast
+
+import numpy as np
+import pyarrow as pa
+
+from fsql.compiler.sqltypes import STRING, Kind, SqlType
+from fsql.formats.json.columns import Formatted, format_column, format_dictionary
+from fsql.formats.json.dictionary import DictionaryMemory, Use
+from fsql.formats.json.few import FEW_MAX, FewRows
+from fsql.formats.json.pieces import (
+    OPERATIONS,
+    OUTPUT_BYTES_MAX,
+    STANDARD,
+    STANDARD_LENGTH_MAX,
+    Part,
+    PiecesOfBatch,
+    row_too_long,
+    sequence,
+    written,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from fsql.formats.json.pieces import Indexes
+
+    Operations = NDArray[np.int8]
+
+
+_ROWS_MAX: Final = 1 << 15
+"""How many rows are written at a time: what is computed about them then stays in the cache."""
+
+
+def encode(
+    columns: Sequence[pa.Array],
+    names: Sequence[str],
+    types: Sequence[SqlType],
+    operations: Operations | None = None,
+    operation_name: str = "op",
+) -> bytes:
+    """Return the rows as JSON lines; who encodes more than one batch keeps a `JsonEncoder`."""
+    encoder = JsonEncoder(names, types, None if operations is None else operation_name)
+    return b"".join(encoder.encode(columns, operations))
+
+
+class _Framed(NamedTuple):
+    """The standard pieces and behind them those of a frame; the length of the longest."""
+
+    pieces: pa.StringArray
+    length_max: int
+
+
+class JsonEncoder:
+    """Encodes batches of rows of one schema; without an `operation_name` they are all additions."""
+
+    def __init__(
+        self,
+        names: Sequence[str],
+        types: Sequence[SqlType],
+        operation_name: str | None = None,
+        few_max: int = FEW_MAX,
+    ) -> None:
+        """`few_max` is how many rows count as few; it shows in no byte."""
+        self._labelled = operation_name is not None
+        names = names if operation_name is None else (operation_name, *names)
+        self._keys = [f"{json.dumps(name, ensure_ascii=False)}:" for name in names]
+        self._types = tuple(types)
+        self._few = FewRows(names, types)
+        self._few_max = few_max
+        self._memories = [DictionaryMemory() for _ in types]
+        self._framed: dict[tuple[str, ...], _Framed] = {}
+        self._last = STANDARD
+        self._last_source: object = None
+
+    def encode(
+        self, columns: Sequence[pa.Array], operations: Operations | None = None
+    ) -> list[pa.Buffer]:
+        """Return whole lines in order, in buffers of less than 1 GiB.
+
+        `operations` are indexes into `fsql.runtime.ports.OPERATIONS`, one a row; they are given
+        exactly if the encoder has a name for them.
+
+        Raises:
+            FsqlError: E535, if a row is longer than 1 GiB.
+        """
+        assert (operations is not None) == self._labelled
+        rows = len(columns[0])
+        if rows == 0:
+            return []
+        if rows <= self._few_max:
+            text = self._few.encode(columns, operations)
+            if text is not None and len(text) <= OUTPUT_BYTES_MAX:
+                return [pa.py_buffer(text)]
+        if rows <= _ROWS_MAX:
+            return self._encode_within(columns, operations)
+        return self._encode_parts(columns, operations, _ROWS_MAX)
+
+    def _encode_parts(
+        self, columns: Sequence[pa.Array], operations: Operations | None, part_rows: int
+    ) -> list[pa.Buffer]:
+        buffers = []
+        for low in range(0, len(columns[0]), part_rows):
+            part = [column.slice(low, part_rows) for column in columns]
+            labels = None if operations is None else operations[low : low + part_rows]
+            buffers += self._encode_within(part, labels)
+        return buffers
+
+    def _encode_within(
+        self, columns: Sequence[pa.Array], operations: Operations | None
+    ) -> list[pa.Buffer]:
+        """Return the lines of a part of a batch, cut further where they would be too long."""
+        buffer = self._encode(columns, operations)
+        if buffer is not None:
+            return [buffer]
+        rows = len(columns[0])
+        if rows == 1:
+            raise row_too_long()
+        return self._encode_parts(columns, operations, -(-rows // 2))
+
+    def _encode(
+        self, columns: Sequence[pa.Array], operations: Operations | None
+    ) -> pa.Buffer | None:
+        """Return the lines in one buffer, None if it would be too long."""
+        rows = len(columns[0])
+        pieces = PiecesOfBatch(len(STANDARD) + len(self._keys) + 1, rows)
+        formatted = [] if operations is None else [_labels(operations)]
+        alone = not any(map(_needs_own_pieces, columns, self._types))
+        for column, sql_type, memory in zip(columns, self._types, self._memories, strict=True):
+            use = Use.LOOK_UP
+            if sql_type == STRING and isinstance(column, pa.DictionaryArray):
+                use = memory.use(column.dictionary, rows, alone=alone)
+            if use is not Use.LOOK_UP:
+                formatted.append(format_dictionary(column, memory, use, pieces))
+            elif pieces.bytes + _looked_up_bytes_max(column) > OUTPUT_BYTES_MAX:
+                return None
+            else:
+                formatted.append(format_column(column, sql_type, pieces))
+        frame = self._frame(formatted)
+        indexes = sequence(_row_parts(formatted, frame, pieces), rows, spare=1).indexes
+        indexes[-1] = len(STANDARD) + len(formatted)
+        text = self._written(frame, pieces, indexes)
+        # The first row begins with the end of a row that is not there.
+        return None if text is None else text.slice(len(frame[-1]))
+
+    def _frame(self, formatted: Sequence[Formatted]) -> tuple[str, ...]:
+        """Return the text before each column, and the end of a row, with which the first begins."""
+        row_end = f"{formatted[-1].closing}}}\n"
+        between = f"{row_end}{{"
+        frame = []
+        for key, column in zip(self._keys, formatted, strict=True):
+            frame.append(f"{between}{key}{column.opening}")
+            between = f"{column.closing},"
+        return (*frame, row_end)
+
+    def _written(
+        self, frame: tuple[str, ...], pieces: PiecesOfBatch, indexes: Indexes
+    ) -> pa.Buffer | None:
+        """Return the text of the pieces at `indexes`, None if it would be too long."""
+        if pieces.bytes > OUTPUT_BYTES_MAX:
+            return None
+        if frame not in self._framed:
+            framed = pa.concat_arrays([STANDARD, pa.array(frame, pa.string())])
+            length_max = max(STANDARD_LENGTH_MAX, *(len(text.encode()) for text in frame))
+            self._framed[frame] = _Framed(framed, length_max)
+        standard, length_max = self._framed[frame]
+        text = standard
+        if pieces.arrays:
+            source = None if pieces.sources is None else (frame, *pieces.sources)
+            if source is None or source != self._last_source:
+                self._last = pa.concat_arrays([standard, *pieces.arrays])
+                self._last_source = source
+            text = self._last
+        return written(text, indexes, len(indexes) * length_max + pieces.bytes_max)
+
+
+def _labels(operations: Operations) -> Formatted:
+    return Formatted('"', [operations.astype(np.int32) + OPERATIONS], '"')
+
+
+def _row_parts(
+    formatted: Sequence[Formatted], frame: Sequence[str], pieces: PiecesOfBatch
+) -> list[Part]:
+    """Return the parts of a row, the frame among them.
+
+    A column that shares its dictionary takes over the text of the frame on both of its sides.
+    """
+    parts: list[Part] = []
+    taken_over = False
+    for place, column in enumerate(formatted):
+        if column.memory is None:
+            if not taken_over:
+                parts.append(len(STANDARD) + place)
+            parts += column.parts
+            taken_over = False
+            continue
+        before = "" if taken_over else frame[place]
+        behind = frame[place + 1] if place + 1 < len(formatted) else ""
+        first = pieces.add_shared(column.memory.shared(before, behind))
+        parts += [cast("Indexes", part) + np.int32(first) for part in column.parts]
+        taken_over = True
+    return parts
+
+
+def _looked_up_bytes_max(column: pa.Array) -> int:
+    """Return a bound of the data of a column without its dictionary, 0 where it has none."""
+    if not isinstance(column, pa.DictionaryArray) or not len(column.dictionary):
+        return 0
+    offsets = column.dictionary.buffers()[1]
+    lengths = np.diff(np.frombuffer(offsets, np.int32))
+    return len(column) * int(lengths.max())
+
+
+def _needs_own_pieces(column: pa.Array, sql_type: SqlType) -> bool:
+    """Say whether the values of a column are pieces that no other batch has."""
+    if sql_type.element is not None:
+        return _needs_own_pieces(column, sql_type.element)
+    if sql_type.kind is Kind.STRING:
+        return not isinstance(column, pa.DictionaryArray)
+    return sql_type.kind in (Kind.DOUBLE, Kind.TIMESTAMP)

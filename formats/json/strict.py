@@ -1,0 +1,236 @@
+"""JSON read strictly and slowly: the definition of which records are well-formed.
+
+The fast decoder accepts most records in bulk.  Whatever it does not accept, or is not sure of, comes
+here, and this module alone decides: so what is rejected, and with which words, does not depend on the
+version of a library or on how the input was cut into blocks.
+
+Strict means RFC 8259 to the letter, and in addition: no key twice in an object at any depth, no lone
+surrogate in a string, at most `DEPTH_MAX` brackets within each other.  Of several faults the first in
+the text is reported; a duplicate key only where the text has no other.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final, NamedTuple, TypeAlias
+
+from fsql.formats.malformed import (
+    DUPLICATE_KEY,
+    NOT_AN_OBJECT,
+    NOT_JSON,
+    NOT_UTF8,
+    TOO_DEEP,
+    MalformedError,
+    decode_utf8,
+)
+
+DEPTH_MAX: Final = 64
+
+
+class Number(NamedTuple):
+    """A number as it is written."""
+
+    text: str
+
+
+Json: TypeAlias = "bool | str | Number | list[Json] | dict[str, Json] | None"
+
+_SPACE: Final = re.compile(r"[ \t\r\n]*")
+_PLAIN: Final = re.compile(r'[^"\\\x00-\x1f]*')
+_NUMBER: Final = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
+_HEX: Final = re.compile(r"[0-9a-fA-F]{4}")
+_WORDS: Final[dict[str, bool | None]] = {"true": True, "false": False, "null": None}
+_ESCAPES: Final = {
+    '"': '"',
+    "\\": "\\",
+    "/": "/",
+    "b": "\b",
+    "f": "\f",
+    "n": "\n",
+    "r": "\r",
+    "t": "\t",
+}
+
+
+def parse_object(record: bytes) -> dict[str, Json]:
+    """Return the object that the record is.
+
+    Raises:
+        MalformedError: E511, E512, E515, E516 or E519.
+    """
+    scanner = _Scanner(decode_utf8(record))
+    value = scanner.document()
+    if not isinstance(value, dict):
+        raise MalformedError(NOT_AN_OBJECT, f"the record is {kind_of(value)}, not an object")
+    if scanner.duplicate is not None:
+        reason = f'the key "{scanner.duplicate}" comes twice'
+        raise MalformedError(DUPLICATE_KEY, reason, scanner.duplicate)
+    return value
+
+
+def kind_of(value: Json) -> str:
+    """Return what a value is, with its article."""
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return "a boolean"
+        case str():
+            return "a string"
+        case Number():
+            return "a number"
+        case list():
+            return "an array"
+        case dict():
+            return "an object"
+
+
+class _Scanner:
+    """One pass over a record's text; `duplicate` is the path of the first key that came twice."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._at = 0
+        self._path: list[str] = []
+        self._depth = 0
+        self.duplicate: str | None = None
+
+    def document(self) -> Json:
+        """Return the value that the whole text is."""
+        value = self._value()
+        if self._next() != "":
+            raise self._fault("there is more behind the value")
+        return value
+
+    def _next(self) -> str:
+        """Skip white space and return the character there, or "" at the end."""
+        match = _SPACE.match(self._text, self._at)
+        assert match is not None
+        self._at = match.end()
+        return self._text[self._at : self._at + 1]
+
+    def _value(self) -> Json:
+        character = self._next()
+        if character == '"':
+            return self._string()
+        if character == "{":
+            return self._object()
+        if character == "[":
+            return self._array()
+        number = _NUMBER.match(self._text, self._at)
+        if number is not None:
+            self._at = number.end()
+            return Number(number.group())
+        for word, value in _WORDS.items():
+            if self._text.startswith(word, self._at):
+                self._at += len(word)
+                return value
+        raise self._fault("expected a value")
+
+    def _enter(self) -> None:
+        self._depth += 1
+        if self._depth > DEPTH_MAX:
+            reason = f"brackets are nested more than {DEPTH_MAX} deep at byte {self._byte()}"
+            raise MalformedError(TOO_DEEP, reason)
+        self._at += 1
+
+    def _leave(self) -> None:
+        self._depth -= 1
+        self._at += 1
+
+    def _array(self) -> list[Json]:
+        self._enter()
+        values: list[Json] = []
+        if self._next() != "]":
+            while True:
+                self._path.append(f"[{len(values)}]")
+                values.append(self._value())
+                self._path.pop()
+                if self._separator("]") == "]":
+                    break
+        self._leave()
+        return values
+
+    def _object(self) -> dict[str, Json]:
+        self._enter()
+        values: dict[str, Json] = {}
+        if self._next() != "}":
+            while True:
+                if self._next() != '"':
+                    raise self._fault("expected a key in quotes")
+                key = self._string()
+                self._path.append(f".{key}" if self._path else key)
+                if key in values and self.duplicate is None:
+                    self.duplicate = "".join(self._path)
+                if self._next() != ":":
+                    raise self._fault("expected a colon")
+                self._at += 1
+                values[key] = self._value()
+                self._path.pop()
+                if self._separator("}") == "}":
+                    break
+        self._leave()
+        return values
+
+    def _separator(self, close: str) -> str:
+        """Return the comma or closing bracket here; the comma is passed, the bracket is not."""
+        character = self._next()
+        if character == ",":
+            self._at += 1
+        elif character != close:
+            raise self._fault(f'expected a comma or "{close}"')
+        return character
+
+    def _string(self) -> str:
+        parts = []
+        self._at += 1
+        while True:
+            plain = _PLAIN.match(self._text, self._at)
+            assert plain is not None
+            parts.append(plain.group())
+            self._at = plain.end()
+            character = self._text[self._at : self._at + 1]
+            if character == '"':
+                self._at += 1
+                return "".join(parts)
+            if character != "\\":
+                raise self._fault("a control character in a string")
+            parts.append(self._escape())
+
+    def _escape(self) -> str:
+        """Return the character that the escape here stands for."""
+        letter = self._text[self._at + 1 : self._at + 2]
+        if letter == "u":
+            return self._unicode_escape()
+        if letter not in _ESCAPES:
+            raise self._fault("an unknown escape")
+        self._at += 2
+        return _ESCAPES[letter]
+
+    def _unicode_escape(self) -> str:
+        r"""Return the character of `\uXXXX`, or of two of them that are a surrogate pair."""
+        start = self._byte()
+        first = self._unit()
+        if not 0xD800 <= first < 0xE000:
+            return chr(first)
+        if first < 0xDC00 and self._text.startswith("\\u", self._at):
+            second = self._unit()
+            if 0xDC00 <= second < 0xE000:
+                return chr(0x10000 + (first - 0xD800 << 10) + (second - 0xDC00))
+        raise MalformedError(NOT_UTF8, f"a lone surrogate at byte {start}")
+
+    def _unit(self) -> int:
+        digits = _HEX.match(self._text, self._at + 2)
+        if digits is None:
+            raise self._fault("an unknown escape")
+        self._at = digits.end()
+        return int(digits.group(), 16)
+
+    def _byte(self) -> int:
+        """Return how many bytes of the record lie before the current place."""
+        return len(self._text[: self._at].encode())
+
+    def _fault(self, reason: str) -> MalformedError:
+        if self._at >= len(self._text):
+            return MalformedError(NOT_JSON, "the record ends too early")
+        return MalformedError(NOT_JSON, f"{reason} at byte {self._byte()}")

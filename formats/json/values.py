@@ -1,0 +1,125 @@
+"""Values of JSON by declared type: the exact rules, one value at a time.
+
+This is the slow half of decoding: it says which values a column takes and why it does not take another.
+A value is returned as the fast decoder would have decoded it, so a timestamp stays the string or the
+number of milliseconds that it was; `timestamps` makes columns of those.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+from fsql.compiler.functions.failure import RowFailure
+from fsql.compiler.functions.timestamps import parse_timestamp
+from fsql.compiler.sqltypes import (
+    BIGINT_MAX,
+    BIGINT_MIN,
+    INT_MAX,
+    INT_MIN,
+    TIMESTAMP_MAX,
+    TIMESTAMP_MIN,
+    Kind,
+    SqlType,
+)
+from fsql.formats.json.strict import Json, Number, kind_of
+from fsql.formats.malformed import (
+    INVALID_TIMESTAMP,
+    NULL_NOT_ALLOWED,
+    NUMBER_OUT_OF_RANGE,
+    WRONG_TYPE,
+    MalformedError,
+)
+
+if TYPE_CHECKING:
+    from fsql.compiler.schema import Schema
+
+Decoded: TypeAlias = "bool | int | float | str | list[Decoded] | None"
+
+MILLIS_MIN: Final = TIMESTAMP_MIN // 1000
+MILLIS_MAX: Final = TIMESTAMP_MAX // 1000
+
+_RANGES: Final = {
+    Kind.INT: (INT_MIN, INT_MAX),
+    Kind.BIGINT: (BIGINT_MIN, BIGINT_MAX),
+    Kind.INTERVAL: (BIGINT_MIN, BIGINT_MAX),
+}
+_DIGITS_MAX: Final = 20
+"""No longer integer fits 64 bits; JSON allows no leading zeros."""
+
+
+def column_values(columns: Schema, record: dict[str, Json]) -> list[Decoded]:
+    """Return the value of each column; a field that the record does not have is NULL.
+
+    Raises:
+        MalformedError: E513, E514, E520 or E521, of the first column that has no value.
+    """
+    return [
+        _value(record.get(column.name), column.type, column.name, nullable=column.nullable)
+        for column in columns
+    ]
+
+
+def _value(  # noqa: PLR0911 - one a kind
+    value: Json, sql_type: SqlType, field: str, *, nullable: bool
+) -> Decoded:
+    if value is None:
+        if not nullable:
+            raise MalformedError(NULL_NOT_ALLOWED, "a value is required", field)
+        return None
+    kind = sql_type.kind
+    if kind in _RANGES and isinstance(value, Number):
+        return _integer(value.text, sql_type, field)
+    if kind is Kind.DOUBLE and isinstance(value, Number):
+        return _double(value.text, field)
+    if kind is Kind.TIMESTAMP and isinstance(value, str | Number):
+        return _timestamp(value, field)
+    if sql_type.element is not None and isinstance(value, list):
+        return [
+            _value(element, sql_type.element, f"{field}[{index}]", nullable=True)
+            for index, element in enumerate(value)
+        ]
+    if kind is Kind.STRING and isinstance(value, str):
+        return value
+    if kind is Kind.BOOLEAN and isinstance(value, bool):
+        return value
+    raise MalformedError(WRONG_TYPE, f"expected {sql_type}, found {kind_of(value)}", field)
+
+
+def _whole(text: str, sql_type: SqlType, field: str) -> int | None:
+    """Return the integer that is written, None where it is far out of range."""
+    if not text.lstrip("-").isdigit():
+        reason = f"expected {sql_type}, found a number with a fraction or an exponent"
+        raise MalformedError(WRONG_TYPE, reason, field)
+    return int(text) if len(text) <= _DIGITS_MAX else None
+
+
+def _integer(text: str, sql_type: SqlType, field: str) -> int:
+    low, high = _RANGES[sql_type.kind]
+    value = _whole(text, sql_type, field)
+    if value is None or not low <= value <= high:
+        raise MalformedError(NUMBER_OUT_OF_RANGE, f"the number does not fit {sql_type}", field)
+    return value
+
+
+def _double(text: str, field: str) -> float:
+    value = float(text)
+    if math.isinf(value):
+        raise MalformedError(NUMBER_OUT_OF_RANGE, "the number does not fit DOUBLE", field)
+    # An integer has no negative zero, and a number without fraction and exponent is an integer.
+    return 0.0 if text == "-0" else value
+
+
+def _timestamp(value: str | Number, field: str) -> str | int:
+    if isinstance(value, str):
+        try:
+            parse_timestamp(value)
+        except RowFailure:
+            reason = "the string does not name a time of the years 1 to 9999"
+            raise MalformedError(INVALID_TIMESTAMP, reason, field) from None
+        return value
+    millis = _whole(value.text, SqlType(Kind.TIMESTAMP), field)
+    if millis is None or not MILLIS_MIN <= millis <= MILLIS_MAX:
+        reason = "the milliseconds are not of the years 1 to 9999"
+        raise MalformedError(INVALID_TIMESTAMP, reason, field)
+    return millis

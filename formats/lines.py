@@ -1,0 +1,200 @@
+"""Lines: cutting a byte stream into records, whatever the blocks it comes in.
+
+A line ends with a newline or with the stream; one carriage return before the end belongs to the
+terminator, and a byte order mark is dropped at the very start of the stream.  Which lines there are,
+and the numbers and offsets they have, depend on the bytes alone, never on how the stream was cut into
+blocks.
+
+Memory is bounded: a line longer than `bytes_max` is kept only as far as it takes to know and show that,
+and the rest of it is passed over.  Such a line comes out cut off, still longer than `bytes_max`, so whoever
+decodes it sees from its length that it has to be rejected.
+"""
+
+from __future__ import annotations
+
+import codecs
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
+
+import numpy as np
+
+from fsql.formats.malformed import EXCERPT_BYTES
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from numpy.typing import NDArray
+
+    from fsql.runtime.ports import Reject
+
+    Ints = NDArray[np.int64]
+
+DecodedRows: TypeAlias = "tuple[list[pa.Array], Ints, list[Reject]]"
+"""Columns, the number of each of their rows, and the rejects; both sorted by row number."""
+
+_NEWLINE: Final = 0x0A
+_RETURN: Final = 0x0D
+_TERMINATOR_MAX: Final = len(codecs.BOM_UTF8) + 1
+"""Bytes at the ends of a line that do not count towards its length: the mark, the carriage return."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Lines:
+    """Consecutive lines of a stream, in one buffer.
+
+    Line i is `data[starts[i]:ends[i]]`, without its terminator; its number (from 1) is `numbers[i]`.
+    `data[0]` stands at offset `byte` of the stream, and the lines use the stream up to `end_byte`, where
+    line number `end_number` begins.
+    """
+
+    data: bytes
+    starts: Ints
+    ends: Ints
+    numbers: Ints
+    byte: int
+    end_byte: int
+    end_number: int
+
+    def __len__(self) -> int:
+        """Return the number of lines."""
+        return len(self.starts)
+
+    def content(self, line: int) -> bytes:
+        """Return the bytes of a line."""
+        return self.data[self.starts[line] : self.ends[line]]
+
+    def contents(self, span: bytes) -> list[bytes]:
+        """Return the bytes of every line; `span` is that of these lines."""
+        parts = span.split(b"\n")
+        if len(parts) == len(self):
+            return parts  # with carriage returns, which every reader takes for white space
+        return [self.content(line) for line in range(len(self))]
+
+    def span(self) -> bytes:
+        """Return the bytes from the beginning of the first line to the end of the last."""
+        return self.data[self.starts[0] : self.ends[-1]] if len(self) else b""
+
+    def count(self, places: Ints) -> Ints:
+        """Return how many of the sorted `places` in the span each line has."""
+        bounds = np.append(self.starts, self.ends[-1:]) - self.starts[:1]
+        return np.diff(np.searchsorted(places, bounds))
+
+    def offset(self, line: int) -> int:
+        """Return where in the stream a line begins; the end of the lines for `len(self)`."""
+        return self.byte + int(self.starts[line]) if line < len(self) else self.end_byte
+
+    def number(self, line: int) -> int:
+        """Return the number of a line; that of what follows the lines for `len(self)`."""
+        return int(self.numbers[line]) if line < len(self) else self.end_number
+
+    def slice(self, start: int, stop: int) -> Lines:
+        """Return lines `[start, stop)`, without copying; bytes between lines go to the line before."""
+        return Lines(
+            self.data,
+            self.starts[start:stop],
+            self.ends[start:stop],
+            self.numbers[start:stop],
+            self.byte,
+            self.offset(stop),
+            self.number(stop),
+        )
+
+    def without_empty(self) -> Lines:
+        """Return the lines that are not empty, each with the number it had."""
+        filled = self.ends > self.starts
+        if filled.all():
+            return self
+        return Lines(
+            self.data,
+            self.starts[filled],
+            self.ends[filled],
+            self.numbers[filled],
+            self.byte,
+            self.end_byte,
+            self.end_number,
+        )
+
+
+class LineDecoder(Protocol):
+    """Makes rows of lines."""
+
+    @property
+    def skips_empty_lines(self) -> bool:
+        """Say whether an empty line is no row and has no row number."""
+
+    @property
+    def record_bytes_max(self) -> int:
+        """Return how long a line may be."""
+
+    @property
+    def unknown_fields(self) -> int:
+        """Return how many fields that are no columns the accepted rows have had so far."""
+
+    def decode(self, lines: Lines, first_row: int) -> DecodedRows:
+        """Return the rows of the lines, which would have the numbers from `first_row` on."""
+
+
+class LineCutter:
+    """Cuts blocks of a stream into lines, keeping what is unfinished for the next block."""
+
+    def __init__(self, bytes_max: int, byte: int = 0, number: int = 1) -> None:
+        """Begin at offset `byte` of the stream, where line `number` begins."""
+        self._kept_max = max(bytes_max, EXCERPT_BYTES) + _TERMINATOR_MAX + 1
+        self._kept: list[bytes] = []
+        self._kept_bytes = 0
+        self._passed_over = False
+        self._byte = byte
+        self._number = number
+        self._seen_bytes = byte
+
+    def feed(self, block: bytes) -> list[Lines]:
+        """Return the lines that `block` completes, in at most two parts."""
+        self._seen_bytes += len(block)
+        finished = []
+        if self._passed_over:
+            end = block.find(b"\n") + 1
+            if not end:
+                return []
+            finished.append(self._flush(self._seen_bytes - len(block) + end))
+            block = block[end:]
+        end = block.rfind(b"\n") + 1
+        if end:
+            data = b"".join((*self._kept, block[:end]))
+            self._kept, self._kept_bytes = [], 0
+            finished.append(self._cut(data, self._byte + len(data)))
+        if end < len(block):
+            self._keep(block[end:])
+        return finished
+
+    def finish(self) -> list[Lines]:
+        """Return the line that the end of the stream completes, if there is one."""
+        return [self._flush(self._seen_bytes)] if self._kept else []
+
+    def _keep(self, part: bytes) -> None:
+        self._kept.append(part)
+        self._kept_bytes += len(part)
+        if self._kept_bytes > self._kept_max:
+            self._kept = [b"".join(self._kept)[: self._kept_max]]
+            self._kept_bytes = self._kept_max
+            self._passed_over = True
+
+    def _flush(self, end_byte: int) -> Lines:
+        """Return what is kept as a line that ends at `end_byte` of the stream."""
+        data = b"".join(self._kept)
+        self._kept, self._kept_bytes, self._passed_over = [], 0, False
+        return self._cut(data + b"\n", end_byte)
+
+    def _cut(self, data: bytes, end_byte: int) -> Lines:
+        """Return the lines of `data`, which ends with a newline."""
+        octets = np.frombuffer(data, np.uint8)
+        ends = np.flatnonzero(octets == _NEWLINE)
+        starts = np.empty_like(ends)
+        starts[0] = 0
+        np.add(ends[:-1], 1, out=starts[1:])
+        if self._byte == 0 and data.startswith(codecs.BOM_UTF8):
+            starts[0] = len(codecs.BOM_UTF8)
+        if b"\r" in data:
+            ends = ends - ((ends > starts) & (octets[ends - 1] == _RETURN))
+        numbers = np.arange(self._number, self._number + len(ends))
+        byte, self._byte = self._byte, end_byte
+        self._number += len(ends)
+        return Lines(data, starts, ends, numbers, byte, end_byte, self._number)

@@ -1,0 +1,1 @@
+"""Plain text: each line is a row of one column."""

@@ -1,0 +1,62 @@
+"""Text lines into a column of strings: every line is a row, an empty line the row ''.
+
+No Python runs for a single line.  The block itself becomes the data of an Arrow array in which lines
+and the terminators between them alternate, and taking every other element of it gives the column.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from fsql.formats.malformed import MalformedError, check_length, decode_utf8, reject
+
+if TYPE_CHECKING:
+    from fsql.formats.lines import DecodedRows, Lines
+    from fsql.runtime.ports import Reject
+
+
+class TextDecoder:
+    """Decodes lines into one column of STRING."""
+
+    skips_empty_lines = False
+    unknown_fields = 0
+
+    def __init__(self, record_bytes_max: int) -> None:
+        self.record_bytes_max = record_bytes_max
+
+    def decode(self, lines: Lines, first_row: int) -> DecodedRows:
+        """Return the rows of the lines; the first has the number `first_row`."""
+        rejects = self._rejects(lines, first_row)
+        offsets = np.empty(2 * len(lines), np.int32)
+        offsets[0::2] = lines.starts
+        offsets[1::2] = lines.ends
+        alternating = pa.StringArray.from_buffers(
+            max(len(offsets) - 1, 0), pa.py_buffer(offsets), pa.py_buffer(lines.data)
+        )
+        kept = np.arange(len(lines))
+        if rejects:
+            kept = np.delete(kept, [each.row - first_row for each in rejects])
+        column = alternating.take(pa.array(2 * kept))
+        return [column], first_row + kept, rejects
+
+    def _rejects(self, lines: Lines, first_row: int) -> list[Reject]:
+        lengths = lines.ends - lines.starts
+        suspects = np.flatnonzero(lengths > self.record_bytes_max)
+        span = lines.span()
+        if not span.isascii():
+            try:
+                span.decode()
+            except UnicodeDecodeError:
+                suspects = np.arange(len(lines))
+        rejects = []
+        for line in suspects.tolist():
+            record = lines.content(line)
+            try:
+                check_length(len(record), self.record_bytes_max)
+                decode_utf8(record)
+            except MalformedError as error:
+                rejects.append(reject(lines, line, first_row + line, error))
+        return rejects

@@ -1,0 +1,44 @@
+"""Strings into text lines: one column, each value a line as it is; NULL is an empty line."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from fsql.formats.json.pieces import row_too_long, written
+from fsql.runtime.arrow_types import decoded
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+
+class TextEncoder:
+    """Encodes a column of STRING."""
+
+    def encode(
+        self, columns: Sequence[pa.Array], operations: NDArray[np.int8] | None
+    ) -> list[pa.Buffer]:
+        """Return the lines; text has no place for operations, so there may be none.
+
+        Raises:
+            FsqlError: E535, if a row is longer than 1 GiB.
+        """
+        assert operations is None
+        (column,) = columns
+        rows = len(column)
+        if rows == 0:
+            return []
+        pieces = pa.concat_arrays([decoded(column).fill_null(""), pa.array(["\n"])])
+        indexes = np.full(2 * rows, rows, np.int32)
+        indexes[0::2] = np.arange(rows)
+        buffer = written(pieces, indexes, pieces.nbytes + rows)
+        if buffer is not None:
+            return [buffer]
+        if rows == 1:
+            raise row_too_long()
+        halves = (column.slice(0, rows // 2), column.slice(rows // 2))
+        return [buffer for half in halves for buffer in self.encode([half], None)]

@@ -1,0 +1,249 @@
+"""Consumers: who takes the bundles of an output, stores them with their position, and says what it has.
+
+Contract.  A consumer stores a bundle only if it follows the position that it has, rows and position as one;
+what it has already it passes over; anything else it refuses.  What it has acknowledged survives the end of
+its process; what it had acknowledged when `sync` returns survives the loss of power.  `open` begins an epoch,
+also after an error; nobody of an older epoch is listened to any more.
+
+`LocalConsumer` keeps these rules for what this process stores itself, in a `Store`; a consumer elsewhere is
+`fsql.connectors.tcp.consumer`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
+
+from fsql.compiler.diagnostics import Diagnostic, FsqlError
+from fsql.runtime.batch import position_text
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from fsql.runtime.batch import Root
+    from fsql.runtime.protocol.delivery import Bundle, Contents, DeliveryOption
+
+LOCAL_WINDOW: Final = 16
+"""How many bundles a local consumer takes at a time; it stores each at once."""
+_NOT_OPEN: Final = "the consumer has failed, and was not opened again"
+
+
+class Opened(NamedTuple):
+    """What a consumer has, and how many bundles it takes that are not acknowledged."""
+
+    position: Root
+    window: int
+
+
+class Opening(NamedTuple):
+    """The beginning of an epoch: its number, from where its input is replayed, and what is promised.
+
+    `owner` says whose rows they are, to a consumer that may be asked by others as well.
+    """
+
+    epoch: int
+    begins: Root
+    option: DeliveryOption
+    owner: str = ""
+
+
+class ConsumerLostError(Exception):
+    """A consumer does not answer any more, or refused; another epoch may do better."""
+
+
+class ConsumerMissingError(ConsumerLostError):
+    """Nobody answers where a consumer should be, or what answers is none."""
+
+    def __init__(self, output: str, reason: str) -> None:
+        super().__init__(reason)
+        self._output = output
+
+    def at_start(self) -> FsqlError:
+        """Return the error of a run that ends because of it, before it has begun."""
+        message = f'table "{self._output}" cannot be written: {self}'
+        helps = ("start the consumer first: fsql consume --listen ADDRESS --to FILE",)
+        return FsqlError([Diagnostic("E532", message, helps=helps)])
+
+
+class Consumer(Protocol):
+    """Where the bundles of one output go."""
+
+    @property
+    def missing(self) -> str | None:
+        """Return who has not answered for a while, None if nobody is missed; any thread may ask."""
+
+    @property
+    def descriptor(self) -> int | None:
+        """Return what can be read from when an acknowledgement comes, None if more has to be done before."""
+
+    def open(self, opening: Opening) -> Opened:
+        """Begin an epoch; return what the consumer has.
+
+        Raises:
+            FsqlError: E532, E535 or E537, if it cannot take anything.
+            ConsumerLostError: if it may, but not now.
+        """
+
+    def deliver(self, bundle: Bundle) -> None:
+        """Hand over a bundle, or a part of one.
+
+        Raises:
+            FsqlError: E535 or E537, if the consumer cannot go on.
+            ConsumerLostError: if it may in another epoch.
+        """
+
+    def acknowledged(self) -> Sequence[Root]:
+        """Return the positions that the consumer has acknowledged since the last call; never waits.
+
+        Raises:
+            FsqlError: E537, if the consumer cannot go on.
+            ConsumerLostError: if it may in another epoch.
+        """
+
+    def sync(self) -> None:
+        """Return when everything acknowledged survives the loss of power; any thread may call this.
+
+        Raises:
+            ConsumerLostError: if that is not possible.
+        """
+
+    def close(self) -> None:
+        """Release what is held; what was stored stays."""
+
+
+class Store(Protocol):
+    """Keeps bytes and a position, as one."""
+
+    def open(self, opening: Opening) -> Root:
+        """Begin an epoch; return the position that the store has."""
+
+    def append(self, data: Sequence[memoryview]) -> None:
+        """Add bytes behind all others; they count when they are committed."""
+
+    def commit(self, position: Root) -> None:
+        """Have what was added count, together with the position below which all rows are there now."""
+
+    def sync(self) -> None:
+        """Return when what was committed survives the loss of power."""
+
+    def close(self) -> None:
+        """Release what is held."""
+
+
+class ContentsEncoder(Protocol):
+    """Makes lines of what an output is given."""
+
+    def __call__(self, contents: Contents) -> Sequence[memoryview]:
+        """Return whole lines, in order, in one or more pieces."""
+
+
+class Sequencer:
+    """The rule by which a consumer takes bundles, whoever it is: nothing twice, nothing left out."""
+
+    def __init__(self, position: Root) -> None:
+        self.position = position
+        self._part = 0
+
+    def takes(self, follows: Root, ends: Root, part: int) -> bool:
+        """Say whether to store the part of a bundle; not if the consumer has it already.
+
+        Raises:
+            ConsumerLostError: if something is missing before it.
+        """
+        if ends <= self.position:
+            return False
+        if follows != self.position or part != self._part:
+            raise ConsumerLostError(
+                f"a bundle was refused: it follows {position_text(follows)}, part {part},"
+                f" and the consumer has {position_text(self.position)}, part {self._part}"
+            )
+        self._part += 1
+        return True
+
+    def stored(self, ends: Root) -> None:
+        """Learn that all parts of a bundle are stored."""
+        self.position = ends
+        self._part = 0
+
+
+class LocalConsumer:
+    """A consumer in this process, which stores what it is given before it returns."""
+
+    def __init__(self, store: Store, lines: ContentsEncoder) -> None:
+        self._store = store
+        self._lines = lines
+        self._sequencer: Sequencer | None = None
+        self._epoch = -1
+        self._acknowledged: list[Root] = []
+
+    @property
+    def missing(self) -> str | None:
+        """Return None: it is here."""
+        return None
+
+    @property
+    def descriptor(self) -> int | None:
+        """Return None: what is stored is acknowledged at once."""
+        return None
+
+    def open(self, opening: Opening) -> Opened:
+        """Begin an epoch.
+
+        Raises:
+            FsqlError: E532, E535 or E537, if the store cannot be opened.
+            ConsumerLostError: if a later epoch has begun already.
+        """
+        if opening.epoch < self._epoch:
+            raise ConsumerLostError(f"epoch {self._epoch} has begun, and this is {opening.epoch}")
+        self._epoch = opening.epoch
+        self._sequencer = None
+        self._acknowledged = []
+        position = self._store.open(opening)
+        self._sequencer = Sequencer(position)
+        return Opened(position, LOCAL_WINDOW)
+
+    def deliver(self, bundle: Bundle) -> None:
+        """Store a bundle, or a part of one.
+
+        Raises:
+            FsqlError: E535, if the store cannot go on.
+            ConsumerLostError: if there is no room, if it is not what follows, or after an error.
+        """
+        if self._sequencer is None:
+            raise ConsumerLostError(_NOT_OPEN)
+        try:
+            self._take(self._sequencer, bundle)
+        except BaseException:
+            self._sequencer = None
+            raise
+
+    def _take(self, sequencer: Sequencer, bundle: Bundle) -> None:
+        if not sequencer.takes(bundle.follows, bundle.ends, bundle.part):
+            self._acknowledged.append(sequencer.position)
+            return
+        if bundle.contents is not None:
+            self._store.append(self._lines(bundle.contents))
+        if bundle.last:
+            self._store.commit(bundle.ends)
+            sequencer.stored(bundle.ends)
+            self._acknowledged.append(bundle.ends)
+
+    def acknowledged(self) -> Sequence[Root]:
+        """Return what has been stored since the last call."""
+        acknowledged, self._acknowledged = self._acknowledged, []
+        return acknowledged
+
+    def sync(self) -> None:
+        """Return when everything stored survives the loss of power.
+
+        Raises:
+            FsqlError: E535, if the operating system refuses.
+            ConsumerLostError: if there is no room, or after an error.
+        """
+        if self._sequencer is None:
+            raise ConsumerLostError(_NOT_OPEN)
+        self._store.sync()
+
+    def close(self) -> None:
+        """Close the store."""
+        self._sequencer = None
+        self._store.close()
