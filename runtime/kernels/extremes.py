@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import heapq
 from collections import defaultdict
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import pyarrow as pa
@@ -30,7 +30,11 @@ if TYPE_CHECKING:
     from fsql.runtime.kernels.steps import Steps
 
     Ints = NDArray[np.int64]
+    _Journal = dict[int, list[tuple[object, int]]]
+    """The changes of each slot: values and what was added to their weights."""
 
+_STALE_FREE: Final = 16
+"""A heap may hold this many stale values, and as many as the slot has values, before it is rebuilt."""
 _GREATEST = np.int64(2**63 - 1)
 
 
@@ -168,8 +172,9 @@ class Extreme:
 class RetractableExtreme:
     """MIN or MAX of updating input: for each slot the weights of its values, and a heap of candidates.
 
-    A heap may hold values that are gone; they are dropped when they come to the top.  Weights may be
-    negative for a while when changes of one root position are seen one by one.
+    A heap may hold values that are gone, or one value twice.  They are dropped when they come to the top,
+    and a heap is rebuilt when most of it is such values.  Weights may be negative for a while when changes
+    of one root position are seen one by one.
     """
 
     def __init__(self, call: AggregateCall) -> None:
@@ -177,7 +182,8 @@ class RetractableExtreme:
         self._type = arrow_type(call.type)
         self._weights: list[defaultdict[object, int]] = []
         self._heaps: list[list[_Candidate]] = []
-        self._journal: dict[int, list[tuple[object, int]]] = {}
+        self._journal: _Journal | None = None
+        """Where the next `add` notes its changes, if they may have to be taken back."""
 
     def grow(self, slots: int) -> None:
         for _ in range(slots - len(self._heaps)):
@@ -195,12 +201,13 @@ class RetractableExtreme:
         row_weights = [1] * len(elements) if weights is None else weights.tolist()
         ends = [*steps.start[1:].tolist(), steps.rows]
         after = []
+        journal, self._journal = self._journal, None
         for slot, start, end in zip(steps.slot.tolist(), steps.start.tolist(), ends, strict=True):
-            journal = self._journal.setdefault(slot, [])
             for i in range(start, end):
                 if elements[i] is not None:
                     self._change(slot, elements[i], row_weights[i])
-                    journal.append((elements[i], row_weights[i]))
+                    if journal is not None:
+                        journal[slot].append((elements[i], row_weights[i]))
             after.append(self._top(slot))
         return Values(self._decoded(after))
 
@@ -213,6 +220,18 @@ class RetractableExtreme:
             del known[value]
         if before <= 0 < before + weight:
             heapq.heappush(self._heaps[slot], _Candidate(value, self._sign))
+            if len(self._heaps[slot]) > 2 * len(known) + _STALE_FREE:
+                self._rebuild(slot)
+
+    def _rebuild(self, slot: int) -> None:
+        known = self._weights[slot].items()
+        heap = [_Candidate(value, self._sign) for value, weight in known if weight > 0]
+        heapq.heapify(heap)
+        self._heaps[slot] = heap
+
+    def candidates(self) -> int:
+        """Return how many values the heaps hold, those that are gone included."""
+        return sum(map(len, self._heaps))
 
     def _top(self, slot: int) -> object:
         heap, known = self._heaps[slot], self._weights[slot]
@@ -236,12 +255,12 @@ class RetractableExtreme:
     def read(self, slots: Ints) -> Values:
         return Values(self._decoded([self._top(slot) for slot in slots.tolist()]))
 
-    def save(self, slots: Ints) -> dict[int, list[tuple[object, int]]]:
+    def save(self, slots: Ints) -> _Journal:
         """See `Accumulator`: a journal of the changes that the next `add` makes."""
         self._journal = {slot: [] for slot in slots.tolist()}
         return self._journal
 
-    def restore(self, slots: Ints, saved: dict[int, list[tuple[object, int]]], kept: Ints) -> None:
+    def restore(self, slots: Ints, saved: _Journal, kept: Ints) -> None:
         for slot in slots[kept].tolist():
             for value, weight in reversed(saved[slot]):
                 self._change(slot, value, -weight)

@@ -19,7 +19,7 @@ nor repeat acknowledgements; both show as an entry that stays non-zero.
 from __future__ import annotations
 
 import heapq
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from fsql.runtime.batch import END, START, Root
 from fsql.runtime.protocol.messages import Acknowledgement, Kind, MinTime, Promise
@@ -103,6 +103,10 @@ class Acker:
         """Return how many entries of the ack table are not zero."""
         return sum(len(table.xor_of) for table in (*self._messages, *self._holds))
 
+    def heap_size(self) -> int:
+        """Return how many roots the heaps of the ack table hold; those of entries that are zero count."""
+        return sum(table.heap_size() for table in (*self._messages, *self._holds))
+
     def _risen(self) -> list[MinTime]:
         arriving = [table.least() for table in self._messages]
         leaving = list(map(min, arriving, [table.least() for table in self._holds]))
@@ -121,8 +125,16 @@ class Acker:
         return risen
 
 
+_STALE_FREE: Final = 64
+"""A heap may hold this many stale roots, and as many as there are entries, before it is rebuilt."""
+
+
 class _Table:
-    """The entries of one stage and kind; grows and shrinks with what is in flight."""
+    """The entries of one stage and kind; its size is that of what is in flight.
+
+    The heap may hold roots whose entries are zero, and the same root more than once.  It is rebuilt when
+    most of it is stale, so the cost of a flip is logarithmic on average.
+    """
 
     __slots__ = ("_heap", "xor_of")
 
@@ -138,11 +150,19 @@ class _Table:
             self.xor_of[root] = message_id
         elif before == message_id:
             del self.xor_of[root]
-            # Where a lesser one stands at the top that is zero by now, that has been said when it became so.
-            return root == self._heap[0]
+            # A lesser root at the top that is stale by now was reported when its entry became zero.
+            was_least = root == self._heap[0]
+            if len(self._heap) > 2 * len(self.xor_of) + _STALE_FREE:
+                self._heap = list(self.xor_of)
+                heapq.heapify(self._heap)
+            return was_least
         else:
             self.xor_of[root] = before ^ message_id
         return False
+
+    def heap_size(self) -> int:
+        """Return how many roots the heap holds, stale ones included."""
+        return len(self._heap)
 
     def least(self) -> Root:
         """Return the least root of an entry that is not zero; END if there is none."""
