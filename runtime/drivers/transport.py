@@ -96,6 +96,7 @@ class Transport:
         self._seal = Seal(key)
         self._context = zmq.Context()
         self._peers: dict[str, zmq.Socket[bytes]] = {}
+        """The sockets by address, the one that was used last at the end."""
         self._listener = self._socket()
         if listening is not None:
             self._listener.setsockopt(zmq.USE_FD, listening)
@@ -123,7 +124,8 @@ class Transport:
         Raises:
             FsqlError: E601 if the address is not on the loopback.
         """
-        peer = self._peers.get(address) or self._connected(address)
+        peer = self._peers.pop(address, None) or self._connected(address)
+        self._peers[address] = peer
         parts = self._seal.close(self.address, encode(what))
         try:
             peer.send_multipart(parts, zmq.DONTWAIT, copy=False)
@@ -191,12 +193,11 @@ class Transport:
     def _connected(self, address: str) -> zmq.Socket[bytes]:
         check_address(address)
         if len(self._peers) >= self._settings.peers_max:
-            # Nodes that have ended leave addresses behind that nobody sends to any more.
-            oldest = next(iter(self._peers))
-            self._peers.pop(oldest).close(linger=0)
+            # Nodes that have ended leave addresses behind to which nothing is sent any more.
+            longest_unused = next(iter(self._peers))
+            self._peers.pop(longest_unused).close(linger=0)
         peer = self._socket()
         peer.connect(address)
-        self._peers[address] = peer
         return peer
 
     def _socket(self) -> zmq.Socket[bytes]:

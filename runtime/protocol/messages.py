@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import enum
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from fsql.runtime.batch import Root  # noqa: TC001 - the wire format asks what fields are
 from fsql.runtime.hashing import mix
@@ -105,9 +105,23 @@ class MinTime:
     root: Root
 
 
+_PEER_BITS: Final = 12
+_SEQUENCE_BITS: Final = 40
+
+
+def link_number(sender: int, receiver: int) -> int:
+    """Return the number of the link between two peers, each from 0 to 4095, for `Ids`."""
+    assert 0 <= sender < 1 << _PEER_BITS > receiver >= 0, "too many peers for the ids of messages"
+    return sender << _PEER_BITS | receiver
+
+
 @dataclass(slots=True)
 class Ids:
-    """Makes message ids: a 64-bit mix of (epoch, link, sequence number), never the bare number."""
+    """Makes message ids: a 64-bit mix of (epoch, link, sequence number), never the bare number.
+
+    No two ids of an epoch are equal: the link has 24 bits, the sequence number 40, and the mix is one to
+    one.
+    """
 
     epoch: int
     link: int
@@ -116,4 +130,4 @@ class Ids:
     def next(self) -> int:
         """Return the next id of the link."""
         self.sequence += 1
-        return mix(self.epoch << 48 ^ self.link << 32 ^ self.sequence)
+        return mix(mix(self.epoch) ^ (self.link << _SEQUENCE_BITS | self.sequence))

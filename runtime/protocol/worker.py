@@ -11,7 +11,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections import deque
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -36,6 +36,7 @@ from fsql.runtime.protocol.messages import (
     Parcel,
     PortKind,
     Promise,
+    link_number,
 )
 
 if TYPE_CHECKING:
@@ -55,6 +56,10 @@ if TYPE_CHECKING:
 
 BARRIER = -1
 """The receiver of messages to the barrier; other receivers are workers by number."""
+
+_HOLDS: Final = 0
+_FIRST_PEER: Final = 2
+"""Peers in message ids: 0 stands for the holds of a worker's folds, 1 for the barrier, then the workers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,10 +93,10 @@ class Worker:
                 self._advance[index] = watch(stage.head.operator, self.folds[index].advance)
             self._chains.append(Chain(stage, self._barrier_stage, watch))
         self._ids = {
-            receiver: Ids(epoch, (number + 1) << 8 | receiver + 1)
+            receiver: Ids(epoch, link_number(number + _FIRST_PEER, receiver + _FIRST_PEER))
             for receiver in (BARRIER, *range(plan.workers))
         }
-        self._hold_ids = Ids(epoch, (number + 1) << 8 | 0xFF)
+        self._hold_ids = Ids(epoch, link_number(number + _FIRST_PEER, _HOLDS))
         self._holds: dict[int, Entry] = {}
         self._stepped: set[int] = set()
         """The folds that this step has had something to do with."""

@@ -322,6 +322,18 @@ def test_connections_to_nodes_that_are_gone_are_given_up(near: Transport) -> Non
         assert received(near, 3) == [(sender.address, beat(number)) for number in range(3)]
 
 
+def test_the_connection_that_is_used_all_the_time_is_not_given_up(near: Transport) -> None:
+    """The coordinator is the first that a worker sends to, and workers that ended may be many."""
+    with closing(Transport(KEY, settings=TransportSettings(peers_max=3))) as sender:
+        sender.send(near.address, beat(0))
+        first = sender._peers[near.address]
+        for port in range(1, 20):
+            sender.send(f"tcp://127.0.0.1:{port}", beat(port))
+            sender.send(near.address, beat(port))
+        assert sender._peers[near.address] is first
+        assert received(near, 20) == [(sender.address, beat(number)) for number in range(20)]
+
+
 def test_waiting_ends_for_what_else_is_waited_for(near: Transport) -> None:
     ours, theirs = socket.socketpair()
     with closing(ours), closing(theirs):

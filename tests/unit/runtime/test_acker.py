@@ -7,12 +7,21 @@ in flight.  It cannot catch a worker that acknowledges the wrong things; the cas
 from __future__ import annotations
 
 from random import Random
+from typing import TYPE_CHECKING
 
 import pytest
 
+from fsql.compiler import logical
+from fsql.compiler.lowering import lower
+from fsql.optimizer.choose import choose
 from fsql.runtime.batch import END, START, Root
 from fsql.runtime.protocol.acker import Acker
 from fsql.runtime.protocol.messages import Acknowledgement, Entry, Ids, Kind, MinTime, Promise
+from fsql.runtime.protocol.worker import Worker
+from fsql.tests.unit.runtime.plans import KEY, call, grouped, insert, table
+
+if TYPE_CHECKING:
+    from fsql.compiler.tick_plan import TickPlan
 
 FIRST, SECOND, BARRIER = range(3)
 
@@ -118,6 +127,49 @@ def test_u25_random_traffic_never_passes_what_is_in_flight(seed: int) -> None:
         one.acknowledge(Acknowledgement((sent,)))
     assert one.risen()[-1] == MinTime(BARRIER, END)
     assert one.min_time(BARRIER) == END
+
+
+def test_the_heap_of_the_ack_table_does_not_grow_while_an_entry_comes_back() -> None:
+    """The hold of a window that closes in the far future stays behind the one that comes and goes."""
+    one = acker()
+    one.acknowledge(Acknowledgement((entry(SECOND, 0, 7),)))
+    for number in range(10_000):
+        sent = entry(SECOND, 5, number + 100)
+        one.acknowledge(Acknowledgement((sent,)))
+        one.acknowledge(Acknowledgement((sent,)))
+    assert one.entries() == 1
+    assert one.heap_size() <= 100
+
+
+def test_the_heap_of_the_ack_table_does_not_grow_behind_a_split_that_lags() -> None:
+    one = acker()
+    one.acknowledge(Acknowledgement((entry(SECOND, 0, 7),)))
+    for time in range(1, 10_000):
+        sent = entry(SECOND, time, time + 100)
+        one.acknowledge(Acknowledgement((sent,)))
+        one.acknowledge(Acknowledgement((sent,)))
+    assert one.heap_size() <= 100
+    one.promise(Promise(0, Root(20_000, 0)))
+    one.risen()
+    assert one.min_time(BARRIER) == Root(0, 0)
+    one.acknowledge(Acknowledgement((entry(SECOND, 0, 7),)))
+    assert one.risen()[-1] == MinTime(BARRIER, Root(20_000, 0))
+
+
+def test_no_two_links_of_a_thousand_workers_share_ids() -> None:
+    plan = plan_of_workers(1_000)
+    first = {
+        ids.next()
+        for number in (0, 1, 254, 255, 256, 511, 512, 999)
+        for worker in [Worker(plan, number, 1)]
+        for ids in (*worker._ids.values(), worker._hold_ids)
+    }
+    assert len(first) == 8 * 1_002
+
+
+def plan_of_workers(workers: int) -> TickPlan:
+    query = grouped(logical.Scan(table(0), 0), [KEY], call("COUNT"))
+    return choose(lower(logical.Job((insert(query),))), workers=workers)
 
 
 def test_ids_of_different_links_and_epochs_differ() -> None:
