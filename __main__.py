@@ -1,6 +1,4 @@
-"""The `fsql` command.  Ctrl-C ends it without a word from its first import on."""
-
-from __future__ import annotations
+"""The `fsql` command.  Ctrl-C ends it without a message from its first import on."""
 
 import sys
 
@@ -17,4 +15,7 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    if not sys.flags.safe_path:
+        # `python -m` looks for modules in the working directory first: files beside the data are not code.
+        del sys.path[0]
     main()

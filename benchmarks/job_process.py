@@ -63,7 +63,17 @@ class JobProcess:
         """Start it."""
         flags = ("--workers", str(workers), *flags)
         defines = [f"-D{name}={value}" for name, value in parameters.items()]
-        command = [sys.executable, "-m", "fsql", "run", str(script), "--json", *defines, *flags]
+        command = [
+            sys.executable,
+            "-P",
+            "-m",
+            "fsql",
+            "run",
+            str(script),
+            "--json",
+            *defines,
+            *flags,
+        ]
         self._workers = workers
         self.events: list[Event] = []
         self.usages: dict[int, Usage] = {}

@@ -237,7 +237,8 @@ def _coordinator_flags(
 
 
 def _command(*arguments: str) -> list[str]:
-    return [sys.executable, "-m", "fsql", *arguments]
+    # -P: a file beside the data whose name is that of a module is not executed.
+    return [sys.executable, "-P", "-m", "fsql", *arguments]
 
 
 def _ended(

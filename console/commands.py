@@ -83,9 +83,11 @@ def _talk(ctx: click.Context) -> Talk:
 def talking(command: Command) -> Command:
     """Add the flags that say how to speak, and give the command the `Talk` they make."""
 
-    @click.option("--quiet", "-q", is_flag=True, help="Say nothing but errors.")
-    @click.option("--json", "as_json", is_flag=True, help="Speak JSON, one object a line.")
-    @click.option("--no-color", is_flag=True, help="No colours; the same as NO_COLOR=1.")
+    @click.option("--quiet", "-q", is_flag=True, help="Print errors only.")
+    @click.option(
+        "--json", "as_json", is_flag=True, help="Print messages as JSON, one object per line."
+    )
+    @click.option("--no-color", is_flag=True, help="Print without colours; the same as NO_COLOR=1.")
     @click.option("--debug", is_flag=True, help="Show the stack trace of an internal error.")
     @click.pass_context
     @functools.wraps(command)

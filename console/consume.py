@@ -16,7 +16,6 @@ from fsql.connectors.stream_stores import StreamStore
 from fsql.connectors.tcp.reference import ConsumerServer
 from fsql.console import exit_codes
 from fsql.console.interrupt import Interrupt, Interrupted
-from fsql.console.talk import say
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -49,10 +48,7 @@ def consume(address: str, target: str, times: TextIO | None, talk: Talk, *, unti
         server = _server(address, _store(target), on_stored)
         open_.callback(server.close)
         host, port = server.address
-        if talk.json:
-            talk.event("listening", {"host": host, "port": port})
-        elif not talk.quiet:
-            say(f"listening at {host}:{port}\n")
+        talk.inform("listening", {"host": host, "port": port}, f"listening at {host}:{port}\n")
         interrupt = open_.enter_context(Interrupt())
         try:
             while not (until_end and server.ended):
@@ -60,10 +56,8 @@ def consume(address: str, target: str, times: TextIO | None, talk: Talk, *, unti
                 interrupt.check()
         except Interrupted as interrupted:
             code = interrupted.exit_code
-    if talk.json:
-        talk.event("summary", {"rows": rows, "bytes": bytes_})
-    elif not talk.quiet:
-        say(f"stored {rows:,} rows, {bytes_:,} bytes\n")
+    stored = f"stored {rows:,} rows, {bytes_:,} bytes\n"
+    talk.inform("summary", {"rows": rows, "bytes": bytes_}, stored)
     return code
 
 

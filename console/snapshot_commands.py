@@ -57,7 +57,7 @@ def snapshot_salvage(talk: Talk, state: Path) -> None:
     from fsql.console.snapshots import salvaged, salvaged_json, salvaged_text
 
     replaced = salvaged(state)
-    if talk.json or not talk.quiet:
+    if not talk.quiet:
         click.echo(salvaged_json(replaced) if talk.json else salvaged_text(replaced), nl=False)
 
 
@@ -65,10 +65,9 @@ def _show_snapshots(talk: Talk, state: Path, *, verify: bool) -> None:
     from fsql.console.snapshots import complaints, inspect, snapshots_json, snapshots_text
 
     found = inspect(state, verify=verify)
-    if talk.json:
-        click.echo(snapshots_json(found, verified=verify), nl=False)
-    elif not talk.quiet:
-        click.echo(snapshots_text(found, verified=verify), nl=False)
+    if not talk.quiet:
+        shown = snapshots_json if talk.json else snapshots_text
+        click.echo(shown(found, verified=verify), nl=False)
     wrong = complaints(found, state, verified=verify)
     if wrong:
         talk.diagnostics(wrong, None)

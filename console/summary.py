@@ -6,7 +6,6 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Final
 
 from fsql.console.numbers import bytes_text, count_text, rate_text, seconds_text
-from fsql.console.talk import say
 
 if TYPE_CHECKING:
     from fsql.console.talk import Talk
@@ -18,11 +17,8 @@ INTERRUPTED: Final = "interrupted"
 
 
 def say_summary(status: str, counters: Counters, talk: Talk) -> None:
-    """Say what a run came to, as the flags want it."""
-    if talk.json:
-        talk.event("summary", summary_fields(status, counters))
-    elif not talk.quiet:
-        say(summary_text(status, counters))
+    """Print what a run came to, as the flags ask for it."""
+    talk.inform("summary", summary_fields(status, counters), summary_text(status, counters))
 
 
 def summary_text(status: str, counters: Counters) -> str:

@@ -1,7 +1,7 @@
-"""What a command says on standard error; standard output is for data.
+"""What a command prints on standard error; standard output is for data.
 
-With `--json` every line is an object whose `event` says what it is: `diagnostics`, `progress` or
-`summary`.
+With `--json` each line is an object whose `event` says what it is: `diagnostics`, `progress`, `summary` and
+others.  With `--quiet` only `diagnostics` are printed, as text or as JSON.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Talk:
-    """How to speak: not at all but for errors, as JSON, in colour."""
+    """How to print messages: errors only, as JSON, in colour."""
 
     quiet: bool = False
     json: bool = False
@@ -41,6 +41,15 @@ class Talk:
             self.event("diagnostics", {"diagnostics": json.loads(render_json(diagnostics, source))})
         else:
             say(render_text(diagnostics, source, coloured=self.coloured))
+
+    def inform(self, event: str, fields: Mapping[str, object], text: str) -> None:
+        """Print what is no error, as an event or as text; nothing with `--quiet`."""
+        if self.quiet:
+            return
+        if self.json:
+            self.event(event, fields)
+        else:
+            say(text)
 
     def event(self, event: str, fields: Mapping[str, object]) -> None:
         """Write one line of JSON."""

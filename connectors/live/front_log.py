@@ -194,7 +194,7 @@ class LogWriter:
 
     def _begin(self, start: int) -> None:
         flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
-        descriptor = os.open(self._directory / f"{start:0{_DIGITS}}", flags, 0o666)
+        descriptor = os.open(self._directory / f"{start:0{_DIGITS}}", flags, 0o600)
         if self._descriptor is not None:
             self.sync()
             self.close()

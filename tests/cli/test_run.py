@@ -44,9 +44,17 @@ def test_an_updating_select_prints_its_changes() -> None:
 
 
 @pytest.mark.usefixtures("numbers")
-def test_quiet_says_nothing() -> None:
-    said = fsql("run", "--quiet", "-e", f"{NUMBERS} SELECT n FROM numbers WHERE n > 2")
+@pytest.mark.parametrize("flags", [("--quiet",), ("--quiet", "--json")])
+def test_quiet_prints_errors_only(flags: tuple[str, ...]) -> None:
+    said = fsql("run", *flags, "-e", f"{NUMBERS} SELECT n FROM numbers WHERE n > 2")
     assert said == (0, '{"n":3}\n', "")
+    code, out, err = fsql("run", *flags, "-e", "SELECT n FROM nowhere;")
+    assert (code, out) == (1, "")
+    if "--json" in flags:
+        [event] = map(json.loads, err.splitlines())
+        assert (event["event"], event["diagnostics"][0]["code"]) == ("diagnostics", "FSQL-E201")
+    else:
+        assert err.startswith("error[FSQL-E201]: ")
 
 
 @pytest.mark.usefixtures("numbers")
