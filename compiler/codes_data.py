@@ -162,4 +162,11 @@ DATA_ROWS: Final[tuple[Row, ...]] = (
         "Bring back the output as it was, or start the job anew.",
         "INSERT INTO t SELECT a FROM u;  -- t's file was emptied while the job was down",
     ),
+    (
+        "E538",
+        "input has grown since its end was read",
+        "The job had read the file to its end and released rows because of that: new rows have no place now.",
+        "Remove what was added, or start the job anew with an empty state directory.",
+        "SELECT a FROM t;  -- rows were appended to t's file, and the job was started again with its state",
+    ),
 )

@@ -13,7 +13,7 @@ import socket
 import threading
 from typing import TYPE_CHECKING, Final, Protocol
 
-from fsql.compiler.diagnostics import FsqlError
+from fsql.compiler.diagnostics import Diagnostic, FsqlError
 from fsql.connectors import paths
 from fsql.connectors.addresses import not_listening
 
@@ -62,7 +62,7 @@ class DescriptorInflow:
 
     def read(self, bytes_max: int, seconds: float) -> bytes | None:
         """Return what comes."""
-        if not select.select([self._descriptor], [], [], seconds)[0]:
+        if not _ready(self._descriptor, select.POLLIN, seconds):
             return None
         return os.read(self._descriptor, min(bytes_max, _READ_BYTES))
 
@@ -103,7 +103,7 @@ class SocketInflow:
         if self._ended:
             return b""
         waited_for = self._listener if self._peer is None else self._peer
-        if not select.select([waited_for], [], [], seconds)[0]:
+        if not _ready(waited_for.fileno(), select.POLLIN, seconds):
             return None
         if self._peer is None:
             self._peer, _ = self._listener.accept()
@@ -140,7 +140,8 @@ class PipeOutflow:
 
     def room(self) -> int:
         """Return as much as may be written before anybody reads."""
-        return select.PIPE_BUF if select.select([], [self._descriptor], [], _WAIT_SECONDS)[1] else 0
+        writable = _ready(self._descriptor, select.POLLOUT, _WAIT_SECONDS)
+        return select.PIPE_BUF if writable else 0
 
     def append(self, data: bytes) -> int:
         """Write bytes."""
@@ -155,13 +156,20 @@ class PipeOutflow:
         os.close(self._descriptor)
 
 
+def _ready(descriptor: int, event: int, seconds: float) -> bool:
+    """Wait up to `seconds` for an event; select() takes no descriptor from 1,024 on, poll() does."""
+    waiting = select.poll()
+    waiting.register(descriptor, event)
+    return bool(waiting.poll(seconds * 1000))
+
+
 class Feed:
     """Carries bytes from an inflow to an outflow, in a thread, until the end or until it is closed."""
 
     def __init__(
         self, inflow: Inflow, outflow: Outflow, on_failure: Callable[[FsqlError], None]
     ) -> None:
-        """Begin; `on_failure` is called in the thread, when it cannot go on."""
+        """Begin; `on_failure` is called in the thread, whatever the reason why it cannot go on."""
         self._inflow = inflow
         self._outflow = outflow
         self._on_failure = on_failure
@@ -181,6 +189,8 @@ class Feed:
             self._on_failure(error)
         except OSError as error:
             self._on_failure(paths.failed("reading", "the input", error))
+        except Exception as error:  # noqa: BLE001 - rows would be missing, and nobody would know
+            self._on_failure(_internal_error(error))
         finally:
             with contextlib.suppress(OSError):
                 self._inflow.close()
@@ -206,3 +216,8 @@ class Feed:
             data = data[self._outflow.append(data) :]
             if not data or self._stopped.wait(_FULL_SECONDS):
                 return
+
+
+def _internal_error(error: Exception) -> FsqlError:
+    message = f"internal error while reading input: {type(error).__name__}: {error}"
+    return FsqlError([Diagnostic("I901", message)])

@@ -198,8 +198,9 @@ class TcpConsumer:
         if self._socket is None:
             time.sleep(seconds)
             return
-        writing = [self._socket] if self._outgoing else []
-        select.select([self._socket], writing, [], seconds)
+        waiting = select.poll()  # select() takes no descriptor from 1,024 on
+        waiting.register(self._socket, select.POLLIN | (select.POLLOUT if self._outgoing else 0))
+        waiting.poll(seconds * 1000)
 
     def close(self) -> None:
         """Hang up."""
@@ -353,7 +354,9 @@ def _is_connected(made: socket.socket) -> bool:
     Raises:
         OSError: if it never will be.
     """
-    if not select.select([], [made], [], 0)[1]:
+    waiting = select.poll()
+    waiting.register(made, select.POLLOUT)
+    if not waiting.poll(0):
         return False
     error = made.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
     if error:

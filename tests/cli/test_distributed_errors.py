@@ -61,6 +61,7 @@ def test_what_is_kept_is_for_its_owner_alone(tmp_path: Path) -> None:
         "job.json": 0o600,
         "lock": 0o600,
         "over": 0o600,
+        "ends": 0o600,
         "positions": 0o700,
         "snapshots": 0o700,
         "worker-0": 0o700,

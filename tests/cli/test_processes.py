@@ -316,3 +316,24 @@ def connected(port: int, listener: subprocess.Popen[bytes]) -> socket.socket:
             return socket.create_connection(("127.0.0.1", port))
         time.sleep(0.05)
     raise AssertionError(listener.communicate())
+
+
+def test_a_file_that_grows_after_its_end_is_refused(tmp_path: Path) -> None:
+    """Its new rows would be neither counted nor late nor rejected."""
+    for name in ("a", "b"):
+        (tmp_path / f"{name}.jsonl").write_text('{"n":1}\n{"n":2}\n')
+    script = tmp_path / "job.sql"
+    tables = "".join(
+        f"CREATE TABLE {name} (n BIGINT) WITH ('connector' = 'file', 'path' = '{name}.jsonl');\n"
+        for name in ("a", "b")
+    )
+    script.write_text(f"{tables}SELECT n FROM a UNION ALL SELECT n FROM b;")
+    run = ("run", "--quiet", "--state", str(tmp_path / "state"), str(script))
+    subprocess.run([*COMMAND, *run], check=True, stdout=subprocess.DEVNULL)
+    with (tmp_path / "a.jsonl").open("a") as file:
+        file.write('{"n":3}\n')
+    said = subprocess.run([*COMMAND, *run], capture_output=True, text=True, check=False)
+    assert said.returncode == 1
+    assert said.stderr.startswith(
+        'error[FSQL-E538]: split "a.jsonl" of table "a" has grown since its end was read\n'
+    )

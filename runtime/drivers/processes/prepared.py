@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
+from fsql.compiler.tick_plan import SourceHead
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
@@ -32,6 +34,11 @@ class Prepared:
     def split(self, task: FrontTask) -> Split:
         """Return the split that a front reads."""
         return self.splits[task.ordinal][task.split]
+
+    def table_name(self, task: FrontTask) -> str:
+        """Return the name of the table that a front reads."""
+        heads = [stage.head for stage in self.plan.stages if isinstance(stage.head, SourceHead)]
+        return next(head.table.name for head in heads if head.table.ordinal == task.ordinal)
 
 
 class Prepare(Protocol):

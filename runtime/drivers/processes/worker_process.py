@@ -14,6 +14,7 @@ from fsql.compiler.diagnostics import FsqlError
 from fsql.runtime.drivers.memory import collect_while_idle
 from fsql.runtime.drivers.processes.background import Background
 from fsql.runtime.drivers.processes.diagnostics import diagnostics_bytes
+from fsql.runtime.drivers.processes.split_ends import SplitEnds
 from fsql.runtime.drivers.processes.worker_state import StateFailedError, WorkerState
 from fsql.runtime.protocol.manifest import manifest_of
 from fsql.runtime.protocol.node import (
@@ -192,10 +193,12 @@ class WorkerProcess:
         self._opened = {}
         manifest = manifest_of(begin.manifest) if begin.manifest else None
         points = {} if manifest is None else {point.front: point for point in manifest.fronts}
+        ends = SplitEnds(prepared.state)
         for task in tasks:
             point = points.get(task.number)
             place = None if point is None else point.place
-            self._opened[task.number] = prepared.split(task).open(place)
+            table, split = prepared.table_name(task), prepared.split(task)
+            self._opened[task.number] = ends.open(task.number, table, split, place)
 
     def _stored(self, store: Store) -> Stored | NotStored:
         assert self._state is not None

@@ -1,0 +1,154 @@
+"""The ends of a job's splits: where each ended when it was read, on disk before anything follows from it.
+
+A front that comes to the end of its split promises that nothing more comes, and rows of other splits are
+released because of that.  So what is added to a file later has no place in the order: a job that goes on has
+to find each split that had ended as long as it was, and says so where it does not.
+
+All workers of a job append to one file.  A line holds one end and its own hash, and counts for nothing
+without it; of two ends of one split the first counts.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+import xxhash
+
+from fsql.compiler.diagnostics import Diagnostic, FsqlError
+from fsql.runtime.ports import Chunk, Place
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from fsql.runtime.ports import Split, SplitReader, Wait
+
+_NAME: Final = "ends"
+_FLAGS: Final = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
+
+
+class _End(msgspec.Struct, frozen=True):
+    front: int
+    row: int
+    line: int
+    byte: int
+    content: str
+
+
+class SplitEnds:
+    """The ends that are known of the splits of one job."""
+
+    def __init__(self, state: Path) -> None:
+        """Keep them in the job's state directory."""
+        self._path = state / _NAME
+        self._ends: dict[int, _End] = {}
+        self._read_up_to = 0
+
+    def open(self, front: int, table: str, split: Split, place: Place | None) -> SplitReader:
+        """Return a reader of the split of a front, from a place on, that notes its end.
+
+        Raises:
+            FsqlError: E531 or E536, if the split cannot be opened; E538, if it has grown since it ended.
+        """
+        end = self._end_of(front)
+        if end is not None:
+            reader = split.open(Place(end.row, end.line, end.byte, end.content))
+            try:
+                if isinstance(reader.read(1), Chunk):
+                    raise _grown(table, split, end)
+            finally:
+                reader.close()
+        return _EndingReader(self, front, table, split, split.open(place))
+
+    def note(self, front: int, table: str, split: Split, place: Place) -> None:
+        """Note where a split ends; return when that survives the loss of power.
+
+        Raises:
+            FsqlError: E535, if it cannot be written; E538, if the split ended elsewhere before.
+        """
+        if self._end_of(front) is None:
+            self._append(_End(front, *place))
+        end = self._end_of(front)
+        assert end is not None
+        if end.row != place.row or end.byte != place.byte:
+            raise _grown(table, split, end)
+
+    def _append(self, end: _End) -> None:
+        line = msgspec.json.encode(end)
+        try:
+            descriptor = os.open(self._path, _FLAGS, 0o600)
+            try:
+                # It begins with a line end, since the line before may be torn.
+                os.write(descriptor, b"\n" + line + b" " + _hash(line) + b"\n")
+                os.fsync(descriptor)
+            finally:
+                os.close(descriptor)
+        except OSError as error:
+            raise _failed("writing", self._path, error) from None
+
+    def _end_of(self, front: int) -> _End | None:
+        """Return the first end that anybody has noted of a front's split."""
+        try:
+            with self._path.open("rb") as file:
+                file.seek(self._read_up_to)
+                data = file.read()
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise _failed("reading", self._path, error) from None
+        whole = data[: data.rfind(b"\n") + 1]
+        self._read_up_to += len(whole)
+        for record in whole.splitlines():
+            line, _, line_hash = record.rpartition(b" ")
+            if line and line_hash == _hash(line):
+                end = msgspec.json.decode(line, type=_End)
+                self._ends.setdefault(end.front, end)
+        return self._ends.get(front)
+
+
+class _EndingReader:
+    """A reader that notes the end of its split before anybody learns of it."""
+
+    def __init__(
+        self, ends: SplitEnds, front: int, table: str, split: Split, reader: SplitReader
+    ) -> None:
+        self._ends = ends
+        self._front = front
+        self._table = table
+        self._split = split
+        self._reader = reader
+
+    def read(self, rows_max: int) -> Chunk | Wait | None:
+        """Return what the reader returns."""
+        chunk = self._reader.read(rows_max)
+        if chunk is None:
+            self._ends.note(self._front, self._table, self._split, self._reader.place())
+        return chunk
+
+    def place(self) -> Place:
+        """Return where the reader stands."""
+        return self._reader.place()
+
+    def close(self) -> None:
+        """Close the reader."""
+        self._reader.close()
+
+
+def _hash(line: bytes) -> bytes:
+    return xxhash.xxh3_64_hexdigest(line).encode()
+
+
+def _failed(action: str, path: Path, reason: OSError) -> FsqlError:
+    message = f'{action} "{path}" failed: {(reason.strerror or str(reason)).lower()}'
+    return FsqlError([Diagnostic("E535", message)])
+
+
+def _grown(table: str, split: Split, end: _End) -> FsqlError:
+    message = f'split "{split.name}" of table "{table}" has grown since its end was read'
+    note = f"it ended after row {end.row:,}, at byte {end.byte:,}, and results were released"
+    helps = (
+        "remove what was added",
+        "or start the job anew, with an empty state directory",
+    )
+    return FsqlError([Diagnostic("E538", message, notes=(note,), helps=helps)])
