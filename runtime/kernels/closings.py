@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from fsql.runtime.batch import PUNCTUATION, Root
-from fsql.runtime.kernels.accumulators import Column
+from fsql.runtime.kernels.state_column import StateColumn
 from fsql.runtime.order import stable_order, starts_of_runs
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ class Closings:
         self._grain = closing.grain_us
         self._times: list[int] = []
         self._slots: dict[int, list[Ints]] = {}
-        self._time_of_slot = Column()
+        self._time_of_slot = StateColumn()
 
     def _close_times(self, ends: pa.Array) -> Ints:
         microseconds = ends.view(pa.int64()).to_numpy(zero_copy_only=False)

@@ -1,15 +1,17 @@
 """The correctly rounded exact sum of doubles, for many keys at once and under retraction.
 
 A finite double is an integer mantissa times a power of two.  The sum of a key is kept as an integer in
-base 2**32: bin b counts multiples of 2**(32 * b - BIAS), in int64 with room for carries (2**30 addends).
-A bin exists for all keys once any key has used it; data of one magnitude uses three to five.  NaN and the
-infinities are counted.  Integers are exact, so the sum depends on no order, and taking a value back is
-adding its negative.  Rounding to double happens once, when a value is read: to nearest, ties to even.
+base 2**32: bin b counts multiples of 2**(32 * b - BIAS), in int64, which has room for 2**30 addends.  Before
+the room is used up, all bins are carried.  A bin exists for all keys once any key has used it; data of one
+magnitude uses three to five.  NaN and the infinities are counted.  Integers are exact, so the sum depends on
+no order, and to retract a value is to add its negative.  A sum is rounded to double once, when it is read:
+to nearest, ties to even.  It is saved as the digits of its magnitude, each with the sign of the sum: these
+depend on the sum alone.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -26,18 +28,32 @@ if TYPE_CHECKING:
     Ints = NDArray[np.int64]
     Doubles = NDArray[np.float64]
 
+Bins: TypeAlias = "dict[int | str, Ints]"
+"""A column for each bin by number, and one for each special value by name."""
+
 BIAS: Final = 1152
 """2**-1152 is below the least bit that `frexp` can hand out for a subnormal (2**-1126)."""
+ADDENDS_MAX: Final = 1 << 29
+"""How many addends are added to bins before all are carried: half of what fits."""
 _LOW: Final = np.int64(0xFFFFFFFF)
 _SPECIALS: Final = ("nan", "+inf", "-inf")
+
+
+class SavedSums(NamedTuple):
+    """The bins of some slots, and how many addends they may hold."""
+
+    bins: Bins
+    addends: int
 
 
 class ExactSums:
     """The exact sums of all slots: a column for each bin in use, and one for each special value."""
 
     def __init__(self) -> None:
-        self._bins: dict[int | str, Ints] = {}
+        self._bins: Bins = {}
         self._slots = 0
+        self._addends = 0
+        """No bin is greater in magnitude than this many addends can make it."""
 
     def grow(self, slots: int) -> None:
         """Make room for `slots` slots; new ones hold zero."""
@@ -51,23 +67,26 @@ class ExactSums:
         for column in self._bins.values():
             column[slots] = 0
 
-    def save(self, slots: Ints) -> dict[int | str, Ints]:
+    def save(self, slots: Ints) -> SavedSums:
         """Return what `restore` needs to bring back the sums of `slots`."""
-        return {name: column[slots] for name, column in self._bins.items()}
+        bins = {name: column[slots] for name, column in self._bins.items()}
+        return SavedSums(bins, self._addends)
 
-    def restore(self, slots: Ints, saved: dict[int | str, Ints], kept: Ints) -> None:
+    def restore(self, slots: Ints, saved: SavedSums, kept: Ints) -> None:
         """Bring back the sums of `slots[kept]`."""
+        self._addends = max(self._addends, saved.addends)
         for name, column in self._bins.items():
-            column[slots[kept]] = saved[name][kept] if name in saved else 0
+            column[slots[kept]] = saved.bins[name][kept] if name in saved.bins else 0
 
     def column(self, slots: Ints) -> pa.Array:
-        """Return for each slot the list of its bins that are not 0, specials by numbers below 0."""
+        """Return for each slot the list of its digits that are not 0, specials by numbers below 0."""
+        columns = {name: column[slots] for name, column in self._bins.items()}
         rows, bins, values = [], [], []
-        for name, column in sorted((_number(name), column) for name, column in self._bins.items()):
-            used = np.flatnonzero(column[slots])
+        for name, column in sorted((_number(name), c) for name, c in _canonical(columns).items()):
+            used = np.flatnonzero(column)
             rows.append(used)
             bins.append(np.full(len(used), name, np.int16))
-            values.append(column[slots[used]])
+            values.append(column[used])
         row = np.concatenate([np.empty(0, np.int64), *rows])
         order = stable_order(row)
         pairs = pa.StructArray.from_arrays(
@@ -83,13 +102,13 @@ class ExactSums:
 
     def load(self, slots: Ints, lists: pa.ListArray) -> None:
         """Set the sums of `slots`, which are 0, to what `column` returned."""
+        self._addends = max(self._addends, 1)
         slot = np.repeat(slots, lists.value_lengths().to_numpy())
         pairs = lists.flatten()
         bins, values = (pairs.field(index).to_numpy() for index in range(2))
         for number in np.unique(bins).tolist():
             name = number if number >= 0 else _SPECIALS[-1 - number]
-            column = self._bins.setdefault(name, np.zeros(self._slots, np.int64))
-            column[slot[bins == number]] = values[bins == number]
+            self._bin(name)[slot[bins == number]] = values[bins == number]
 
     def read(self, slots: Ints) -> Doubles:
         """Return the rounded sums of `slots`."""
@@ -97,10 +116,21 @@ class ExactSums:
 
     def add(self, values: Doubles, weights: Ints, steps: Steps) -> Doubles:
         """Add `values * weights` (rows sorted by slot); return the rounded sum after each step."""
-        after: dict[int | str, Ints] = {}
-        added = dict(_contributions(values, weights))
+        addends = addends_of(weights)
+        if self._addends + addends > ADDENDS_MAX:
+            self._carry()
+        if self._addends + addends > ADDENDS_MAX:
+            after = self._add_exactly(values, weights, steps)
+        else:
+            self._addends += addends
+            after = self._add(dict(_contributions(values, weights)), steps)
+        return _rounded(after, len(steps.slot))
+
+    def _add(self, added: Bins, steps: Steps) -> Bins:
+        """Add what each row adds to each bin; return the bins after each step."""
+        after: Bins = {}
         for name in added:
-            self._bins.setdefault(name, np.zeros(self._slots, np.int64))
+            self._bin(name)
         for name, column in self._bins.items():
             base = column[steps.slots]
             if name in added:
@@ -108,7 +138,77 @@ class ExactSums:
                 column[steps.slots] = after[name][steps.last]
             else:
                 after[name] = steps.of_slots(base)
-        return _rounded(after, len(steps.slot))
+        return after
+
+    def _add_exactly(self, values: Doubles, weights: Ints, steps: Steps) -> Bins:
+        """Do what `_add` does with integers of any size, for weights that leave no room in the bins."""
+        finite = np.isfinite(values)
+        after = self._add(dict(_specials(values, weights)), steps)
+        numbers = [name for name in after if isinstance(name, int)]
+        for name in numbers:
+            del after[name]
+        base = [
+            sum(int(self._bins[name][slot]) << 32 * name for name in numbers)
+            for slot in steps.slots.tolist()
+        ]
+        mantissa, place = _parts(np.where(finite, values, 0.0))
+        added = [
+            (m * w) << p
+            for m, w, p in zip(mantissa.tolist(), weights.tolist(), place.tolist(), strict=True)
+        ]
+        totals = exact_running(base, added, steps)
+        bits = max((abs(total).bit_length() for total in totals), default=0)
+        for b in sorted({*numbers, *range((bits + 31) // 32)}):
+            digits = [(abs(t) >> 32 * b & 0xFFFFFFFF) * (-1 if t < 0 else 1) for t in totals]
+            after[b] = np.array(digits, np.int64)
+            if b in self._bins or after[b].any():
+                self._bin(b)[steps.slots] = after[b][steps.last]
+        return after
+
+    def _carry(self) -> None:
+        """Carry all bins, so that each again has room for `ADDENDS_MAX` addends."""
+        numbers = [name for name in self._bins if isinstance(name, int)]
+        if numbers:
+            least, greatest = min(numbers), max(numbers)
+            carry = np.zeros(len(self._bins[least]), np.int64)
+            number = least
+            while number <= greatest:
+                column = self._bin(number)
+                column += carry
+                if number == greatest and (np.abs(column) <= _LOW).all():
+                    break  # the greatest keeps its sign
+                carry = column >> 32
+                column &= _LOW
+                if number == greatest and carry.any():
+                    greatest += 1
+                number += 1
+        self._addends = 1
+
+    def _bin(self, name: int | str) -> Ints:
+        """Return a bin, which is new if none is there."""
+        column = self._bins.get(name)
+        if column is None:
+            size = max((len(other) for other in self._bins.values()), default=self._slots)
+            column = self._bins[name] = np.zeros(size, np.int64)
+        return column
+
+
+def addends_of(weights: Ints) -> int:
+    """Return how many times values are added or retracted by rows of these weights."""
+    return int(np.abs(weights.astype(np.float64)).sum())
+
+
+def exact_running(base: list[int], added: list[int], steps: Steps) -> list[int]:
+    """Do what `Steps.sums` and `Steps.running` do, with integers of any size."""
+    starts = steps.start.tolist()
+    ends = [*starts[1:], steps.rows]
+    totals = [sum(added[start:end]) for start, end in zip(starts, ends, strict=True)]
+    before = dict(zip(steps.first.tolist(), base, strict=True))
+    total = 0
+    for index, delta in enumerate(totals):
+        total = before.get(index, total) + delta
+        totals[index] = total
+    return totals
 
 
 def _number(name: int | str) -> int:
@@ -116,20 +216,43 @@ def _number(name: int | str) -> int:
     return name if isinstance(name, int) else -1 - _SPECIALS.index(name)
 
 
-def _contributions(values: Doubles, weights: Ints) -> Iterator[tuple[int | str, Ints]]:
-    """Yield, for each bin that the values touch, what each row adds to it."""
-    finite = np.isfinite(values)
-    if not finite.all():
-        for name, where in zip(
-            _SPECIALS, (np.isnan(values), values == np.inf, values == -np.inf), strict=True
-        ):
-            if where.any():
-                yield name, np.where(where, weights, 0)
-        values = np.where(finite, values, 0.0)
+def _canonical(bins: Bins) -> Bins:
+    """Return the digits of each sum's magnitude, with the sum's sign; they depend on the sum alone."""
+    numbers = [name for name in bins if isinstance(name, int)]
+    if not numbers:
+        return bins
+    result: Bins = {name: column for name, column in bins.items() if isinstance(name, str)}
+    least, end = min(numbers), max(numbers) + 3
+    digits, negative = _magnitude(bins, least, end, len(bins[least]))
+    digits = np.where(negative, -digits, digits)
+    result.update(zip(range(least, end), digits, strict=True))
+    return result
+
+
+def _specials(values: Doubles, weights: Ints) -> Iterator[tuple[str, Ints]]:
+    """Yield, for each special value that there is, what each row adds to its count."""
+    marks = (np.isnan(values), values == np.inf, values == -np.inf)
+    for name, where in zip(_SPECIALS, marks, strict=True):
+        if where.any():
+            yield name, np.where(where, weights, 0)
+
+
+def _parts(values: Doubles) -> tuple[Ints, Ints]:
+    """Return the mantissas of finite values as integers, and the bit, counted from -BIAS, of their units."""
     fraction, exponent = np.frexp(values)
     mantissa = np.ldexp(fraction, 53).astype(np.int64)
     place = exponent.astype(np.int64) - 53 + BIAS
     place[mantissa == 0] = BIAS
+    return mantissa, place
+
+
+def _contributions(values: Doubles, weights: Ints) -> Iterator[tuple[int | str, Ints]]:
+    """Yield, for each bin that the values touch, what each row adds to it."""
+    finite = np.isfinite(values)
+    if not finite.all():
+        yield from _specials(values, weights)
+        values = np.where(finite, values, 0.0)
+    mantissa, place = _parts(values)
     index, shift = place >> 5, place & 31
     low = (mantissa & _LOW) << shift
     high = (mantissa >> 32) << shift
@@ -147,7 +270,7 @@ def _contributions(values: Doubles, weights: Ints) -> Iterator[tuple[int | str, 
         yield b, rows
 
 
-def _rounded(bins: dict[int | str, Ints], count: int) -> Doubles:
+def _rounded(bins: Bins, count: int) -> Doubles:
     """Return the doubles nearest to the integers in `bins`, ties to even; then the specials."""
     numbers = sorted(name for name in bins if isinstance(name, int))
     result = np.zeros(count)
@@ -163,13 +286,8 @@ def _rounded(bins: dict[int | str, Ints], count: int) -> Doubles:
     return result
 
 
-def _nearest(bins: dict[int | str, Ints], least: int, end: int, count: int) -> Doubles:
-    zero = np.zeros(count, np.int64)
-    digits, top = _carried([bins.get(b, zero) for b in range(least, end)])
-    negative = top < 0
-    if negative.any():
-        flipped, _ = _carried([-bins.get(b, zero) for b in range(least, end)])
-        digits = np.where(negative, flipped, digits)
+def _nearest(bins: Bins, least: int, end: int, count: int) -> Doubles:
+    digits, negative = _magnitude(bins, least, end, count)
     # Two zero digits below make the window of three digits always exist.
     digits = np.concatenate([np.zeros((2, count), np.int64), digits])
     used = digits != 0
@@ -195,6 +313,19 @@ def _nearest(bins: dict[int | str, Ints], least: int, end: int, count: int) -> D
     with np.errstate(over="ignore"):  # a sum beyond the greatest double rounds to infinity
         magnitude = np.ldexp(mantissa.astype(np.float64), exponent.astype(np.int32))
     return np.where(negative, -magnitude, magnitude) + 0.0
+
+
+def _magnitude(
+    bins: Bins, least: int, end: int, count: int
+) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """Return the digits in `[0, 2**32)` of each sum's magnitude, and which sums are negative."""
+    zero = np.zeros(count, np.int64)
+    digits, top = _carried([bins.get(b, zero) for b in range(least, end)])
+    negative = top < 0
+    if negative.any():
+        flipped, _ = _carried([-bins.get(b, zero) for b in range(least, end)])
+        digits = np.where(negative, flipped, digits)
+    return digits, negative
 
 
 def _carried(columns: list[Ints]) -> tuple[NDArray[np.int64], Ints]:

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from fsql.runtime.kernels.accumulators import Column
 from fsql.runtime.kernels.increment import (
     EXPIRES,
     GONE,
@@ -25,6 +24,7 @@ from fsql.runtime.kernels.increment import (
     increment,
     merged,
 )
+from fsql.runtime.kernels.state_column import StateColumn
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -86,7 +86,7 @@ class SlotSaving:
         self._closings = closings
         self._changed: _Marks | None = None
         self._changed_above = _Marks()
-        self._copy_of = Column()
+        self._copy_of = StateColumn()
         self._copies: list[tuple[Ints, pa.RecordBatch]] = []
 
     def announce(self, position: Root) -> None:
