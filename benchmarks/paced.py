@@ -20,7 +20,7 @@ import numpy as np
 
 from fsql.benchmarks.arrivals import Arrivals
 from fsql.benchmarks.job_process import JobFailedError, JobProcess
-from fsql.runtime.protocol.manifest import manifest_of
+from fsql.runtime.cluster.manifest import manifest_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

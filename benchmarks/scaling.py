@@ -21,10 +21,10 @@ import pyarrow as pa
 from fsql.benchmarks.encode import index
 from fsql.benchmarks.measure import measure_file
 from fsql.runtime.batch import Batch
+from fsql.runtime.cluster.frames import Frame
+from fsql.runtime.dataflow.messages import Address, Message, Parcel
 from fsql.runtime.drivers.transport import Transport
 from fsql.runtime.hashing import hash_rows
-from fsql.runtime.protocol.frames import Frame
-from fsql.runtime.protocol.messages import Address, Message, Parcel
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -19,11 +19,11 @@ from fsql.console.compiled import compiled
 from fsql.console.script import script_of_text
 from fsql.console.sim_queries import SIM_QUERIES
 from fsql.optimizer.choose import choose
-from fsql.runtime.protocol.frames import Frame
-from fsql.runtime.protocol.job_spec import Settings
-from fsql.runtime.protocol.messages import Message
-from fsql.runtime.protocol.node import Transmit
-from fsql.runtime.protocol.worker_node import WorkerNode
+from fsql.runtime.cluster.frames import Frame
+from fsql.runtime.cluster.job_spec import Settings
+from fsql.runtime.cluster.node import Transmit
+from fsql.runtime.cluster.worker_node import WorkerNode
+from fsql.runtime.dataflow.messages import Message
 from fsql.runtime.simulation.cluster import REAL_NODES, SimulatedCluster
 from fsql.runtime.simulation.coverage import Coverage
 from fsql.runtime.simulation.judge import Judge, expected_of
@@ -40,8 +40,8 @@ if TYPE_CHECKING:
     from fsql.compiler.expression import Value
     from fsql.compiler.tick_plan import Policy, TickPlan
     from fsql.console.sim_queries import SimQuery
+    from fsql.runtime.cluster.node import WorkerEffect, WorkerEvent
     from fsql.runtime.drivers.in_memory import Row
-    from fsql.runtime.protocol.node import WorkerEffect, WorkerEvent
 
 _TRIAL_ROWS: Final = 100
 """So many rows tell how many messages a row makes."""

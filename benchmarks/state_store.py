@@ -20,7 +20,7 @@ import numpy as np
 import pyarrow as pa
 
 from fsql.runtime.batch import Root
-from fsql.runtime.kernels.increment import EXPIRES, NEVER, Increment
+from fsql.runtime.kernels.keyed.increment import EXPIRES, NEVER, Increment
 from fsql.runtime.state.records import Records
 from fsql.runtime.state.rocks import RocksStore
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 DELIVERIES: Final = ("exactly-once", "at-least-once", "at-most-once", "none")
-"""What an output may promise under failures; `runtime.protocol.delivery.DeliveryOption` keeps it."""
+"""What an output may promise under failures; `runtime.cluster.delivery.DeliveryOption` keeps it."""
 
 
 class OptionKind(enum.Enum):

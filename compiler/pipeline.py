@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.binder.script import bind
 from fsql.compiler.parser import parse_script
-from fsql.compiler.rewrite import run_passes
 from fsql.compiler.rules import PASSES
-from fsql.compiler.verify_logical import verify_logical
+from fsql.compiler.rules.driver import run_passes
+from fsql.compiler.verify.logical import verify_logical
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from fsql.compiler.binder.places import Places
     from fsql.compiler.diagnostics import Diagnostic
     from fsql.compiler.logical import Job
-    from fsql.compiler.rewrite import Firing
-    from fsql.compiler.source import SourceText
+    from fsql.compiler.rules.driver import Firing
     from fsql.compiler.syntax import Script
+    from fsql.compiler.text.source import SourceText
 
 _NO_PARAMETERS: Final[Mapping[str, str]] = {}
 

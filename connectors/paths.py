@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
-from fsql.compiler.near_names import near_name
+from fsql.compiler.diagnostics.near_names import near_name
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fsql.runtime.protocol.barrier import Released
+from fsql.runtime.dataflow.barrier import Released
 
 if TYPE_CHECKING:
     from fsql.connectors.sinks import LineEncoder
-    from fsql.runtime.protocol.delivery import Contents
+    from fsql.runtime.cluster.delivery import Contents
 
 
 class ReleasedLines:

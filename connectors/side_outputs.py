@@ -24,7 +24,7 @@ from fsql.connectors.sinks import LineFile
 from fsql.formats.json.encoder import JsonEncoder
 from fsql.runtime.arrow_types import to_arrow
 from fsql.runtime.batch import PUNCTUATION, origin_parts
-from fsql.runtime.protocol.barrier import LateRows, Rejected
+from fsql.runtime.dataflow.barrier import LateRows, Rejected
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     from fsql.compiler.expression import Value
     from fsql.compiler.schema import Schema
     from fsql.runtime.batch import Batch, Root
+    from fsql.runtime.cluster.delivery import Contents
     from fsql.runtime.ports import Reject, Split
-    from fsql.runtime.protocol.delivery import Contents
 
     Ints = NDArray[np.int64]
 

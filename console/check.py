@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from fsql.compiler.diagnostics import FsqlError
+from fsql.compiler.diagnostics.render import render_json
 from fsql.compiler.explain.traits import key_names, state_bound
 from fsql.compiler.logical import operators
-from fsql.compiler.render import render_json
 from fsql.console.compiled import compiled
 from fsql.console.numbers import count_text
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from fsql.compiler.diagnostics import Diagnostic
     from fsql.compiler.logical import Insert
-    from fsql.compiler.source import SourceText
+    from fsql.compiler.text.source import SourceText
     from fsql.console.script import Script
 
 

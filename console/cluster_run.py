@@ -9,8 +9,8 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from fsql.compiler.codes import CODES
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
+from fsql.compiler.diagnostics.codes import CODES
 from fsql.connectors.live.live_splits import needs_front_log, open_feed
 from fsql.connectors.stream_stores import StreamStore
 from fsql.connectors.tcp.reference import ConsumerServer
@@ -28,12 +28,12 @@ from fsql.console.script import warn_of_unused_parameters
 from fsql.console.state_directory import begun_or_new, note_over, say_if_over, state_directory
 from fsql.console.stop import stop_error
 from fsql.runtime.batch import Root
+from fsql.runtime.dataflow.barrier import Stopped
 from fsql.runtime.drivers.cluster_key import cluster_key
 from fsql.runtime.drivers.local import Counters
 from fsql.runtime.drivers.processes.diagnostics import error_of
 from fsql.runtime.drivers.processes.launcher import GivenUpError, Launcher
 from fsql.runtime.ports import Reject
-from fsql.runtime.protocol.barrier import Stopped
 
 if TYPE_CHECKING:
     import socket

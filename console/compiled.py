@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from fsql.compiler.diagnostics import Diagnostic
     from fsql.compiler.graph import Graph
     from fsql.compiler.logical import Job
-    from fsql.compiler.rewrite import Firing
+    from fsql.compiler.rules.driver import Firing
     from fsql.compiler.syntax import Script as ScriptSyntax
     from fsql.console.script import Script
 

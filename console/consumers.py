@@ -16,9 +16,9 @@ from fsql.connectors.tcp.consumer import TcpConsumer
 from fsql.console.file_uses import FileUses
 from fsql.console.outputs import check_standard_output, window_columns
 from fsql.console.places import pointing_at
+from fsql.runtime.cluster.delivery import DeliveryOption
+from fsql.runtime.cluster.job_spec import Output
 from fsql.runtime.consumer import LocalConsumer
-from fsql.runtime.protocol.delivery import DeliveryOption
-from fsql.runtime.protocol.job_spec import Output
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -15,16 +15,16 @@ import msgspec
 
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
 from fsql.compiler.serialize import digest
-from fsql.compiler.source import SourceText
+from fsql.compiler.text.source import SourceText
 from fsql.compiler.tick_plan import Policy, SourceHead
 from fsql.connectors.live.live_splits import front_log_of, needs_front_log
 from fsql.console.compiled import compiled
 from fsql.console.job import RunOptions, open_splits, planned
 from fsql.console.places import pointing_at
 from fsql.console.script import Script
+from fsql.runtime.cluster.job_spec import Settings
+from fsql.runtime.cluster.node import FrontTask
 from fsql.runtime.drivers.processes.prepared import Prepared
-from fsql.runtime.protocol.job_spec import Settings
-from fsql.runtime.protocol.node import FrontTask
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

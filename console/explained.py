@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from fsql.compiler import explain
 from fsql.compiler.diagnostics import FsqlError
-from fsql.compiler.print_syntax import syntax_json, syntax_text
+from fsql.compiler.explain.syntax import syntax_json, syntax_text
 from fsql.console.file_uses import FileUse, FileUses
 from fsql.console.job import open_splits, planned
 

@@ -7,11 +7,11 @@ import textwrap
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from fsql.compiler.codes import CODES
-from fsql.compiler.near_names import near_name
+from fsql.compiler.diagnostics.codes import CODES
+from fsql.compiler.diagnostics.near_names import near_name
 
 if TYPE_CHECKING:
-    from fsql.compiler.codes import Code
+    from fsql.compiler.diagnostics.codes import Code
 
 _WIDTH = 88
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from fsql.compiler.codes import CODES
+from fsql.compiler.analysis.failing import FailingPart, failing_part, parts_that_may_fail
 from fsql.compiler.diagnostics import FsqlError, Label
-from fsql.compiler.failing import FailingPart, failing_part, parts_that_may_fail
+from fsql.compiler.diagnostics.codes import CODES
 from fsql.connectors import open_source
 from fsql.connectors.file.source import FileSplit
 from fsql.runtime.batch import PUNCTUATION, origin_parts
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from fsql.compiler.expression import Value
     from fsql.compiler.logical import Table
     from fsql.console.compiled import Compiled
-    from fsql.runtime.protocol.barrier import Stopped
+    from fsql.runtime.dataflow.barrier import Stopped
 
 READ_AGAIN_ROWS_MAX: Final = 1_000_000
 """Rows further behind in their file are not looked for, since that takes seconds."""

@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     from fsql.compiler.logical import Table
     from fsql.compiler.tick_plan import Policy, TickPlan
     from fsql.console.compiled import Compiled
+    from fsql.runtime.dataflow.barrier import Stopped
     from fsql.runtime.drivers.local import Counters
     from fsql.runtime.ports import Split
-    from fsql.runtime.protocol.barrier import Stopped
 
     Splits = Mapping[int, Sequence[Split]]
 

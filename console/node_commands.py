@@ -17,6 +17,11 @@ from fsql.console.description import description_of, readied
 from fsql.console.open_files import raise_open_files_limit
 from fsql.console.patience import PATIENCE_SECONDS, Patience
 from fsql.console.talk import say
+from fsql.runtime.cluster.coordinator_node import CoordinatorNode
+from fsql.runtime.cluster.delivery import DeliveryOption
+from fsql.runtime.cluster.job_spec import JobSpec, Settings
+from fsql.runtime.cluster.node import Finish, LeaderAt
+from fsql.runtime.cluster.worker_node import WorkerNode
 from fsql.runtime.drivers.cluster_key import cluster_key, given_key
 from fsql.runtime.drivers.memory import collect_less_often, keep_freed_memory
 from fsql.runtime.drivers.processes.coordinator_process import CoordinatorProcess
@@ -25,11 +30,6 @@ from fsql.runtime.drivers.processes.job_state import JobState
 from fsql.runtime.drivers.processes.supervised import Supervisor
 from fsql.runtime.drivers.processes.worker_process import WorkerProcess
 from fsql.runtime.drivers.transport import Transport, check_address
-from fsql.runtime.protocol.coordinator_node import CoordinatorNode
-from fsql.runtime.protocol.delivery import DeliveryOption
-from fsql.runtime.protocol.job_spec import JobSpec, Settings
-from fsql.runtime.protocol.node import Finish, LeaderAt
-from fsql.runtime.protocol.worker_node import WorkerNode
 
 _REMOVALS_MAX: Final = 60
 _BETWEEN_REMOVALS_SECONDS: Final = 0.5

@@ -12,8 +12,8 @@ from fsql.compiler.syntax import CreateTable
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from fsql.compiler.source import Span
     from fsql.compiler.syntax import Script
+    from fsql.compiler.text.source import Span
 
 
 @contextmanager

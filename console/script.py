@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fsql.compiler.diagnostics import Diagnostic, FsqlError, Label
-from fsql.compiler.parameters import unused_parameters
-from fsql.compiler.source import SourceText, Span
+from fsql.compiler.text.parameters import unused_parameters
+from fsql.compiler.text.source import SourceText, Span
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -193,7 +193,7 @@ def _flags(
 
 
 def _plan(seconds: int, workers: int | None, delivery: str | None) -> Plan:
-    from fsql.runtime.protocol.delivery import DeliveryOption
+    from fsql.runtime.cluster.delivery import DeliveryOption
     from fsql.runtime.simulation.run import Plan
 
     option = None if delivery is None else DeliveryOption(delivery)

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
+    from fsql.runtime.cluster.manifest import Manifest
     from fsql.runtime.coordination.commits import Committed
-    from fsql.runtime.protocol.manifest import Manifest
 
 _ANEW = "bring the directory back from a copy, or start with an empty one: all input is read again"
 _TITLES = ("snapshot", "epoch", "workers", "records", "rows", "size", "position", "")

@@ -7,11 +7,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from fsql.compiler.codes import CODES
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
+from fsql.compiler.diagnostics.codes import CODES
 from fsql.compiler.functions.timestamps import format_timestamp
 from fsql.compiler.logical import TimeKind
-from fsql.compiler.source import SourceText
+from fsql.compiler.text.source import SourceText
 from fsql.connectors.file.source import FileSplit
 from fsql.console.failing_place import failing_labels
 from fsql.console.numbers import count_text
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from fsql.compiler.logical import Table
     from fsql.console.compiled import Compiled
     from fsql.runtime.batch import Root
+    from fsql.runtime.dataflow.barrier import Stopped
     from fsql.runtime.ports import Reject, Split
-    from fsql.runtime.protocol.barrier import Stopped
 
 _REJECT_HELP: Final = "or go on without such rows: 'on_error' = 'reject', 'rejects_path' = '…'"
 

@@ -13,14 +13,14 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from fsql.compiler.render import render_json, render_text
+from fsql.compiler.diagnostics.render import render_json, render_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import TextIO
 
     from fsql.compiler.diagnostics import Diagnostic, FsqlError
-    from fsql.compiler.source import SourceText
+    from fsql.compiler.text.source import SourceText
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """Malformed records: why a record cannot become a row, and how that is reported.
 
 A record that cannot become a row is data, not a bug: the reader makes a `Reject` of it, which takes the
-record's place in the order of rows.  The codes are those of `fsql.compiler.codes`, E511 to E521.
+record's place in the order of rows.  The codes are those of `fsql.compiler.diagnostics.codes`, E511 to E521.
 """
 
 from __future__ import annotations

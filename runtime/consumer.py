@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from fsql.runtime.batch import Root
-    from fsql.runtime.protocol.delivery import Bundle, Contents, DeliveryOption
+    from fsql.runtime.cluster.delivery import Bundle, Contents, DeliveryOption
 
 LOCAL_WINDOW: Final = 16
 """How many bundles a local consumer takes at a time; it stores each at once."""

@@ -10,14 +10,14 @@ import re
 from typing import TYPE_CHECKING
 
 from fsql.compiler.diagnostics import FsqlError
+from fsql.compiler.diagnostics.render import render_error, render_text
 from fsql.compiler.explain import logical_text
-from fsql.compiler.parameters import unused_parameters
+from fsql.compiler.explain.syntax import syntax_json, syntax_text
 from fsql.compiler.parser import parse_script
 from fsql.compiler.pipeline import compile_script
-from fsql.compiler.print_syntax import syntax_json, syntax_text
-from fsql.compiler.render import render_error, render_text
-from fsql.compiler.source import SourceText
-from fsql.compiler.verify_logical import verify_logical
+from fsql.compiler.text.parameters import unused_parameters
+from fsql.compiler.text.source import SourceText
+from fsql.compiler.verify.logical import verify_logical
 from fsql.tests.plan_commands import explain, optimize, rule, trace
 
 if TYPE_CHECKING:

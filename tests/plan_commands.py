@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING
 from fsql.compiler import explain as printers
 from fsql.compiler.lowering import lower
 from fsql.compiler.pipeline import apply_rules, compile_script
-from fsql.compiler.rewrite import rewrite
 from fsql.compiler.rules import PASSES
-from fsql.compiler.source import SourceText
-from fsql.compiler.verify_logical import verify_logical
+from fsql.compiler.rules.driver import rewrite
+from fsql.compiler.text.source import SourceText
+from fsql.compiler.verify.logical import verify_logical
 from fsql.optimizer.choose import choose
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from fsql.compiler.logical import Job
-    from fsql.compiler.rewrite import Firing
+    from fsql.compiler.rules.driver import Firing
 
 
 def rule(text: str, *, name: str) -> str:

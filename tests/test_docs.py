@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from fsql.compiler.codes import CODES
 from fsql.compiler.connectors import CONNECTORS, OptionKind
 from fsql.compiler.diagnostics import FsqlError
+from fsql.compiler.diagnostics.codes import CODES
 from fsql.compiler.functions.aggregates import AGGREGATES
 from fsql.compiler.functions.refused import LATER, NOT_DETERMINISTIC
 from fsql.compiler.functions.table import CALLABLE
-from fsql.compiler.keywords import RESERVED
+from fsql.compiler.parser.keywords import RESERVED
 from fsql.compiler.pipeline import compile_script
-from fsql.compiler.source import SourceText
+from fsql.compiler.text.source import SourceText
 from fsql.tests.cli.commands import fsql
 from fsql.tests.docs.data_errors import FAILING, script
 from fsql.tests.docs.errors_page import ERRORS_PAGE, errors_page

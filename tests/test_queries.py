@@ -18,8 +18,8 @@ from click.testing import CliRunner
 from fsql.cli import main
 from fsql.compiler.tick_plan import Policy
 from fsql.optimizer.choose import choose
+from fsql.runtime.dataflow import barrier
 from fsql.runtime.drivers.in_memory import Outcome, run_in_memory
-from fsql.runtime.protocol import barrier
 from fsql.tests.property.ways import window_schemas
 from fsql.tests.queries.examples import EXAMPLES, Example
 from fsql.tests.reference.lines import json_text, line

@@ -27,7 +27,7 @@ from fsql.compiler.functions.aggregates import (
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from fsql.compiler.source import Span
+    from fsql.compiler.text.source import Span
 
 
 @dataclass

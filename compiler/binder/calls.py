@@ -8,6 +8,7 @@ from fsql.compiler import syntax
 from fsql.compiler.binder.conditionals import bind_if, bind_nullif
 from fsql.compiler.binder.operators import balanced, call, make_call, unify
 from fsql.compiler.binder.report import Refusal, not_implemented, refusal
+from fsql.compiler.diagnostics.near_names import near_name
 from fsql.compiler.expression import Call, Expression, Literal
 from fsql.compiler.functions.aggregates import AGGREGATES
 from fsql.compiler.functions.evaluate import constant, evaluate
@@ -19,13 +20,12 @@ from fsql.compiler.functions.refused import (
     WINDOW_FUNCTIONS,
 )
 from fsql.compiler.functions.table import CALLABLE, FUNCTIONS
-from fsql.compiler.near_names import near_name
 from fsql.compiler.sqltypes import STRING, Kind
 
 if TYPE_CHECKING:
     from fsql.compiler.binder.expression import ExpressionBinder
     from fsql.compiler.functions.signature import Function
-    from fsql.compiler.source import Span
+    from fsql.compiler.text.source import Span
 
 
 def bind_function_call(binder: ExpressionBinder, written: syntax.FunctionCall) -> Expression:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from fsql.compiler.analysis.properties import Key, derived_keys
 from fsql.compiler.binder.report import Refusal, refusal
 from fsql.compiler.diagnostics import Label
 from fsql.compiler.logical import (
@@ -15,11 +16,10 @@ from fsql.compiler.logical import (
     append_only,
     operators,
 )
-from fsql.compiler.properties import Key, derived_keys
 
 if TYPE_CHECKING:
-    from fsql.compiler.catalog import TableEntry
-    from fsql.compiler.source import Span
+    from fsql.compiler.binder.catalog import TableEntry
+    from fsql.compiler.text.source import Span
 
 
 def resolve_changes(table: TableEntry, query: Plan, span: Span) -> SinkTable:

@@ -9,9 +9,9 @@ from fsql.compiler.binder.limits import MENTIONS_MAX
 from fsql.compiler.binder.report import refusal
 
 if TYPE_CHECKING:
+    from fsql.compiler.binder.catalog import Catalog
     from fsql.compiler.binder.report import Report
-    from fsql.compiler.catalog import Catalog
-    from fsql.compiler.source import Span
+    from fsql.compiler.text.source import Span
 
 
 class Mentions:

@@ -5,23 +5,23 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fsql.compiler import syntax
+from fsql.compiler.binder.catalog import ComputedColumn, TableEntry
 from fsql.compiler.binder.expression import ExpressionBinder
 from fsql.compiler.binder.options import TableOptions, bind_options
 from fsql.compiler.binder.query import bind_view
 from fsql.compiler.binder.report import no_column, not_implemented, refusal
+from fsql.compiler.binder.scope import Scope, fields_of, listing, matches
 from fsql.compiler.binder.tables import simple_name
 from fsql.compiler.binder.type_names import bind_type
 from fsql.compiler.binder.watermark import delay_us, event_time, mark_event_time
-from fsql.compiler.catalog import ComputedColumn, TableEntry
 from fsql.compiler.diagnostics import Label
 from fsql.compiler.logical import TimeKind
 from fsql.compiler.schema import Column, Schema
-from fsql.compiler.scope import Scope, fields_of, listing, matches
 from fsql.compiler.sqltypes import STRING
 
 if TYPE_CHECKING:
     from fsql.compiler.binder.context import Context
-    from fsql.compiler.source import Span
+    from fsql.compiler.text.source import Span
 
 
 def create_table(table: syntax.CreateTable, ordinal: int, context: Context) -> None:

@@ -16,10 +16,10 @@ from fsql.compiler.binder.limits import check_size
 from fsql.compiler.binder.literals import bind_literal
 from fsql.compiler.binder.places import note_place
 from fsql.compiler.binder.report import Refusal, no_column, not_implemented, refusal
-from fsql.compiler.coercion import coerce
+from fsql.compiler.binder.scope import Field, Scope, listing, matches
+from fsql.compiler.diagnostics.near_names import near_name
 from fsql.compiler.expression import ColumnRef, Expression
-from fsql.compiler.near_names import near_name
-from fsql.compiler.scope import Field, Scope, listing, matches
+from fsql.compiler.functions.coercion import coerce
 from fsql.compiler.sqltypes import BOOLEAN, Kind
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from fsql.compiler.binder.aggregate import AggregateCollector
     from fsql.compiler.binder.over import RunningCollector
-    from fsql.compiler.source import Span
+    from fsql.compiler.text.source import Span
 
 
 @dataclass

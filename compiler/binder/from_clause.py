@@ -17,20 +17,20 @@ from fsql.compiler.binder.lateral import bind_lateral, unnest
 from fsql.compiler.binder.limits import RELATIONS_MAX
 from fsql.compiler.binder.relation import Relation, aliased, conjuncts, relation_of
 from fsql.compiler.binder.report import Refusal, not_implemented, refusal
+from fsql.compiler.binder.scope import Scope
 from fsql.compiler.binder.tables import bind_table
 from fsql.compiler.binder.window import assign_windows, read_window_call
 from fsql.compiler.diagnostics import Diagnostic, Label
-from fsql.compiler.scope import Scope
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from fsql.compiler.binder.context import Context
     from fsql.compiler.binder.references import Condition
+    from fsql.compiler.binder.scope import Layer
     from fsql.compiler.expression import Expression
     from fsql.compiler.logical import Plan
-    from fsql.compiler.scope import Layer
-    from fsql.compiler.source import Span
+    from fsql.compiler.text.source import Span
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,23 +4,23 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from fsql.compiler.analysis.properties import Bound, WindowColumn, window_columns
 from fsql.compiler.binder.items import Key
 from fsql.compiler.binder.report import refusal
 from fsql.compiler.diagnostics import Diagnostic, Label
 from fsql.compiler.expression import ColumnRef
 from fsql.compiler.logical import Aggregate, Plan, WindowAggregate
 from fsql.compiler.node import walk
-from fsql.compiler.properties import Bound, WindowColumn, window_columns
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from fsql.compiler.analysis.properties import WindowColumns
     from fsql.compiler.binder.items import Grouping
     from fsql.compiler.binder.report import Report
     from fsql.compiler.expression import Expression
-    from fsql.compiler.properties import WindowColumns
-    from fsql.compiler.source import Span
     from fsql.compiler.syntax import Emit
+    from fsql.compiler.text.source import Span
 
 
 def make_group(

@@ -5,28 +5,28 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fsql.compiler import syntax
+from fsql.compiler.binder.catalog import TableEntry, ViewEntry
 from fsql.compiler.binder.changes import resolve_changes
 from fsql.compiler.binder.limits import check_depth
 from fsql.compiler.binder.query import bind_query, output_expressions
 from fsql.compiler.binder.relation import check_column_names, project
 from fsql.compiler.binder.report import Abandoned, Refusal, no_column, refusal
+from fsql.compiler.binder.scope import counted, listing, matches
 from fsql.compiler.binder.tables import find_entry
-from fsql.compiler.catalog import TableEntry, ViewEntry
-from fsql.compiler.coercion import accepts, coerce
 from fsql.compiler.connectors import CONNECTORS
 from fsql.compiler.diagnostics import Label
 from fsql.compiler.expression import Expression, Literal
 from fsql.compiler.functions.casts import castable
+from fsql.compiler.functions.coercion import accepts, coerce
 from fsql.compiler.logical import Insert
 from fsql.compiler.schema import Column
-from fsql.compiler.scope import counted, listing, matches
 from fsql.compiler.sqltypes import NULL, STRING
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from fsql.compiler.binder.context import Context
-    from fsql.compiler.source import Span
+    from fsql.compiler.text.source import Span
 
 
 def bind_insert(insert: syntax.Insert, context: Context) -> Insert:

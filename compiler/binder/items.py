@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 from fsql.compiler import syntax
 from fsql.compiler.binder.pending import AggregateValue, RunningValue
 from fsql.compiler.binder.report import not_implemented, refusal
+from fsql.compiler.binder.scope import listing, matches
 from fsql.compiler.expression import (
     AggregateCall,
     AggregateFunction,
@@ -16,7 +17,6 @@ from fsql.compiler.expression import (
     Literal,
 )
 from fsql.compiler.node import walk
-from fsql.compiler.scope import listing, matches
 from fsql.compiler.sqltypes import BIGINT, NULL
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from fsql.compiler.binder.aggregate import AggregateCollector
     from fsql.compiler.binder.expression import ExpressionBinder
     from fsql.compiler.binder.report import Report
-    from fsql.compiler.source import Span
+    from fsql.compiler.text.source import Span
 
 
 _REFUSED: Final = Literal(NULL, nullable=True, value=None)

@@ -21,9 +21,9 @@ from fsql.compiler.node import walk
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from fsql.compiler.binder.scope import Layer
     from fsql.compiler.logical import TimeRange
-    from fsql.compiler.scope import Layer
-    from fsql.compiler.source import Span
+    from fsql.compiler.text.source import Span
 
 
 def side_by_side(left: Relation, right: Relation, span: Span) -> Layer:

@@ -23,9 +23,9 @@ from fsql.compiler.binder.relation import (
     project,
 )
 from fsql.compiler.binder.report import not_implemented, refusal
+from fsql.compiler.binder.scope import Field, Layer, Scope, fields_of
 from fsql.compiler.logical import LateralAggregate, Plan, Unnest
 from fsql.compiler.schema import Column
-from fsql.compiler.scope import Field, Layer, Scope, fields_of
 from fsql.compiler.sqltypes import BIGINT
 
 if TYPE_CHECKING:

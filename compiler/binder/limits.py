@@ -15,7 +15,7 @@ from fsql.compiler.node import children, walk
 if TYPE_CHECKING:
     from fsql.compiler.expression import Expression
     from fsql.compiler.logical import Plan
-    from fsql.compiler.source import Span
+    from fsql.compiler.text.source import Span
 
 EXPRESSION_DEPTH_MAX: Final = 300
 EXPRESSION_SIZE_MAX: Final = 100_000

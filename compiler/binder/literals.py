@@ -29,7 +29,7 @@ from fsql.compiler.sqltypes import (
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from fsql.compiler.source import Span
+    from fsql.compiler.text.source import Span
 
 _UNIT_US: Final[Mapping[str, int]] = {
     "MICROSECOND": 1,

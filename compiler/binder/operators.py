@@ -13,14 +13,14 @@ from fsql.compiler import syntax
 from fsql.compiler.binder.literals import bind_number
 from fsql.compiler.binder.places import note_place
 from fsql.compiler.binder.report import Refusal, not_implemented, refusal
-from fsql.compiler.coercion import accepts, coerce, common_type, constructs_array
 from fsql.compiler.diagnostics import Label
 from fsql.compiler.expression import Call, Expression, Literal
 from fsql.compiler.functions.casts import castable
+from fsql.compiler.functions.coercion import accepts, coerce, common_type, constructs_array
 from fsql.compiler.functions.signature import Nullability, match_signature
 from fsql.compiler.functions.table import FUNCTIONS
-from fsql.compiler.source import Span
 from fsql.compiler.sqltypes import BOOLEAN, NULL, STRING, TIMESTAMP, Kind, SqlType
+from fsql.compiler.text.source import Span
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

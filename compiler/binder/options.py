@@ -6,19 +6,19 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.binder.report import Refusal, not_implemented, refusal
+from fsql.compiler.binder.scope import listing
 from fsql.compiler.connectors import CONNECTORS, Connector
 from fsql.compiler.diagnostics import Label
-from fsql.compiler.near_names import near_name
-from fsql.compiler.scope import listing
+from fsql.compiler.diagnostics.near_names import near_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from fsql.compiler import syntax
+    from fsql.compiler.binder.catalog import TableEntry
     from fsql.compiler.binder.report import Report
-    from fsql.compiler.catalog import TableEntry
     from fsql.compiler.logical import SinkTable
-    from fsql.compiler.source import Span
+    from fsql.compiler.text.source import Span
 
 _AT_MOST_ONCE: Final = "at-most-once"
 

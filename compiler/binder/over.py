@@ -15,14 +15,14 @@ from fsql.compiler.binder.expression import ExpressionBinder
 from fsql.compiler.binder.pending import RunningValue, replaced
 from fsql.compiler.binder.places import note_move
 from fsql.compiler.binder.report import Refusal, not_implemented, refusal
+from fsql.compiler.binder.scope import listing, matches
 from fsql.compiler.expression import AggregateCall, ColumnRef, Expression
 from fsql.compiler.logical import FrameEnd, Over, OverCall, Plan
-from fsql.compiler.scope import listing, matches
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from fsql.compiler.source import Span
+    from fsql.compiler.text.source import Span
 
 _FRAMES = "ROWS UNBOUNDED PRECEDING, or ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING"
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator
 
     from fsql.compiler.node import Node
-    from fsql.compiler.source import Span
+    from fsql.compiler.text.source import Span
 
 
 class Places:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fsql.compiler import syntax
+from fsql.compiler.binder.catalog import Catalog, ViewEntry
 from fsql.compiler.binder.limits import check_depth
 from fsql.compiler.binder.relation import check_column_names, column_refs, project
 from fsql.compiler.binder.report import Refusal, not_implemented, refusal
 from fsql.compiler.binder.select import bind_select
-from fsql.compiler.catalog import Catalog, ViewEntry
-from fsql.compiler.coercion import accepts, coerce, common_type
 from fsql.compiler.diagnostics import Diagnostic, Label
+from fsql.compiler.functions.coercion import accepts, coerce, common_type
 from fsql.compiler.logical import Aggregate, Plan, Project, Union
 
 if TYPE_CHECKING:
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
     from fsql.compiler.binder.context import Context
     from fsql.compiler.expression import Expression
-    from fsql.compiler.source import Span
     from fsql.compiler.sqltypes import SqlType
+    from fsql.compiler.text.source import Span
 
 
 def bind_query(query: syntax.Query, context: Context) -> Plan:

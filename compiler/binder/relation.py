@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 from fsql.compiler.binder.operators import balanced
 from fsql.compiler.binder.report import refusal
+from fsql.compiler.binder.scope import Layer, Scope, counted, fields_of
 from fsql.compiler.diagnostics import Label
 from fsql.compiler.expression import Call, ColumnRef, Expression
 from fsql.compiler.logical import Filter, Plan, Project, Scan, operators
 from fsql.compiler.node import map_children
-from fsql.compiler.scope import Layer, Scope, counted, fields_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -13,13 +13,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.diagnostics import Diagnostic, Label
-from fsql.compiler.near_names import near_name
+from fsql.compiler.diagnostics.near_names import near_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from fsql.compiler.source import SourceText, Span
     from fsql.compiler.syntax import Identifier
+    from fsql.compiler.text.source import SourceText, Span
 
 DIAGNOSTICS_MAX: Final = 20
 """Binding stops when it has found so many errors."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler import syntax
+from fsql.compiler.binder.catalog import Catalog, TableEntry, ViewEntry
 from fsql.compiler.binder.context import Context, Mentions
 from fsql.compiler.binder.ddl import create_table, create_view
 from fsql.compiler.binder.insert import bind_insert, bind_select_statement
@@ -15,10 +16,9 @@ from fsql.compiler.binder.options import check_deliveries
 from fsql.compiler.binder.places import Places, noting_places
 from fsql.compiler.binder.report import Abandoned, Report, not_implemented, refusal
 from fsql.compiler.binder.time_kinds import decide_times
-from fsql.compiler.catalog import Catalog, TableEntry, ViewEntry
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
 from fsql.compiler.logical import Insert, Job, tables
-from fsql.compiler.source import Span
+from fsql.compiler.text.source import Span
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

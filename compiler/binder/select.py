@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fsql.compiler import syntax
+from fsql.compiler.analysis.properties import Bound
 from fsql.compiler.binder.aggregate import AggregateCollector, Groups
 from fsql.compiler.binder.expression import ExpressionBinder
 from fsql.compiler.binder.from_clause import FromBinder
@@ -27,7 +28,6 @@ from fsql.compiler.binder.window import (
 )
 from fsql.compiler.expression import ColumnRef, Expression
 from fsql.compiler.logical import append_only
-from fsql.compiler.properties import Bound
 
 if TYPE_CHECKING:
     from collections.abc import Callable

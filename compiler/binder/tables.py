@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from fsql.compiler.binder.catalog import Entry, TableEntry, ViewEntry
 from fsql.compiler.binder.relation import Relation, column_refs, project, relation_of, replace_scans
 from fsql.compiler.binder.report import Abandoned, not_implemented, refusal
-from fsql.compiler.catalog import Entry, TableEntry, ViewEntry
+from fsql.compiler.binder.scope import listing
 from fsql.compiler.diagnostics import Label
+from fsql.compiler.diagnostics.near_names import near_name
 from fsql.compiler.logical import Plan, Scan, Table, TimeKind, operators
-from fsql.compiler.near_names import near_name
-from fsql.compiler.scope import listing
 from fsql.compiler.sqltypes import INTERVAL, SqlType
 
 if TYPE_CHECKING:
     from fsql.compiler.binder.context import Context
-    from fsql.compiler.source import Span
     from fsql.compiler.syntax import Identifier, QualifiedName
+    from fsql.compiler.text.source import Span
 
 
 def simple_name(name: QualifiedName) -> Identifier:

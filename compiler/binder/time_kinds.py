@@ -17,7 +17,7 @@ from fsql.compiler.logical import Insert, Job, Scan, Table, TimeKind
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from fsql.compiler.catalog import TableEntry
+    from fsql.compiler.binder.catalog import TableEntry
 
 
 def decide_times(

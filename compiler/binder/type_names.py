@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.binder.report import not_implemented, refusal
-from fsql.compiler.near_names import near_name
+from fsql.compiler.diagnostics.near_names import near_name
 from fsql.compiler.sqltypes import (
     BIGINT,
     BOOLEAN,

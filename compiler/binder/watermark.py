@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING
 
 from fsql.compiler import syntax
 from fsql.compiler.binder.report import Refusal, no_column, refusal
+from fsql.compiler.binder.scope import listing, matches
 from fsql.compiler.binder.window import WINDOW_US_MAX, constant_interval_us
 from fsql.compiler.expression import ColumnRef, Expression
-from fsql.compiler.scope import listing, matches
 from fsql.compiler.sqltypes import TIMESTAMP, SqlType
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from fsql.compiler.catalog import ComputedColumn
+    from fsql.compiler.binder.catalog import ComputedColumn
     from fsql.compiler.schema import Schema
 
 

@@ -10,23 +10,23 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler import syntax
+from fsql.compiler.analysis.properties import Bound
 from fsql.compiler.binder.expression import ExpressionBinder
 from fsql.compiler.binder.places import note_place
 from fsql.compiler.binder.relation import Relation
 from fsql.compiler.binder.report import Refusal, not_implemented, refusal
+from fsql.compiler.binder.scope import Field, Scope
+from fsql.compiler.diagnostics.near_names import near_name
 from fsql.compiler.functions.evaluate import constant, evaluate
 from fsql.compiler.functions.failure import RowFailure
 from fsql.compiler.functions.refused import WINDOW_FUNCTIONS
 from fsql.compiler.logical import Aggregate, AssignWindows, Join, Plan, WindowAggregate, operators
-from fsql.compiler.near_names import near_name
-from fsql.compiler.properties import Bound
-from fsql.compiler.scope import Field, Scope
 from fsql.compiler.sqltypes import INTERVAL, TIMESTAMP
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from fsql.compiler.source import Span
+    from fsql.compiler.text.source import Span
 
 _FORMS: Final[Mapping[str, str]] = {
     "TUMBLE": "TUMBLE({data}at, INTERVAL '1' MINUTE)",

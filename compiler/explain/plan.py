@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from fsql.compiler.analysis.properties import derived_keys
 from fsql.compiler.explain.document import json_text
 from fsql.compiler.explain.expressions import expression_text, labels
 from fsql.compiler.explain.literals import interval_text, name_text
@@ -17,15 +18,14 @@ from fsql.compiler.explain.parts import fields, headline
 from fsql.compiler.explain.traits import changes, columns_json, columns_text, key_names, state_bound
 from fsql.compiler.explain.tree import Tree, draw
 from fsql.compiler.logical import Changes, Insert, Job, Plan, Scan, operators
-from fsql.compiler.properties import derived_keys
 from fsql.compiler.serialize import operator_ids
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from fsql.compiler.analysis.properties import Key
     from fsql.compiler.explain.document import JsonObject
     from fsql.compiler.logical import SinkTable, Table
-    from fsql.compiler.properties import Key
     from fsql.compiler.schema import Schema
 
 

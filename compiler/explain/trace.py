@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from fsql.compiler.node import Node
-    from fsql.compiler.rewrite import Firing
+    from fsql.compiler.rules.driver import Firing
 
 
 def trace_text(firings: Iterable[Firing]) -> str:

@@ -18,9 +18,9 @@ from fsql.compiler.logical import Changes, append_only
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from fsql.compiler.analysis.properties import Key
     from fsql.compiler.explain.document import JsonObject
     from fsql.compiler.expression import AggregateCall, Expression
-    from fsql.compiler.properties import Key
     from fsql.compiler.schema import Column, Schema
 
 

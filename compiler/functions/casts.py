@@ -1,6 +1,6 @@
 """Casts: which types convert to which, which of those conversions can fail a row, and how they go.
 
-Implicit coercions (`fsql.compiler.coercion`) are the casts of this table that lose nothing a reader
+Implicit coercions (`fsql.compiler.functions.coercion`) are the casts of this table that lose nothing a reader
 would miss; they never fail.
 """
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
-from fsql.compiler.coercion import coercible, common_type
+from fsql.compiler.functions.coercion import coercible, common_type
 from fsql.compiler.sqltypes import Kind, SqlType, array_of
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fsql.compiler.delays import join_delay_us
+from fsql.compiler.analysis.delays import join_delay_us
 from fsql.compiler.graph import CombineJoin, Map, Side
 from fsql.compiler.logical import append_only, depth, grain_us
 from fsql.compiler.lowering.cycle import add_cycle

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fsql.compiler.delays import delay_us
+from fsql.compiler.analysis.delays import delay_us
 from fsql.compiler.graph import Closing, CombineAggregate, Late, LateSink, Map, OnTime
 from fsql.compiler.logical import append_only, grain_us, least_mention
 from fsql.compiler.lowering.cycle import add_cycle

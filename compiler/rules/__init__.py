@@ -23,7 +23,7 @@ from typing import Final
 
 from fsql.compiler.expression import Call, Case, Expression
 from fsql.compiler.logical import Filter, Job, Project
-from fsql.compiler.rewrite import Pass, Rule
+from fsql.compiler.rules.driver import Pass, Rule
 from fsql.compiler.rules.fold_constants import fold_constants, fold_null_arguments
 from fsql.compiler.rules.merge_filters import drop_true_filter, merge_filters
 from fsql.compiler.rules.merge_projects import drop_identity_project, merge_projects

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from fsql.compiler.source import Span
+    from fsql.compiler.text.source import Span
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 from fsql.compiler.syntax.names import Syntax
 
 if TYPE_CHECKING:
-    from fsql.compiler.source import SourceText
     from fsql.compiler.syntax import Expression, Statement
     from fsql.compiler.syntax.expressions import StringLiteral
     from fsql.compiler.syntax.names import Identifier, QualifiedName, TypeName
     from fsql.compiler.syntax.queries import Query
+    from fsql.compiler.text.source import SourceText
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,8 +30,8 @@ from fsql.connectors.file.file_layer import FileLayer
 from fsql.connectors.file.journal import Entry, Journal
 from fsql.connectors.streams.replay import CHECKED_BYTES
 from fsql.runtime.batch import START, Root
+from fsql.runtime.cluster.delivery import DeliveryOption
 from fsql.runtime.consumer import ConsumerLostError
-from fsql.runtime.protocol.delivery import DeliveryOption
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

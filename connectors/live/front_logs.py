@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from fsql.runtime.protocol.manifest import Manifest
+    from fsql.runtime.cluster.manifest import Manifest
 
 
 class FrontLogs:

@@ -39,8 +39,8 @@ from fsql.runtime.consumer import ConsumerLostError, ConsumerMissingError, Opene
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from fsql.runtime.cluster.delivery import Bundle
     from fsql.runtime.consumer import ContentsEncoder, Opening
-    from fsql.runtime.protocol.delivery import Bundle
 
 PATIENCE_SECONDS: Final = 10.0
 MISSED_AFTER_SECONDS: Final = 1.0

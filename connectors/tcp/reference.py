@@ -33,8 +33,8 @@ from fsql.connectors.tcp.frames import (
     frame_bytes,
 )
 from fsql.runtime.batch import END, START, Root
+from fsql.runtime.cluster.delivery import DeliveryOption
 from fsql.runtime.consumer import ConsumerLostError, Opening, Sequencer
-from fsql.runtime.protocol.delivery import DeliveryOption
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
 from fsql.runtime.batch import START, Root
+from fsql.runtime.cluster.delivery import Delivery, DeliveryOption
 from fsql.runtime.consumer import ConsumerLostError, ConsumerMissingError, Opening
-from fsql.runtime.protocol.barrier import Released
-from fsql.runtime.protocol.delivery import Delivery, DeliveryOption
+from fsql.runtime.dataflow.barrier import Released
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from fsql.connectors.tcp.consumer import TcpConsumer
+    from fsql.runtime.cluster.delivery import Bundle
     from fsql.runtime.ports import Release
-    from fsql.runtime.protocol.delivery import Bundle
 
 BUNDLE_ROWS_MAX: Final = 16_384
 WAITING_ROWS_MAX: Final = 262_144

@@ -14,10 +14,9 @@ from typing import TYPE_CHECKING, Protocol
 
 from fsql.compiler.tick_plan import SourceHead, TickPlan
 from fsql.runtime.batch import START, Root
-from fsql.runtime.protocol.acker import Acker
-from fsql.runtime.protocol.barrier import Barrier, LateRows, Rejected, Released, Stopped
-from fsql.runtime.protocol.chain import Watch, unwatched
-from fsql.runtime.protocol.messages import (
+from fsql.runtime.dataflow.acker import Acker
+from fsql.runtime.dataflow.barrier import Barrier, LateRows, Rejected, Released, Stopped
+from fsql.runtime.dataflow.messages import (
     Acknowledgement,
     Entry,
     Kind,
@@ -26,8 +25,9 @@ from fsql.runtime.protocol.messages import (
     PortKind,
     Promise,
 )
-from fsql.runtime.protocol.topology import topology
-from fsql.runtime.protocol.worker import (
+from fsql.runtime.dataflow.stage_pipeline import Watch, unwatched
+from fsql.runtime.dataflow.topology import topology
+from fsql.runtime.dataflow.worker import (
     BARRIER,
     Effect,
     SendMessage,
@@ -37,9 +37,9 @@ from fsql.runtime.protocol.worker import (
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from fsql.runtime.kernels.increment import Increment
+    from fsql.runtime.dataflow.front import Front
+    from fsql.runtime.kernels.keyed.increment import Increment
     from fsql.runtime.ports import Chunk
-    from fsql.runtime.protocol.front import Front
 
 ACKER = -2
 """The acker's number as a sender and receiver, beside `worker.BARRIER` and the workers' own."""

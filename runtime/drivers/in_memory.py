@@ -15,18 +15,18 @@ import numpy as np
 from fsql.compiler.tick_plan import SourceHead, TickPlan
 from fsql.runtime.arrow_types import from_arrow, to_arrow
 from fsql.runtime.batch import TIME_START, Root
+from fsql.runtime.dataflow.barrier import LateRows, Rejected, Released, Stopped
+from fsql.runtime.dataflow.front import Front
+from fsql.runtime.dataflow.resume_point import ResumePoint
 from fsql.runtime.drivers.cluster import Cluster, FrontAt, LetGo, Schedule
 from fsql.runtime.ports import OPERATIONS, Chunk, Reject
-from fsql.runtime.protocol.barrier import LateRows, Rejected, Released, Stopped
-from fsql.runtime.protocol.front import Front
-from fsql.runtime.protocol.manifest import ResumePoint
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from fsql.compiler.expression import Value
     from fsql.compiler.schema import Schema
-    from fsql.runtime.kernels.increment import Increment
+    from fsql.runtime.kernels.keyed.increment import Increment
 
 Row = tuple["Value", ...]
 

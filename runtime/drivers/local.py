@@ -12,12 +12,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from fsql.compiler.tick_plan import SourceHead, TickPlan
+from fsql.runtime.dataflow.barrier import LateRows, Rejected, Released, Stopped
+from fsql.runtime.dataflow.freshness import Freshness
+from fsql.runtime.dataflow.front import Front
+from fsql.runtime.dataflow.stage_pipeline import Watch, unwatched
 from fsql.runtime.drivers.cluster import Cluster, Fair, FrontAt, LetGo
 from fsql.runtime.ports import Wait
-from fsql.runtime.protocol.barrier import LateRows, Rejected, Released, Stopped
-from fsql.runtime.protocol.chain import Watch, unwatched
-from fsql.runtime.protocol.freshness import Freshness
-from fsql.runtime.protocol.front import Front
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

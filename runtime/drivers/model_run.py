@@ -15,10 +15,10 @@ import numpy as np
 from fsql.compiler.graph import LateSink, Sink, Source
 from fsql.runtime.arrow_types import from_arrow, to_arrow
 from fsql.runtime.batch import Batch, origin_parts
+from fsql.runtime.dataflow.barrier import LateRows, Stopped, in_order
 from fsql.runtime.drivers.local import CHUNK_ROWS, Counters
 from fsql.runtime.model.run import run
 from fsql.runtime.ports import OPERATIONS, Chunk, Reject, Release, Wait
-from fsql.runtime.protocol.barrier import LateRows, Stopped, in_order
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     from typing_extensions import Buffer
 
-    from fsql.runtime.protocol.frames import Datagram, Frame
+    from fsql.runtime.cluster.frames import Datagram, Frame
 
 ANY_PORT: Final = "tcp://127.0.0.1:*"
 PORT_MAX: Final = 65_535

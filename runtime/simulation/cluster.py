@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from fsql.compiler.tick_plan import SourceHead
 from fsql.runtime.batch import START, Root
-from fsql.runtime.protocol.coordinator_node import CoordinatorNode
-from fsql.runtime.protocol.delivery import DeliveryOption
-from fsql.runtime.protocol.job_spec import JobSpec
-from fsql.runtime.protocol.manifest import manifest_of
-from fsql.runtime.protocol.node import WorkerGone
-from fsql.runtime.protocol.phase import Phase
-from fsql.runtime.protocol.worker_node import WorkerNode
+from fsql.runtime.cluster.coordinator_node import CoordinatorNode
+from fsql.runtime.cluster.delivery import DeliveryOption
+from fsql.runtime.cluster.job_spec import JobSpec
+from fsql.runtime.cluster.manifest import manifest_of
+from fsql.runtime.cluster.node import WorkerGone
+from fsql.runtime.cluster.phase import Phase
+from fsql.runtime.cluster.worker_node import WorkerNode
 from fsql.runtime.simulation.consumers import Consumer
 from fsql.runtime.simulation.coordination import Coordination
 from fsql.runtime.simulation.coordinator_host import CoordinatorDriver
@@ -36,11 +36,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from fsql.compiler.tick_plan import TickPlan
+    from fsql.runtime.cluster.frames import Begin
+    from fsql.runtime.cluster.job_spec import Settings
+    from fsql.runtime.cluster.manifest import Manifest
+    from fsql.runtime.cluster.node import Finish, FrontTask, Progress
     from fsql.runtime.coordination.commits import Committed
-    from fsql.runtime.protocol.frames import Begin
-    from fsql.runtime.protocol.job_spec import Settings
-    from fsql.runtime.protocol.manifest import Manifest
-    from fsql.runtime.protocol.node import Finish, FrontTask, Progress
     from fsql.runtime.simulation.codec import WireCodec
     from fsql.runtime.simulation.coverage import Coverage
     from fsql.runtime.simulation.judge import Judge

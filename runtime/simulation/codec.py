@@ -10,7 +10,7 @@ from fsql.runtime.wire.seal import VERSION, Seal
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from fsql.runtime.protocol.frames import Datagram, Frame
+    from fsql.runtime.cluster.frames import Datagram, Frame
 
 KEY: Final = b"simulated"
 

@@ -15,14 +15,14 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from fsql.runtime.batch import START, Root
-from fsql.runtime.protocol.delivery import DeliveryOption
-from fsql.runtime.protocol.node import Delivered, OutputAt, OutputLost
+from fsql.runtime.cluster.delivery import DeliveryOption
+from fsql.runtime.cluster.node import Delivered, OutputAt, OutputLost
 from fsql.runtime.simulation.world import MILLISECOND
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from fsql.runtime.protocol.delivery import Bundle
+    from fsql.runtime.cluster.delivery import Bundle
     from fsql.runtime.simulation.coverage import Coverage
     from fsql.runtime.simulation.hosts import Host
     from fsql.runtime.simulation.judge import Judge

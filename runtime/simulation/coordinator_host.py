@@ -4,15 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, cast
 
-from fsql.runtime.coordination.commits import Committed, commit_snapshot, committed, next_epoch
-from fsql.runtime.coordination.lease import Lease
-from fsql.runtime.coordination.port import (
-    CoordinationError,
-    CoordinationUnavailableError,
-    SessionExpiredError,
-)
-from fsql.runtime.protocol.frames import Begin
-from fsql.runtime.protocol.node import (
+from fsql.runtime.cluster.frames import Begin
+from fsql.runtime.cluster.node import (
     CommitManifest,
     Deliver,
     EpochTaken,
@@ -25,6 +18,13 @@ from fsql.runtime.protocol.node import (
     Progress,
     TakeEpoch,
     Transmit,
+)
+from fsql.runtime.coordination.commits import Committed, commit_snapshot, committed, next_epoch
+from fsql.runtime.coordination.lease import Lease
+from fsql.runtime.coordination.port import (
+    CoordinationError,
+    CoordinationUnavailableError,
+    SessionExpiredError,
 )
 from fsql.runtime.simulation.coordination import LEADER
 from fsql.runtime.simulation.probes import look_at
@@ -40,8 +40,8 @@ from fsql.runtime.simulation.world import MILLISECOND, SECOND
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from fsql.runtime.protocol.manifest import Manifest
-    from fsql.runtime.protocol.node import CoordinatorEvent
+    from fsql.runtime.cluster.manifest import Manifest
+    from fsql.runtime.cluster.node import CoordinatorEvent
     from fsql.runtime.simulation.cluster import SimulatedCluster
     from fsql.runtime.simulation.consumers import Connection
     from fsql.runtime.simulation.hosts import Host

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from fsql.runtime.protocol.frames import Hello
+from fsql.runtime.cluster.frames import Hello
 from fsql.runtime.simulation.codec import STRANGERS
 from fsql.runtime.simulation.coverage import CUTS
 from fsql.runtime.simulation.faults_outside import FAULTS_OUTSIDE

@@ -11,13 +11,13 @@ from collections import deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-from fsql.runtime.protocol.node import Received, Tick
+from fsql.runtime.cluster.node import Received, Tick
 from fsql.runtime.simulation.network import kind_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from fsql.runtime.protocol.frames import Datagram, Frame
+    from fsql.runtime.cluster.frames import Datagram, Frame
     from fsql.runtime.simulation.world import Clock, World
 
 

@@ -20,16 +20,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from fsql.runtime.batch import END, START
+from fsql.runtime.cluster.delivery import DeliveryOption
 from fsql.runtime.drivers.in_memory import Outcome, collect
-from fsql.runtime.protocol.delivery import DeliveryOption
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from fsql.compiler.tick_plan import TickPlan
     from fsql.runtime.batch import Root
-    from fsql.runtime.protocol.barrier import LateRows, Rejected, Released, Stopped
-    from fsql.runtime.protocol.job_spec import Output
+    from fsql.runtime.cluster.job_spec import Output
+    from fsql.runtime.dataflow.barrier import LateRows, Rejected, Released, Stopped
 
     Contents = Released | LateRows | Rejected
     Row = tuple[Root, str]

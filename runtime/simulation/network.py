@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import TYPE_CHECKING, Final
 
-from fsql.runtime.protocol.frames import Frame
+from fsql.runtime.cluster.frames import Frame
 from fsql.runtime.simulation.tape import CERTAIN
 from fsql.runtime.simulation.world import MILLISECOND
 from fsql.runtime.wire.errors import WireError
@@ -22,7 +22,7 @@ from fsql.runtime.wire.errors import WireError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from fsql.runtime.protocol.frames import Datagram
+    from fsql.runtime.cluster.frames import Datagram
     from fsql.runtime.simulation.codec import WireCodec
     from fsql.runtime.simulation.coverage import Coverage
     from fsql.runtime.simulation.world import World

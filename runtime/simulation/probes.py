@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fsql.runtime.protocol.frames import Answer, Counted, Frame, Grant, NotSaved
-from fsql.runtime.protocol.messages import Message, PortKind
+from fsql.runtime.cluster.frames import Answer, Counted, Frame, Grant, NotSaved
+from fsql.runtime.dataflow.messages import Message, PortKind
 
 if TYPE_CHECKING:
-    from fsql.runtime.protocol.frames import Datagram, Item
+    from fsql.runtime.cluster.frames import Datagram, Item
     from fsql.runtime.simulation.coverage import Coverage
 
 

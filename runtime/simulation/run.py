@@ -6,7 +6,7 @@ import traceback
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from fsql.runtime.protocol.retries import MOST_SECONDS
+from fsql.runtime.cluster.backoff import MOST_SECONDS
 from fsql.runtime.simulation.cluster import REAL_NODES, SimulatedCluster
 from fsql.runtime.simulation.codec import WireCodec
 from fsql.runtime.simulation.coverage import Coverage
@@ -21,8 +21,8 @@ from fsql.runtime.simulation.world import SECOND, World
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from fsql.runtime.cluster.delivery import DeliveryOption
     from fsql.runtime.drivers.in_memory import Outcome
-    from fsql.runtime.protocol.delivery import DeliveryOption
     from fsql.runtime.simulation.cluster import Nodes
     from fsql.runtime.simulation.swarm import RunSettings
     from fsql.runtime.simulation.trace import Happening

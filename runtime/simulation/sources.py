@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from fsql.compiler.tick_plan import SourceHead
+from fsql.runtime.cluster.node import FrontTask
 from fsql.runtime.drivers.in_memory import chunk_of
 from fsql.runtime.ports import Place, Wait
-from fsql.runtime.protocol.node import FrontTask
 from fsql.runtime.simulation.world import SECOND
 
 if TYPE_CHECKING:

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Final
 
 import xxhash
 
-from fsql.runtime.kernels.increment import merged, owned_rows
-from fsql.runtime.protocol.manifest import (
+from fsql.runtime.cluster.manifest import (
     DamagedManifestError,
     Manifest,
     manifest_bytes,
     manifest_of,
 )
+from fsql.runtime.kernels.keyed.increment import merged, owned_rows
 from fsql.runtime.state.loading import DamagedRecordError, read_state
 from fsql.runtime.state.records import Records
 from fsql.runtime.state.store import StateStoreError
@@ -23,8 +23,8 @@ from fsql.runtime.state.store import StateStoreError
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from fsql.runtime.kernels.increment import Increment
-    from fsql.runtime.protocol.manifest import Record
+    from fsql.runtime.cluster.manifest import Record
+    from fsql.runtime.kernels.keyed.increment import Increment
     from fsql.runtime.simulation.disk import Disk
     from fsql.runtime.state.store import Octets
 

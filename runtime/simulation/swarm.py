@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.tick_plan import Policy
-from fsql.runtime.protocol.delivery import DeliveryOption
-from fsql.runtime.protocol.job_spec import Settings
-from fsql.runtime.protocol.lead import LEAST_BYTES
-from fsql.runtime.protocol.link import LinkSettings
+from fsql.runtime.cluster.delivery import DeliveryOption
+from fsql.runtime.cluster.job_spec import Settings
+from fsql.runtime.cluster.link import LinkSettings
+from fsql.runtime.dataflow.read_ahead import LEAST_BYTES
 from fsql.runtime.simulation.faults import FAULTS
 from fsql.runtime.simulation.network import NetworkSettings
 from fsql.runtime.simulation.world import MILLISECOND, SECOND

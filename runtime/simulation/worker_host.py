@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, cast
 
-from fsql.runtime.ports import Wait
-from fsql.runtime.protocol.manifest import DamagedManifestError, manifest_of
-from fsql.runtime.protocol.node import (
+from fsql.runtime.cluster.manifest import DamagedManifestError, manifest_of
+from fsql.runtime.cluster.node import (
     ChunkRead,
     Close,
     Continue,
@@ -23,6 +22,7 @@ from fsql.runtime.protocol.node import (
     Transmit,
     Trim,
 )
+from fsql.runtime.ports import Wait
 from fsql.runtime.simulation.coordination import LEADER
 from fsql.runtime.simulation.probes import look_at
 from fsql.runtime.simulation.sources import InputLostError, SimulatedReader
@@ -33,9 +33,9 @@ from fsql.runtime.state.store import StateStoreError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from fsql.runtime.cluster.frames import Begin
+    from fsql.runtime.cluster.node import WorkerEvent
     from fsql.runtime.coordination.port import Entry
-    from fsql.runtime.protocol.frames import Begin
-    from fsql.runtime.protocol.node import WorkerEvent
     from fsql.runtime.simulation.cluster import SimulatedCluster
     from fsql.runtime.simulation.hosts import Host
     from fsql.runtime.state.records import Records

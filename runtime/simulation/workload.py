@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from fsql.compiler.tick_plan import SourceHead
+from fsql.runtime.cluster.job_spec import Output
+from fsql.runtime.dataflow.front import Front
 from fsql.runtime.drivers.cluster import Cluster, Fair, FrontAt
 from fsql.runtime.drivers.in_memory import Outcome, chunk_of, collect, run_in_memory
-from fsql.runtime.protocol.front import Front
-from fsql.runtime.protocol.job_spec import Output
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from fsql.compiler.logical import Table
     from fsql.compiler.tick_plan import Policy, TickPlan
     from fsql.runtime.batch import Batch, Root
+    from fsql.runtime.cluster.delivery import DeliveryOption
     from fsql.runtime.ports import Chunk, Place, Reject
-    from fsql.runtime.protocol.delivery import DeliveryOption
     from fsql.runtime.simulation.sources import Rows
 
     Ranges = Mapping[int, Sequence[tuple[Root, Root]]]

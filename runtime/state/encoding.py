@@ -17,7 +17,7 @@ import msgspec
 import pyarrow as pa
 import xxhash
 
-from fsql.runtime.kernels.increment import EXPIRES, Increment
+from fsql.runtime.kernels.keyed.increment import EXPIRES, Increment
 
 if TYPE_CHECKING:
     from fsql.runtime.state.store import Octets

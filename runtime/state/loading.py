@@ -14,8 +14,8 @@ from fsql.runtime.state.store import StateStoreError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from fsql.runtime.kernels.increment import Increment
-    from fsql.runtime.protocol.manifest import Record
+    from fsql.runtime.cluster.manifest import Record
+    from fsql.runtime.kernels.keyed.increment import Increment
     from fsql.runtime.state.store import StateStore
 
 

@@ -15,8 +15,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from fsql.runtime.batch import START
-from fsql.runtime.protocol.manifest import Record
-from fsql.runtime.state.chain import Piece, expiry, plan
+from fsql.runtime.cluster.manifest import Record
+from fsql.runtime.state.compaction import Piece, expiry, plan
 from fsql.runtime.state.encoding import encoded, hash_of
 from fsql.runtime.state.loading import read_record
 
@@ -24,12 +24,12 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from fsql.runtime.batch import Root
-    from fsql.runtime.kernels.increment import Increment
+    from fsql.runtime.kernels.keyed.increment import Increment
     from fsql.runtime.state.store import Octets, StateStore
 
 
 class Merge(Protocol):
-    """`merged` of `fsql.runtime.kernels.increment`."""
+    """`merged` of `fsql.runtime.kernels.keyed.increment`."""
 
     def __call__(
         self, increments: Sequence[Increment], position: Root, *, whole: bool = False

@@ -14,7 +14,7 @@ import shutil
 from contextlib import ExitStack, suppress
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from fsql.runtime.protocol.manifest import (
+from fsql.runtime.cluster.manifest import (
     KEPT,
     DamagedManifestError,
     OtherFormatError,
@@ -29,9 +29,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable
     from pathlib import Path
 
+    from fsql.runtime.cluster.manifest import Manifest, Record
     from fsql.runtime.coordination.commits import Committed
-    from fsql.runtime.kernels.increment import Increment
-    from fsql.runtime.protocol.manifest import Manifest, Record
+    from fsql.runtime.kernels.keyed.increment import Increment
     from fsql.runtime.state.store import StateStore
 
 _NAME: Final = re.compile(r"(0|[1-9][0-9]*)\.json")

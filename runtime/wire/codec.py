@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from fsql.runtime.protocol.frames import Begin, Datagram, Frame, Goodbye, Heartbeat, Hello
+from fsql.runtime.cluster.frames import Begin, Datagram, Frame, Goodbye, Heartbeat, Hello
 from fsql.runtime.wire.errors import MalformedError
 from fsql.runtime.wire.items import ItemForm, RecordForm, read, written
 from fsql.runtime.wire.parts import PartsReader, PartsWriter, padding

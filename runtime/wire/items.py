@@ -13,10 +13,9 @@ from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, get_type_hints
 import msgspec
 
 from fsql.runtime.batch import Root
-from fsql.runtime.ports import Reject  # noqa: TC001 - msgspec asks what fields are
-from fsql.runtime.protocol import frames
-from fsql.runtime.protocol.manifest import Record, ResumePoint
-from fsql.runtime.protocol.messages import (
+from fsql.runtime.cluster import frames
+from fsql.runtime.cluster.manifest import Record
+from fsql.runtime.dataflow.messages import (
     Acknowledgement,
     Address,
     Message,
@@ -25,12 +24,14 @@ from fsql.runtime.protocol.messages import (
     PortKind,
     Promise,
 )
+from fsql.runtime.dataflow.resume_point import ResumePoint
+from fsql.runtime.ports import Reject  # noqa: TC001 - msgspec asks what fields are
 from fsql.runtime.wire.batches import BatchShape, put_batch, take_batch
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from fsql.runtime.protocol.frames import Item
+    from fsql.runtime.cluster.frames import Item
     from fsql.runtime.wire.parts import PartsReader, PartsWriter
 
 Kind = TypeVar("Kind")

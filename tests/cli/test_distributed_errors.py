@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from fsql.console.joining import joining_address, listening_at
+from fsql.runtime.cluster.frames import COORDINATOR, Heartbeat
 from fsql.runtime.drivers.cluster_key import cluster_key
 from fsql.runtime.drivers.transport import Transport
-from fsql.runtime.protocol.frames import COORDINATOR, Heartbeat
 from fsql.runtime.wire.seal import VERSION, Seal
 from fsql.tests.cli.commands import COMMAND, NUMBERS, fsql, process
 

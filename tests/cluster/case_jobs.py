@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.diagnostics import FsqlError
 from fsql.compiler.pipeline import compile_script
-from fsql.compiler.source import SourceText
+from fsql.compiler.text.source import SourceText
 from fsql.runtime.ports import Reject
 from fsql.tests.cluster.jobs import Job
 from fsql.tests.property.test_case_queries import rows_of

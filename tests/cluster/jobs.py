@@ -17,7 +17,7 @@ from fsql.console.script import Script, read_script
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from fsql.runtime.protocol.barrier import Stopped
+    from fsql.runtime.dataflow.barrier import Stopped
 
 STDOUT = "stdout"
 

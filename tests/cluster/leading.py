@@ -18,16 +18,11 @@ from fsql.connectors.stream_stores import StreamStore
 from fsql.connectors.tcp.reference import ConsumerServer
 from fsql.console.consumers import job_consumers
 from fsql.console.description import readied
-from fsql.runtime.drivers.cluster_key import cluster_key
-from fsql.runtime.drivers.processes.coordinator_process import CoordinatorProcess
-from fsql.runtime.drivers.processes.job_state import JobState
-from fsql.runtime.drivers.processes.supervised import Supervisor
-from fsql.runtime.drivers.transport import ANY_PORT, Transport, TransportSettings
-from fsql.runtime.protocol.coordinator_node import CoordinatorNode
-from fsql.runtime.protocol.delivery import DeliveryOption
-from fsql.runtime.protocol.frames import Answer, Begin, Frame, Ready, Saved
-from fsql.runtime.protocol.job_spec import JobSpec
-from fsql.runtime.protocol.node import (
+from fsql.runtime.cluster.coordinator_node import CoordinatorNode
+from fsql.runtime.cluster.delivery import DeliveryOption
+from fsql.runtime.cluster.frames import Answer, Begin, Frame, Ready, Saved
+from fsql.runtime.cluster.job_spec import JobSpec
+from fsql.runtime.cluster.node import (
     CommitManifest,
     Deliver,
     Finish,
@@ -36,6 +31,11 @@ from fsql.runtime.protocol.node import (
     Received,
     Transmit,
 )
+from fsql.runtime.drivers.cluster_key import cluster_key
+from fsql.runtime.drivers.processes.coordinator_process import CoordinatorProcess
+from fsql.runtime.drivers.processes.job_state import JobState
+from fsql.runtime.drivers.processes.supervised import Supervisor
+from fsql.runtime.drivers.transport import ANY_PORT, Transport, TransportSettings
 from fsql.tests.cluster.jobs import STDOUT
 from fsql.tests.kept_port import KeptPort
 
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
     from fsql.console.description import JobDescription, Readied
     from fsql.runtime.batch import Root
-    from fsql.runtime.protocol.node import CoordinatorEffect, CoordinatorEvent
+    from fsql.runtime.cluster.node import CoordinatorEffect, CoordinatorEvent
     from fsql.tests.cluster.jobs import Job, Written
     from fsql.tests.cluster.nursery import Nursery, NurseryWorker
     from fsql.tests.cluster.proxy import Network

@@ -17,10 +17,10 @@ import pyarrow as pa
 import pytest
 
 from fsql.runtime.batch import Batch, Root
+from fsql.runtime.cluster.frames import Cancel, Frame
+from fsql.runtime.cluster.link import Link, LinkSettings
+from fsql.runtime.dataflow.messages import Address, Message, Parcel
 from fsql.runtime.drivers.transport import Transport, TransportSettings
-from fsql.runtime.protocol.frames import Cancel, Frame
-from fsql.runtime.protocol.link import Link, LinkSettings
-from fsql.runtime.protocol.messages import Address, Message, Parcel
 from fsql.tests.cluster.proxy import Network, Trouble, schedule
 from fsql.tests.kept_port import KeptPort
 from fsql.tests.unit.wire.frames import same
@@ -28,7 +28,7 @@ from fsql.tests.unit.wire.frames import same
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from fsql.runtime.protocol.frames import Item
+    from fsql.runtime.cluster.frames import Item
 
 PATIENCE_SECONDS = 60.0
 

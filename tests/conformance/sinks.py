@@ -18,10 +18,10 @@ from fsql.compiler.sqltypes import BIGINT, STRING
 from fsql.connectors.released_lines import ReleasedLines
 from fsql.formats.json.encoder import JsonEncoder
 from fsql.runtime.batch import END, START, Root
+from fsql.runtime.cluster.delivery import Bundle, Delivery, DeliveryOption
 from fsql.runtime.consumer import ConsumerLostError, Opened, Opening
+from fsql.runtime.dataflow.barrier import Released
 from fsql.runtime.ports import Release
-from fsql.runtime.protocol.barrier import Released
-from fsql.runtime.protocol.delivery import Bundle, Delivery, DeliveryOption
 
 if TYPE_CHECKING:
     from collections.abc import Callable

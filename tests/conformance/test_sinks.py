@@ -21,8 +21,8 @@ from fsql.connectors.stream_stores import NowhereStore, StreamStore
 from fsql.connectors.tcp.consumer import TcpConsumer
 from fsql.connectors.tcp.reference import ConsumerServer
 from fsql.runtime.batch import END, START, Root
+from fsql.runtime.cluster.delivery import DeliveryOption
 from fsql.runtime.consumer import ConsumerLostError, LocalConsumer
-from fsql.runtime.protocol.delivery import DeliveryOption
 from fsql.tests.conformance import sinks
 from fsql.tests.conformance.failing_files import CountedFiles, FullDisk, KilledError, Unsynced
 from fsql.tests.kept_port import KeptPort

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from fsql.compiler.codes import CODES
+from fsql.compiler.diagnostics.codes import CODES
 
 if TYPE_CHECKING:
-    from fsql.compiler.codes import Code
+    from fsql.compiler.diagnostics.codes import Code
 
 ERRORS_PAGE: Final = "docs/errors.md"
 

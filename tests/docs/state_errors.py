@@ -6,7 +6,7 @@ import json
 import shutil
 from typing import TYPE_CHECKING
 
-from fsql.runtime.protocol.manifest import FORMAT, manifest_hash
+from fsql.runtime.cluster.manifest import FORMAT, manifest_hash
 from fsql.runtime.state.rocks import RocksStore
 from fsql.runtime.state.snapshots import Snapshots, worker_directory
 

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 from fsql.compiler.binder.script import bind
 from fsql.compiler.explain import logical_text
 from fsql.compiler.parser import parse_script
-from fsql.compiler.source import SourceText
-from fsql.compiler.verify_logical import verify_logical
+from fsql.compiler.text.source import SourceText
+from fsql.compiler.verify.logical import verify_logical
 from fsql.runtime.ports import Reject
 from fsql.tests.property.inputs import random_splits
 from fsql.tests.property.plans import random_plan_case

@@ -6,12 +6,12 @@ from collections import Counter
 from random import Random
 from typing import TYPE_CHECKING
 
+from fsql.compiler.analysis.properties import derived_keys
 from fsql.compiler.diagnostics import FsqlError
-from fsql.compiler.properties import derived_keys
-from fsql.compiler.rewrite import run_passes
 from fsql.compiler.rules import PASSES
+from fsql.compiler.rules.driver import run_passes
 from fsql.compiler.tick_plan import Policy
-from fsql.compiler.verify_logical import verify_logical
+from fsql.compiler.verify.logical import verify_logical
 from fsql.tests.property.cases import case_of
 from fsql.tests.property.coverage import MUST_BE_MET, features
 from fsql.tests.property.ways import Outcome, Schedule, by_engine, by_model, by_oracle

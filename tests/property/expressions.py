@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from fsql.compiler.coercion import coercible
 from fsql.compiler.expression import Call, Case, Cast, ColumnRef, Expression, Literal
 from fsql.compiler.functions.casts import cast_fallible, castable
+from fsql.compiler.functions.coercion import coercible
 from fsql.compiler.functions.signature import TypeVariable, match_signature
 from fsql.compiler.functions.table import FUNCTIONS
 from fsql.compiler.sqltypes import (

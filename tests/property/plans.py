@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler import logical
+from fsql.compiler.analysis.properties import derived_keys
 from fsql.compiler.expression import AggregateCall, AggregateFunction, Call, ColumnRef
 from fsql.compiler.functions.aggregates import aggregate_result
 from fsql.compiler.logical import Changes, FrameEnd, Plan, Table, TimeKind
-from fsql.compiler.properties import derived_keys
 from fsql.compiler.schema import Column
 from fsql.compiler.sqltypes import (
     BIGINT,

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler import logical
+from fsql.compiler.analysis.properties import derived_keys
 from fsql.compiler.expression import (
     AggregateCall,
     AggregateFunction,
@@ -20,7 +21,6 @@ from fsql.compiler.expression import (
     Literal,
 )
 from fsql.compiler.functions.aggregates import aggregate_result
-from fsql.compiler.properties import derived_keys
 from fsql.compiler.rules.nullability import with_nullability
 from fsql.compiler.rules.prune_columns.demand import LATE_OUTPUT
 from fsql.compiler.schema import Column

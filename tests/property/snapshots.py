@@ -15,7 +15,7 @@ from fsql.compiler.lowering.job import lower
 from fsql.optimizer.choose import choose
 from fsql.runtime.batch import END, PUNCTUATION, START, Root
 from fsql.runtime.drivers.in_memory import Beginning, run_in_memory
-from fsql.runtime.kernels.increment import Increment, merged
+from fsql.runtime.kernels.keyed.increment import Increment, merged
 from fsql.tests.property.check import random_schedule
 from fsql.tests.property.ways import Outcome, outcome_of
 from fsql.tests.reference.oracle import Oracle

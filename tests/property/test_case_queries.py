@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Final
 import pytest
 
 from fsql.compiler.pipeline import compile_script
-from fsql.compiler.source import SourceText
 from fsql.compiler.sqltypes import Kind
+from fsql.compiler.text.source import SourceText
 from fsql.tests.case_files import read_cases
 from fsql.tests.property.cases import Case
 from fsql.tests.property.check import check

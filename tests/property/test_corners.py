@@ -12,8 +12,8 @@ import pytest
 
 from fsql.compiler.binder.script import bind
 from fsql.compiler.parser import parse_script
-from fsql.compiler.source import SourceText
 from fsql.compiler.sqltypes import BIGINT_MAX
+from fsql.compiler.text.source import SourceText
 from fsql.compiler.tick_plan import Policy
 from fsql.tests.property.ways import Outcome, Schedule, by_engine, by_model, by_oracle
 

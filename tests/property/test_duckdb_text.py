@@ -20,7 +20,7 @@ from fsql.compiler.binder.script import bind
 from fsql.compiler.diagnostics import FsqlError
 from fsql.compiler.logical import Join, operators
 from fsql.compiler.parser import parse_script
-from fsql.compiler.source import SourceText
+from fsql.compiler.text.source import SourceText
 from fsql.runtime.ports import Reject
 from fsql.tests.property.by_duckdb import comparable
 from fsql.tests.property.duckdb_text import SETTINGS, duckdb_text, duckdb_type, plain_column

@@ -1,9 +1,9 @@
 """What is pointed at when a row fails is something that fails with that code.
 
 Random cases are evaluated by the oracle; where one stops because an expression failed on a row, the part
-that is found for it (`compiler/failing.py`) has to be among those that may fail so, and where the job has
-only operators of one row at a time, one has to be found.  Cannot tell whether of several parts that fail on
-one row the one is found that a person would name first: the examples in `tests/cli/test_errors.py` do.
+that is found for it (`compiler/analysis/failing.py`) has to be among those that may fail so.  Where the
+job has only operators of one row at a time, one has to be found.  Cannot tell whether of several parts that
+fail on one row the one is found that a person names first: the examples in `tests/cli/test_errors.py` do.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from fsql.compiler.analysis.failing import failing_part, parts_that_may_fail
 from fsql.compiler.diagnostics import FsqlError
-from fsql.compiler.failing import failing_part, parts_that_may_fail
 from fsql.compiler.logical import (
     AssignWindows,
     Filter,

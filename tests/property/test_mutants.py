@@ -16,14 +16,14 @@ import pytest
 
 from fsql.compiler.diagnostics import FsqlError
 from fsql.runtime.batch import END, Root
+from fsql.runtime.dataflow import barrier, fold, worker
+from fsql.runtime.dataflow.acker import Acker
+from fsql.runtime.dataflow.front import Front
+from fsql.runtime.dataflow.messages import Kind
+from fsql.runtime.dataflow.output import Output
 from fsql.runtime.hashing import hash_rows
-from fsql.runtime.kernels import windows
+from fsql.runtime.kernels.maps import windows
 from fsql.runtime.order import position_order
-from fsql.runtime.protocol import barrier, fold, worker
-from fsql.runtime.protocol.acker import Acker
-from fsql.runtime.protocol.front import Front
-from fsql.runtime.protocol.messages import Kind
-from fsql.runtime.protocol.output import Output
 from fsql.tests.property.cases import Case, case_of
 from fsql.tests.property.check import random_schedule
 from fsql.tests.property.ways import Outcome, by_engine, by_oracle

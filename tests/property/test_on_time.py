@@ -1,8 +1,8 @@
 """What is within its table's delay is late nowhere: not for a window, not for a join's time range.
 
 Rows that are later than their table allows are taken out of random cases; the oracle must then drop
-nothing.  Catches a delay of an event-time column (`compiler/delays.py`, `reference/delays.py`) that is
-too short.  Does not catch one that is longer than need be, which costs latency and changes bytes: there
+nothing.  Catches a delay of an event-time column (`compiler/analysis/delays.py`, `reference/delays.py`) that
+is too short.  Does not catch one that is longer than need be, which costs latency and changes bytes: there
 the examples of the documentation and the oracle's unit tests have the figures.
 """
 

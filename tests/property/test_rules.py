@@ -19,11 +19,11 @@ import pytest
 from fsql.compiler import logical
 from fsql.compiler.explain import logical_text
 from fsql.compiler.logical import Job, WindowAggregate, operators
-from fsql.compiler.rewrite import Firing, run_passes
 from fsql.compiler.rules import PASSES
+from fsql.compiler.rules.driver import Firing, run_passes
 from fsql.compiler.rules.prune_columns.demand import LATE_OUTPUT
 from fsql.compiler.sqltypes import BIGINT, TIMESTAMP
-from fsql.compiler.verify_logical import verify_logical
+from fsql.compiler.verify.logical import verify_logical
 from fsql.tests.property.random_plans import random_inputs, random_job
 from fsql.tests.property.values import NOON, SECOND
 from fsql.tests.property.ways import Outcome, by_oracle

@@ -9,19 +9,19 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from fsql.runtime.batch import END, Root
+from fsql.runtime.cluster.coordinator_epoch import Epoch
+from fsql.runtime.cluster.coordinator_node import CoordinatorNode
+from fsql.runtime.cluster.frames import Frame
+from fsql.runtime.cluster.link import Link
+from fsql.runtime.cluster.node import Finish, NotLoaded
+from fsql.runtime.cluster.worker_epoch import Attempt
+from fsql.runtime.cluster.worker_node import WorkerNode
 from fsql.runtime.coordination.lease import Lease
-from fsql.runtime.kernels.aggregate import AggregateKernel
-from fsql.runtime.protocol.attempt import Attempt
-from fsql.runtime.protocol.barrier import Barrier
-from fsql.runtime.protocol.coordinator_node import CoordinatorNode
-from fsql.runtime.protocol.epoch import Epoch
-from fsql.runtime.protocol.frames import Frame
-from fsql.runtime.protocol.front import Front
-from fsql.runtime.protocol.link import Link
-from fsql.runtime.protocol.messages import Acknowledgement, Ids, Promise
-from fsql.runtime.protocol.node import Finish, NotLoaded
-from fsql.runtime.protocol.worker import Worker
-from fsql.runtime.protocol.worker_node import WorkerNode
+from fsql.runtime.dataflow.barrier import Barrier
+from fsql.runtime.dataflow.front import Front
+from fsql.runtime.dataflow.messages import Acknowledgement, Ids, Promise
+from fsql.runtime.dataflow.worker import Worker
+from fsql.runtime.kernels.aggregate.grouped import AggregateKernel
 from fsql.runtime.simulation import coordinator_host
 
 if TYPE_CHECKING:

@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from fsql.runtime.batch import END, START, TIME_START, Root
-from fsql.runtime.kernels.slot_saving import SlotSaving
-from fsql.runtime.protocol import epoch as epochs
-from fsql.runtime.protocol.delivery import Delivery
-from fsql.runtime.protocol.epoch import Epoch
-from fsql.runtime.protocol.fold import Fold
-from fsql.runtime.protocol.front import Front
-from fsql.runtime.protocol.node import Deliver, OutputAt
-from fsql.runtime.protocol.snapshots import Snapshots
-from fsql.runtime.protocol.worker import Worker
+from fsql.runtime.cluster import coordinator_epoch as epochs
+from fsql.runtime.cluster.coordinator_epoch import Epoch
+from fsql.runtime.cluster.delivery import Delivery
+from fsql.runtime.cluster.node import Deliver, OutputAt
+from fsql.runtime.cluster.snapshots import Snapshots
+from fsql.runtime.dataflow.fold import Fold
+from fsql.runtime.dataflow.front import Front
+from fsql.runtime.dataflow.worker import Worker
+from fsql.runtime.kernels.aggregate.slot_saving import SlotSaving
 from fsql.runtime.simulation import stores
 from fsql.runtime.simulation.cluster import SimulatedCluster
 from fsql.runtime.simulation.stores import record_path
@@ -48,7 +48,7 @@ def what_the_consumer_has_is_forgotten(patch: Patch) -> None:
 
 
 def what_the_consumer_has_is_not_dropped(patch: Patch) -> None:
-    patch.setattr("fsql.runtime.protocol.delivery._from", lambda contents, _: contents)
+    patch.setattr("fsql.runtime.cluster.delivery._from", lambda contents, _: contents)
 
 
 def each_part_of_a_bundle_is_the_last(patch: Patch) -> None:

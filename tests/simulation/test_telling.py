@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fsql.runtime.protocol.telling import Telling
+from fsql.runtime.cluster.frontier_updates import Telling
 from fsql.runtime.simulation.run import Plan, run
 from fsql.tests.simulation.workloads import generated
 
 if TYPE_CHECKING:
     import pytest
 
-    from fsql.runtime.protocol.messages import MinTime
+    from fsql.runtime.dataflow.messages import MinTime
 
 SEEDS = range(40)
 

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from fsql.runtime.protocol.frames import Heartbeat
-from fsql.runtime.protocol.node import Received, Tick, Transmit
+from fsql.runtime.cluster.frames import Heartbeat
+from fsql.runtime.cluster.node import Received, Tick, Transmit
 from fsql.runtime.simulation.coverage import Coverage
 from fsql.runtime.simulation.disk import Disk
 from fsql.runtime.simulation.hosts import Cut, Host

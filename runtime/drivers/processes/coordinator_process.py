@@ -13,13 +13,8 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from fsql.compiler.diagnostics import FsqlError
-from fsql.runtime.consumer import ConsumerLostError, ConsumerMissingError, Opening
-from fsql.runtime.coordination.port import CoordinationError
-from fsql.runtime.drivers.memory import collect_while_idle
-from fsql.runtime.drivers.processes.background import Background
-from fsql.runtime.drivers.processes.diagnostics import diagnostics_bytes
-from fsql.runtime.protocol.frames import COORDINATOR, Goodbye, Heartbeat
-from fsql.runtime.protocol.node import (
+from fsql.runtime.cluster.frames import COORDINATOR, Goodbye, Heartbeat
+from fsql.runtime.cluster.node import (
     CommitManifest,
     Deliver,
     Delivered,
@@ -40,6 +35,11 @@ from fsql.runtime.protocol.node import (
     Transmit,
     WorkerGone,
 )
+from fsql.runtime.consumer import ConsumerLostError, ConsumerMissingError, Opening
+from fsql.runtime.coordination.port import CoordinationError
+from fsql.runtime.drivers.memory import collect_while_idle
+from fsql.runtime.drivers.processes.background import Background
+from fsql.runtime.drivers.processes.diagnostics import diagnostics_bytes
 from fsql.runtime.state.snapshots import SnapshotNotWrittenError
 from fsql.runtime.wire.seal import VERSION
 
@@ -47,13 +47,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from fsql.runtime.batch import Root
+    from fsql.runtime.cluster.coordinator_node import CoordinatorNode
+    from fsql.runtime.cluster.job_spec import JobSpec
+    from fsql.runtime.cluster.node import CoordinatorEffect, CoordinatorEvent
     from fsql.runtime.consumer import Consumer
     from fsql.runtime.drivers.processes.job_state import JobState
     from fsql.runtime.drivers.processes.supervised import Supervisor
     from fsql.runtime.drivers.transport import Transport
-    from fsql.runtime.protocol.coordinator_node import CoordinatorNode
-    from fsql.runtime.protocol.job_spec import JobSpec
-    from fsql.runtime.protocol.node import CoordinatorEffect, CoordinatorEvent
 
 IDLE_SECONDS_MAX = 0.1
 """How long to wait for anything before asking whether the launcher still lives."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from fsql.compiler.diagnostics import Diagnostic, FsqlError, Label
-from fsql.compiler.source import SourceText, Span
+from fsql.compiler.text.source import SourceText, Span
 
 
 class _Label(msgspec.Struct, frozen=True):

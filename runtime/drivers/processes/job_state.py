@@ -9,8 +9,8 @@ import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final, Protocol
 
-from fsql.compiler.codes import CODES
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
+from fsql.compiler.diagnostics.codes import CODES
 from fsql.runtime.coordination.commits import Committed, commit_snapshot, committed, next_epoch
 from fsql.runtime.coordination.embedded import EmbeddedCoordination
 from fsql.runtime.coordination.lease import Lease
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from fsql.runtime.protocol.manifest import Manifest
+    from fsql.runtime.cluster.manifest import Manifest
 
 LEASE_SECONDS: Final = 3.0
 """For how long the lease is held without being renewed."""

@@ -24,6 +24,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from fsql.runtime.batch import START
+from fsql.runtime.cluster.phase import Phase
 from fsql.runtime.drivers.processes.lines import (
     Address,
     Course,
@@ -34,7 +35,6 @@ from fsql.runtime.drivers.processes.lines import (
     LineWriter,
     Over,
 )
-from fsql.runtime.protocol.phase import Phase
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from fsql.runtime.protocol.node import Finish, Tally
+from fsql.runtime.cluster.node import Finish, Tally
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from fsql.runtime.protocol.barrier import Stopped
-    from fsql.runtime.protocol.node import Progress
+    from fsql.runtime.cluster.node import Progress
+    from fsql.runtime.dataflow.barrier import Stopped
 
 ALIVE_EVERY: Final = 0.5
 """How many seconds may pass between two lines of a child."""

@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from fsql.compiler.tick_plan import TickPlan
+    from fsql.runtime.cluster.job_spec import Settings
+    from fsql.runtime.cluster.node import FrontTask
     from fsql.runtime.ports import Split
-    from fsql.runtime.protocol.job_spec import Settings
-    from fsql.runtime.protocol.node import FrontTask
 
 
 @dataclass(frozen=True, slots=True)

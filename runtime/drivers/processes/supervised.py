@@ -7,6 +7,7 @@ import sys
 import time
 from typing import TYPE_CHECKING
 
+from fsql.runtime.cluster.node import Finish, Progress
 from fsql.runtime.drivers.processes.lines import (
     ALIVE_EVERY,
     Address,
@@ -18,7 +19,6 @@ from fsql.runtime.drivers.processes.lines import (
     course,
     over,
 )
-from fsql.runtime.protocol.node import Finish, Progress
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

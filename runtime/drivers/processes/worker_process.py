@@ -11,13 +11,8 @@ import time
 from typing import TYPE_CHECKING
 
 from fsql.compiler.diagnostics import FsqlError
-from fsql.runtime.drivers.memory import collect_while_idle
-from fsql.runtime.drivers.processes.background import Background
-from fsql.runtime.drivers.processes.diagnostics import diagnostics_bytes
-from fsql.runtime.drivers.processes.split_ends import SplitEnds
-from fsql.runtime.drivers.processes.worker_state import StateFailedError, WorkerState
-from fsql.runtime.protocol.manifest import manifest_of
-from fsql.runtime.protocol.node import (
+from fsql.runtime.cluster.manifest import manifest_of
+from fsql.runtime.cluster.node import (
     ChunkRead,
     Close,
     Continue,
@@ -35,18 +30,23 @@ from fsql.runtime.protocol.node import (
     Transmit,
     Trim,
 )
+from fsql.runtime.drivers.memory import collect_while_idle
+from fsql.runtime.drivers.processes.background import Background
+from fsql.runtime.drivers.processes.diagnostics import diagnostics_bytes
+from fsql.runtime.drivers.processes.split_ends import SplitEnds
+from fsql.runtime.drivers.processes.worker_state import StateFailedError, WorkerState
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from fsql.runtime.cluster.frames import Begin
+    from fsql.runtime.cluster.node import FrontTask, WorkerEffect, WorkerEvent
+    from fsql.runtime.cluster.worker_node import WorkerNode
     from fsql.runtime.drivers.processes.prepared import Prepare, Prepared
     from fsql.runtime.drivers.processes.supervised import Supervisor
     from fsql.runtime.drivers.transport import Transport
     from fsql.runtime.ports import SplitReader
-    from fsql.runtime.protocol.frames import Begin
-    from fsql.runtime.protocol.node import FrontTask, WorkerEffect, WorkerEvent
-    from fsql.runtime.protocol.worker_node import WorkerNode
 
 IDLE_SECONDS_MAX = 0.1
 """How long to wait for anything before asking whether the launcher still lives."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from fsql.runtime.kernels.increment import merged, owned_rows
+from fsql.runtime.kernels.keyed.increment import merged, owned_rows
 from fsql.runtime.state.loading import DamagedRecordError, read_state
 from fsql.runtime.state.records import Records
 from fsql.runtime.state.rocks import RocksStore
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from fsql.runtime.batch import Root
-    from fsql.runtime.kernels.increment import Increment
-    from fsql.runtime.protocol.manifest import Manifest, Record
+    from fsql.runtime.cluster.manifest import Manifest, Record
+    from fsql.runtime.kernels.keyed.increment import Increment
 
 
 class StateFailedError(Exception):

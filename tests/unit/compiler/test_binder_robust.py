@@ -15,10 +15,10 @@ from random import Random
 import pytest
 
 from fsql.compiler.diagnostics import FsqlError
+from fsql.compiler.diagnostics.render import render_error
 from fsql.compiler.pipeline import compile_script
-from fsql.compiler.render import render_error
-from fsql.compiler.source import SourceText
-from fsql.compiler.verify_logical import verify_logical
+from fsql.compiler.text.source import SourceText
+from fsql.compiler.verify.logical import verify_logical
 from fsql.tests.case_files import read_cases
 
 CASES = Path(__file__).parents[2] / "cases"

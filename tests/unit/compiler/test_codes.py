@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from fsql.compiler.codes import CODES
 from fsql.compiler.diagnostics import FsqlError
+from fsql.compiler.diagnostics.codes import CODES
 from fsql.compiler.parser import parse_script
-from fsql.compiler.source import SourceText
+from fsql.compiler.text.source import SourceText
 
 TOO_LONG_TO_SHOW = {"E107", "E108", "E109"}
 NO_TEXT = {"E117"}

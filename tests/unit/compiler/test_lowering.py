@@ -16,7 +16,7 @@ from fsql.compiler import graph as g
 from fsql.compiler import logical
 from fsql.compiler.lowering import lower
 from fsql.compiler.sqltypes import BIGINT, STRING, TIMESTAMP, array_of
-from fsql.compiler.verify_graph import verify_graph
+from fsql.compiler.verify.graph import verify_graph
 from fsql.tests.unit.model import plans as p
 
 WORDS = p.table("words", {"word": STRING, "n": BIGINT})

@@ -12,12 +12,12 @@ import sys
 
 import pytest
 
-from fsql.compiler.compile_grammar import compile_grammar, table_bytes
-from fsql.compiler.keywords import RESERVED
-from fsql.compiler.parse_table import FILE, grammar_digest, parse_table
-from fsql.compiler.syntax_builder import BUILDERS
+from fsql.compiler.parser.compile_grammar import compile_grammar, table_bytes
+from fsql.compiler.parser.keywords import RESERVED
+from fsql.compiler.parser.parse_table import FILE, grammar_digest, parse_table
+from fsql.compiler.parser.syntax_builder import BUILDERS
 
-STALE = "run python -m fsql.compiler.compile_grammar"
+STALE = "run python -m fsql.compiler.parser.compile_grammar"
 
 
 def test_the_file_is_of_this_grammar() -> None:

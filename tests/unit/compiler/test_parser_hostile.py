@@ -14,11 +14,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fsql.compiler.diagnostics import FsqlError
-from fsql.compiler.parse_table import parse_table
+from fsql.compiler.diagnostics.render import render_error, render_json
+from fsql.compiler.explain.syntax import syntax_json, syntax_text
 from fsql.compiler.parser import parse_script
-from fsql.compiler.print_syntax import syntax_json, syntax_text
-from fsql.compiler.render import render_error, render_json
-from fsql.compiler.source import SourceText
+from fsql.compiler.parser.parse_table import parse_table
+from fsql.compiler.text.source import SourceText
 
 WORDS = (
     *sorted(parse_table().words),

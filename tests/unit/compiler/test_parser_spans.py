@@ -13,7 +13,7 @@ import pytest
 
 from fsql.compiler import syntax
 from fsql.compiler.parser import parse_script
-from fsql.compiler.source import SourceText, Span
+from fsql.compiler.text.source import SourceText, Span
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import pytest
 
+from fsql.compiler.analysis.properties import derived_keys, window_columns
 from fsql.compiler.pipeline import compile_script
-from fsql.compiler.properties import derived_keys, window_columns
-from fsql.compiler.source import SourceText
+from fsql.compiler.text.source import SourceText
 
 TABLES = """
 CREATE TABLE t (k STRING, b BIGINT, i INT, a ARRAY<INT>, at TIMESTAMP, WATERMARK FOR at)

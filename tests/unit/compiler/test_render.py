@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 
 from fsql.compiler.diagnostics import Diagnostic, Label
-from fsql.compiler.render import render_json, render_text
-from fsql.compiler.source import SourceText, Span
+from fsql.compiler.diagnostics.render import render_json, render_text
+from fsql.compiler.text.source import SourceText, Span
 
 SOURCE = SourceText(
     "total.sql",

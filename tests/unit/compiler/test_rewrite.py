@@ -13,7 +13,7 @@ import pytest
 from fsql.compiler import logical
 from fsql.compiler.expression import Call, Expression, Literal
 from fsql.compiler.node import Node, walk
-from fsql.compiler.rewrite import Firing, Pass, RestlessRulesError, Rule, rewrite, run_passes
+from fsql.compiler.rules.driver import Firing, Pass, RestlessRulesError, Rule, rewrite, run_passes
 from fsql.compiler.sqltypes import BIGINT, BOOLEAN, STRING
 from fsql.tests.unit.model import plans as p
 

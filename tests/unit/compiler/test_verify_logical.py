@@ -9,7 +9,7 @@ import pytest
 from fsql.compiler import logical
 from fsql.compiler.expression import Case, Cast, ColumnRef, Expression, Literal
 from fsql.compiler.sqltypes import BIGINT, BOOLEAN, DOUBLE, INTERVAL, STRING, TIMESTAMP, array_of
-from fsql.compiler.verify_logical import verify_logical
+from fsql.compiler.verify.logical import verify_logical
 from fsql.tests.unit.model import plans as p
 
 BIDS = p.scan(

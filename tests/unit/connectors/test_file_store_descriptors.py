@@ -11,8 +11,8 @@ from fsql.compiler.diagnostics import FsqlError
 from fsql.connectors.file.file_layer import FileLayer
 from fsql.connectors.file.store import FileStore
 from fsql.runtime.batch import START
+from fsql.runtime.cluster.delivery import DeliveryOption
 from fsql.runtime.consumer import Opening
-from fsql.runtime.protocol.delivery import DeliveryOption
 
 if TYPE_CHECKING:
     from pathlib import Path

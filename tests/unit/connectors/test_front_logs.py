@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 from fsql.connectors.live.front_log import LogWriter, segments
 from fsql.connectors.live.front_logs import FrontLogs
 from fsql.connectors.streams.replay import CHECKED_BYTES
-from fsql.runtime.protocol.manifest import Manifest, ResumePoint
+from fsql.runtime.cluster.manifest import Manifest
+from fsql.runtime.dataflow.resume_point import ResumePoint
 
 if TYPE_CHECKING:
     import pytest

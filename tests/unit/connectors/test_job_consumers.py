@@ -13,10 +13,10 @@ from fsql.console.consumers import ConsumedOutput, job_consumers
 from fsql.console.job import RunOptions, open_splits, planned
 from fsql.console.script import read_script
 from fsql.runtime.batch import END, START, Root
+from fsql.runtime.cluster.delivery import Delivery, DeliveryOption
 from fsql.runtime.consumer import Opening
+from fsql.runtime.dataflow.barrier import LateRows, Rejected, Released
 from fsql.runtime.drivers.local import Edges, LocalRun
-from fsql.runtime.protocol.barrier import LateRows, Rejected, Released
-from fsql.runtime.protocol.delivery import Delivery, DeliveryOption
 from fsql.tests.cli.commands import fsql
 
 if TYPE_CHECKING:
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
     from fsql.console.compiled import Compiled
     from fsql.runtime.batch import Batch
+    from fsql.runtime.cluster.delivery import Bundle
     from fsql.runtime.ports import Reject, Release
-    from fsql.runtime.protocol.delivery import Bundle
 
 SCRIPT = """\
 CREATE TABLE events (at TIMESTAMP(3), n BIGINT, WATERMARK FOR at AS at - INTERVAL '1' SECOND) WITH (

@@ -9,14 +9,11 @@ from typing import TYPE_CHECKING, Any
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
 from fsql.connectors.stream_stores import NowhereStore
 from fsql.runtime.batch import START, Root
-from fsql.runtime.consumer import LocalConsumer, Opened, Opening
-from fsql.runtime.drivers.processes.coordinator_process import CoordinatorProcess
-from fsql.runtime.protocol.barrier import Rejected
-from fsql.runtime.protocol.delivery import Bundle, DeliveryOption
-from fsql.runtime.protocol.frames import COORDINATOR, Heartbeat
-from fsql.runtime.protocol.job_spec import Output
-from fsql.runtime.protocol.manifest import Manifest
-from fsql.runtime.protocol.node import (
+from fsql.runtime.cluster.delivery import Bundle, DeliveryOption
+from fsql.runtime.cluster.frames import COORDINATOR, Heartbeat
+from fsql.runtime.cluster.job_spec import Output
+from fsql.runtime.cluster.manifest import Manifest
+from fsql.runtime.cluster.node import (
     CommitManifest,
     Deliver,
     Delivered,
@@ -29,12 +26,15 @@ from fsql.runtime.protocol.node import (
     Progress,
     Tally,
 )
+from fsql.runtime.consumer import LocalConsumer, Opened, Opening
+from fsql.runtime.dataflow.barrier import Rejected
+from fsql.runtime.drivers.processes.coordinator_process import CoordinatorProcess
 from fsql.runtime.wire.seal import VERSION
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from fsql.runtime.protocol.node import CoordinatorEffect, CoordinatorEvent
+    from fsql.runtime.cluster.node import CoordinatorEffect, CoordinatorEvent
 
 ENDS = [Root(1, 0), Root(2, 0)]
 BUNDLES = [

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from fsql.compiler.diagnostics import FsqlError
+from fsql.runtime.cluster.manifest import Manifest
 from fsql.runtime.coordination.embedded import FILE
 from fsql.runtime.coordination.port import CoordinationUnavailableError
 from fsql.runtime.drivers.processes import job_state
 from fsql.runtime.drivers.processes.job_state import JobState
-from fsql.runtime.protocol.manifest import Manifest
 from fsql.runtime.state.snapshots import Snapshots
 
 if TYPE_CHECKING:

@@ -19,8 +19,8 @@ import zmq
 
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
 from fsql.runtime.batch import Batch
+from fsql.runtime.cluster.frames import Frame, Heartbeat
 from fsql.runtime.drivers.transport import Transport, TransportSettings
-from fsql.runtime.protocol.frames import Frame, Heartbeat
 from fsql.runtime.wire.codec import encode
 from fsql.runtime.wire.seal import Seal
 from fsql.tests.kept_port import KeptPort
@@ -29,7 +29,7 @@ from fsql.tests.unit.wire.frames import DATAGRAMS, batch, frame, message, same, 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from fsql.runtime.protocol.frames import Datagram
+    from fsql.runtime.cluster.frames import Datagram
 
     Came = tuple[str, Frame | Datagram]
 

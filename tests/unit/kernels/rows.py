@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from fsql.compiler.expression import Value
     from fsql.compiler.schema import Schema
     from fsql.compiler.sqltypes import SqlType
-    from fsql.runtime.kernels.map_result import MapResult
+    from fsql.runtime.kernels.maps.map_result import MapResult
 
 
 class Row(NamedTuple):

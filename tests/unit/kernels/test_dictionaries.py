@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from fsql.runtime.dictionaries import DictionaryRanks, Vocabulary, begins_with
-from fsql.runtime.kernels.slots import SlotTable
+from fsql.runtime.kernels.keyed.slots import SlotTable
 from fsql.runtime.order import canonical_rank, concat_arrays
 
 STRINGS = pa.string()

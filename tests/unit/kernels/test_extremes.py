@@ -8,8 +8,8 @@ import pytest
 
 from fsql.compiler.expression import AggregateCall, AggregateFunction
 from fsql.compiler.sqltypes import BIGINT
-from fsql.runtime.kernels.extremes import RetractableExtreme
-from fsql.runtime.kernels.steps import steps_of
+from fsql.runtime.kernels.aggregate.extremes import RetractableExtreme
+from fsql.runtime.kernels.aggregate.steps import steps_of
 
 ZERO = np.zeros(1, np.int64)
 

@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 from fsql.runtime import hashing
 from fsql.runtime.arrow_types import arrow_type
 from fsql.runtime.batch import START
-from fsql.runtime.kernels import loaded_keys
-from fsql.runtime.kernels.increment import increment, merged
-from fsql.runtime.kernels.loaded_keys import starts_of_keys
-from fsql.runtime.kernels.slots import SlotTable
+from fsql.runtime.kernels.keyed import loaded_keys
+from fsql.runtime.kernels.keyed.increment import increment, merged
+from fsql.runtime.kernels.keyed.loaded_keys import starts_of_keys
+from fsql.runtime.kernels.keyed.slots import SlotTable
 from fsql.tests.unit.formats.drawn import drawn
 from fsql.tests.unit.formats.naive_json import TYPES, values
 from fsql.tests.unit.kernels.test_slots import comes_back, key_column
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from fsql.compiler.sqltypes import SqlType
-    from fsql.runtime.kernels.increment import Increment
+    from fsql.runtime.kernels.keyed.increment import Increment
 
 
 class Both:
@@ -93,7 +93,7 @@ def _hashes(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
         hashes = hashing.hash_rows(keys, count).astype(np.int64) % request.param
         return hashes.astype(np.uint32)
 
-    monkeypatch.setattr("fsql.runtime.kernels.increment.hash_rows", hash_rows)
+    monkeypatch.setattr("fsql.runtime.kernels.keyed.increment.hash_rows", hash_rows)
     monkeypatch.setattr(loaded_keys, "hash_rows", hash_rows)
 
 

@@ -15,10 +15,10 @@ from fsql.compiler.schema import Column
 from fsql.compiler.sqltypes import BIGINT, BOOLEAN, DOUBLE, STRING, SqlType, array_of
 from fsql.runtime.arrow_types import to_arrow
 from fsql.runtime.batch import Batch, Root
-from fsql.runtime.kernels.grouping import group
-from fsql.runtime.kernels.key_codes import KeyCodes, keys_at
+from fsql.runtime.kernels.expressions.vectors import from_array
 from fsql.runtime.kernels.maps import compile_map
-from fsql.runtime.kernels.vectors import from_array
+from fsql.runtime.kernels.maps.grouping import group
+from fsql.runtime.kernels.maps.key_codes import KeyCodes, keys_at
 from fsql.tests.unit.kernels.rows import Failed, Row, batch_of, failures_of, rows_of
 from fsql.tests.unit.kernels.tables import NAN
 

@@ -21,8 +21,8 @@ from fsql.compiler.graph import Compute, Explode, ExplodeAggregate, Select
 from fsql.compiler.schema import Column
 from fsql.compiler.sqltypes import BIGINT, BOOLEAN, DOUBLE, STRING, array_of
 from fsql.runtime.batch import Root
-from fsql.runtime.kernels.few_rows import FewRows, are_few, compile_few
 from fsql.runtime.kernels.maps import compile_map
+from fsql.runtime.kernels.maps.few_rows import FewRows, are_few, compile_few
 from fsql.tests.property.expressions import TYPES, random_expression
 from fsql.tests.reference.aggregates import aggregate
 from fsql.tests.reference.order import normalised, order_key
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from fsql.compiler.schema import Schema
     from fsql.compiler.sqltypes import SqlType
     from fsql.runtime.batch import Batch
-    from fsql.runtime.kernels.few_rows import FewFunction
+    from fsql.runtime.kernels.maps.few_rows import FewFunction
 
     Made = Iterator[tuple[tuple[Value, ...], tuple[int, ...]]]
     """The rows that a row becomes: their values, and what is appended to the path."""

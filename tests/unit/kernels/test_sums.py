@@ -13,15 +13,15 @@ import pytest
 
 from fsql.compiler.expression import AggregateCall, AggregateFunction, ColumnRef
 from fsql.compiler.sqltypes import BIGINT, DOUBLE
-from fsql.runtime.kernels import exact_sum, integer_sum
-from fsql.runtime.kernels.accumulators import DoubleSum, accumulator
-from fsql.runtime.kernels.exact_sum import ExactSums
-from fsql.runtime.kernels.integer_sum import IntegerSum
-from fsql.runtime.kernels.steps import steps_of
+from fsql.runtime.kernels.aggregate.accumulators import DoubleSum, accumulator
+from fsql.runtime.kernels.aggregate.exact_sum import ExactSums
+from fsql.runtime.kernels.aggregate.grouped import exact_sum, integer_sum
+from fsql.runtime.kernels.aggregate.integer_sum import IntegerSum
+from fsql.runtime.kernels.aggregate.steps import steps_of
 
 if TYPE_CHECKING:
     from fsql.compiler.sqltypes import SqlType
-    from fsql.runtime.kernels.accumulators import Accumulator
+    from fsql.runtime.kernels.aggregate.accumulators import Accumulator
 
 SLOTS = 3
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from fsql.compiler.lowering import lower
-from fsql.compiler.verify_graph import verify_graph
+from fsql.compiler.verify.graph import verify_graph
 from fsql.runtime.model import run
 from fsql.runtime.ports import Reject
 from fsql.tests.reference.lines import line

@@ -10,16 +10,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fsql.runtime.batch import Root
+from fsql.runtime.cluster.manifest import Manifest, Record
 from fsql.runtime.coordination.commits import Committed, commit_snapshot
 from fsql.runtime.coordination.embedded import FILE, EmbeddedCoordination
-from fsql.runtime.protocol.manifest import Manifest, Record, ResumePoint
+from fsql.runtime.dataflow.resume_point import ResumePoint
 from fsql.runtime.state.records import Records
 from fsql.runtime.state.rocks import RocksStore
 from fsql.runtime.state.snapshots import Snapshots, worker_directory
 from fsql.tests.unit.state.increments import by_hand, increment
 
 if TYPE_CHECKING:
-    from fsql.runtime.kernels.increment import Increment
+    from fsql.runtime.kernels.keyed.increment import Increment
 
 WORKERS = 2
 EPOCH = 5

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from fsql.runtime.batch import PUNCTUATION, Root
-from fsql.runtime.kernels.increment import EXPIRES, NEVER, Increment
+from fsql.runtime.kernels.keyed.increment import EXPIRES, NEVER, Increment
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

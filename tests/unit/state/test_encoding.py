@@ -10,7 +10,7 @@ import pytest
 import xxhash
 from hypothesis import strategies as st
 
-from fsql.runtime.kernels.increment import EXPIRES, Increment
+from fsql.runtime.kernels.keyed.increment import EXPIRES, Increment
 from fsql.runtime.state.encoding import (
     FORMAT,
     UnreadableIncrementError,

@@ -13,8 +13,8 @@ import pytest
 from hypothesis import strategies as st
 
 from fsql.runtime.batch import START, TIME_END, Root
-from fsql.runtime.kernels.increment import NEVER
-from fsql.runtime.state import chain
+from fsql.runtime.kernels.keyed.increment import NEVER
+from fsql.runtime.state import compaction as chain
 from fsql.runtime.state.loading import DamagedRecordError, read_state
 from fsql.runtime.state.records import Records
 from fsql.runtime.state.store import StateStoreError
@@ -32,8 +32,8 @@ from fsql.tests.unit.state.memory_store import MemoryStore
 if TYPE_CHECKING:
     import random
 
-    from fsql.runtime.kernels.increment import Increment
-    from fsql.runtime.protocol.manifest import Record
+    from fsql.runtime.cluster.manifest import Record
+    from fsql.runtime.kernels.keyed.increment import Increment
     from fsql.tests.unit.state.increments import Row
 
 

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import strategies as st
 
 from fsql.runtime.batch import START, Root
-from fsql.runtime.kernels.increment import (
+from fsql.runtime.kernels.keyed.increment import (
     EXPIRES,
     GONE,
     NEVER,
@@ -23,7 +23,7 @@ from fsql.runtime.kernels.increment import (
     increment,
     merged,
 )
-from fsql.runtime.state import chain
+from fsql.runtime.state import compaction as chain
 from fsql.runtime.state.loading import read_state
 from fsql.runtime.state.records import Records
 from fsql.runtime.state.store import StateStoreError

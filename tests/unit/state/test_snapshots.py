@@ -11,9 +11,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from fsql.runtime.coordination.commits import Committed, committed
-from fsql.runtime.coordination.embedded import FILE, EmbeddedCoordination
-from fsql.runtime.protocol.manifest import (
+from fsql.runtime.cluster.manifest import (
     FORMAT,
     Manifest,
     Record,
@@ -21,6 +19,8 @@ from fsql.runtime.protocol.manifest import (
     manifest_hash,
     manifest_of,
 )
+from fsql.runtime.coordination.commits import Committed, committed
+from fsql.runtime.coordination.embedded import FILE, EmbeddedCoordination
 from fsql.runtime.state.rocks import RocksStore
 from fsql.runtime.state.snapshots import (
     DamagedSnapshotError,

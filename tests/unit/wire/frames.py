@@ -10,11 +10,10 @@ import numpy as np
 import pyarrow as pa
 
 from fsql.runtime.batch import END, START, Batch, Root
-from fsql.runtime.ports import Reject
-from fsql.runtime.protocol import frames
-from fsql.runtime.protocol.frames import Begin, Frame, Goodbye, Heartbeat, Hello
-from fsql.runtime.protocol.manifest import Record, ResumePoint
-from fsql.runtime.protocol.messages import (
+from fsql.runtime.cluster import frames
+from fsql.runtime.cluster.frames import Begin, Frame, Goodbye, Heartbeat, Hello
+from fsql.runtime.cluster.manifest import Record
+from fsql.runtime.dataflow.messages import (
     Acknowledgement,
     Address,
     Entry,
@@ -25,9 +24,11 @@ from fsql.runtime.protocol.messages import (
     PortKind,
     Promise,
 )
+from fsql.runtime.dataflow.resume_point import ResumePoint
+from fsql.runtime.ports import Reject
 
 if TYPE_CHECKING:
-    from fsql.runtime.protocol.frames import Datagram, Item
+    from fsql.runtime.cluster.frames import Datagram, Item
 
 TYPES = (
     pa.bool_(),

@@ -10,9 +10,9 @@ import pyarrow as pa
 import pytest
 
 from fsql.runtime.batch import Batch
-from fsql.runtime.protocol import frames
-from fsql.runtime.protocol.frames import Datagram, Frame
-from fsql.runtime.protocol.messages import Message
+from fsql.runtime.cluster import frames
+from fsql.runtime.cluster.frames import Datagram, Frame
+from fsql.runtime.dataflow.messages import Message
 from fsql.runtime.wire.codec import decode, encode
 from fsql.runtime.wire.parts import LARGE_BYTES, PIECE_BYTES
 from fsql.tests.unit.wire.frames import (

@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 
 from fsql.runtime.batch import Batch, Root
-from fsql.runtime.protocol.messages import Address, Message, Parcel, PortKind
+from fsql.runtime.dataflow.messages import Address, Message, Parcel, PortKind
 from fsql.runtime.wire.codec import decode, encode
 from fsql.tests.unit.wire.frames import frame, same
 

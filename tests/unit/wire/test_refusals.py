@@ -16,8 +16,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fsql.runtime.batch import Batch
-from fsql.runtime.protocol.frames import Datagram, Frame, Heartbeat
-from fsql.runtime.protocol.messages import Message
+from fsql.runtime.cluster.frames import Datagram, Frame, Heartbeat
+from fsql.runtime.dataflow.messages import Message
 from fsql.runtime.wire.codec import decode, encode
 from fsql.runtime.wire.errors import (
     DamagedError,

@@ -1,0 +1,1 @@
+"""Analyses of logical plans: facts that rules, checks and messages ask for."""

@@ -1,0 +1,197 @@
+"""Which part of a plan failed a row: an analysis for messages, which point at it.
+
+A job that stops knows the row and the error's code.  Operators that look at one row at a time are carried
+out once more for that row, up to where it fails.  What depends on other rows (the value of an aggregate,
+the partner in a join) cannot be told so; then there remain the parts that can fail with that code at all.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from fsql.compiler.analysis.delays import delay_us
+from fsql.compiler.expression import AggregateCall, Call, Case, Cast, Expression
+from fsql.compiler.functions.comparison import LAZY
+from fsql.compiler.functions.evaluate import evaluate, fallible_by_itself
+from fsql.compiler.functions.failure import RowFailure, TimestampRangeFailure
+from fsql.compiler.logical import (
+    Aggregate,
+    AssignWindows,
+    Filter,
+    Plan,
+    Project,
+    Scan,
+    Union,
+    Unnest,
+    WindowAggregate,
+    close_time,
+    grain_us,
+    operators,
+)
+from fsql.compiler.node import children, walk
+from fsql.compiler.rules.failures import sum_overflows
+from fsql.compiler.sqltypes import TIMESTAMP, TIMESTAMP_MAX, TIMESTAMP_MIN, Kind
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from fsql.compiler.expression import Value
+    from fsql.compiler.logical import Job, Table
+    from fsql.compiler.node import Node
+
+    Row = tuple[Value, ...]
+
+_DIVIDED: Final = {"divide": {501, 502}, "modulo": {501}, "to_timestamp": {503, 504}}
+
+
+class FailingPart(NamedTuple):
+    """The innermost part of a plan that fails a row, and how."""
+
+    part: Node
+    failure: RowFailure
+
+
+def codes_of(part: Node) -> set[int]:
+    """Return the numbers of the errors with which `part` itself, apart from its parts, may fail."""
+    match part:
+        case AssignWindows():
+            return {504}
+        case AggregateCall():
+            return {505} if sum_overflows(part) else set()
+        case Call() | Cast() if not fallible_by_itself(part):
+            return set()
+        case Call(function=name, type=kind):
+            return _DIVIDED.get(name, {504} if kind == TIMESTAMP else {502})
+        case Cast(argument=argument):
+            return {502, 503, 504} if argument.type.kind is Kind.STRING else {502}
+        case _:
+            return set()
+
+
+def parts_that_may_fail(job: Job, code: int) -> list[Node]:
+    """Return the parts of the job that may fail with the error of that number, inputs first."""
+    return [part for part in walk(job) if code in codes_of(part)]
+
+
+def failing_part(job: Job, table: Table, row: Row, code: int, *, time: int) -> FailingPart | None:
+    """Return the part that fails with `code` on a row of `table`; None if other rows are needed to tell.
+
+    `time` is that of the row's root.
+    """
+    for insert in job.inserts:
+        rows: dict[Plan, list[Row]] = {}
+        for plan in operators(insert.query):
+            attempt = _Attempt(code, time)
+            rows[plan] = attempt.rows_of(plan, table, row, rows)
+            if attempt.found is not None:
+                return attempt.found
+    return None
+
+
+class _Attempt:
+    """One operator on the rows that become of one row; `found` is what fails with the code looked for."""
+
+    def __init__(self, code: int, time: int) -> None:
+        self._code = code
+        self._time = time
+        self.found: FailingPart | None = None
+
+    def rows_of(self, plan: Plan, table: Table, row: Row, rows: dict[Plan, list[Row]]) -> list[Row]:
+        """Return what `plan` makes of the rows below it; none where it takes more to know."""
+        below = [each for input_ in plan.inputs for each in rows[input_]]
+        match plan:
+            case Scan():
+                return [row] if plan.table is table else []
+            case Union():
+                return below
+            case Filter() | Project() | Unnest() | AssignWindows():
+                return [made for each in below for made in self._made_of(plan, each)]
+            case Aggregate() | WindowAggregate():
+                arguments = [call.argument for call in plan.aggregates if call.argument is not None]
+                for each in below:
+                    if not (isinstance(plan, WindowAggregate) and self._late(plan, each)):
+                        self._values([*plan.keys, *arguments], each)
+            case _:
+                pass
+        return []
+
+    def _late(self, plan: WindowAggregate, row: Row) -> bool:
+        end = row[plan.window_end]
+        assert isinstance(end, int)
+        delay = delay_us(plan.input, plan.window_end)
+        return self._time >= close_time(end, delay, grain_us(plan.input))
+
+    def _made_of(self, plan: Filter | Project | Unnest | AssignWindows, row: Row) -> Iterator[Row]:
+        match plan:
+            case Filter(predicate=predicate):
+                if self._values([predicate], row) == (True,):
+                    yield row
+            case Project(expressions=expressions):
+                values = self._values(expressions, row)
+                if values is not None:
+                    yield values
+            case Unnest(array=array, ordinality_name=ordinality):
+                values = self._values([array], row)
+                if values is not None and isinstance(values[0], tuple):
+                    for place, element in enumerate(values[0], 1):
+                        yield (*row, element) if ordinality is None else (*row, element, place)
+            case AssignWindows():
+                yield from self._windowed(plan, row)
+
+    def _windowed(self, plan: AssignWindows, row: Row) -> Iterator[Row]:
+        time = row[plan.time_column]
+        assert isinstance(time, int)
+        last = (time - plan.offset_us) // plan.slide_us
+        first = (time - plan.offset_us - plan.size_us) // plan.slide_us + 1
+        starts = [plan.offset_us + k * plan.slide_us for k in range(first, last + 1)]
+        if starts and (starts[0] < TIMESTAMP_MIN or starts[-1] + plan.size_us > TIMESTAMP_MAX):
+            self._note(FailingPart(plan, TimestampRangeFailure()))
+            return
+        for start in starts:
+            yield (*row, start, start + plan.size_us, start + plan.size_us - 1)
+
+    def _values(self, expressions: Sequence[Expression], row: Row) -> Row | None:
+        """Return the values over `row`; None if one fails, which is noted."""
+        for expression in expressions:
+            failing = _innermost(expression, row)
+            if failing is not None:
+                self._note(failing)
+                return None
+        return tuple(evaluate(expression, row) for expression in expressions)
+
+    def _note(self, failing: FailingPart) -> None:
+        if self.found is None and failing.failure.code == self._code:
+            self.found = failing
+
+
+def _innermost(expression: Expression, row: Row) -> FailingPart | None:
+    """Return the part of `expression` that fails `row`, of which no part fails; None if it does not."""
+    try:
+        evaluate(expression, row)
+    except RowFailure as failure:
+        for operand in _operands(expression, row):
+            failing = _innermost(operand, row)
+            if failing is not None:
+                return failing
+        return FailingPart(expression, failure)
+    return None
+
+
+def _operands(expression: Expression, row: Row) -> Iterator[Expression]:
+    """Yield the operands that are evaluated, in order, for as long as none of them fails."""
+    match expression:
+        case Case(branches=branches, otherwise=otherwise):
+            for condition, result in branches:
+                yield condition
+                if evaluate(condition, row) is True:
+                    yield result
+                    return
+            yield otherwise
+        case Call(function=name) if name in LAZY:
+            for operand in expression.arguments:
+                yield operand
+                value = evaluate(operand, row)
+                if value is (name == "or") or (name == "coalesce" and value is not None):
+                    return
+        case _:
+            yield from (each for each in children(expression) if isinstance(each, Expression))

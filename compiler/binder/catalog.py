@@ -1,0 +1,117 @@
+"""The catalog: the tables and views that a script declares, found by name.
+
+Names match without regard to case unless quoted.  A catalog may stand in front of another, as the common
+tables of a WITH do: its names hide those behind it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from fsql.compiler.connectors import Connector
+    from fsql.compiler.diagnostics import Diagnostic
+    from fsql.compiler.expression import Expression
+    from fsql.compiler.logical import Plan, TimeKind
+    from fsql.compiler.schema import Schema
+    from fsql.compiler.syntax import Identifier
+    from fsql.compiler.text.source import Span
+
+
+@dataclass(frozen=True, slots=True)
+class ComputedColumn:
+    """A column that every reader of the table computes from the physical ones.
+
+    `place` is its index among all columns of the table, physical and computed.
+    """
+
+    name: str
+    place: int
+    expression: Expression
+
+
+@dataclass(frozen=True, slots=True)
+class TableEntry:
+    """A declared table: what CREATE TABLE says, checked.
+
+    `time` is None where neither an option nor a WATERMARK decides it: then the other tables of the job
+    do.  `option_spans` has the place of each option's value, for messages about it.
+    """
+
+    name: str
+    span: Span
+    ordinal: int
+    columns: Schema
+    computed: tuple[ComputedColumn, ...]
+    connector: Connector
+    options: tuple[tuple[str, str], ...]
+    option_spans: dict[str, Span]
+    primary_key: tuple[int, ...] | None
+    time: TimeKind | None
+    event_time: Expression | None
+    delay_us: int
+    grain_us: int
+
+    def option(self, key: str) -> str | None:
+        """Return the option's value, its default where it is not given."""
+        given = dict(self.options).get(key)
+        declared = self.connector.option(key)
+        return given if given is not None or declared is None else declared.default
+
+
+@dataclass(frozen=True, slots=True)
+class ViewEntry:
+    """A view or common table: its plan, whose scans are numbered as mentions from 0.
+
+    `plan` is None where its declaration was refused, be it of a view or of a table: that has been
+    reported, and nothing more is to be said of its mentions.  `warnings` are for those who read it.
+    """
+
+    name: str
+    span: Span
+    plan: Plan | None
+    warnings: tuple[Diagnostic, ...] = ()
+
+
+Entry = TableEntry | ViewEntry
+
+
+class Catalog:
+    """Names and what they stand for; names that are not here are looked up `behind`."""
+
+    def __init__(self, behind: Catalog | None = None) -> None:
+        self._behind = behind
+        self._entries: dict[str, Entry] = {}
+        self._by_lower_name: dict[str, Entry] = {}
+
+    def add(self, entry: Entry) -> None:
+        """Make `entry` known; the caller has checked that `here` does not have its name."""
+        self._entries[entry.name] = entry
+        self._by_lower_name.setdefault(entry.name.lower(), entry)
+
+    def here(self, name: Identifier) -> Entry | None:
+        """Return the entry that the name means in this catalog, leaving out those behind."""
+        exact = self._entries.get(name.name)
+        if exact is not None or name.quoted:
+            return exact
+        return self._by_lower_name.get(name.name.lower())
+
+    def find(self, name: Identifier) -> Entry | None:
+        """Return the entry that the name means."""
+        found = self.here(name)
+        if found is None and self._behind is not None:
+            return self._behind.find(name)
+        return found
+
+    def entries(self) -> tuple[Entry, ...]:
+        """Return the entries of this catalog, in the order in which they were added."""
+        return tuple(self._entries.values())
+
+    def names(self) -> Iterator[str]:
+        """Yield the names in view, the nearest first."""
+        yield from self._entries
+        if self._behind is not None:
+            yield from self._behind.names()

@@ -1,0 +1,60 @@
+"""Diagnostics: what is wrong with a user's text, as data.
+
+A diagnostic has a code (a row of `codes`), a one-line message, a primary label on what is wrong,
+secondary labels on the other places that make it wrong, notes (facts) and helps (one action each,
+with the exact text to type).  `render` shows it.  Words: the message is lower case without a full
+stop, names the object and its kind in double quotes, and never a class, rule or token of ours.
+
+`FsqlError` carries diagnostics to whoever called the compiler.  It is raised for what a user wrote
+and for nothing else: a bug of ours is an `AssertionError`, a bad row of data an error row.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from fsql.compiler.diagnostics.codes import CODES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from fsql.compiler.text.source import SourceText, Span
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """A place in the text and what is to be said about it; an empty message only underlines."""
+
+    span: Span
+    message: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnostic:
+    """One thing that is wrong.  `primary` is None where no text is to blame (a lost worker)."""
+
+    code: str
+    message: str
+    primary: Label | None = None
+    secondary: tuple[Label, ...] = ()
+    notes: tuple[str, ...] = ()
+    helps: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        assert self.code in CODES, f"{self.code} has no row in fsql.compiler.diagnostics.codes"
+
+    @property
+    def severity(self) -> str:
+        """Return "warning" for W codes, "error" for all others."""
+        return "warning" if self.code.startswith("W") else "error"
+
+
+class FsqlError(Exception):
+    """What a user wrote cannot be done; `source` is the text in which the labels point."""
+
+    def __init__(self, diagnostics: Iterable[Diagnostic], source: SourceText | None = None) -> None:
+        self.diagnostics = tuple(diagnostics)
+        self.source = source
+        assert self.diagnostics, "an error says what is wrong"
+        super().__init__("\n".join(f"{each.code}: {each.message}" for each in self.diagnostics))

@@ -1,0 +1,50 @@
+"""Every code that fsql reports: what it means, why it happens, what to do, the least that fails.
+
+`docs/errors.md` and `fsql explain-error CODE` are made from this table, and a test fails if a code
+has no `.test` case.  A code is never given to another meaning; one that is no longer reported goes.
+
+| codes | about                                  | codes | about                              |
+|-------|----------------------------------------|-------|------------------------------------|
+| E1xx  | the form of the text                   | E5xx  | data: a row that fails or is malformed |
+| E2xx  | names and types                        | E6xx  | the cluster                        |
+| E3xx  | meaning: unbounded, not supported      | Wxxx  | warnings                           |
+| E4xx  | functions and determinism              | I9xx  | bugs of fsql itself                |
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from fsql.compiler.diagnostics.codes_cluster import CLUSTER_ROWS
+from fsql.compiler.diagnostics.codes_data import DATA_ROWS
+from fsql.compiler.diagnostics.codes_meaning import MEANING_ROWS
+from fsql.compiler.diagnostics.codes_names import NAME_ROWS
+from fsql.compiler.diagnostics.codes_syntax import SYNTAX_ROWS
+
+
+@dataclass(frozen=True, slots=True)
+class Code:
+    """A row of the table; `example` is the smallest query or input line that is reported so."""
+
+    code: str
+    title: str
+    cause: str
+    fix: str
+    example: str
+
+
+_ROWS: Final = (
+    *(Code(*row) for row in (*SYNTAX_ROWS, *NAME_ROWS, *MEANING_ROWS, *DATA_ROWS, *CLUSTER_ROWS)),
+    Code(
+        "I901",
+        "internal error",
+        "fsql has met a state that it takes for impossible: a bug.",
+        "Please report it with the script and the report that fsql printed.",
+        "-- none is known",
+    ),
+)
+
+CODES: Final = {row.code: row for row in _ROWS}
+"""The table by code, such as "E101"; people see `FSQL-E101`."""
+assert len(CODES) == len(_ROWS), "a code has two rows"

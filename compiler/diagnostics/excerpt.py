@@ -1,0 +1,183 @@
+"""The lines of source that labels point at, with what the labels say beneath.
+
+A label on one line is underlined; one over several lines is underlined on its first and its last.
+Lines between that no label touches are left out.
+"""
+
+from __future__ import annotations
+
+import itertools
+import unicodedata
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from fsql.compiler.text.source import can_be_seen
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from fsql.compiler.diagnostics import Diagnostic, Label
+    from fsql.compiler.text.source import SourceText
+
+    Paint = Callable[[str, str], str]
+    """Colours a text by its role: "primary", "secondary" or "gutter"."""
+
+_LINE_MAX: Final = 120
+"""How many code points of a line are shown, around its first label."""
+_BEFORE: Final = 40
+_TAB: Final = "    "
+
+
+def visible(text: str) -> str:
+    r"""Return `text` with a code in place of each character that cannot be seen, and tabs as spaces.
+
+    >>> visible("a\tb\u202e")
+    'a    b\\u202e'
+    """
+    return "".join(map(_visible_character, text))
+
+
+def _visible_character(character: str) -> str:
+    if character == "\t":
+        return _TAB
+    if can_be_seen(character):
+        return character
+    code = ord(character)
+    return f"\\u{code:04x}" if code <= 0xFFFF else f"\\U{code:08x}"
+
+
+def _columns(text: str) -> int:
+    """Return how many columns a terminal takes for `text`."""
+    return sum(_character_columns(character) for character in visible(text))
+
+
+def _character_columns(character: str) -> int:
+    if unicodedata.combining(character):
+        return 0
+    return 2 if unicodedata.east_asian_width(character) in "WF" else 1
+
+
+@dataclass(frozen=True, slots=True)
+class _Mark:
+    """What a label underlines on one line: code points `[start, end)`, at least one wide."""
+
+    start: int
+    end: int
+    message: str
+    primary: bool
+
+    @property
+    def role(self) -> str:
+        return "primary" if self.primary else "secondary"
+
+
+def gutter_width(diagnostic: Diagnostic, source: SourceText) -> int:
+    """Return how many digits the greatest line number in the excerpt has."""
+    labels = filter(None, (diagnostic.primary, *diagnostic.secondary))
+    ends = [max(label.span.start, label.span.end - 1) for label in labels]
+    return len(str(source.line_column(max(ends, default=0))[0]))
+
+
+def excerpt(diagnostic: Diagnostic, source: SourceText, paint: Paint) -> list[str]:
+    """Return the lines of the excerpt for `diagnostic`, none if it has no labels."""
+    marks: dict[int, list[_Mark]] = {}
+    for label in filter(None, (diagnostic.primary, *diagnostic.secondary)):
+        for number, mark in _marks(label, source, primary=label is diagnostic.primary):
+            marks.setdefault(number, []).append(mark)
+    if not marks:
+        return []
+    width = gutter_width(diagnostic, source)
+    lines = [paint("gutter", f"{'':{width}} |")]
+    previous = min(marks)
+    for number in sorted(marks):
+        if number == previous + 2:
+            lines += _line(number - 1, [], source, paint, width)
+        elif number > previous + 2:
+            lines.append(paint("gutter", "..."))
+        lines += _line(number, marks[number], source, paint, width)
+        previous = number
+    return lines
+
+
+def _marks(label: Label, source: SourceText, *, primary: bool) -> Iterator[tuple[int, _Mark]]:
+    """Yield the lines that `label` underlines, and what there; its message goes with the last."""
+    start, end = label.span.start, label.span.end
+    first, first_column = source.line_column(start)
+    last, last_column = source.line_column(max(start, end - 1))
+    if first == last:
+        column = first_column - 1
+        yield first, _Mark(column, column + max(1, end - start), label.message, primary)
+        return
+    line = source.line(first)
+    yield first, _Mark(first_column - 1, max(first_column, len(line)), "", primary)
+    line = source.line(last)
+    indent = min(len(line) - len(line.lstrip()), last_column - 1)
+    yield last, _Mark(indent, last_column, label.message, primary)
+
+
+def _line(
+    number: int, marks: list[_Mark], source: SourceText, paint: Paint, width: int
+) -> Iterator[str]:
+    """Yield the line `number` and the rows beneath it."""
+    line = source.line(number)
+    offset = 0
+    if len(line) > _LINE_MAX:
+        offset = max(0, min((mark.start for mark in marks), default=0) - _BEFORE)
+    shown = line[offset : offset + _LINE_MAX]
+    before, after = "…" * (offset > 0), "…" * (offset + len(shown) < len(line))
+    text = f"{before}{visible(shown)}{after}".rstrip()
+    yield f"{paint('gutter', f'{number:>{width}} |')} {text}".rstrip()
+    places = sorted(
+        (_place(mark, shown, offset, len(before)) for mark in marks), key=lambda place: place[0]
+    )
+    gutter = paint("gutter", f"{'':{width}} |")
+    for row in _rows(places, paint):
+        yield f"{gutter} {row}"
+
+
+def _place(mark: _Mark, shown: str, offset: int, before: int) -> tuple[int, int, _Mark]:
+    """Return the columns `[start, end)` of `mark` beneath the part of its line that is shown."""
+    start = min(max(mark.start - offset, 0), len(shown))
+    end = min(max(mark.end - offset, start), len(shown))
+    column = before + _columns(shown[:start])
+    return column, column + max(1, _columns(shown[start:end])), mark
+
+
+def _rows(places: list[tuple[int, int, _Mark]], paint: Paint) -> Iterator[str]:
+    """Yield the underlines with the last message beside them, then the other messages beneath.
+
+    A message beneath hangs on a bar from the start of its underline.
+    """
+    if not places:
+        return
+    _, _, last = places[-1]
+    message = visible(last.message)
+    yield f"{_underlines(places, paint)} {paint(last.role, message) if message else ''}".rstrip()
+    hanging = [place for place in places[:-1] if place[2].message]
+    while hanging:
+        column, _, mark = hanging[-1]
+        yield _bars(hanging, paint)
+        bars = _bars([place for place in hanging[:-1] if place[0] < column], paint)
+        gap = column - max((place[0] + 1 for place in hanging[:-1] if place[0] < column), default=0)
+        yield f"{bars}{'':{gap}}{paint(mark.role, visible(mark.message))}"
+        hanging.pop()
+
+
+def _underlines(places: list[tuple[int, int, _Mark]], paint: Paint) -> str:
+    roles = [""] * max(end for _, end, _ in places)
+    for start, end, mark in sorted(places, key=lambda place: place[2].primary):
+        roles[start:end] = [mark.role] * (end - start)
+    return _row(roles, {"primary": "^", "secondary": "-"}, paint)
+
+
+def _bars(places: list[tuple[int, int, _Mark]], paint: Paint) -> str:
+    roles = [""] * (max((place[0] for place in places), default=-1) + 1)
+    for start, _, mark in places:
+        roles[start] = mark.role
+    return _row(roles, {"primary": "|", "secondary": "|"}, paint)
+
+
+def _row(roles: list[str], signs: dict[str, str], paint: Paint) -> str:
+    """Return a row with the sign of each column's role, a space where there is none."""
+    runs = ((role, len(list(columns))) for role, columns in itertools.groupby(roles))
+    return "".join(paint(role, signs[role] * n) if role else " " * n for role, n in runs)

@@ -1,0 +1,134 @@
+"""Text to syntax: the parse table run over the words of a script.
+
+`parse_script` puts parameters in, cuts the text into words, runs the automaton, and checks the limits.
+The automaton keeps a stack of its own, so that no text, however deep, can exhaust Python's.
+"""
+
+from __future__ import annotations
+
+from itertools import zip_longest
+from typing import TYPE_CHECKING, Final, cast
+
+from fsql.compiler import syntax
+from fsql.compiler.diagnostics import FsqlError
+from fsql.compiler.parser.keywords import kind_at
+from fsql.compiler.parser.lexer import Word, words
+from fsql.compiler.parser.lookahead import Lookahead
+from fsql.compiler.parser.parse_table import END, Rule, parse_table
+from fsql.compiler.parser.syntax_builder import BUILDERS
+from fsql.compiler.parser.syntax_error import syntax_error
+from fsql.compiler.text.limits import check_syntax
+from fsql.compiler.text.parameters import expand
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from fsql.compiler.text.parameters import ExpandedText
+    from fsql.compiler.text.source import SourceText, Span
+
+_NO_PARAMETERS: Final[Mapping[str, str]] = {}
+
+
+def parse_script(
+    source: SourceText, parameters: Mapping[str, str] = _NO_PARAMETERS
+) -> syntax.Script:
+    """Return the statements of `source`, where each `${name}` stands for a value in `parameters`.
+
+    Raises:
+        FsqlError: E1xx, the first thing that is wrong with the form of the text.
+    """
+    text = expand(source, parameters)
+    run = _Run(text)
+    found = words(text)
+    for index, (word, following) in enumerate(zip_longest(found, found[1:])):
+        if not run.take(word, following):
+            raise syntax_error(text, found, index)
+    script = syntax.Script(text.span(0, len(text.text)), run.result, source)
+    check_syntax(script)
+    return script
+
+
+class _Run:
+    """One run of the automaton: its states, and for each but the first the value and place it stands for."""
+
+    def __init__(self, text: ExpandedText) -> None:
+        self._text = text
+        self._table = parse_table()
+        self._states = [self._table.start]
+        self._values: list[object] = []
+        self._places: list[tuple[int, int]] = []
+
+    @property
+    def result(self) -> tuple[syntax.Statement, ...]:
+        """Return the statements, when END has been taken."""
+        return cast("tuple[syntax.Statement, ...]", self._values[-1])
+
+    def take(self, word: Word, following: Word | None) -> bool:
+        """Complete the rules that end before `word` and go over it; return whether it may stand there.
+
+        `following` is the word after it, None at the end.
+
+        Raises:
+            FsqlError: from a builder, for what the grammar cannot say.
+        """
+        states = self._states
+        kind = kind_at(word, following, Lookahead(self._table, states))
+        while True:
+            action = self._table.states[states[-1]].get(kind)
+            if action is None:
+                return False
+            if action >= 0:
+                states.append(action)
+                self._values.append(word._replace(kind=kind))
+                self._places.append((word.start, word.end))
+                return True
+            rule = self._table.rules[~action]
+            self._complete(rule)
+            states.append(self._table.states[states[-1]][rule.origin])
+            if kind == END and states[-1] == self._table.end:
+                return True
+
+    def _complete(self, rule: Rule) -> None:
+        """Put the value of `rule` in the place of its children."""
+        first = len(self._values) - rule.size
+        values, places = self._values[first:], self._places[first:]
+        del self._values[first:], self._places[first:], self._states[first + 1 :]
+        place = self._place(places)
+        value: object
+        if rule.shape == "only":
+            value = values[rule.kept[0].index] if rule.kept else None
+        else:
+            value = _children(rule, values)
+            if rule.shape == "record":
+                value = self._build(rule, self._text.span(*place), value)
+        self._values.append(value)
+        self._places.append(place)
+
+    def _place(self, places: list[tuple[int, int]]) -> tuple[int, int]:
+        """Return the place of a rule with children at `places`; an empty one is behind the last word."""
+        filled = [place for place in places if place[0] < place[1]]
+        if filled:
+            return filled[0][0], filled[-1][1]
+        end = self._places[-1][1] if self._places else 0
+        return end, end
+
+    def _build(self, rule: Rule, span: Span, children: list[object]) -> object:
+        try:
+            return BUILDERS[rule.origin](span, *children)
+        except FsqlError as error:
+            raise self._text.error(error.diagnostics[0]) from None
+
+
+def _children(rule: Rule, values: list[object]) -> list[object]:
+    """Return the children of `rule` that count, with None for each clause that is missing."""
+    children: list[object] = []
+    for child in rule.kept:
+        children += [None] * child.nones
+        value = values[child.index]
+        if not child.splice:
+            children.append(value)
+        elif children:
+            children += cast("list[object]", value)
+        else:  # the list is nobody else's: lists of any length take linear time
+            children = cast("list[object]", value)
+    return children + [None] * rule.nones if rule.nones else children

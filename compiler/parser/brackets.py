@@ -1,0 +1,65 @@
+"""Brackets: whether those of each statement match, and how deep they nest.
+
+They are looked at before the grammar is, because where a bracket is missing the grammar stumbles only
+much later, over something that is right.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from fsql.compiler.diagnostics import Diagnostic, Label
+from fsql.compiler.parser.parse_table import END
+from fsql.compiler.text.limits import DEPTH_MAX
+
+if TYPE_CHECKING:
+    from fsql.compiler.diagnostics import FsqlError
+    from fsql.compiler.parser.lexer import Word
+    from fsql.compiler.text.parameters import ExpandedText
+
+_CLOSES: Final = {"RPAR": "LPAR", "RSQB": "LSQB"}
+
+
+def check_brackets(text: ExpandedText, found: list[Word]) -> None:
+    """Check that the brackets of each statement match, and how deep they nest.
+
+    Raises:
+        FsqlError: E104 or E108.
+    """
+    opened: list[Word] = []
+    for word in found:
+        if word.kind in {"LPAR", "LSQB"}:
+            opened.append(word)
+            if len(opened) > DEPTH_MAX:
+                raise _too_deep(text, word)
+        elif word.kind in _CLOSES:
+            opening = opened.pop() if opened else None
+            if opening is None or opening.kind != _CLOSES[word.kind]:
+                raise _wrong_bracket(text, opening, word)
+        elif word.kind in {"SEMICOLON", END} and opened:
+            raise _open_bracket(text, opened[-1], word)
+
+
+def _too_deep(text: ExpandedText, bracket: Word) -> FsqlError:
+    label = Label(text.span(bracket.start, bracket.end), f"bracket {DEPTH_MAX + 1}")
+    help_ = "name the inner parts with CREATE VIEW or WITH"
+    message = f"the script nests more than {DEPTH_MAX} deep"
+    return text.error(Diagnostic("E108", message, label, helps=(help_,)))
+
+
+def _wrong_bracket(text: ExpandedText, opening: Word | None, closing: Word) -> FsqlError:
+    span = text.span(closing.start, closing.end)
+    if opening is None:
+        message = f'the bracket "{closing.text}" closes nothing'
+        return text.error(Diagnostic("E104", message, Label(span, "no bracket is open here")))
+    opened = Label(text.span(opening.start, opening.end), f'"{opening.text}" is open')
+    message = f'the bracket "{closing.text}" does not close "{opening.text}"'
+    return text.error(Diagnostic("E104", message, Label(span, "of another kind"), (opened,)))
+
+
+def _open_bracket(text: ExpandedText, opening: Word, end: Word) -> FsqlError:
+    label = Label(text.span(opening.start, opening.end), "opened here")
+    where = "script" if end.kind == END else "statement"
+    ends = Label(text.span(end.start, end.end), f"the {where} ends here")
+    message = f'the bracket "{opening.text}" is not closed'
+    return text.error(Diagnostic("E104", message, label, (ends,)))

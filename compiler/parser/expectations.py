@@ -1,0 +1,117 @@
+"""What could come next, in the words of a person: "a name", "an expression", FROM.
+
+The parse table knows up to a hundred kinds of words that could.  Whatever begins an expression is one
+expectation, all operators are another, and of the rest three are named, those that end or go on with what
+is open before those that begin something new.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from functools import cache
+from typing import Final
+
+from fsql.compiler.parser.lookahead import Lookahead
+from fsql.compiler.parser.parse_table import END, parse_table
+
+_NAMED_MAX: Final = 3
+
+_OPERATORS: Final = frozenset({
+    "AND", "AT", "BANG_EQUAL", "BETWEEN", "CONCAT", "DOT", "EQUAL", "ILIKE", "IN", "IS", "LESS",
+    "LESS_EQUAL", "LIKE", "LSQB", "MINUS", "MORE", "MORE_EQUAL", "NOT", "NOT_EQUAL", "OR", "PERCENT",
+    "PLUS", "SLASH", "STAR",
+})  # fmt: skip
+_UNITS: Final = frozenset({
+    f"{unit}{plural}"
+    for unit in (
+        "YEAR", "QUARTER", "MONTH", "WEEK", "DAY", "HOUR", "MINUTE", "SECOND", "MILLISECOND", "MICROSECOND"
+    )
+    for plural in ("", "S")
+})  # fmt: skip
+_FIRST: Final = (
+    "RPAR",
+    "RSQB",
+    "COMMA",
+    "FROM",
+    "ON",
+    "USING",
+    "AS",
+    "WHERE",
+    "GROUP",
+    "SELECT",
+    "INSERT",
+    "CREATE",
+)
+"""What is named before other words, if an expression or a name is not expected."""
+_LAST: Final = ("WITH", "WITHOUT", "SEMICOLON", END)
+_STATES_MAX: Final = 1 << 20
+
+
+def expectation(kinds: frozenset[str]) -> str:
+    """Return "expected …" for what `kinds` of words can come next."""
+    named = _named(set(kinds))
+    some = named[:_NAMED_MAX]
+    start = "expected" if len(named) <= _NAMED_MAX else "expected, for example,"
+    return f"{start} {', '.join(some[:-1])}{' or ' if some[1:] else ''}{some[-1]}"
+
+
+def _named(kinds: set[str]) -> list[str]:
+    """Return the names of `kinds`, the likeliest first."""
+    named = []
+    for name, group in _groups():
+        if group <= kinds:
+            named.append(name)
+            kinds -= group
+    operators = kinds & _OPERATORS
+    if len(operators) > _NAMED_MAX:
+        kinds -= operators
+    else:
+        operators = set()
+    named += [_shown(kind) for kind in sorted(kinds, key=_rank)]
+    return named + ["an operator"] * bool(operators)
+
+
+@cache
+def _groups() -> tuple[tuple[str, frozenset[str]], ...]:
+    """Return what is one expectation although many kinds of words begin it, the largest first."""
+    expression = _accepted("SELECT") - {"ALL", "DISTINCT", "STAR"}
+    name = _accepted("INSERT", "INTO")
+    type_ = _accepted("CREATE", "TABLE", "NAME", "LPAR", "NAME") - {"AS"}
+    return (
+        ("an expression", expression),
+        ("a type", type_),
+        ("a name", name),
+        ("a unit such as SECOND", _UNITS),
+        ("a string", frozenset({"STRING"})),
+        ("a number", frozenset({"NUMBER"})),
+    )
+
+
+def _accepted(*kinds: str) -> frozenset[str]:
+    """Return what can come behind a text of `kinds`."""
+    table = parse_table()
+    ahead = Lookahead(table, [table.start])
+    allowed = all(map(ahead.take, kinds))
+    assert allowed, kinds
+    return ahead.accepts()
+
+
+def _rank(kind: str) -> tuple[int, str]:
+    if kind in _FIRST:
+        return _FIRST.index(kind), kind
+    if kind in _LAST:
+        return _STATES_MAX + _LAST.index(kind), kind
+    return len(_FIRST) + _frequencies()[kind], kind
+
+
+@cache
+def _frequencies() -> Counter[str]:
+    """Return in how many states each kind can come: what is rare says more about the place."""
+    return Counter(kind for state in parse_table().states for kind in state)
+
+
+def _shown(kind: str) -> str:
+    if kind == END:
+        return "the end of the script"
+    signs = {name: sign for sign, name in parse_table().signs.items()}
+    return f'"{signs[kind]}"' if kind in signs else kind

@@ -1,0 +1,191 @@
+"""Text to words: names, numbers, strings and signs, with their places.
+
+A word made of letters is a WORD here, whatever it says: whether it is a keyword depends on where it
+stands (`keywords`).  What can be judged without grammar is judged here: characters that have no business
+in a script, and what is not closed.
+
+Control characters, lone surrogates and marks that change the direction of text are refused everywhere,
+because they make a script look like another one than it is.  Other characters that cannot be
+seen are refused in names only; strings may have them.  Names are in Unicode normal form C.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from fsql.compiler.diagnostics import Diagnostic, Label
+from fsql.compiler.parser.brackets import check_brackets
+from fsql.compiler.parser.parse_table import END, parse_table
+from fsql.compiler.text.limits import WORDS_MAX
+from fsql.compiler.text.source import can_be_seen
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from fsql.compiler.diagnostics import FsqlError
+    from fsql.compiler.text.parameters import ExpandedText
+
+
+class Word(NamedTuple):
+    """A piece of the expanded text, `[start, end)`.
+
+    `kind` is WORD, QUOTED_NAME, NUMBER, STRING, END, or the kind of a sign in the parse table.  `text` has no
+    quotes; a name or string in quotes is unescaped.
+    """
+
+    kind: str
+    text: str
+    start: int
+    end: int
+
+
+_NAME_CHARACTER: Final = r"0-9A-Za-z_\x80-\U0010ffff"
+_TEXT: Final = re.compile(
+    rf"""(?sx)
+      (?P<space> [ \t\r\n\f]++ | --[^\r\n]*+ | /\*.*?\*/ )
+    | (?P<NUMBER> (?: [0-9]++ (?:\.[0-9]*+)? | \.[0-9]++ ) (?:[eE][+-]?[0-9]++)? )
+    | (?P<WORD> [{_NAME_CHARACTER}]++ )
+    | (?P<STRING> '[^']*+(?:''[^']*+)*+' )
+    | (?P<QUOTED_NAME> "[^"]*+(?:""[^"]*+)*+" | `[^`]*+(?:``[^`]*+)*+` )
+    | (?P<open> /\* | ['"`] )
+    """
+)
+_AFTER_NUMBER: Final = re.compile(rf"[{_NAME_CHARACTER}.]+")
+_NEVER: Final = re.compile(
+    "[\x00-\x08\x0b\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
+)
+
+_LOOKALIKES: Final = {
+    "\u2018": "'", "\u2019": "'", "\u201c": '"', "\u201d": '"', "\u00a0": " ", "\u2013": "-",
+    "\u2014": "-", "\u2212": "-", "\uff0c": ",", "\uff1b": ";", "\uff08": "(", "\uff09": ")",
+    "\u00b4": "'", "\u00d7": "*",
+}  # fmt: skip
+"""What word processors write, and what SQL has in its place."""
+
+_OPENS: Final = {
+    "/*": ("comment", "*/"),
+    "'": ("string", "'"),
+    '"': ("quoted name", '"'),
+    "`": ("quoted name", "`"),
+}
+
+
+def words(text: ExpandedText) -> list[Word]:
+    """Return the words of `text` and the END behind them.
+
+    Raises:
+        FsqlError: E102, E103, E104, E107, E108, E110, E111 or E113, whichever comes first.
+    """
+    if hidden := _NEVER.search(text.text):
+        raise _hidden(text, hidden.start())
+    found: list[Word] = []
+    for word in _cut(text):
+        found.append(word)
+        if len(found) > WORDS_MAX:
+            message = f"the script has more than {WORDS_MAX:,} words and signs"
+            raise text.error(Diagnostic("E107", message))
+    check_brackets(text, found)
+    return found
+
+
+def _cut(text: ExpandedText) -> Iterator[Word]:
+    string = text.text
+    offset = end = int(string.startswith("\ufeff"))  # a byte order mark
+    while offset < len(string):
+        match = _TEXT.match(string, offset)
+        if match is None:
+            word = _sign(text, offset)
+        elif match.lastgroup == "space":
+            offset = match.end()
+            continue
+        else:
+            word = _word(text, match)
+        yield word
+        offset = end = word.end
+    yield Word(END, "", end, end)  # behind the last word, where people look, not the last line
+
+
+def _sign(text: ExpandedText, offset: int) -> Word:
+    signs = parse_table().signs
+    for sign in (text.text[offset : offset + 2], text.text[offset]):
+        if sign in signs:
+            return Word(signs[sign], sign, offset, offset + len(sign))
+    raise _unknown_character(text, offset)
+
+
+def _word(text: ExpandedText, match: re.Match[str]) -> Word:
+    kind, content, (start, end) = match.lastgroup or "", match[0], match.span()
+    if kind == "open":
+        raise _not_closed(text, content, start)
+    if kind == "NUMBER" and (after := _AFTER_NUMBER.match(text.text, end)):
+        raise _not_a_number(text, start, after.end())
+    if kind in {"STRING", "QUOTED_NAME"}:
+        quote = content[0]
+        content = content[1:-1].replace(quote * 2, quote)
+    if kind == "QUOTED_NAME" or (kind == "WORD" and not content.isascii()):
+        _check_name(text, content, start, end, quoted=kind == "QUOTED_NAME")
+    return Word(kind, content, start, end)
+
+
+def _check_name(text: ExpandedText, name: str, start: int, end: int, *, quoted: bool) -> None:
+    """Check that `name`, which is written in `[start, end)`, can be seen and is in normal form C."""
+    for offset in range(start, end):
+        character = text.text[offset]
+        if character in _LOOKALIKES and not quoted:
+            raise _unknown_character(text, offset)
+        if not can_be_seen(character):
+            raise _hidden(text, offset)
+        if not quoted and not f"a{unicodedata.normalize('NFC', character)}".isidentifier():
+            raise _unknown_character(text, offset)
+    span = text.span(start, end)
+    if not name:
+        label = Label(span, "nothing between the quotes")
+        raise text.error(Diagnostic("E101", "a name has at least one character", label))
+    normal = unicodedata.normalize("NFC", name)
+    if normal != name:
+        label = Label(span, f"{len(name)} code points; in normal form C {len(normal)}")
+        help_ = f'write it in normal form C: "{normal}"'
+        message = f'the name "{name}" is not in Unicode normal form C'
+        raise text.error(Diagnostic("E111", message, label, helps=(help_,)))
+
+
+def _hidden(text: ExpandedText, offset: int) -> FsqlError:
+    character = text.text[offset]
+    shown = f"U+{ord(character):04X} {unicodedata.name(character, '')}".rstrip()
+    label = Label(text.span(offset, offset + 1), shown)
+    return text.error(
+        Diagnostic("E110", f"the script has a character that cannot be seen: {shown}", label)
+    )
+
+
+def _unknown_character(text: ExpandedText, offset: int) -> FsqlError:
+    character = text.text[offset]
+    helps = []
+    if meant := _LOOKALIKES.get(character):
+        name = unicodedata.name(character).lower().replace("-", " ")
+        helps.append(f"it is a {name}; write {meant if meant != ' ' else 'a plain space'} instead")
+    elif character == "$":
+        helps.append("a parameter is written ${name}, with letters, digits and underscores")
+    label = Label(text.span(offset, offset + 1), "no sign of the language")
+    return text.error(
+        Diagnostic("E102", f'unknown character "{character}"', label, helps=tuple(helps))
+    )
+
+
+def _not_closed(text: ExpandedText, opening: str, start: int) -> FsqlError:
+    what, closing = _OPENS[opening]
+    label = Label(text.span(start, start + len(opening)), "opened here")
+    message = f"the {what} is not closed before the script ends"
+    return text.error(Diagnostic("E103", message, label, helps=(f"close it with {closing}",)))
+
+
+def _not_a_number(text: ExpandedText, start: int, end: int) -> FsqlError:
+    shown = text.text[start:end]
+    label = Label(text.span(start, end), "neither a number nor a name")
+    named = f"_{shown}".isidentifier()
+    helps = (f'if it is a name, quote it: "{shown}"',) if named else ()
+    return text.error(
+        Diagnostic("E113", f'the number "{shown}" is not well-formed', label, helps=helps)
+    )

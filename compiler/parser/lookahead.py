@@ -1,0 +1,67 @@
+"""Looking ahead: the automaton run without building anything, on top of a stack that stays as it is.
+
+A look-ahead takes time and memory for the words it takes, not for how deep the stack is beneath.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fsql.compiler.parser.parse_table import END
+
+if TYPE_CHECKING:
+    from fsql.compiler.parser.parse_table import ParseTable
+
+
+class Lookahead:
+    """The lowest `depth` states of `stack`, and the states above them that the look-ahead went to."""
+
+    def __init__(self, table: ParseTable, stack: list[int]) -> None:
+        self._table = table
+        self._stack = stack
+        self._depth = len(stack)
+        self._above: list[int] = []
+
+    @property
+    def actions(self) -> dict[str, int]:
+        """Return the actions of the state on top."""
+        return self._table.states[self._above[-1] if self._above else self._stack[self._depth - 1]]
+
+    def copy(self) -> Lookahead:
+        """Return a look-ahead that goes on from here independently."""
+        copied = Lookahead(self._table, self._stack)
+        copied._depth = self._depth
+        copied._above = self._above.copy()
+        return copied
+
+    def take(self, kind: str) -> bool:
+        """Go over a word of `kind`; return whether the grammar allows it.
+
+        Where it does not, the look-ahead is left half-way and is of no more use.
+        """
+        while True:
+            action = self.actions.get(kind)
+            if action is None:
+                return False
+            if action >= 0:
+                self._above.append(action)
+                return True
+            rule = self._table.rules[~action]
+            beneath = max(0, rule.size - len(self._above))
+            del self._above[len(self._above) - (rule.size - beneath) :]
+            self._depth -= beneath
+            state = self.actions[rule.origin]
+            self._above.append(state)
+            if kind == END and state == self._table.end:
+                return True
+
+    def takes(self, kind: str) -> bool:
+        """Return whether a word of `kind` can come next."""
+        return kind in self.actions and self.copy().take(kind)
+
+    def accepts(self) -> frozenset[str]:
+        """Return the kinds of words that can come next.
+
+        The entries of the state on top are too many: LALR merges the look-ahead of like states.
+        """
+        return frozenset(kind for kind in self.actions if kind.isupper() and self.takes(kind))

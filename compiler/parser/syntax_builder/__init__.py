@@ -1,0 +1,29 @@
+"""The parse tree to syntax, while it is being parsed: a function for each rule of grammar.lark.
+
+When a rule is complete, the parser calls the function of that name with the rule's span and children:
+records, tuples of records, `Word`s for the keywords that the grammar names, and None for what is
+missing.  `build` finds the function; the tests check that each rule has one and each function a rule.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from fsql.compiler.parser.syntax_builder import (
+    calls,
+    expressions,
+    names,
+    queries,
+    relations,
+    statements,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+BUILDERS: Final[dict[str, Callable[..., object]]] = {
+    name: function
+    for module in (names, expressions, calls, relations, queries, statements)
+    for name, function in vars(module).items()
+    if getattr(function, "__module__", None) == module.__name__ and not name.startswith("_")
+}

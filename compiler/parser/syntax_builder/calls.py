@@ -1,0 +1,192 @@
+"""Calls of functions, and windows of OVER."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+from typing import cast as typed
+
+from fsql.compiler import syntax
+from fsql.compiler.diagnostics import Diagnostic, FsqlError, Label
+
+if TYPE_CHECKING:
+    from fsql.compiler.parser.lexer import Word
+    from fsql.compiler.text.source import Span
+
+_Window = syntax.WindowSpecification | syntax.Identifier
+
+
+class _Arguments(NamedTuple):
+    """What stands between the brackets of a call."""
+
+    values: tuple[syntax.Expression | syntax.Star, ...]
+    distinct: bool
+    order_by: tuple[syntax.OrderItem, ...]
+
+
+class _CallEnd(NamedTuple):
+    """Everything behind the name of a called function."""
+
+    arguments: _Arguments
+    order_by: tuple[syntax.OrderItem, ...]
+    filter: syntax.Expression | None
+    ignore_nulls: bool
+    over: _Window | None
+
+
+def call(span: Span, name: syntax.Identifier, end: _CallEnd) -> syntax.FunctionCall:
+    """Return `f(a)` with everything behind it."""
+    return _function_call(span, (name,), end)
+
+
+def qualified_call(
+    span: Span, qualifier: syntax.Expression, name: syntax.Identifier, end: _CallEnd
+) -> syntax.FunctionCall:
+    """Return `catalog.f(a)`.
+
+    Raises:
+        FsqlError: E101 if a value stands where the catalog's name is expected.
+    """
+    if not isinstance(qualifier, syntax.ColumnReference):
+        label = Label(qualifier.span, "a value has no functions")
+        help_ = f"pass the value as an argument: {name.name}(…)"
+        message = f'the function "{name.name}" is called on a value'
+        raise FsqlError([Diagnostic("E101", message, label, helps=(help_,))])
+    return _function_call(span, (*qualifier.parts, name), end)
+
+
+def _function_call(
+    span: Span, parts: tuple[syntax.Identifier, ...], end: _CallEnd
+) -> syntax.FunctionCall:
+    return syntax.FunctionCall(
+        span,
+        syntax.QualifiedName(parts[0].span.to(parts[-1].span), parts),
+        end.arguments.values,
+        distinct=end.arguments.distinct,
+        order_by=end.arguments.order_by or end.order_by,
+        filter=end.filter,
+        ignore_nulls=end.ignore_nulls,
+        over=end.over,
+    )
+
+
+def call_end(
+    _span: Span,
+    arguments: _Arguments,
+    within_group: tuple[syntax.OrderItem, ...] | None,
+    filter_: syntax.Expression | None,
+    ignore_nulls: bool,  # noqa: FBT001
+    over: _Window | None,
+) -> _CallEnd:
+    """Return what follows the name of a function."""
+    return _CallEnd(arguments, within_group or (), filter_, ignore_nulls, over)
+
+
+def arguments(
+    _span: Span,
+    quantifier: Word | syntax.Star | None,
+    *rest: syntax.Expression | tuple[syntax.OrderItem, ...] | None,
+) -> _Arguments:
+    """Return `*`, or `DISTINCT a, b ORDER BY c`."""
+    if isinstance(quantifier, syntax.Star):
+        return _Arguments((quantifier,), distinct=False, order_by=())
+    *values, order_by = rest
+    return _Arguments(
+        typed("tuple[syntax.Expression, ...]", tuple(values)),
+        distinct=quantifier is not None and quantifier.kind == "DISTINCT",
+        order_by=typed("tuple[syntax.OrderItem, ...]", order_by or ()),
+    )
+
+
+def null_treatment(_span: Span, word: Word | None) -> bool:
+    """Return whether IGNORE NULLS is written."""
+    return word is not None and word.kind == "IGNORE"
+
+
+# Calls with words inside.
+
+
+def extract(span: Span, unit: syntax.Identifier, operand: syntax.Expression) -> syntax.Extract:
+    """Return `EXTRACT(unit FROM a)`."""
+    return syntax.Extract(span, unit.name.upper(), operand)
+
+
+def round_time(
+    span: Span, word: Word, operand: syntax.Expression, unit: syntax.Unit
+) -> syntax.RoundTime:
+    """Return `FLOOR(a TO unit)`."""
+    return syntax.RoundTime(span, "FLOOR" if word.kind == "FLOOR" else "CEIL", operand, unit)
+
+
+def substring(
+    span: Span,
+    word: Word,
+    operand: syntax.Expression,
+    start: syntax.Expression,
+    length: syntax.Expression | None,
+) -> syntax.FunctionCall:
+    """Return `SUBSTRING(s FROM 2 FOR 3)` as SUBSTRING(s, 2, 3)."""
+    values = (operand, start) if length is None else (operand, start, length)
+    return syntax.FunctionCall(span, _word_name(span, word), values)
+
+
+def trim(
+    span: Span, side: Word | None, characters: syntax.Expression | None, operand: syntax.Expression
+) -> syntax.Trim:
+    """Return `TRIM(LEADING 'x' FROM s)`."""
+    kind = "BOTH" if side is None else side.kind
+    return syntax.Trim(span, typed("syntax.TrimSide", kind), characters, operand)
+
+
+def word_call(span: Span, word: Word, arguments: _Arguments) -> syntax.FunctionCall:
+    """Return a plain call of a function whose name is a keyword as well."""
+    end = _CallEnd(arguments, (), None, ignore_nulls=False, over=None)
+    return _function_call(span, _word_name(span, word).parts, end)
+
+
+def niladic(span: Span, word: Word) -> syntax.FunctionCall:
+    """Return CURRENT_TIMESTAMP or the like: a call without brackets."""
+    return syntax.FunctionCall(span, _word_name(span, word), ())
+
+
+def _word_name(span: Span, word: Word) -> syntax.QualifiedName:
+    """Return the name of a function that `word`, the first of the call, is."""
+    name_span = type(span)(span.start, span.start + len(word.text))
+    return syntax.QualifiedName(name_span, (syntax.Identifier(name_span, word.text),))
+
+
+# OVER.
+
+
+def window_specification(
+    span: Span,
+    base: syntax.Identifier | None,
+    partition_by: tuple[syntax.Expression, ...],
+    order_by: tuple[syntax.OrderItem, ...] | None,
+    frame: syntax.Frame | None,
+) -> syntax.WindowSpecification:
+    """Return `(PARTITION BY a ORDER BY b ROWS …)`."""
+    return syntax.WindowSpecification(span, base, partition_by, order_by or (), frame)
+
+
+def partition_by(_span: Span, *expressions: syntax.Expression) -> tuple[syntax.Expression, ...]:
+    """Return `PARTITION BY a, b`, nothing if it is missing."""
+    return expressions
+
+
+def frame(
+    span: Span, unit: Word, start: syntax.FrameBound, end: syntax.FrameBound | None = None
+) -> syntax.Frame:
+    """Return `ROWS BETWEEN start AND end`, or `ROWS start`."""
+    return syntax.Frame(span, typed("syntax.FrameUnit", unit.kind), start, end)
+
+
+def frame_bound(
+    span: Span, offset_or_side: syntax.Expression | Word, side: Word | None = None
+) -> syntax.FrameBound:
+    """Return `UNBOUNDED PRECEDING`, `CURRENT ROW` or `2 FOLLOWING`."""
+    if side is not None:
+        offset = typed("syntax.Expression", offset_or_side)
+        return syntax.FrameBound(span, typed("syntax.FrameSide", side.kind), offset)
+    kind = typed("Word", offset_or_side).kind
+    side_name = "CURRENT ROW" if kind == "ROW" else kind
+    return syntax.FrameBound(span, typed("syntax.FrameSide", side_name), None)

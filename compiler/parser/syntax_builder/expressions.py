@@ -1,0 +1,246 @@
+"""Expressions but for calls: literals, constructors, operators, subqueries, CASE and CAST."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+from typing import cast as typed
+
+from fsql.compiler import syntax
+from fsql.compiler.diagnostics import Diagnostic, FsqlError, Label
+from fsql.compiler.text.limits import DEPTH_MAX
+
+if TYPE_CHECKING:
+    from fsql.compiler.parser.lexer import Word
+    from fsql.compiler.text.source import Span
+
+# Values.
+
+
+def column(span: Span, name: syntax.Identifier) -> syntax.ColumnReference:
+    """Return `a`."""
+    return syntax.ColumnReference(span, (name,))
+
+
+def number(span: Span, word: Word) -> syntax.NumberLiteral:
+    """Return `1.5`."""
+    return syntax.NumberLiteral(span, word.text)
+
+
+def string(span: Span, word: Word) -> syntax.StringLiteral:
+    """Return `'a'`."""
+    return syntax.StringLiteral(span, word.text)
+
+
+def boolean(span: Span, word: Word) -> syntax.BooleanLiteral:
+    """Return TRUE or FALSE."""
+    return syntax.BooleanLiteral(span, word.kind == "TRUE")
+
+
+def null(span: Span) -> syntax.NullLiteral:
+    """Return NULL."""
+    return syntax.NullLiteral(span)
+
+
+def time_literal(span: Span, word: Word, value: syntax.StringLiteral) -> syntax.TimeLiteral:
+    """Return `TIMESTAMP '…'`."""
+    return syntax.TimeLiteral(span, typed("syntax.TimeType", word.kind), value)
+
+
+def interval(
+    span: Span,
+    sign: Word | None,
+    value: syntax.StringLiteral,
+    unit: syntax.Unit,
+    to: syntax.Unit | None,
+) -> syntax.IntervalLiteral:
+    """Return `INTERVAL '4' SECOND`."""
+    negative = sign is not None and sign.kind == "MINUS"
+    return syntax.IntervalLiteral(span, value, unit, to, negative)
+
+
+def unit(_span: Span, word: Word) -> syntax.Unit:
+    """Return a unit of time, in the singular."""
+    return typed("syntax.Unit", word.kind.removesuffix("S"))
+
+
+def array_constructor(span: Span, *items: syntax.Expression) -> syntax.ArrayConstructor:
+    """Return `ARRAY[a, b]`."""
+    return syntax.ArrayConstructor(span, items)
+
+
+def map_constructor(span: Span, *items: syntax.Expression) -> syntax.MapConstructor:
+    """Return `MAP[k, v]`."""
+    return syntax.MapConstructor(span, items)
+
+
+def row_constructor(span: Span, *items: syntax.Expression) -> syntax.RowConstructor:
+    """Return `ROW(a, b)` or `(a, b)`."""
+    return syntax.RowConstructor(span, items)
+
+
+# Truth values.
+
+
+def expression(span: Span, *operands: syntax.Expression) -> syntax.Logical:
+    """Return `p OR q`."""
+    return syntax.Logical(span, "OR", operands)
+
+
+def conjunction(span: Span, *operands: syntax.Expression) -> syntax.Logical:
+    """Return `p AND q`."""
+    return syntax.Logical(span, "AND", operands)
+
+
+def not_(span: Span, operand: syntax.Expression) -> syntax.Not:
+    """Return `NOT p`."""
+    return syntax.Not(span, operand)
+
+
+def is_(span: Span, operand: syntax.Expression, negated: Word | None, value: Word) -> syntax.Is:
+    """Return `a IS NULL` or the like."""
+    return syntax.Is(span, operand, typed("syntax.IsValue", value.kind), negated is not None)
+
+
+def is_distinct(
+    span: Span, left: syntax.Expression, negated: Word | None, right: syntax.Expression
+) -> syntax.IsDistinct:
+    """Return `a IS DISTINCT FROM b`."""
+    return syntax.IsDistinct(span, left, right, negated is not None)
+
+
+def comparison(
+    span: Span, left: syntax.Expression, operator: Word, right: syntax.Expression
+) -> syntax.Comparison:
+    """Return `a < b`."""
+    sign = "<>" if operator.text == "!=" else operator.text
+    return syntax.Comparison(span, typed("syntax.ComparisonOperator", sign), left, right)
+
+
+def between(
+    span: Span,
+    operand: syntax.Expression,
+    negated: Word | None,
+    symmetry: Word | None,
+    low: syntax.Expression,
+    high: syntax.Expression,
+) -> syntax.Between:
+    """Return `a BETWEEN low AND high`."""
+    symmetric = symmetry is not None and symmetry.kind == "SYMMETRIC"
+    return syntax.Between(span, operand, low, high, negated is not None, symmetric)
+
+
+def in_list(
+    span: Span, operand: syntax.Expression, negated: Word | None, *items: syntax.Expression
+) -> syntax.InList:
+    """Return `a IN (b, c)`."""
+    return syntax.InList(span, operand, items, negated is not None)
+
+
+def in_subquery(
+    span: Span, operand: syntax.Expression, negated: Word | None, query: syntax.Query
+) -> syntax.InSubquery:
+    """Return `a IN (SELECT …)`."""
+    return syntax.InSubquery(span, operand, query, negated is not None)
+
+
+def like(
+    span: Span,
+    operand: syntax.Expression,
+    negated: Word | None,
+    word: Word,
+    pattern: syntax.Expression,
+    escape: syntax.Expression | None,
+) -> syntax.Like:
+    """Return `a LIKE pattern`."""
+    return syntax.Like(span, operand, pattern, escape, negated is not None, word.kind == "ILIKE")
+
+
+def exists(span: Span, query: syntax.Query) -> syntax.Exists:
+    """Return `EXISTS (SELECT …)`."""
+    return syntax.Exists(span, query)
+
+
+# Arithmetic and access.
+
+
+def addition(span: Span, first: syntax.Expression, *links: syntax.ChainLink) -> syntax.Chain:
+    """Return `a + b - c`."""
+    return syntax.Chain(span, first, links)
+
+
+def addition_link(span: Span, operator: Word, operand: syntax.Expression) -> syntax.ChainLink:
+    """Return `+ b`."""
+    return syntax.ChainLink(span, typed("syntax.ChainOperator", operator.text), operand)
+
+
+multiplication = addition
+multiplication_link = addition_link
+
+
+def unary(span: Span, operator: Word, operand: syntax.Expression) -> syntax.Unary:
+    """Return `-a`."""
+    return syntax.Unary(span, "-" if operator.kind == "MINUS" else "+", operand)
+
+
+def subscript(span: Span, operand: syntax.Expression, index: syntax.Expression) -> syntax.Subscript:
+    """Return `a[1]`."""
+    return syntax.Subscript(span, operand, index)
+
+
+def field(
+    span: Span, operand: syntax.Expression, name: syntax.Identifier
+) -> syntax.ColumnReference | syntax.FieldAccess:
+    """Return `a.b`: a reference with one part more, unless brackets say that `a` is a value.
+
+    Raises:
+        FsqlError: E108 if the parts are too many.
+    """
+    if isinstance(operand, syntax.ColumnReference) and operand.span.start == span.start:
+        if len(operand.parts) == DEPTH_MAX:
+            label = Label(name.span, f"part {DEPTH_MAX + 1} of a name")
+            message = f"the script nests more than {DEPTH_MAX} deep"
+            raise FsqlError([Diagnostic("E108", message, label)])
+        return syntax.ColumnReference(span, (*operand.parts, name))
+    return syntax.FieldAccess(span, operand, name)
+
+
+def at_time_zone(
+    span: Span, operand: syntax.Expression, zone: syntax.Expression
+) -> syntax.AtTimeZone:
+    """Return `a AT TIME ZONE zone`."""
+    return syntax.AtTimeZone(span, operand, zone)
+
+
+def scalar_subquery(span: Span, query: syntax.Query) -> syntax.ScalarSubquery:
+    """Return `(SELECT …)` as a value."""
+    return syntax.ScalarSubquery(span, query)
+
+
+# CASE and CAST.
+
+
+def case(
+    span: Span,
+    operand: syntax.Expression | None,
+    branches: tuple[syntax.WhenClause, ...],
+    otherwise: syntax.Expression | None,
+) -> syntax.Case:
+    """Return `CASE a WHEN b THEN c ELSE d END`."""
+    return syntax.Case(span, operand, branches, otherwise)
+
+
+def when_clauses(_span: Span, *branches: syntax.WhenClause) -> tuple[syntax.WhenClause, ...]:
+    """Return the branches of CASE."""
+    return branches
+
+
+def when_clause(
+    span: Span, condition: syntax.Expression, result: syntax.Expression
+) -> syntax.WhenClause:
+    """Return `WHEN p THEN a`."""
+    return syntax.WhenClause(span, condition, result)
+
+
+def cast(span: Span, word: Word, operand: syntax.Expression, type_: syntax.TypeName) -> syntax.Cast:
+    """Return `CAST(a AS type)`."""
+    return syntax.Cast(span, operand, type_, word.kind == "TRY_CAST")

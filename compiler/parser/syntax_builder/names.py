@@ -1,0 +1,111 @@
+"""Names and types."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING, Final
+
+from fsql.compiler import syntax
+from fsql.compiler.diagnostics import Diagnostic, FsqlError, Label
+
+if TYPE_CHECKING:
+    from fsql.compiler.parser.lexer import Word
+    from fsql.compiler.text.source import Span
+
+
+def name(span: Span, word: Word) -> syntax.Identifier:
+    """Return a name."""
+    return syntax.Identifier(span, word.text, word.kind == "QUOTED_NAME")
+
+
+column_keyword = name
+function_name = name
+
+
+def qualified_name(span: Span, *parts: syntax.Identifier) -> syntax.QualifiedName:
+    """Return `a.b`."""
+    return syntax.QualifiedName(span, parts)
+
+
+def names(_span: Span, *each: syntax.Identifier) -> tuple[syntax.Identifier, ...]:
+    """Return `(a, b)`."""
+    return each
+
+
+def type_name(_span: Span, word: Word) -> str:
+    """Return the name of a type; they match without regard to case."""
+    return word.text.upper()
+
+
+def simple_type(
+    span: Span, name: str, numbers: tuple[int, ...], time_zone: str | None
+) -> syntax.TypeName:
+    """Return `name(1, 2) WITH TIME ZONE`."""
+    return syntax.TypeName(span, name if time_zone is None else f"{name} {time_zone}", numbers)
+
+
+def numbers(span: Span, *words: Word | None) -> tuple[int, ...]:
+    """Return the numbers behind a type's name, none if they are missing.
+
+    Raises:
+        FsqlError: E113 if one is not a whole number.
+    """
+    texts = [word.text for word in words if word is not None]
+    if not all(text.isdigit() and len(text) <= _DIGITS_MAX for text in texts):
+        label = Label(span, "not a whole number of at most four digits")
+        raise FsqlError([Diagnostic("E113", "the size of a type is a whole number", label)])
+    return tuple(map(int, texts))
+
+
+_DIGITS_MAX: Final = 4
+
+
+def time_zone(_span: Span, preposition: Word, local: Word | None = None) -> str:
+    """Return `WITH LOCAL TIME ZONE` or the like."""
+    return f"{preposition.text.upper()} {'LOCAL ' if local else ''}TIME ZONE"
+
+
+def double_type(span: Span) -> syntax.TypeName:
+    """Return DOUBLE, also if it is written DOUBLE PRECISION."""
+    return syntax.TypeName(span, "DOUBLE")
+
+
+def interval_type(span: Span, unit: syntax.Unit | None, to: syntax.Unit | None) -> syntax.TypeName:
+    """Return `INTERVAL DAY TO SECOND` or the like."""
+    words = ["INTERVAL", *([unit] if unit else []), *(["TO", to] if to else [])]
+    return syntax.TypeName(span, " ".join(words))
+
+
+def generic_type(span: Span, name: str, *arguments: syntax.TypeName) -> syntax.TypeName:
+    """Return `ARRAY<INT>`, `MAP<STRING, INT>`."""
+    return syntax.TypeName(span, name, arguments=arguments)
+
+
+def row_type(span: Span, *fields: tuple[syntax.Identifier, syntax.TypeName]) -> syntax.TypeName:
+    """Return `ROW<a INT, b STRING>`."""
+    return syntax.TypeName(
+        span,
+        "ROW",
+        arguments=tuple(type_ for _, type_ in fields),
+        fields=tuple(field for field, _ in fields),
+    )
+
+
+def type_argument(span: Span, type_: syntax.TypeName, not_null: bool) -> syntax.TypeName:  # noqa: FBT001
+    """Return a type between `<` and `>`."""
+    return dataclasses.replace(type_, span=span, not_null=not_null)
+
+
+def type_field(
+    _span: Span,
+    name: syntax.Identifier,
+    type_: syntax.TypeName,
+    not_null: bool,  # noqa: FBT001
+) -> tuple[syntax.Identifier, syntax.TypeName]:
+    """Return a field of ROW<…>."""
+    return name, dataclasses.replace(type_, not_null=not_null)
+
+
+def nullability(_span: Span, not_: Word | None) -> bool:
+    """Return whether NOT NULL is written."""
+    return not_ is not None

@@ -1,0 +1,276 @@
+"""Queries: SELECT and its clauses, VALUES, set operations, WITH."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING, NamedTuple
+from typing import cast as typed
+
+from fsql.compiler import syntax
+from fsql.compiler.diagnostics import Diagnostic, FsqlError, Label
+
+if TYPE_CHECKING:
+    from fsql.compiler.parser.lexer import Word
+    from fsql.compiler.text.source import Span
+
+
+class _QueryEnd(NamedTuple):
+    """What follows the body of a query."""
+
+    order_by: tuple[syntax.OrderItem, ...] = ()
+    limit: syntax.Expression | None = None
+    offset: syntax.Expression | None = None
+    emit: syntax.Emit | None = None
+
+
+def query(
+    span: Span,
+    common_tables: tuple[syntax.CommonTable, ...] | None,
+    body: syntax.QueryBody,
+    end: _QueryEnd,
+) -> syntax.Query:
+    """Return `WITH … body ORDER BY … LIMIT …`; brackets around a whole query leave no trace.
+
+    Raises:
+        FsqlError: E116 if an EMIT behind ORDER BY or LIMIT is no SELECT's.
+    """
+    if end.emit is not None:
+        body = _emitting(body, end.emit)
+    if isinstance(body, syntax.Query) and common_tables is None and end == _QueryEnd():
+        return body
+    return syntax.Query(span, body, common_tables or (), end.order_by, end.limit, end.offset)
+
+
+def _emitting(body: syntax.QueryBody, emit: syntax.Emit) -> syntax.Select:
+    if not isinstance(body, syntax.Select):
+        label = Label(emit.span, "ends no SELECT")
+        help_ = "write EMIT at the end of each SELECT, before ORDER BY and LIMIT of the whole"
+        message = "the EMIT clause belongs to no SELECT"
+        raise FsqlError([Diagnostic("E116", message, label, helps=(help_,))])
+    if body.emit is not None:
+        labels = Label(emit.span, "the second"), (Label(body.emit.span, "the first"),)
+        raise FsqlError([Diagnostic("E116", "the SELECT has two EMIT clauses", *labels)])
+    return dataclasses.replace(body, emit=emit)
+
+
+def sorted_end(
+    _span: Span,
+    order_by: tuple[syntax.OrderItem, ...],
+    limit: syntax.Expression | None,
+    offset: syntax.Expression | None,
+    emit: syntax.Emit | None,
+) -> _QueryEnd:
+    """Return `ORDER BY … LIMIT … OFFSET … EMIT …`."""
+    return _QueryEnd(order_by, limit, offset, emit)
+
+
+def limited_end(
+    _span: Span,
+    limit: syntax.Expression,
+    offset: syntax.Expression | None,
+    emit: syntax.Emit | None,
+) -> _QueryEnd:
+    """Return `LIMIT … OFFSET … EMIT …`."""
+    return _QueryEnd(limit=limit, offset=offset, emit=emit)
+
+
+def offset_end(_span: Span, offset: syntax.Expression, emit: syntax.Emit | None) -> _QueryEnd:
+    """Return `OFFSET … EMIT …`."""
+    return _QueryEnd(offset=offset, emit=emit)
+
+
+def plain_end(_span: Span) -> _QueryEnd:
+    """Return nothing: the query ends with its body."""
+    return _QueryEnd()
+
+
+def order_by(_span: Span, *items: syntax.OrderItem) -> tuple[syntax.OrderItem, ...]:
+    """Return `ORDER BY a, b`."""
+    return items
+
+
+def order_item(
+    span: Span, expression: syntax.Expression, direction: Word | None, nulls: Word | None
+) -> syntax.OrderItem:
+    """Return `a DESC NULLS FIRST`."""
+    descending = direction is not None and direction.kind == "DESC"
+    nulls_first = None if nulls is None else nulls.kind == "FIRST"
+    return syntax.OrderItem(span, expression, descending, nulls_first)
+
+
+def emit(span: Span, mode: Word) -> syntax.Emit:
+    """Return `EMIT CHANGES` or `EMIT FINAL`."""
+    return syntax.Emit(span, "CHANGES" if mode.kind == "CHANGES" else "FINAL")
+
+
+# WITH, set operations, VALUES.
+
+
+def common_tables(_span: Span, *tables: syntax.CommonTable) -> tuple[syntax.CommonTable, ...]:
+    """Return `WITH a AS …, b AS …`."""
+    return tables
+
+
+def common_table(
+    span: Span,
+    name: syntax.Identifier,
+    columns: tuple[syntax.Identifier, ...] | None,
+    query: syntax.Query,
+) -> syntax.CommonTable:
+    """Return `a(b) AS (SELECT …)`."""
+    return syntax.CommonTable(span, name, columns or (), query)
+
+
+def set_operation(
+    span: Span, first: syntax.QueryBody, *terms: syntax.SetTerm
+) -> syntax.SetOperation:
+    """Return `first UNION a EXCEPT b`."""
+    return syntax.SetOperation(span, first, terms)
+
+
+def set_term(
+    span: Span, operator: Word, quantifier: Word | None, right: syntax.QueryBody
+) -> syntax.SetTerm:
+    """Return `UNION ALL right`."""
+    every = quantifier is not None and quantifier.kind == "ALL"
+    return syntax.SetTerm(span, typed("syntax.SetOperator", operator.kind), every, right)
+
+
+intersection = set_operation
+intersect_term = set_term
+
+
+def set_quantifier(_span: Span, word: Word | None) -> Word | None:
+    """Return ALL or DISTINCT, None if it is missing."""
+    return word
+
+
+def values(span: Span, *rows: syntax.RowConstructor) -> syntax.Values:
+    """Return `VALUES (a, b), (c, d)`."""
+    return syntax.Values(span, rows)
+
+
+def values_row(span: Span, *items: syntax.Expression) -> syntax.RowConstructor:
+    """Return one row of VALUES."""
+    return syntax.RowConstructor(span, items)
+
+
+# SELECT.
+
+
+def select(  # noqa: PLR0913, PLR0917 - what the rule has
+    span: Span,
+    quantifier: Word | None,
+    items: tuple[syntax.SelectItem | syntax.Star, ...],
+    relations: tuple[syntax.Relation, ...],
+    where: syntax.Expression | None,
+    group_by: tuple[syntax.Expression | syntax.GroupingSets, ...] | None,
+    having: syntax.Expression | None,
+    windows: tuple[syntax.NamedWindow, ...],
+    qualify: syntax.Expression | None,
+    emit: syntax.Emit | None,
+) -> syntax.Select:
+    """Return one SELECT."""
+    return syntax.Select(
+        span,
+        quantifier is not None and quantifier.kind == "DISTINCT",
+        items,
+        relations,
+        where,
+        group_by,
+        having,
+        windows,
+        qualify,
+        emit,
+    )
+
+
+def select_items(
+    _span: Span, *items: syntax.SelectItem | syntax.Star
+) -> tuple[syntax.SelectItem | syntax.Star, ...]:
+    """Return the select list."""
+    return items
+
+
+def select_expression(
+    span: Span, expression: syntax.Expression, alias: syntax.Identifier | None
+) -> syntax.SelectItem:
+    """Return `a AS b`."""
+    return syntax.SelectItem(span, expression, alias)
+
+
+def star(span: Span) -> syntax.Star:
+    """Return `*`."""
+    return syntax.Star(span)
+
+
+def qualified_star(span: Span, qualifier: syntax.Expression) -> syntax.Star:
+    """Return `t.*`.
+
+    Raises:
+        FsqlError: E101 if the qualifier is no name.
+    """
+    if isinstance(qualifier, syntax.ColumnReference):
+        return syntax.Star(span, qualifier.parts)
+    label = Label(qualifier.span, "not the name of a table")
+    raise FsqlError(
+        [Diagnostic("E101", 'only the columns of a table can be listed with ".*"', label)]
+    )
+
+
+def from_(_span: Span, *relations: syntax.Relation) -> tuple[syntax.Relation, ...]:
+    """Return `FROM a, b`, nothing if it is missing."""
+    return relations
+
+
+def windows(_span: Span, *named: syntax.NamedWindow) -> tuple[syntax.NamedWindow, ...]:
+    """Return `WINDOW w AS (…)`, nothing if it is missing."""
+    return named
+
+
+def named_window(
+    span: Span, name: syntax.Identifier, window: syntax.WindowSpecification
+) -> syntax.NamedWindow:
+    """Return `w AS (…)`."""
+    return syntax.NamedWindow(span, name, window)
+
+
+# GROUP BY.
+
+_Grouping = syntax.Expression | syntax.GroupingSets
+
+
+def groupings(_span: Span, *elements: _Grouping) -> tuple[_Grouping, ...]:
+    """Return the elements of GROUP BY; `()` among others changes nothing, alone it leaves none."""
+    return tuple(element for element in elements if not _is_empty(element))
+
+
+def _is_empty(element: _Grouping) -> bool:
+    return isinstance(element, syntax.RowConstructor) and not element.items
+
+
+def empty_grouping(span: Span) -> syntax.RowConstructor:
+    """Return `()`."""
+    return syntax.RowConstructor(span, ())
+
+
+def grouping_sets(
+    span: Span, kind: syntax.GroupingKind, *elements: _Grouping
+) -> syntax.GroupingSets:
+    """Return `GROUPING SETS ((a, b), c, ())` and its relatives."""
+    return syntax.GroupingSets(span, kind, tuple(map(_grouping_set, elements)))
+
+
+def _grouping_set(element: _Grouping) -> tuple[syntax.Expression, ...] | syntax.GroupingSets:
+    match element:
+        case syntax.GroupingSets():
+            return element
+        case syntax.RowConstructor(items=items):
+            return items
+        case _:
+            return (element,)
+
+
+def grouping_kind(_span: Span, word: Word) -> syntax.GroupingKind:
+    """Return which grouping sets these are."""
+    return typed("syntax.GroupingKind", "GROUPING SETS" if word.kind == "SETS" else word.kind)

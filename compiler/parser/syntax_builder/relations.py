@@ -1,0 +1,122 @@
+"""What stands in FROM: tables, subqueries, table functions and joins."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+from typing import cast as typed
+
+from fsql.compiler import syntax
+
+if TYPE_CHECKING:
+    from fsql.compiler.parser.lexer import Word
+    from fsql.compiler.text.source import Span
+
+_Value = syntax.Expression | syntax.TableArgument | syntax.Descriptor
+
+
+def relation(span: Span, first: syntax.Relation, *joins: syntax.JoinClause) -> syntax.Joined:
+    """Return `a JOIN b … JOIN c …`."""
+    return syntax.Joined(span, first, joins)
+
+
+def conditional_join(
+    span: Span,
+    kind: syntax.JoinKind,
+    right: syntax.Relation,
+    condition: syntax.Expression | tuple[syntax.Identifier, ...],
+) -> syntax.JoinClause:
+    """Return `LEFT JOIN b ON p` or `JOIN b USING (c)`."""
+    if isinstance(condition, tuple):
+        return syntax.JoinClause(span, kind, right, None, condition, natural=False)
+    return syntax.JoinClause(span, kind, right, condition, (), natural=False)
+
+
+def cross_join(span: Span, right: syntax.Relation) -> syntax.JoinClause:
+    """Return `CROSS JOIN b`."""
+    return syntax.JoinClause(span, "CROSS", right, None, (), natural=False)
+
+
+def natural_join(span: Span, kind: syntax.JoinKind, right: syntax.Relation) -> syntax.JoinClause:
+    """Return `NATURAL LEFT JOIN b`."""
+    return syntax.JoinClause(span, kind, right, None, (), natural=True)
+
+
+def join_kind(_span: Span, word: Word | None = None) -> syntax.JoinKind:
+    """Return INNER where nothing is written."""
+    return "INNER" if word is None else typed("syntax.JoinKind", word.kind)
+
+
+def using(_span: Span, names: tuple[syntax.Identifier, ...]) -> tuple[syntax.Identifier, ...]:
+    """Return `USING (a, b)`."""
+    return names
+
+
+def table_reference(
+    span: Span,
+    name: syntax.QualifiedName,
+    system_time: syntax.Expression | None,
+    alias: syntax.TableAlias | None,
+) -> syntax.TableReference:
+    """Return `t FOR SYSTEM_TIME AS OF a AS b`."""
+    return syntax.TableReference(span, name, system_time, alias)
+
+
+def derived(
+    span: Span, lateral: Word | None, query: syntax.Query, alias: syntax.TableAlias | None
+) -> syntax.Derived:
+    """Return `LATERAL (SELECT …) AS t`."""
+    return syntax.Derived(span, query, lateral is not None, alias)
+
+
+def unnest(
+    span: Span,
+    array: syntax.Expression,
+    ordinality: Word | None,
+    alias: syntax.TableAlias | None,
+) -> syntax.Unnest:
+    """Return `UNNEST(a) WITH ORDINALITY AS t(b, c)`."""
+    return syntax.Unnest(span, array, ordinality is not None, alias)
+
+
+def table_function(
+    span: Span,
+    lateral: Word | None,
+    name: syntax.QualifiedName,
+    arguments: tuple[_Value | syntax.NamedArgument, ...],
+    alias: syntax.TableAlias | None,
+) -> syntax.TableFunction:
+    """Return `TABLE(f(a))` or `f(a)`."""
+    return syntax.TableFunction(span, name, arguments, lateral is not None, alias)
+
+
+def table_arguments(
+    _span: Span, *arguments: _Value | syntax.NamedArgument
+) -> tuple[_Value | syntax.NamedArgument, ...]:
+    """Return the arguments of a table function."""
+    return arguments
+
+
+def named_argument(span: Span, name: syntax.Identifier, value: _Value) -> syntax.NamedArgument:
+    """Return `name => value`."""
+    return syntax.NamedArgument(span, name, value)
+
+
+def whole_table(
+    span: Span, table: syntax.QualifiedName | syntax.Query, partition: syntax.Expression | None
+) -> syntax.TableArgument:
+    """Return `TABLE t PARTITION BY (a, b)`; brackets are needed for more than one."""
+    if isinstance(partition, syntax.RowConstructor):
+        return syntax.TableArgument(span, table, partition.items)
+    return syntax.TableArgument(span, table, () if partition is None else (partition,))
+
+
+def descriptor(span: Span, names: tuple[syntax.Identifier, ...]) -> syntax.Descriptor:
+    """Return `DESCRIPTOR(a)`."""
+    return syntax.Descriptor(span, names)
+
+
+def table_alias(
+    span: Span, name: syntax.Identifier | None, columns: tuple[syntax.Identifier, ...] | None
+) -> syntax.TableAlias | None:
+    """Return `AS t(a, b)`, None if it is missing."""
+    return None if name is None else syntax.TableAlias(span, name, columns or ())

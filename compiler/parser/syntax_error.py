@@ -1,0 +1,298 @@
+"""Syntax errors in the words of a person.
+
+The automaton stops at the first word that cannot stand where it does.  What is wrong is often known
+better than that: each explanation below tries one slip that people make and, by running the automaton
+over the text as it would be without the slip, makes sure that the text then goes on.  The first that
+fits is reported; without any, what could have come instead.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from fsql.compiler.diagnostics import Diagnostic, Label
+from fsql.compiler.diagnostics.near_names import near_name
+from fsql.compiler.parser.expectations import expectation
+from fsql.compiler.parser.keywords import RESERVED, kind_at
+from fsql.compiler.parser.lookahead import Lookahead
+from fsql.compiler.parser.parse_table import END, parse_table
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from fsql.compiler.diagnostics import FsqlError
+    from fsql.compiler.parser.lexer import Word
+    from fsql.compiler.text.parameters import ExpandedText
+    from fsql.compiler.text.source import Span
+
+_SHOWN_MAX: Final = 40
+_COMPARISONS: Final = frozenset(
+    {"EQUAL", "NOT_EQUAL", "BANG_EQUAL", "LESS", "LESS_EQUAL", "MORE", "MORE_EQUAL"}
+)
+_CLAUSES: Final = frozenset(
+    {"FROM", "WHERE", "GROUP", "HAVING", "WINDOW", "QUALIFY", "ORDER", "LIMIT", "OFFSET", "EMIT"}
+)
+
+_CLAUSE_ORDER: Final = (
+    "SELECT, FROM, WHERE, GROUP BY, HAVING, WINDOW, QUALIFY, EMIT, ORDER BY, LIMIT, OFFSET"
+)
+
+
+def syntax_error(text: ExpandedText, found: list[Word], index: int) -> FsqlError:
+    """Return the error of the word at `index`, the first that cannot stand where it does."""
+    place = _place(text, found, index)
+    diagnostics = (explain(place) for explain in _EXPLANATIONS)
+    return text.error(next(diagnostic for diagnostic in diagnostics if diagnostic is not None))
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """The word that cannot stand where it does, and the automaton before it.
+
+    Attributes:
+        bad: the word.
+        following: the two words after it, fewer at the end.
+        here: the automaton before it.
+        accepts: the kinds of words that could stand there.
+        last: the word before it, None at the beginning.
+        last_kind: how that was read, "" at the beginning.
+        before_last: the automaton before that.
+    """
+
+    text: ExpandedText
+    bad: Word
+    following: Sequence[Word]
+    here: Lookahead
+    accepts: frozenset[str]
+    last: Word | None
+    last_kind: str
+    before_last: Lookahead
+
+    @property
+    def keyword(self) -> str:
+        """Return the bad word as a keyword would be written, "" if it is a sign or in quotes."""
+        return self.bad.text.upper() if self.bad.kind == "WORD" else ""
+
+    def span(self, word: Word) -> Span:
+        """Return where `word` is in the source."""
+        return self.text.span(word.start, word.end)
+
+    def shown(self, word: Word) -> str:
+        """Return `word` in quotes as it is written, the beginning of it if it is long."""
+        written = self.text.text[word.start : word.end]
+        written = written if len(written) <= _SHOWN_MAX else f"{written[:_SHOWN_MAX]}…"
+        return written if written.startswith(("'", '"', "`")) else f'"{written}"'
+
+    @property
+    def title(self) -> str:
+        """Return the message if there is no better one."""
+        if self.last is None or self.last_kind == "SEMICOLON":
+            return f"no statement begins with {self.shown(self.bad)}"
+        return f"syntax error at {self.shown(self.bad)}"
+
+
+def _place(text: ExpandedText, found: list[Word], index: int) -> _Place:
+    table = parse_table()
+    here = before_last = Lookahead(table, [table.start])
+    last_kind = ""
+    for position in range(index):
+        if position == index - 1:
+            before_last = here.copy()
+        last_kind = kind_at(found[position], found[position + 1], here)
+        here.take(last_kind)
+    return _Place(
+        text=text,
+        bad=found[index],
+        following=found[index + 1 : index + 3],
+        here=here,
+        accepts=here.accepts(),
+        last=found[index - 1] if index else None,
+        last_kind=last_kind,
+        before_last=before_last,
+    )
+
+
+def _leads(place: Lookahead, kinds: Sequence[str], words: Sequence[Word]) -> bool:
+    """Return whether from `place` on, words of `kinds` and then `words` can come."""
+    ahead = place.copy()
+    return all(map(ahead.take, kinds)) and all(
+        ahead.take(kind_at(word, after, ahead))
+        for word, after in zip(words, [*words[1:], None], strict=True)
+    )
+
+
+def _misspelt_before(place: _Place) -> Diagnostic | None:
+    """Explain `SELECT a FORM t`: the word before, which was read as a name, is a keyword misspelt."""
+    last = place.last
+    if last is None or place.last_kind != "NAME":
+        return None
+    words = parse_table().words
+    keywords = sorted(
+        kind
+        for kind in place.before_last.accepts() & words
+        if _leads(place.before_last, [kind], [place.bad])
+    )
+    near = near_name(last.text, keywords)
+    return None if near is None else _misspelt(place, last, near)
+
+
+def _misspelt_here(place: _Place) -> Diagnostic | None:
+    """Explain `SELCT a`: the word is a keyword misspelt."""
+    if place.keyword in RESERVED | {""}:
+        return None
+    keywords = sorted(place.accepts & parse_table().words)
+    leading = [kind for kind in keywords if _leads(place.here, [kind], place.following[:1])]
+    near = near_name(place.bad.text, leading) or near_name(place.bad.text, keywords)
+    return None if near is None else _misspelt(place, place.bad, near)
+
+
+def _misspelt(place: _Place, word: Word, keyword: str) -> Diagnostic:
+    label = Label(place.span(word), f"expected {keyword}")
+    help_ = f"a keyword with a similar name exists: {keyword}"
+    return Diagnostic("E101", f"syntax error at {place.shown(word)}", label, helps=(help_,))
+
+
+def _trailing_comma(place: _Place) -> Diagnostic | None:
+    """Explain `SELECT a, FROM t`: without the comma the text goes on."""
+    last = place.last
+    if last is None or place.last_kind != "COMMA" or place.bad.kind == END:
+        return None
+    if not _leads(place.before_last, [], [place.bad]):
+        return None
+    label = Label(place.span(last), "no item follows")
+    next_ = Label(place.span(place.bad), "the list has ended here")
+    return Diagnostic("E114", "trailing comma", label, (next_,), helps=("remove the comma",))
+
+
+def _unfinished(place: _Place) -> Diagnostic | None:
+    """Explain the end of the text or of a statement where it must go on."""
+    if place.bad.kind not in {"SEMICOLON", END} or place.last is None:
+        return None
+    end = place.last.end
+    label = Label(place.text.span(end, end), expectation(place.accepts))
+    return Diagnostic("E105", "the statement is not finished", label)
+
+
+def _comparison_chain(place: _Place) -> Diagnostic | None:
+    """Explain `a < b < c`, and `a == b`."""
+    if place.bad.kind not in _COMPARISONS:
+        return None
+    span = place.span(place.bad)
+    if place.bad.kind == place.last_kind == "EQUAL":
+        return Diagnostic(
+            "E101", place.title, Label(span), helps=('equality is written with one "="',)
+        )
+    if "AND" not in place.accepts:
+        return None
+    label = Label(span, "compares the result of a comparison")
+    return Diagnostic(
+        "E115",
+        "comparisons do not chain",
+        label,
+        helps=("write a < b AND b < c instead of a < b < c",),
+    )
+
+
+def _wrong_quotes(place: _Place) -> Diagnostic | None:
+    """Explain a string in double quotes, and a name in single ones."""
+    bad, accepts = place.bad, place.accepts
+    if bad.kind == "QUOTED_NAME" and "STRING" in accepts:
+        escaped = bad.text.replace("'", "''")
+        help_ = f"a string is written in single quotes: '{escaped}'"
+    elif bad.kind == "STRING" and "QUOTED_NAME" in accepts:
+        escaped = bad.text.replace('"', '""')
+        help_ = f'a name is written in double quotes: "{escaped}"'
+    else:
+        return None
+    label = Label(place.span(bad), expectation(accepts))
+    return Diagnostic("E101", place.title, label, helps=(help_,))
+
+
+def _reserved_name(place: _Place) -> Diagnostic | None:
+    """Explain `SELECT order FROM t`: with quotes the text goes on, and with a name put in it does not."""
+    if place.keyword not in RESERVED or "NAME" not in place.accepts:
+        return None
+    if _leads(place.here, ["NAME"], [place.bad, *place.following[:1]]):
+        return None
+    if not _leads(place.here, ["NAME"], place.following[:1]):
+        return None
+    label = Label(place.span(place.bad), "a keyword")
+    message = f"the reserved word {place.shown(place.bad)} is used as a name"
+    return Diagnostic("E106", message, label, helps=(f'quote it: "{place.bad.text}"',))
+
+
+def _missing_keyword(place: _Place) -> Diagnostic | None:
+    """Explain `CREATE VIEW v SELECT 1`: with one keyword put in, and no other, the text goes on."""
+    if place.last is None or place.last_kind == "SEMICOLON":
+        return None
+    ahead = [place.bad, *place.following[:1]]
+    keywords = sorted(place.accepts & parse_table().words)
+    leading = [keyword for keyword in keywords if _leads(place.here, [keyword], ahead)]
+    if len(leading) != 1:
+        return None
+    label = Label(place.span(place.bad), expectation(place.accepts))
+    help_ = f"write {leading[0]} before {place.shown(place.bad)}"
+    return Diagnostic("E101", place.title, label, helps=(help_,))
+
+
+def _insert_behind_with(place: _Place) -> Diagnostic | None:
+    """Explain `WITH v AS (…) INSERT INTO t SELECT …`, as some dialects have it."""
+    if place.keyword != "INSERT" or not {"COMMA", "SELECT"} <= place.accepts:
+        return None
+    label = Label(place.span(place.bad), expectation(place.accepts))
+    help_ = "WITH belongs to the query: INSERT INTO t WITH v AS (…) SELECT …"
+    return Diagnostic("E101", place.title, label, helps=(help_,))
+
+
+def _missing_unit(place: _Place) -> Diagnostic | None:
+    """Explain `INTERVAL '4 seconds'`."""
+    if not {"SECOND", "SECONDS"} <= place.accepts:
+        return None
+    label = Label(place.span(place.bad), expectation(place.accepts))
+    help_ = "the unit stands behind the quotes: INTERVAL '4' SECOND"
+    return Diagnostic("E101", place.title, label, helps=(help_,))
+
+
+def _missing_semicolon(place: _Place) -> Diagnostic | None:
+    """Explain a statement that begins where another has not been ended."""
+    if "SEMICOLON" not in place.accepts or not _leads(place.here, ["SEMICOLON"], [place.bad]):
+        return None
+    label = Label(place.span(place.bad), "begins another statement")
+    help_ = 'end the statement before with ";"'
+    return Diagnostic("E101", place.title, label, helps=(help_,))
+
+
+def _missing_comma(place: _Place) -> Diagnostic | None:
+    """Explain two items of a list with nothing between them."""
+    glued = place.last is not None and place.last.end == place.bad.start
+    if glued or not _leads(place.here, ["COMMA"], [place.bad, *place.following[:1]]):
+        return None
+    label = Label(place.span(place.bad), expectation(place.accepts))
+    return Diagnostic("E101", place.title, label, helps=('separate the items of a list with ","',))
+
+
+def _unexpected(place: _Place) -> Diagnostic:
+    """Say what could stand there instead."""
+    label = Label(place.span(place.bad), expectation(place.accepts))
+    notes: tuple[str, ...] = ()
+    if place.keyword in _CLAUSES and END in place.accepts:
+        notes = (f"the clauses of a query come in this order: {_CLAUSE_ORDER}",)
+    return Diagnostic("E101", place.title, label, notes=notes)
+
+
+_EXPLANATIONS: Final = (
+    _trailing_comma,
+    _misspelt_before,
+    _misspelt_here,
+    _unfinished,
+    _comparison_chain,
+    _wrong_quotes,
+    _reserved_name,
+    _insert_behind_with,
+    _missing_unit,
+    _missing_comma,
+    _missing_keyword,
+    _missing_semicolon,
+    _unexpected,
+)

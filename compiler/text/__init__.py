@@ -1,0 +1,1 @@
+"""The text of a script: its source, its limits, and the parameters that stand in it."""

@@ -1,0 +1,206 @@
+"""What is legal in a logical plan.
+
+The binder makes plans like this, every rewrite rule keeps them so, and lowering relies on it.  A
+violation is a bug of ours, never of a query, so it is an AssertionError that lists all that is wrong and
+shows the plan.
+
+* **References.**  A column reference finds a column of its type, and allows NULL where that does.
+* **Types.**  Calls fit a signature exactly, coercions are written as casts, literals are values of their
+  types, predicates are BOOLEAN, the two sides of a join key have one type, and so have the branches of a
+  union.
+* **Names.**  There is a name for each expression and aggregate.
+* **Time.**  Windows are assigned by, and joins bounded by, event-time columns that are never NULL.  A
+  window is aggregated by a key that is its end.
+* **Changes.**  Over reads append-only input, and so do ARRAY_AGG and a join with a time range.
+* **Mentions.**  Within one INSERT, a mention belongs to one Scan.
+* **Sinks.**  The query has the types of the sink's columns; APPEND is given append-only queries only.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from fsql.compiler import logical
+from fsql.compiler.explain import plan_text
+from fsql.compiler.expression import AggregateFunction, ColumnRef
+from fsql.compiler.functions.aggregates import aggregate_result
+from fsql.compiler.logical import append_only
+from fsql.compiler.schema import Column
+from fsql.compiler.sqltypes import BIGINT, BOOLEAN
+from fsql.compiler.verify.expression import verify_expression
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from fsql.compiler.expression import AggregateCall, Expression
+    from fsql.compiler.schema import Schema
+    from fsql.compiler.sqltypes import SqlType
+
+
+def verify_logical(job: logical.Job) -> None:
+    """Raise AssertionError, with every violation on a line of its own, unless `job` is legal.
+
+    Inputs are looked at first.  Where one is illegal its readers are not: they cannot even be printed.
+    """
+    for insert in job.inserts:
+        for plan in logical.operators(insert.query):
+            violations = [f"{type(plan).__name__}: {each}" for each in _operator(plan)]
+            if violations:
+                raise AssertionError(_report(violations, plan_text(plan)))
+        if violations := [f"Insert into {insert.sink.name}: {each}" for each in _insert(insert)]:
+            raise AssertionError(_report(violations, plan_text(insert.query)))
+
+
+def _report(violations: Iterable[str], plan: str) -> str:
+    return "\n".join(["illegal plan:", *dict.fromkeys(violations), plan])
+
+
+def _insert(insert: logical.Insert) -> Iterator[str]:
+    given, wanted = _types(insert.query.schema), _types(insert.sink.columns)
+    if given != wanted:
+        yield f"the query gives {_listed(given)}, the sink has {_listed(wanted)}"
+    if any(not 0 <= index < len(wanted) for index in insert.sink.key or ()):
+        yield f"the key {insert.sink.key} is not among the sink's columns"
+    if insert.sink.changes is logical.Changes.APPEND and not append_only(insert.query):
+        yield "an append sink is given changes"
+    scans = [plan for plan in logical.operators(insert.query) if isinstance(plan, logical.Scan)]
+    for mention, count in Counter(scan.mention for scan in scans).items():
+        if count > 1:
+            yield f"mention {mention} belongs to {count} scans"
+
+
+def _operator(plan: logical.Plan) -> Iterator[str]:
+    match plan:
+        case logical.Filter() | logical.Project() | logical.AssignWindows():
+            yield from _row_operator(plan)
+        case logical.Unnest() | logical.LateralAggregate():
+            yield from _array_operator(plan)
+        case logical.Aggregate() | logical.WindowAggregate():
+            yield from _grouping(plan)
+        case logical.Over():
+            yield from _over(plan)
+        case logical.Join():
+            yield from _join(plan)
+        case logical.Union(branches=branches):
+            if any(_types(branch.schema) != _types(branches[0].schema) for branch in branches):
+                yield "the branches have different types"
+        case _:
+            if not isinstance(plan, logical.Scan):
+                yield "not an operator of the logical plan"
+
+
+def _row_operator(plan: logical.Filter | logical.Project | logical.AssignWindows) -> Iterator[str]:
+    below = plan.input.schema
+    match plan:
+        case logical.Filter(predicate=predicate):
+            yield from _predicate(predicate, below)
+        case logical.Project(expressions=expressions, names=names):
+            yield from _named(expressions, names)
+            yield from _expressions(expressions, below)
+        case logical.AssignWindows(time_column=index):
+            yield from _time_column(below, index)
+            if plan.size_us <= 0 or plan.slide_us <= 0:
+                yield "the size and the slide of a window are more than nothing"
+
+
+def _array_operator(plan: logical.Unnest | logical.LateralAggregate) -> Iterator[str]:
+    yield from _expressions([plan.array], plan.input.schema)
+    element = plan.array.type.element
+    if element is None:
+        yield f"a {plan.array.type} is unnested"
+    elif isinstance(plan, logical.LateralAggregate):
+        ordinal = (Column("ordinal", BIGINT, nullable=False),) if plan.ordinality else ()
+        inside = (*plan.input.schema, Column("element", element), *ordinal)
+        if plan.predicate is not None:
+            yield from _predicate(plan.predicate, inside)
+        yield from _groups(plan.keys, plan.key_names, plan.aggregates, plan.aggregate_names)
+        yield from _expressions(plan.keys, inside)
+        yield from _aggregates(plan.aggregates, inside, append=True)
+
+
+def _grouping(plan: logical.Aggregate | logical.WindowAggregate) -> Iterator[str]:
+    below = plan.input.schema
+    yield from _groups(plan.keys, plan.key_names, plan.aggregates, plan.aggregate_names)
+    yield from _expressions(plan.keys, below)
+    yield from _aggregates(plan.aggregates, below, append=append_only(plan.input))
+    if isinstance(plan, logical.WindowAggregate):
+        yield from _time_column(below, plan.window_end)
+        key_columns = {key.index for key in plan.keys if isinstance(key, ColumnRef)}
+        if plan.window_end not in key_columns:
+            yield "the end of the window is not among the keys"
+
+
+def _over(plan: logical.Over) -> Iterator[str]:
+    below = plan.input.schema
+    if not append_only(plan.input):
+        yield "running aggregates of input that changes"
+    yield from _named(plan.calls, plan.names)
+    yield from _expressions(plan.partition, below)
+    yield from _aggregates([call.aggregate for call in plan.calls], below, append=True)
+
+
+def _join(plan: logical.Join) -> Iterator[str]:
+    left, right = plan.left.schema, plan.right.schema
+    yield from _expressions(plan.left_keys, left)
+    yield from _expressions(plan.right_keys, right)
+    if [key.type for key in plan.left_keys] != [key.type for key in plan.right_keys]:
+        yield "the keys of the sides have different types"
+    if plan.time_range is not None:
+        yield from _time_column(left, plan.time_range.left_time)
+        yield from _time_column(right, plan.time_range.right_time)
+        if not append_only(plan):
+            yield "a time range on input that changes"
+
+
+def _groups(
+    keys: Sequence[Expression],
+    key_names: Sequence[str],
+    aggregates: Sequence[AggregateCall],
+    aggregate_names: Sequence[str],
+) -> Iterator[str]:
+    yield from _named(keys, key_names)
+    yield from _named(aggregates, aggregate_names)
+
+
+def _aggregates(calls: Iterable[AggregateCall], below: Schema, *, append: bool) -> Iterator[str]:
+    for call in calls:
+        taken = None
+        if call.argument is not None:
+            taken = call.argument.type
+            yield from verify_expression(call.argument, below)
+        if call.type != aggregate_result(call.function, taken):
+            yield f"{call.function.value} of {taken or '*'} is not a {call.type}"
+        if call.function is AggregateFunction.ARRAY_AGG and not append:
+            yield "ARRAY_AGG of input that changes"
+
+
+def _predicate(predicate: Expression, below: Schema) -> Iterator[str]:
+    if predicate.type != BOOLEAN:
+        yield f"the predicate is a {predicate.type}"
+    yield from _expressions([predicate], below)
+
+
+def _expressions(expressions: Iterable[Expression], below: Schema) -> Iterator[str]:
+    for expression in expressions:
+        yield from verify_expression(expression, below)
+
+
+def _named(items: Sequence[object], names: Sequence[str]) -> Iterator[str]:
+    if len(items) != len(names):
+        yield f"{len(items)} expressions have {len(names)} names"
+
+
+def _time_column(schema: Schema, index: int) -> Iterator[str]:
+    if not 0 <= index < len(schema):
+        yield f"there is no column {index} to take the time from"
+    elif not schema[index].time_attribute or schema[index].nullable:
+        yield f"column {schema[index]} is not event time that is never NULL"
+
+
+def _types(schema: Schema) -> list[SqlType]:
+    return [column.type for column in schema]
+
+
+def _listed(types: Iterable[SqlType]) -> str:
+    return f"({', '.join(str(kind) for kind in types)})"

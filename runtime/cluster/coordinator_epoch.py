@@ -1,0 +1,398 @@
+"""The coordinator's part in one epoch: acker, barrier, deliveries, snapshots, links to the workers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fsql.compiler.tick_plan import SourceHead
+from fsql.runtime.batch import END, START, Root
+from fsql.runtime.cluster.delivery import Delivery
+from fsql.runtime.cluster.frames import (
+    COORDINATOR,
+    Answer,
+    Blocked,
+    Committed,
+    Counted,
+    Failure,
+    Go,
+    Grant,
+    NotSaved,
+    Ready,
+    Saved,
+)
+from fsql.runtime.cluster.frontier_updates import Telling
+from fsql.runtime.cluster.link import Link
+from fsql.runtime.cluster.node import (
+    CommitManifest,
+    Deliver,
+    Finish,
+    ManifestNotCommitted,
+    OutputAt,
+    Tally,
+    Transmit,
+)
+from fsql.runtime.cluster.snapshots import Snapshots
+from fsql.runtime.dataflow.acker import Acker
+from fsql.runtime.dataflow.barrier import Barrier, LateRows, Rejected, Released, Stopped
+from fsql.runtime.dataflow.messages import (
+    Acknowledgement,
+    Entry,
+    Kind,
+    Message,
+    PortKind,
+    Promise,
+)
+from fsql.runtime.dataflow.topology import topology
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from fsql.runtime.cluster.delivery import Bundle
+    from fsql.runtime.cluster.frames import Frame, Item
+    from fsql.runtime.cluster.job_spec import JobSpec, Settings
+    from fsql.runtime.cluster.manifest import Manifest
+    from fsql.runtime.cluster.node import (
+        CoordinatorEffect,
+        Delivered,
+        ManifestCommitted,
+    )
+
+
+class Epoch:
+    """One attempt at the job, as the coordinator has it."""
+
+    def __init__(
+        self,
+        spec: JobSpec,
+        number: int,
+        manifest: Manifest | None,
+        addresses: Sequence[str],
+        settings: Settings,
+        now: float,
+    ) -> None:
+        self.number = number
+        self.start = START if manifest is None else manifest.root
+        self.addresses = tuple(addresses)
+        self.running = False
+        self.counted: dict[int, Counted] = {}
+        self.rows_out = 0
+        self.rows_late = 0
+        self.rows_rejected = 0
+        self.trouble = ""
+        """Why the last snapshot could not be made, until one can."""
+        self._spec = spec
+        self._settings = settings
+        self._barrier_stage = len(spec.plan.stages)
+        fronts = [(task.number, task.ordinal) for task in spec.fronts]
+        self.acker = Acker(*topology(spec.plan, fronts), start=self.start)
+        self.barrier = Barrier(spec.plan.sinks, len(spec.plan.late_windows), start=self.start)
+        self._links = {
+            worker: Link(spec.job, spec.tick, number, COORDINATOR, worker, settings.link)
+            for worker in range(len(addresses))
+        }
+        self._ready: set[int] = set()
+        self._deliveries: dict[int, Delivery] = {}
+        self._stop: Stopped | None = None
+        self._blocked: dict[int, Root] = {}
+        self._folds = [
+            index
+            for index, stage in enumerate(spec.plan.stages)
+            if not isinstance(stage.head, SourceHead)
+        ]
+        told_of = [*self._folds, self._barrier_stage]
+        self._telling = Telling(told_of, len(addresses), self.start)
+        self._may_be_out: Root | None = None
+        self._answered: dict[int, None] = {}
+        """The workers that this event has had a frame sent to already."""
+        self._outgoing: dict[int, list[Item]] = {}
+        self._effects: list[CoordinatorEffect] = []
+        self._taken_now = False
+        every = settings.snapshot_every if spec.takes_snapshots else None
+        self.snapshots = Snapshots(spec, number, every, now)
+
+    # What happens.
+
+    def consumer_says(self, says: OutputAt | Delivered) -> None:
+        """Learn what the consumer of an output has: at the beginning, or by now.
+
+        Raises:
+            PositionRefusedError: if it has lost what it had, or cannot have what it says.
+        """
+        if isinstance(says, OutputAt):
+            option = self._spec.outputs[says.output].option
+            rows_max = self._settings.bundle_rows_max
+            delivery = Delivery(option, says.position, says.window, rows_max, self.start)
+            self._deliveries[says.output] = delivery
+            return
+        self._taken_now = True
+        self._deliver(says.output, self._deliveries[says.output].acknowledge(says.position))
+
+    @property
+    def outputs_known(self) -> bool:
+        """Say whether it is known of every output what its consumer has."""
+        return len(self._deliveries) == len(self._spec.outputs)
+
+    def delivered_below(self) -> Root:
+        """Return below which position at least one output has everything."""
+        return max([self.start, *(each.position for each in self._deliveries.values())])
+
+    def taken_below(self) -> Root:
+        """Return below which position every output has everything, as far as its consumer has said."""
+        return min([each.position for each in self._deliveries.values()], default=self.start)
+
+    def receive(self, frame: Frame, now: float) -> None:
+        """Take a frame from a worker."""
+        link = self._links.get(frame.sender)
+        if link is None:
+            return
+        items, frames = link.receive(frame, now)
+        if frames:
+            self._answered[frame.sender] = None
+            self._transmit(frame.sender, frames)
+        for item in items:
+            self._take(frame.sender, item, now)
+
+    def manifest_decided(self, event: ManifestCommitted | ManifestNotCommitted) -> None:
+        """Learn whether a manifest is committed, and tell the workers."""
+        announced = self.snapshots.decided(event)
+        if isinstance(event, ManifestNotCommitted):
+            self.trouble = f"no snapshot can be committed: {event.reason}"
+            return
+        self.trouble = ""
+        if announced is None:
+            return
+        for worker in self._links:
+            keys = event.unneeded.get(worker, ())
+            self._put(worker, Committed(announced.snapshot, announced.position, keys))
+
+    def kept_up(self, now: float, *, may_release: bool) -> list[CoordinatorEffect]:
+        """Pass on what has come of the last event, and do what the time demands."""
+        if self.running:
+            self._rise(may_release=may_release)
+            self._tell_lead(now)
+            self._grant()
+            self._further_snapshots(now)
+            self._tell()
+            self._finish_if_over()
+        self._send(now)
+        effects, self._effects = self._effects, []
+        return effects
+
+    def links_due(self, now: float) -> list[CoordinatorEffect]:
+        """Acknowledge, and send again what was not acknowledged, when all that has come is dealt with."""
+        for worker, link in self._links.items():
+            if link.due_at <= now:
+                self._transmit(worker, link.send(self._telling.news(worker, now), now))
+                self._transmit(worker, link.due(now))
+        effects, self._effects = self._effects, []
+        return effects
+
+    def tally(self) -> Tally:
+        """Return what has been done so far."""
+        counted = self.counted.values()
+        behind = [one.behind_us for one in counted if self._taken_below() < END]
+        return Tally(
+            rows_in=sum(one.rows_in for one in counted),
+            bytes_in=sum(one.bytes_in for one in counted),
+            rows_out=self.rows_out,
+            rows_late=self.rows_late,
+            rows_rejected=self.rows_rejected,
+            unknown_fields=sum(one.unknown_fields for one in counted),
+            rows_redone=sum(one.rows_redone for one in counted),
+            rows_held=sum(one.rows_held for one in counted),
+            rows_state=sum(one.rows_state for one in counted),
+            messages=sum(one.messages for one in counted),
+            acknowledgements=self.acker.acknowledgements,
+            releases=self.barrier.releases,
+            snapshots=self.snapshots.committed,
+            behind_us=max(behind, default=0),
+        )
+
+    def next_timer(self) -> float:
+        """Return when to call `kept_up` at the latest, infinity for never."""
+        snapshot = self.snapshots.next_timer() if self.running else None
+        due = min([link.due_at for link in self._links.values()])
+        return due if snapshot is None else min(due, snapshot)
+
+    def stuck(self, now: float) -> int | None:
+        """Return a worker that has not acknowledged for too long."""
+        for worker, link in self._links.items():
+            if link.stuck_for(now) > self._settings.failure_after:
+                return worker
+        return None
+
+    # Items.
+
+    def _take(self, worker: int, item: Item, now: float) -> None:  # noqa: C901 - one case for each
+        match item:
+            case Message():
+                self._at_barrier(item)
+            case Acknowledgement():
+                self.acker.acknowledge(item)
+                self._telling.acknowledged(worker, item)
+            case Promise():
+                self.acker.promise(item)
+            case Ready():
+                self._ready.add(worker)
+                if len(self._ready) == len(self._links):
+                    self.running = True
+                    self._put_all(Go())
+            case Blocked(front, promise):
+                self._blocked[front] = promise
+            case Answer():
+                cancel = self.snapshots.answered(worker, item, now)
+                self._put_all(cancel)
+            case Saved():
+                self.snapshots.saved(worker, item)
+            case NotSaved(snapshot, reason):
+                self.trouble = f"no snapshot can be stored: worker {worker}: {reason}"
+                self._put_all(self.snapshots.not_saved(snapshot, now))
+            case Counted():
+                self.counted[worker] = item
+            case Failure(diagnostics):
+                self._effects.append(Finish(diagnostics=diagnostics))
+            case _:
+                raise AssertionError(item)
+
+    def _at_barrier(self, message: Message) -> None:
+        to = message.parcel.to
+        stops = to.port is PortKind.REJECT and to.side == 1
+        self.barrier.accept(message.parcel, stops=stops)
+        entry = Entry(to.stage, Kind.MESSAGE, message.root, message.id)
+        self.acker.acknowledge(Acknowledgement((entry,)))
+
+    # Min times, and what the barrier lets go.
+
+    def _rise(self, *, may_release: bool) -> None:
+        for risen in self.acker.risen():
+            if risen.stage in self._folds:
+                self._telling.rose(risen.stage, risen.root)
+            elif risen.stage == self._barrier_stage:
+                self._may_be_out = risen.root
+        if may_release and self._may_be_out is not None:
+            root, self._may_be_out = self._may_be_out, None
+            self._release(root)
+
+    def _tell(self) -> None:
+        self._telling.want(self.snapshots.position)
+        for worker, min_time in self._telling.at_once():
+            self._put(worker, min_time)
+
+    def _release(self, min_time: Root) -> None:
+        let_gos = self.barrier.advance(min_time)
+        bound = min_time
+        if let_gos and isinstance(last := let_gos[-1], Stopped):
+            let_gos = let_gos[:-1]
+            self._stop, bound = last, last.root
+        for let_go in let_gos:
+            assert not isinstance(let_go, Stopped)
+            self._count(let_go)
+            for number, output in enumerate(self._spec.outputs):
+                share = output.share(let_go)
+                if share is not None:
+                    self._deliveries[number].take(share)
+        for number, delivery in self._deliveries.items():
+            self._deliver(number, delivery.advance(bound))
+
+    def _count(self, let_go: Released | LateRows | Rejected) -> None:
+        if isinstance(let_go, LateRows):
+            self.rows_late += len(let_go.rows)
+        elif isinstance(let_go, Rejected):
+            self.rows_rejected += len(let_go.rejects)
+
+    def _deliver(self, output: int, bundles: Iterable[Bundle]) -> None:
+        for bundle in bundles:
+            self._effects.append(Deliver(self.number, output, bundle))
+            if self._spec.outputs[output].insert is not None:
+                self.rows_out += bundle.rows
+
+    def _finish_if_over(self) -> None:
+        end = END if self._stop is None else self._stop.root
+        if self.barrier.min_time < end:
+            return
+        deliveries = self._deliveries.values()
+        if all(each.complete_below >= end and each.rows_waiting == 0 for each in deliveries):
+            self._effects.append(Finish(stopped=self._stop))
+
+    # Snapshots and grants.
+
+    def _further_snapshots(self, now: float) -> None:
+        taken_now, self._taken_now = self._taken_now, False
+        if self.snapshots.idle(now):
+            return
+        self._tell()  # that min time has passed one position, before the next is announced
+        self.snapshots.passed(self.barrier.min_time)
+        promises = [root for root in self.acker.promises.values() if root != END]
+        lull = taken_now and self._taken_below() >= max(promises, default=END)
+        announce = self.snapshots.due(promises, now, lull=lull)
+        self._put_all(announce)
+        if self.snapshots.stored_below(self.barrier.min_time):
+            for number, delivery in self._waited_for():
+                self._deliver(number, delivery.reach())
+        complete = [delivery.complete_below for _, delivery in self._waited_for()]
+        released = self.barrier.min_time if self._stop is None else self._stop.root
+        manifest = self.snapshots.whole(min([released, *complete]))
+        if manifest is not None:
+            self._effects.append(CommitManifest(manifest))
+
+    def _waited_for(self) -> list[tuple[int, Delivery]]:
+        """Return the deliveries without which no snapshot may be committed."""
+        return [
+            (number, self._deliveries[number])
+            for number, output in enumerate(self._spec.outputs)
+            if output.option.is_waited_for
+        ]
+
+    def _taken_below(self) -> Root:
+        """Return the position below which all is out: released, and taken by every consumer."""
+        waiting = [each.position for each in self._deliveries.values() if each.rows_waiting]
+        return min([self.barrier.min_time, *waiting])
+
+    def _tell_lead(self, now: float) -> None:
+        """Tell fronts how far all is out: they are ahead of that, not of what consumers do not take.
+
+        It is news to all but those who are blocked.
+        """
+        self._telling.rose(self._barrier_stage, self._taken_below())
+        if self._blocked:
+            promises = self.acker.promises
+            blocked = {front: at for front, at in self._blocked.items() if promises[front] == at}
+            self._blocked = blocked
+            for front in blocked:
+                worker = front % len(self._links)
+                for min_time in self._telling.all_news(worker, now):
+                    self._put(worker, min_time)
+
+    def _grant(self) -> None:
+        """Let the front that has promised least read, if it is blocked and everything is out."""
+        if not self._blocked or self.acker.messages_in_flight():
+            return
+        if self._taken_below() < self.barrier.min_time:
+            return
+        front, promise = min(self.acker.promises.items(), key=lambda item: (item[1], item[0]))
+        if self._blocked.get(front) == promise:
+            del self._blocked[front]
+            self._put(front % len(self._links), Grant(front, promise))
+
+    # What goes out.
+
+    def _put_all(self, item: Item | None) -> None:
+        if item is not None:
+            for worker in self._links:
+                self._put(worker, item)
+
+    def _send(self, now: float) -> None:
+        """Make a frame of all that there is for each worker, with what is news to those who get one."""
+        outgoing, self._outgoing = self._outgoing, {}
+        for worker in self._answered:
+            outgoing.setdefault(worker, [])
+        self._answered.clear()
+        for worker, items in outgoing.items():
+            told = [*items, *self._telling.news(worker, now)]
+            self._transmit(worker, self._links[worker].send(told, now))
+
+    def _put(self, worker: int, item: Item) -> None:
+        self._outgoing.setdefault(worker, []).append(item)
+
+    def _transmit(self, worker: int, frames: Iterable[Frame]) -> None:
+        self._effects += [Transmit(self.addresses[worker], frame) for frame in frames]

@@ -1,0 +1,275 @@
+"""Delivery: makes bundles of what the barrier lets go to one output, and keeps within the consumer's window.
+
+Contract.  `docs/internals/distribution.md`, section 5.  Bundles follow one another without a gap; what is
+below the position that the consumer has is dropped; no more than the consumer's window is under way at a
+time.  A bundle holds whole groups: all rows of one root position.  A group that is too large for one
+bundle goes in parts, and the last makes all of them visible.
+
+Not promised: where one bundle ends and the next begins; only the sequence of rows is the same in every
+run.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections import deque
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+
+from fsql.runtime.batch import END, START, Root, position_text
+from fsql.runtime.dataflow.barrier import LateRows, Rejected, Released
+from fsql.runtime.ports import Release
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+Contents: TypeAlias = Released | LateRows | Rejected
+
+
+class DeliveryOption(enum.Enum):
+    """What an output promises under failures."""
+
+    EXACTLY_ONCE = "exactly-once"
+    AT_LEAST_ONCE = "at-least-once"
+    AT_MOST_ONCE = "at-most-once"
+    NONE = "none"
+
+    @property
+    def keeps_position(self) -> bool:
+        """Say whether the output goes on from the position that its consumer has."""
+        return self in {DeliveryOption.EXACTLY_ONCE, DeliveryOption.AT_MOST_ONCE}
+
+    @property
+    def is_waited_for(self) -> bool:
+        """Say whether a snapshot has to wait until the consumer has everything below it."""
+        return self is not DeliveryOption.NONE
+
+
+@dataclass(frozen=True, slots=True)
+class Bundle:
+    """Rows of one output between two positions; `last` says whether it is the last part of several.
+
+    `contents` is None where there are no rows, and the consumer is only to know the position.
+    """
+
+    follows: Root
+    ends: Root
+    part: int
+    last: bool
+    contents: Contents | None
+
+    @property
+    def rows(self) -> int:
+        """Return how many rows the bundle has."""
+        return 0 if self.contents is None else row_count(self.contents)
+
+
+class PositionRefusedError(Exception):
+    """A consumer says that it has a position at which it cannot be."""
+
+
+class Delivery:
+    """What goes to one output in one epoch."""
+
+    def __init__(
+        self,
+        option: DeliveryOption,
+        position: Root,
+        window: int,
+        rows_max: int,
+        begins: Root = START,
+    ) -> None:
+        """Go on from `position`, which the consumer has, with `window` bundles under way at a time.
+
+        `begins` is the position from which the input is replayed.  A bundle has `rows_max` rows at
+        most, unless a single group has more.
+
+        Raises:
+            PositionRefusedError: if the consumer had what lies below `begins` and has lost it.
+        """
+        if not option.keeps_position:
+            position = begins
+        if position < begins:
+            has, had = position_text(position), position_text(begins)
+            raise PositionRefusedError(f"it has what is below {has}, and had what is below {had}")
+        self._option = option
+        self._window = max(window, 1)
+        self._rows_max = rows_max
+        self._acknowledged = position
+        self._made = position
+        self._bound = position
+        self._taken: list[Contents] = []
+        self._queue: deque[tuple[Bundle, ...]] = deque()
+        self._under_way: deque[tuple[Root, int]] = deque()
+        self.rows_waiting = 0
+
+    @property
+    def complete_below(self) -> Root:
+        """Return the position below which the consumer has everything: a snapshot may rely on it."""
+        if not self._option.is_waited_for:
+            return self._bound
+        if self._queue or self._under_way:
+            return self._acknowledged
+        return self._bound
+
+    @property
+    def position(self) -> Root:
+        """Return the position that the consumer has, as far as it has said."""
+        return self._acknowledged
+
+    def take(self, contents: Contents) -> None:
+        """Take what the barrier lets go; it goes out when `advance` says up to which bound."""
+        self._taken.append(contents)
+
+    def advance(self, bound: Root) -> list[Bundle]:
+        """Learn that everything below `bound` has been taken; return what is to be sent now.
+
+        A consumer always learns of the end.
+        """
+        taken, self._taken = self._taken, []
+        pieces = [
+            piece
+            for contents in taken
+            for piece in _pieces(_from(contents, self._made), self._rows_max)
+        ]
+        self._bound = max(self._bound, bound)
+        if pieces:
+            self._make(pieces)
+        return self.reach() if self._bound == END else self._send()
+
+    def reach(self) -> list[Bundle]:
+        """Have the consumer know the bound that has been passed, also where no rows led there.
+
+        A snapshot needs it: what the consumer has must not lie below the position of the snapshot,
+        so that one that has lost its rows can be told from one that never had any.
+        """
+        if self._made < self._bound:
+            self._queue.append((Bundle(self._made, self._bound, 0, last=True, contents=None),))
+            self._made = self._bound
+        return self._send()
+
+    def acknowledge(self, position: Root) -> list[Bundle]:
+        """Learn that the consumer has everything below `position`; return what may be sent now.
+
+        What it has said before may come again, late or twice.
+
+        Raises:
+            PositionRefusedError: if no bundle that was sent ends there.
+        """
+        if position <= self._acknowledged:
+            return []
+        if all(ends != position for ends, _ in self._under_way):
+            reason = f"it acknowledged {position_text(position)}, where no bundle under way ends"
+            raise PositionRefusedError(reason)
+        while self._acknowledged < position:
+            self._acknowledged, rows = self._under_way.popleft()
+            self.rows_waiting -= rows
+        return self._send()
+
+    def _make(self, pieces: list[Contents]) -> None:
+        """Put pieces together to bundles of whole groups, the last of which ends at the bound."""
+        bundle: list[Contents] = []
+        rows = 0
+        for piece in pieces:
+            first, count = _first_root(piece), row_count(piece)
+            self.rows_waiting += count
+            if bundle and rows + count > self._rows_max and _last_root(bundle[-1]) < first:
+                self._queue_bundle(bundle, first)
+                bundle, rows = [], 0
+            bundle.append(piece)
+            rows += count
+        self._queue_bundle(bundle, self._bound)
+
+    def _queue_bundle(self, pieces: list[Contents], ends: Root) -> None:
+        last = len(pieces) - 1
+        follows, self._made = self._made, ends
+        self._queue.append(
+            tuple(
+                Bundle(follows, ends, part, part == last, contents)
+                for part, contents in enumerate(pieces)
+            )
+        )
+
+    def _send(self) -> list[Bundle]:
+        sent: list[Bundle] = []
+        while self._queue and len(self._under_way) < self._window:
+            parts = self._queue.popleft()
+            self._under_way.append((parts[0].ends, sum(part.rows for part in parts)))
+            sent += parts
+        return sent
+
+
+def row_count(contents: Contents) -> int:
+    """Return how many rows there are."""
+    match contents:
+        case Released(_, release):
+            return len(release.time)
+        case LateRows(_, rows):
+            return len(rows)
+        case Rejected(rejects):
+            return len(rejects)
+
+
+def _root(contents: Contents, row: int) -> Root:
+    if isinstance(contents, Rejected):
+        return contents.rejects[row][0]
+    rows = contents.release if isinstance(contents, Released) else contents.rows
+    return Root(int(rows.time[row]), int(rows.origin[row]))
+
+
+def _first_root(contents: Contents) -> Root:
+    return _root(contents, 0)
+
+
+def _last_root(contents: Contents) -> Root:
+    return _root(contents, row_count(contents) - 1)
+
+
+def _from(contents: Contents, position: Root) -> Contents:
+    """Return the rows that are not below `position`; roots ascend."""
+    start = _first_at(contents, position, 0)
+    return contents if start == 0 else _slice(contents, start, row_count(contents))
+
+
+def _first_at(contents: Contents, position: Root, low: int) -> int:
+    """Return the first row from `low` on that is not below `position`, by bisection."""
+    high = row_count(contents)
+    while low < high:
+        middle = (low + high) // 2
+        if _root(contents, middle) < position:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+def _pieces(contents: Contents, rows_max: int) -> Iterator[Contents]:
+    """Cut rows in pieces of `rows_max` at most, between two groups where that is possible."""
+    count = row_count(contents)
+    start = 0
+    while start < count:
+        stop = min(start + rows_max, count)
+        if stop < count:
+            group = _first_at(contents, _root(contents, stop), start)
+            stop = group if group > start else stop
+        yield contents if stop - start == count else _slice(contents, start, stop)
+        start = stop
+
+
+def _slice(contents: Contents, start: int, stop: int) -> Contents:
+    match contents:
+        case Released(_, release):
+            operations = release.operations
+            part = Release(
+                [column.slice(start, stop - start) for column in release.columns],
+                None if operations is None else operations[start:stop],
+                release.time[start:stop],
+                release.origin[start:stop],
+            )
+            return replace(contents, release=part)
+        case LateRows(_, rows):
+            return replace(contents, rows=rows.take(np.arange(start, stop)))
+        case Rejected(rejects):
+            return Rejected(rejects[start:stop])

@@ -1,0 +1,97 @@
+"""What nodes are told once: the job, and the settings of the protocol."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from fsql.runtime.batch import origin_parts
+from fsql.runtime.cluster.link import LinkSettings
+from fsql.runtime.dataflow.barrier import LateRows, Rejected, Released
+from fsql.runtime.dataflow.read_ahead import LEAST_BYTES
+
+if TYPE_CHECKING:
+    from fsql.compiler.tick_plan import TickPlan
+    from fsql.runtime.cluster.delivery import DeliveryOption
+    from fsql.runtime.cluster.node import FrontTask
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """What goes to one consumer: the rows of an INSERT, late rows of windows, or rejects of a table.
+
+    `name` is what messages call it.
+    """
+
+    option: DeliveryOption
+    insert: int | None = None
+    windows: frozenset[int] = frozenset()
+    rejects_of: int | None = None
+    name: str = "an output"
+
+    def share(
+        self, let_go: Released | LateRows | Rejected
+    ) -> Released | LateRows | Rejected | None:
+        """Return what of `let_go` is for this output, None for nothing."""
+        match let_go:
+            case Released():
+                return let_go if let_go.insert == self.insert else None
+            case LateRows():
+                return let_go if let_go.window in self.windows else None
+            case Rejected():
+                own = tuple(
+                    item
+                    for item in let_go.rejects
+                    if origin_parts(item[0].origin)[0] == self.rejects_of
+                )
+                return Rejected(own) if own else None
+
+
+@dataclass(frozen=True, slots=True)
+class JobSpec:
+    """A job as its coordinator must know it; `description` is for the drivers of its workers.
+
+    `logged` says that some of what it reads is read by way of a front log.
+    """
+
+    job: str
+    tick: int
+    plan: TickPlan
+    fronts: tuple[FrontTask, ...]
+    outputs: tuple[Output, ...]
+    description: bytes
+    logged: bool = False
+
+    @property
+    def takes_snapshots(self) -> bool:
+        """Say whether anybody needs them: an output, or a front log, which they make shorter."""
+        return self.logged or any(output.option.is_waited_for for output in self.outputs)
+
+
+_LINK: Final = LinkSettings(window_bytes=64 << 20, acknowledge_after=0.1, resend_after=0.4)
+"""Where little gets lost an acknowledgement may wait for the next row to go with.
+
+The window takes what several large chunks become: what is under way altogether, fronts see to.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Times in seconds, and sizes; nothing here shows in what is released.
+
+    Who is silent for `failure_after` is given up; `failure_after_most` is what that grows to, see `Patience`.
+    """
+
+    lead_seconds: float = 0.5
+    lead_bytes_least: int = LEAST_BYTES
+    lead_rows: int = 1_000_000
+    chunk_rows: int = 65_536
+    hello_every: float = 0.05
+    heartbeat_every: float = 0.2
+    failure_after: float = 5.0
+    failure_after_most: float = 640.0
+    loading_at_most: float = 60.0
+    counted_every: float = 0.25
+    snapshot_every: float | None = 1.0
+    bundle_rows_max: int = 262_144
+    link: LinkSettings = _LINK

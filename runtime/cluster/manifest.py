@@ -1,0 +1,134 @@
+"""What a snapshot consists of: its manifest, as data.
+
+A manifest names every record that the state at a position is made of, with size and hash, and where every
+front resumes.  Its own bytes end with a hash, and coordination holds that hash: a manifest that was cut
+short, altered, or is not the one that was committed, does not verify.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+import xxhash
+
+from fsql.runtime.batch import Root
+from fsql.runtime.dataflow.resume_point import ResumePoint  # noqa: TC001 - msgspec reads it
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+FORMAT: Final = 1
+"""The number of the format; a manifest of another format is refused, not guessed at."""
+
+KEPT: Final = 2
+"""How many snapshots stay; the second is for when the newest turns out to be damaged."""
+
+
+class Record(msgspec.Struct, frozen=True):
+    """A piece of the state of one fold on one worker, kept in that worker's store under `key`.
+
+    Of records of one operator, those of later snapshots (and of later places in the manifest) are
+    newer.
+    """
+
+    worker: int
+    key: str
+    operator: str
+    snapshot: int
+    level: int
+    rows: int
+    size: int
+    hash: str
+
+
+class PassedOver(msgspec.Struct, frozen=True):
+    """Rows of a front that are never read again: from the position `first` on, and below `end`."""
+
+    front: int
+    first: tuple[int, int]
+    end: tuple[int, int]
+
+
+def passed_over(promises: Mapping[int, Root], first: Root) -> tuple[PassedOver, ...]:
+    """Return the rows from the position `first` on that were read by fronts that have promised so much."""
+    return tuple(
+        PassedOver(front, (first.time, first.origin), (end.time, end.origin))
+        for front, end in sorted(promises.items())
+        if end > first
+    )
+
+
+class Manifest(msgspec.Struct, frozen=True):
+    """A snapshot: the state as of `position`.
+
+    `passed_over` are rows from there on that failures have taken away, where that is what was asked for
+    (at-most-once): whoever begins here leaves them out.
+    """
+
+    job: str
+    tick: int
+    epoch: int
+    snapshot: int
+    position: tuple[int, int]
+    workers: int
+    records: tuple[Record, ...]
+    fronts: tuple[ResumePoint, ...]
+    passed_over: tuple[PassedOver, ...] = ()
+    format: int = FORMAT
+
+    @property
+    def root(self) -> Root:
+        """Return the position as a root position."""
+        return Root(*self.position)
+
+    def passing_over(self, more: tuple[PassedOver, ...], epoch: int, snapshot: int) -> Manifest:
+        """Return the same state as another snapshot, of which more rows are taken away."""
+        passed_over = (*self.passed_over, *more)
+        return msgspec.structs.replace(
+            self, epoch=epoch, snapshot=snapshot, passed_over=passed_over
+        )
+
+
+class DamagedManifestError(Exception):
+    """A manifest's bytes are not what was written; says what is wrong with them."""
+
+
+class OtherFormatError(DamagedManifestError):
+    """A manifest is whole, and of a format that this version of fsql does not read."""
+
+
+class _Format(msgspec.Struct):
+    """What manifests of all formats have."""
+
+    format: int = FORMAT
+
+
+def manifest_bytes(manifest: Manifest) -> bytes:
+    """Return a manifest as bytes that end with their hash."""
+    body = msgspec.json.encode(manifest)
+    return body + b"\n" + manifest_hash(body).encode() + b"\n"
+
+
+def manifest_hash(body: bytes) -> str:
+    """Return the hash of a manifest's body, in hexadecimal."""
+    return xxhash.xxh3_128_hexdigest(body)
+
+
+def manifest_of(data: bytes) -> Manifest:
+    """Return the manifest that `data` holds.
+
+    Raises:
+        OtherFormatError: if it is of another format.
+        DamagedManifestError: if it holds none.
+    """
+    body, newline, end = data.partition(b"\n")
+    if not newline or end != manifest_hash(body).encode() + b"\n":
+        raise DamagedManifestError("its hash does not fit")
+    try:
+        found = msgspec.json.decode(body, type=_Format).format
+        if found != FORMAT:
+            raise OtherFormatError(f"its format is {found}, and this is {FORMAT}")
+        return msgspec.json.decode(body, type=Manifest)
+    except msgspec.MsgspecError as error:
+        raise DamagedManifestError(str(error)) from None

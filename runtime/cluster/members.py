@@ -1,0 +1,113 @@
+"""Membership: which workers there are, which of them take part, and who has not been heard of.
+
+Contract.  A worker is known by the name that it gave itself at its start; one address has one worker,
+the last that said Hello there.  Workers that take part in an epoch keep their numbers in the next one
+if they can.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from fsql.runtime.cluster.job_spec import Settings
+
+
+@dataclass(slots=True)
+class _Member:
+    name: str
+    address: str
+    heard_at: float
+    number: int | None = None
+    last_number: int | None = None
+
+
+class Members:
+    """The workers that a coordinator knows."""
+
+    def __init__(self, wanted: int, settings: Settings) -> None:
+        self._wanted = wanted
+        self._patience = settings.failure_after
+        self._members: dict[str, _Member] = {}
+
+    @property
+    def of_epoch(self) -> list[tuple[str, str]]:
+        """Return name and address of the workers of the epoch, by number."""
+        taking_part = [member for member in self._members.values() if member.number is not None]
+        taking_part.sort(key=lambda member: member.number or 0)
+        return [(member.name, member.address) for member in taking_part]
+
+    def hello(self, name: str, address: str, now: float) -> bool:
+        """Learn that a worker is idle; say whether one of the epoch is lost by that."""
+        old = self._members.get(address)
+        if old is not None and old.name == name:
+            if old.number is None:
+                old.heard_at = now
+            # Otherwise it has not heard yet that it takes part, or it has left and falls silent.
+            return False
+        lost = old is not None and old.number is not None
+        last_number = None if old is None else old.last_number
+        self._members[address] = _Member(name, address, now, None, last_number)
+        return lost
+
+    def gone(self, address: str) -> bool:
+        """Learn that the process at an address has ended; say whether it took part in the epoch."""
+        member = self._members.pop(address, None)
+        return member is not None and member.number is not None
+
+    def heard(self, number: int, now: float) -> None:
+        """Learn that the worker of the epoch with this number lives."""
+        for member in self._members.values():
+            if member.number == number:
+                member.heard_at = now
+
+    def begun(self, now: float) -> None:
+        """Learn that the workers of the epoch are told now that they take part."""
+        for member in self._members.values():
+            if member.number is not None:
+                member.heard_at = now
+
+    def silent(self, patience: float, now: float) -> int | None:
+        """Return the number of a worker of the epoch that has been silent for longer than that, if any."""
+        for member in self._members.values():
+            if member.number is not None and now - member.heard_at > patience:
+                return member.number
+        return None
+
+    def enough(self, now: float) -> bool:
+        """Say whether enough workers are there to begin an epoch."""
+        return len(self._idle(now)) >= self._wanted
+
+    def chosen(self, now: float) -> list[str]:
+        """Give numbers to as many workers as are wanted; return their addresses by number."""
+        idle = self._idle(now)
+        places: dict[int, _Member] = {}
+        for member in idle:
+            last = member.last_number
+            if last is not None and last < self._wanted and last not in places:
+                places[last] = member
+        rest = [member for member in idle if member not in places.values()]
+        for number in range(self._wanted):
+            member = places[number] if number in places else rest.pop(0)
+            member.number = member.last_number = number
+            member.heard_at = now
+        return [address for _, address in self.of_epoch]
+
+    def scatter(self) -> None:
+        """Let the workers of the epoch be idle again; each has to say Hello before it is taken."""
+        for member in self._members.values():
+            if member.number is not None:
+                member.number = None
+                member.heard_at = float("-inf")
+
+    def addresses(self) -> list[str]:
+        """Return all addresses known."""
+        return list(self._members)
+
+    def _idle(self, now: float) -> list[_Member]:
+        return [
+            member
+            for member in self._members.values()
+            if member.number is None and now - member.heard_at <= self._patience
+        ]

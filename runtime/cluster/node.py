@@ -1,0 +1,374 @@
+"""What nodes are told and what they want done: events and effects.
+
+A node is a machine: `step(event, now) -> effects`, where `now` is in seconds of a clock that never goes
+back and is the driver's own.  `next_timer()` says when it wants a `Tick` at the latest.  A driver
+carries out the effects in their order, and answers those that have an answer with an event; it may do
+so at once or much later. See `docs/internals/distribution.md`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from fsql.compiler.tick_plan import TickPlan
+    from fsql.runtime.batch import Root
+    from fsql.runtime.cluster.delivery import Bundle
+    from fsql.runtime.cluster.frames import Begin, Datagram, Frame
+    from fsql.runtime.cluster.job_spec import Settings
+    from fsql.runtime.cluster.manifest import Manifest, Record
+    from fsql.runtime.dataflow.barrier import Stopped
+    from fsql.runtime.kernels.keyed.increment import Increment
+    from fsql.runtime.ports import Chunk, Place, Wait
+
+# Both kinds of nodes.
+
+
+@dataclass(frozen=True, slots=True)
+class Received:
+    """Event: a frame or datagram came; `source` is the address it came from."""
+
+    what: Frame | Datagram
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class Tick:
+    """Event: time has passed, and everything that has come has been handed in."""
+
+
+@dataclass(frozen=True, slots=True)
+class Transmit:
+    """Effect: send to an address; it may get lost."""
+
+    address: str
+    what: Frame | Datagram
+
+
+# The worker.
+
+
+@dataclass(frozen=True, slots=True)
+class FrontTask:
+    """A front that the worker has: its number, and the table and split that it reads."""
+
+    number: int
+    ordinal: int
+    split: int
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """Effect: make ready for an epoch: the plan, readers at the manifest's resume points, the state.
+
+    Whatever is open of an epoch before is closed first.  Answer: `Loaded` or `NotLoaded`.
+    """
+
+    begin: Begin
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """Event: all is there; `state` has the increments of each operator, oldest first.
+
+    `settings` are the job's: a worker that joins knows them only now.
+    """
+
+    epoch: int
+    plan: TickPlan
+    fronts: tuple[FrontTask, ...]
+    state: Mapping[str, tuple[Increment, ...]]
+    settings: Settings
+
+
+@dataclass(frozen=True, slots=True)
+class NotLoaded:
+    """Event: something could not be loaded.  With `diagnostics` (JSON) another attempt would not help."""
+
+    epoch: int
+    reason: str
+    diagnostics: bytes | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LeaderAt:
+    """Event: the coordinator that holds the lease has this address."""
+
+    address: str
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkRead:
+    """Event: front number `front` has read; `place` is where its reader stood before, None is its end."""
+
+    front: int
+    chunk: Chunk | Wait | None
+    place: Place
+
+
+@dataclass(frozen=True, slots=True)
+class Continued:
+    """Event: the effects before `Continue` have been carried out."""
+
+
+@dataclass(frozen=True, slots=True)
+class SourceFailed:
+    """Event: a source cannot be read; another attempt would not help."""
+
+    diagnostics: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Store:
+    """Effect: store increments, by operator, as records of `snapshot`.  Answer: `Stored` or `NotStored`."""
+
+    epoch: int
+    snapshot: int
+    position: Root
+    increments: tuple[tuple[str, Increment], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """Event: all is stored; `records` are all that the worker's state at the position is made of."""
+
+    epoch: int
+    snapshot: int
+    records: tuple[Record, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class NotStored:
+    """Event: nothing of it counts as stored; the driver stores these increments with the next ones."""
+
+    epoch: int
+    snapshot: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Trim:
+    """Effect: records under these keys are not needed any more, nor front logs below the resume points."""
+
+    snapshot: int
+    unneeded: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Close:
+    """Effect: close what is open of the epoch; nothing more is wanted of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Continue:
+    """Effect: step with `Continued` next; there is more to do, for which nobody else has to wait."""
+
+
+@dataclass(frozen=True, slots=True)
+class Leave:
+    """Effect: the job is done, the worker may end."""
+
+
+WorkerEvent: TypeAlias = (
+    Received
+    | Tick
+    | LeaderAt
+    | Loaded
+    | NotLoaded
+    | ChunkRead
+    | Continued
+    | SourceFailed
+    | Stored
+    | NotStored
+)
+WorkerEffect: TypeAlias = Transmit | Continue | Load | Store | Trim | Close | Leave
+
+# The coordinator.
+
+
+@dataclass(frozen=True, slots=True)
+class LeaseHeld:
+    """Event: the lease is held until `until`, in seconds of the clock that `now` is of."""
+
+    until: float
+
+
+@dataclass(frozen=True, slots=True)
+class LeaseLost:
+    """Event: somebody else may hold the lease; `reason` says why, where that is something else."""
+
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerGone:
+    """Event: the process at an address has ended, as the launcher saw."""
+
+    address: str
+
+
+@dataclass(frozen=True, slots=True)
+class TakeEpoch:
+    """Effect: get the number of a new epoch, and the newest snapshot that verifies.  Answer: `EpochTaken`."""
+
+
+@dataclass(frozen=True, slots=True)
+class EpochTaken:
+    """Event: `epoch` is greater than all before; `manifest` is None where there is no snapshot."""
+
+    epoch: int
+    manifest: Manifest | None
+
+
+@dataclass(frozen=True, slots=True)
+class StateLost:
+    """Event: no epoch can be taken: what was committed cannot be read; another attempt would not help."""
+
+    diagnostics: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class OpenOutputs:
+    """Effect: ask the consumer of every output what it has.  Answer: `OutputAt` for each.
+
+    `begins` is the position from which the input is replayed.
+    """
+
+    epoch: int
+    begins: Root
+
+
+@dataclass(frozen=True, slots=True)
+class OutputAt:
+    """Event: the consumer of output number `output` has everything below `position`.
+
+    It takes `window` bundles that are not acknowledged at a time.
+    """
+
+    epoch: int
+    output: int
+    position: Root
+    window: int
+
+
+@dataclass(frozen=True, slots=True)
+class Deliver:
+    """Effect: hand a bundle to the consumer of an output.  Answer: `Delivered`, when it has it for good."""
+
+    epoch: int
+    output: int
+    bundle: Bundle
+
+
+@dataclass(frozen=True, slots=True)
+class Delivered:
+    """Event: the consumer of an output has everything below `position`."""
+
+    epoch: int
+    output: int
+    position: Root
+
+
+@dataclass(frozen=True, slots=True)
+class OutputLost:
+    """Event: the consumer of an output does not answer any more, or refused; with `diagnostics` for good."""
+
+    output: int
+    reason: str
+    diagnostics: bytes | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CommitManifest:
+    """Effect: write the manifest and commit it.  Answer: `ManifestCommitted` or `ManifestNotCommitted`."""
+
+    manifest: Manifest
+
+
+@dataclass(frozen=True, slots=True)
+class ManifestCommitted:
+    """Event: the manifest is committed; `unneeded` are, by worker, keys that no kept manifest names."""
+
+    epoch: int
+    snapshot: int
+    unneeded: Mapping[int, tuple[str, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class ManifestNotCommitted:
+    """Event: the manifest could not be written or committed."""
+
+    epoch: int
+    snapshot: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """What a job has done in an epoch; `behind_us` is how old the oldest input is that is not out yet."""
+
+    rows_in: int = 0
+    bytes_in: int = 0
+    rows_out: int = 0
+    rows_late: int = 0
+    rows_rejected: int = 0
+    unknown_fields: int = 0
+    rows_redone: int = 0
+    rows_held: int = 0
+    rows_state: int = 0
+    messages: int = 0
+    acknowledgements: int = 0
+    releases: int = 0
+    snapshots: int = 0
+    behind_us: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """Effect: tell whoever watches: the phase, the epoch, the last thing of note, and what was done.
+
+    `begins` is the position from which the epoch replays the input: it grows with what is safe for good.
+    `troubles` is what goes wrong at the moment, and keeps going wrong.
+    """
+
+    phase: str
+    epoch: int
+    detail: str
+    tally: Tally
+    begins: Root
+    troubles: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Finish:
+    """Effect: the job is over: it has come to its end, or `stopped` at an error row.
+
+    With `diagnostics` (JSON) it cannot go on: a source cannot be read, an output cannot be written; nor
+    where the consumer of an output has `refused` to be where it was, with the reason.
+    """
+
+    stopped: Stopped | None = None
+    diagnostics: bytes | None = None
+    refused: tuple[int, str] | None = None
+
+
+CoordinatorEvent: TypeAlias = (
+    Received
+    | Tick
+    | LeaseHeld
+    | LeaseLost
+    | WorkerGone
+    | EpochTaken
+    | StateLost
+    | OutputAt
+    | Delivered
+    | OutputLost
+    | ManifestCommitted
+    | ManifestNotCommitted
+)
+CoordinatorEffect: TypeAlias = (
+    Transmit | TakeEpoch | OpenOutputs | Deliver | CommitManifest | Progress | Finish
+)

@@ -1,0 +1,254 @@
+"""The coordinator's side of snapshots: when, at which position, and when one is whole.
+
+Contract.  `docs/internals/distribution.md`, section 4.  One snapshot at a time is announced; when min time
+has passed its position it is stored, and the next may be announced meanwhile.  It becomes a manifest when
+every worker has stored its part and every output that must lose nothing has all below its position; so
+whoever begins again at a manifest has nothing to add to what consumers had before it.
+
+A position is chosen far ahead where rows run ahead, in a burst.  Where all have agreed to it and the input
+has not come up to it when the next snapshot would be due, nor will have at this pace when as much time has
+passed again, the burst is over: the snapshot is cancelled, and one nearer announced.  Workers that are slow
+look like that too, so each time it is waited twice as long.
+At last the position is the greatest promise itself.  So where no rows come any more, there are soon snapshots
+behind all that came, as many as are kept, and nothing before them is needed to go on.
+
+Where there is a lull shortly before a snapshot is due, when consumers have just taken all that there was, it
+comes then: what it takes of the processors delays no row so.
+
+Not promised: that a snapshot comes to an end.  One that the input has passed stays pending until all have
+stored their parts.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from fsql.runtime.batch import START, Root
+from fsql.runtime.cluster.frames import Announce, Answer, Cancel, Saved
+from fsql.runtime.cluster.manifest import KEPT, Manifest
+from fsql.runtime.cluster.node import ManifestCommitted
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from fsql.runtime.cluster.job_spec import JobSpec
+    from fsql.runtime.cluster.manifest import PassedOver
+    from fsql.runtime.cluster.node import ManifestNotCommitted
+
+EARLY_SECONDS: Final = 0.05
+"""How much earlier than it is due a snapshot may come; never by more than half of the time between two."""
+
+NUMBERS_OF_AN_EPOCH: Final = 1_000_000_000
+"""Snapshot numbers grow from epoch to epoch, whatever became of the snapshots of the one before.
+
+An epoch that takes one each millisecond has enough of them for 11 days; one each second, for 31 years.
+"""
+
+
+def first_number(epoch: int) -> int:
+    """Return the number of what an epoch notes, twice, before its first snapshot."""
+    return epoch * NUMBERS_OF_AN_EPOCH
+
+
+def nothing_saved(spec: JobSpec, epoch: int) -> Manifest:
+    """Return the manifest from which a job goes on that has no snapshot: from the beginning."""
+    return Manifest(
+        job=spec.job,
+        tick=spec.tick,
+        epoch=epoch,
+        snapshot=0,
+        position=(START.time, START.origin),
+        workers=spec.plan.workers,
+        records=(),
+        fronts=(),
+    )
+
+
+class Snapshots:
+    """The snapshots of one epoch."""
+
+    def __init__(self, spec: JobSpec, epoch: int, every: float | None, now: float) -> None:
+        """Take one each `every` seconds; none at all if that is None."""
+        self._spec = spec
+        self._epoch = epoch
+        self._every = every
+        self._early = min(EARLY_SECONDS, (every or 0.0) / 2)
+        self._next_at = now + (every or 0.0)
+        self._number = first_number(epoch) + 1
+        self._margin = 0
+        self._pending: Announce | None = None
+        self._patience = every or 0.0
+        self._patient_until: float | None = None
+        self._announced_at = START
+        self._looked_at = START
+        self._answers: dict[int, Answer] = {}
+        self._passed: Announce | None = None
+        """The snapshot that is stored: min time has passed it, and all have agreed to it."""
+        self._saved: dict[int, dict[int, Saved]] = {}
+        self._committing = False
+        self._kept_at: tuple[Root, ...] = ()
+        self.committed = 0
+        self.passed_over: tuple[PassedOver, ...] = ()
+
+    @property
+    def position(self) -> Root | None:
+        """Return the position of the snapshot that is announced."""
+        return None if self._pending is None else self._pending.position
+
+    def next_timer(self) -> float | None:
+        """Return when to ask what is due, None if nothing will be."""
+        if self._pending is not None:
+            return self._patient_until
+        return None if self._every is None else self._next_at
+
+    def idle(self, now: float) -> bool:
+        """Say whether no snapshot is under way, and none to be begun, even in a lull."""
+        if self._pending is not None or self._passed is not None:
+            return False
+        return self._every is None or now < self._next_at - self._early
+
+    def passed(self, min_time: Root) -> None:
+        """Learn min time of the barrier, which workers have been told as far as the position needs it."""
+        pending = self._pending
+        if pending is None or self._passed is not None or min_time < pending.position:
+            return
+        if self._agreed():
+            self._passed, self._pending, self._patient_until = pending, None, None
+
+    def _agreed(self) -> bool:
+        return len(self._answers) == self._spec.plan.workers
+
+    def due(
+        self, promises: Iterable[Root], now: float, *, lull: bool = False
+    ) -> Announce | Cancel | None:
+        """Return the announcement of a snapshot, if it is time and there is a position for it.
+
+        Return the cancellation of the one that is pending, if the input takes too long to come up to it.
+        """
+        greatest = max(promises, default=START)
+        if self._pending is not None:
+            return self._out_of_reach(greatest, now)
+        if self._every is None or now < self._next_at - (self._early if lull else 0.0):
+            return None
+        # One that is early or late does not make all that follow so, nor do many that are late come at once.
+        self._next_at = max(self._next_at, now - self._every / 2) + self._every
+        position = greatest
+        if self._margin:
+            position = Root(greatest.time + self._margin, START.origin)
+        if greatest == START or self._kept_at == (position,) * KEPT:
+            return None
+        self._number += 1
+        self._announced_at = self._looked_at = greatest
+        self._pending = Announce(self._number, position)
+        self._answers = {}
+        self._saved[self._number] = {}
+        return self._pending
+
+    def _out_of_reach(self, greatest: Root, now: float) -> Cancel | None:
+        assert self._pending is not None
+        if self._patient_until is None or now < self._patient_until:
+            return None
+        if greatest.time - self._looked_at.time >= self._pending.position.time - greatest.time > 0:
+            self._looked_at, self._patient_until = greatest, now + self._patience
+            return None  # it will soon be there
+        self._patient_until = None
+        if greatest == START or greatest >= self._pending.position:
+            return None  # nothing nearer could be announced
+        moved = max(0, greatest.time - self._announced_at.time)
+        self._margin = min(self._margin, moved) // 2
+        self._patience *= 2
+        return self._given_up(now)
+
+    def answered(self, worker: int, answer: Answer, now: float) -> Cancel | None:
+        """Take a worker's answer; return the cancellation if it refuses."""
+        pending = self._pending
+        if pending is None or answer.snapshot != pending.snapshot:
+            return None
+        self._answers[worker] = answer
+        if answer.accepted:
+            if self._agreed():
+                # Less is enough in a quiet hour; in a burst, what rows ran ahead meanwhile is needed again.
+                reached = max(answer.reached.time for answer in self._answers.values())
+                ahead = reached - self._announced_at.time
+                less = self._margin - self._margin // 8
+                self._margin = max(less, min(self._margin, _with_room(ahead)))
+                self._patient_until = now + self._patience
+            return None
+        reached = max(answer.reached.time, pending.position.time)
+        self._margin = _with_room(reached - self._announced_at.time)
+        return self._given_up(now)
+
+    def _given_up(self, now: float) -> Cancel:
+        assert self._pending is not None
+        cancel = Cancel(self._pending.snapshot)
+        del self._saved[self._pending.snapshot]
+        self._pending = self._patient_until = None
+        self._next_at = now
+        return cancel
+
+    def saved(self, worker: int, saved: Saved) -> None:
+        """Learn that a worker has stored its part."""
+        if saved.snapshot in self._saved:
+            self._saved[saved.snapshot][worker] = saved
+
+    def not_saved(self, snapshot: int, now: float) -> Cancel | None:
+        """Learn that a worker could not store its part; the next snapshot is a new attempt."""
+        cancel: Cancel | None = None
+        if self._passed is not None and snapshot == self._passed.snapshot:
+            cancel = Cancel(snapshot)
+            del self._saved[snapshot]
+            self._passed = None
+        elif self._pending is not None and snapshot == self._pending.snapshot:
+            cancel = self._given_up(now)
+        if cancel is not None:
+            self._next_at = now + (self._every or 0.0)
+        return cancel
+
+    def stored_below(self, min_time: Root) -> bool:
+        """Say whether all is stored and `min_time` has passed the position: only consumers lack."""
+        passed = self._passed
+        if passed is None or self._committing or min_time < passed.position:
+            return False
+        return len(self._saved[passed.snapshot]) == self._spec.plan.workers
+
+    def whole(self, complete_below: Root) -> Manifest | None:
+        """Return the manifest, once, when all is stored and consumers have all below its position."""
+        passed = self._passed
+        if passed is None or not self.stored_below(complete_below):
+            return None
+        self._committing = True
+        saved = self._saved[passed.snapshot]
+        parts = [saved[worker] for worker in sorted(saved)]
+        points = [point for part in parts for point in part.fronts]
+        return Manifest(
+            job=self._spec.job,
+            tick=self._spec.tick,
+            epoch=self._epoch,
+            snapshot=passed.snapshot,
+            position=(passed.position.time, passed.position.origin),
+            workers=self._spec.plan.workers,
+            records=tuple(record for part in parts for record in part.records),
+            fronts=tuple(sorted(points, key=lambda point: point.front)),
+            passed_over=tuple(
+                each for each in self.passed_over if Root(*each.end) > passed.position
+            ),
+        )
+
+    def decided(self, event: ManifestCommitted | ManifestNotCommitted) -> Announce | None:
+        """Learn what became of a manifest; return the announcement that it had."""
+        passed = self._passed
+        if passed is None or event.snapshot != passed.snapshot:
+            return None
+        self._passed = None
+        del self._saved[passed.snapshot]
+        self._patience = self._every or 0.0
+        self._committing = False
+        if isinstance(event, ManifestCommitted):
+            self.committed += 1
+            self._kept_at = (*self._kept_at, passed.position)[-KEPT:]
+        return passed
+
+
+def _with_room(ahead: int) -> int:
+    """Return how far ahead a position is to be where rows were so far ahead of what was known of them."""
+    return ahead + ahead // 2 + 1

@@ -1,0 +1,177 @@
+"""The worker node: a worker's machines on a network that loses things.
+
+Contract.  `docs/internals/distribution.md`, sections 3 and 4.  In an epoch the node steps its `Worker`,
+reads for its fronts while they are within the lead, and takes part in snapshots.  Everything that one
+step makes for one receiver leaves in one frame, in the order in which it was made; so a promise stays
+behind the acknowledgements of what was sent before it.  A node that hears nothing from its coordinator,
+or cannot reach a peer, for as long as `Begin` says leaves the epoch and asks to be taken again.
+
+Not promised: that an epoch makes progress.  Whoever leads decides when to try again.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fsql.runtime.cluster.frames import (
+    COORDINATOR,
+    UNHEARD,
+    Begin,
+    Failure,
+    Frame,
+    Goodbye,
+    Heartbeat,
+    Hello,
+)
+from fsql.runtime.cluster.node import (
+    ChunkRead,
+    Close,
+    Continued,
+    LeaderAt,
+    Leave,
+    Load,
+    Loaded,
+    NotLoaded,
+    NotStored,
+    Received,
+    SourceFailed,
+    Stored,
+    Tick,
+    Transmit,
+)
+from fsql.runtime.cluster.worker_epoch import Attempt
+from fsql.runtime.dataflow.stage_pipeline import Watch, unwatched
+
+if TYPE_CHECKING:
+    from fsql.runtime.cluster.job_spec import Settings
+    from fsql.runtime.cluster.node import WorkerEffect, WorkerEvent
+
+
+class WorkerNode:
+    """One worker: idle, or in an attempt at the job."""
+
+    def __init__(
+        self, job: str, name: str, address: str, settings: Settings, watch: Watch = unwatched
+    ) -> None:
+        """Be idle; `name` is new at each start of the process, `address` is the node's own.
+
+        A worker that does not know the job yet, "", takes part in the one that its coordinator has.
+        """
+        self._hello = Hello(job, name, address)
+        self._settings = settings
+        self._watch = watch
+        self._leader: str | None = None
+        self._next_hello = 0.0
+        self._epoch = 0
+        self.attempt: Attempt | None = None
+
+    def step(self, event: WorkerEvent, now: float) -> list[WorkerEffect]:
+        """Deal with an event."""
+        effects = self._dealt_with(event, now)
+        if isinstance(event, Tick) and self.attempt is not None:
+            # At ticks only, since then all that has come is dealt with.
+            if self.attempt.hopeless(now):
+                effects += self._left(UNHEARD, now)
+            else:
+                effects += self.attempt.links_due(now)
+        return effects + self._kept_up(now)
+
+    def readable(self, now: float) -> list[int]:
+        """Return the numbers of the fronts that may read now, the one that has promised least first."""
+        return [] if self.attempt is None else self.attempt.readable(now)
+
+    def next_timer(self) -> float | None:
+        """Return when to step with a `Tick` at the latest."""
+        if self.attempt is not None:
+            return self.attempt.next_timer()
+        return None if self._leader is None else self._next_hello
+
+    def _dealt_with(self, event: WorkerEvent, now: float) -> list[WorkerEffect]:
+        attempt = self.attempt
+        match event:
+            case Received():
+                return self._received(event, now)
+            case LeaderAt(address):
+                if address != self._leader:
+                    self._leader, self._next_hello = address, now
+            case Loaded() | NotLoaded() | Stored() | NotStored():
+                if attempt is not None and attempt.epoch == event.epoch:
+                    return self._answered(attempt, event, now)
+            case ChunkRead():
+                return [] if attempt is None else attempt.read(event, now)
+            case Continued():
+                return [] if attempt is None else attempt.continued(now)
+            case SourceFailed(diagnostics):
+                return [] if attempt is None else attempt.send([Failure(diagnostics)], now)
+            case Tick():
+                pass
+        return []
+
+    def _received(self, received: Received, now: float) -> list[WorkerEffect]:
+        attempt = self.attempt
+        match received.what:
+            case Frame() as frame:
+                return [] if attempt is None else attempt.receive(frame, now)
+            case Begin() as begin:
+                return self._begin(begin, now)
+            case Heartbeat(_, epoch, sender):
+                if attempt is not None and epoch == attempt.epoch and sender == COORDINATOR:
+                    attempt.coordinator_heard_at = now
+            case Goodbye() as goodbye:
+                return self._told_goodbye(goodbye, now)
+            case Hello():
+                pass
+        return []
+
+    def _answered(
+        self, attempt: Attempt, event: Loaded | NotLoaded | Stored | NotStored, now: float
+    ) -> list[WorkerEffect]:
+        match event:
+            case Loaded():
+                return attempt.loaded(event, self._watch, now)
+            case NotLoaded(_, reason, diagnostics):
+                if diagnostics is None:
+                    return self._left(reason, now)
+                return attempt.send([Failure(diagnostics)], now)
+            case Stored() | NotStored():
+                return attempt.stored(event, now)
+
+    def _begin(self, begin: Begin, now: float) -> list[WorkerEffect]:
+        if begin.worker != self._hello.worker or begin.epoch <= self._epoch:
+            return []
+        self._epoch = begin.epoch
+        self._leader = begin.coordinator
+        self.attempt = Attempt(begin, self._settings, now)
+        return [Load(begin)]
+
+    def _told_goodbye(self, goodbye: Goodbye, now: float) -> list[WorkerEffect]:
+        own_job = self._hello.job in {"", goodbye.job}
+        if goodbye.sender != COORDINATOR or not own_job:
+            return []
+        if goodbye.finished:
+            self.attempt, self._leader = None, None
+            return [Close(), Leave()]
+        if self.attempt is not None and goodbye.epoch == self.attempt.epoch:
+            return self._gone_idle(now)
+        return []
+
+    def _kept_up(self, now: float) -> list[WorkerEffect]:
+        """Do what the time demands."""
+        if self.attempt is not None:
+            return self.attempt.kept_up(now)
+        if self._leader is None or now < self._next_hello:
+            return []
+        self._next_hello = now + self._settings.hello_every
+        return [Transmit(self._leader, self._hello)]
+
+    def _left(self, reason: str, now: float) -> list[WorkerEffect]:
+        """Leave the attempt, and tell the coordinator why if it can be told."""
+        assert self.attempt is not None
+        begin = self.attempt.begin
+        goodbye = Goodbye(begin.job, begin.epoch, begin.number, finished=False, reason=reason)
+        return [Transmit(begin.coordinator, goodbye), *self._gone_idle(now)]
+
+    def _gone_idle(self, now: float) -> list[WorkerEffect]:
+        self.attempt = None
+        self._next_hello = now
+        return [Close()]

@@ -1,0 +1,171 @@
+"""The acker: what is in flight, and hence min time at every stage.
+
+Contract.  An entry (stage, kind, root) holds the XOR of the ids that entered and left it.  Every id
+enters once and leaves once, entering together with (in the same acknowledgement as) the leaving of what
+caused it; so an entry that is zero has nothing in flight, whatever the order in which acknowledgements of
+different senders arrive.  Then
+
+    min_time(s) = min of  the promises of the fronts that feed s,
+                          the least root of a non-zero entry (u, MESSAGE) for u in s and upstream of s,
+                          the least root of a non-zero entry (u, HOLD)    for u upstream of s
+
+is a bound that never goes back: no row below it can arrive at the input of s any more.  A stage's own
+holds do not count for its input but for everything behind it.  (Paper 000, section 3.3; design 6.)
+
+Not promised: that min time is the greatest such bound at each moment.  It needs links that neither lose
+nor repeat acknowledgements; both show as an entry that stays non-zero.
+"""
+
+from __future__ import annotations
+
+import heapq
+from typing import TYPE_CHECKING, Final
+
+from fsql.runtime.batch import END, START, Root
+from fsql.runtime.dataflow.messages import Acknowledgement, Kind, MinTime, Promise
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+class Acker:
+    """The ack table of a job, and min time at each of its stages and at the barrier."""
+
+    def __init__(
+        self,
+        upstream: Sequence[frozenset[int]],
+        fronts_of: Sequence[frozenset[int]],
+        start: Root = START,
+    ) -> None:
+        """Begin with nothing in flight, and no promises but that nothing below `start` comes.
+
+        Args:
+            upstream: for each stage, the stages strictly upstream of it; the barrier comes last.
+            fronts_of: for each stage, the fronts whose rows can come to it.
+            start: the position that the job's state is of, min time of all stages at first.
+        """
+        self._upstream = upstream
+        self._start = start
+        self._fronts_of = fronts_of
+        self._different_fronts = set(fronts_of)
+        fronts = frozenset().union(*fronts_of)
+        self._promises = dict.fromkeys(sorted(fronts), start)
+        self._messages = [_Table() for _ in upstream]
+        self._holds = [_Table() for _ in upstream]
+        self._min_times = [start] * len(upstream)
+        self._may_rise = False
+        self.acknowledgements = 0
+
+    def acknowledge(self, acknowledgement: Acknowledgement) -> None:
+        """Apply one combined acknowledgement."""
+        self.acknowledgements += 1
+        for stage, kind, root, message_id in acknowledgement.entries:
+            tables = self._messages if kind is Kind.MESSAGE else self._holds
+            # What only enters raises nothing, nor what leaves from behind the least.
+            self._may_rise |= tables[stage].flip(root, message_id)
+
+    def promise(self, promise: Promise) -> None:
+        """Take a front's promise.
+
+        A front that resumes before the start promises less at first than is known.
+        """
+        before = self._promises[promise.front]
+        assert promise.root >= before or before == self._start
+        self._promises[promise.front] = max(before, promise.root)
+        self._may_rise = True
+
+    def risen(self) -> list[MinTime]:
+        """Return the min times that rose by what has come since this was last asked."""
+        if not self._may_rise:
+            return []
+        self._may_rise = False
+        return self._risen()
+
+    @property
+    def promises(self) -> dict[int, Root]:
+        """Return what each front has promised."""
+        return self._promises
+
+    def messages_in_flight(self) -> bool:
+        """Say whether a message is under way or not yet dealt with; what folds hold does not count."""
+        return any(table.xor_of for table in self._messages)
+
+    def min_time(self, stage: int) -> Root:
+        """Return min time at the input of `stage`."""
+        return self._min_times[stage]
+
+    @property
+    def min_times(self) -> Sequence[Root]:
+        """Return min time at the input of each stage."""
+        return self._min_times
+
+    def entries(self) -> int:
+        """Return how many entries of the ack table are not zero."""
+        return sum(len(table.xor_of) for table in (*self._messages, *self._holds))
+
+    def heap_size(self) -> int:
+        """Return how many roots the heaps of the ack table hold; those of entries that are zero count."""
+        return sum(table.heap_size() for table in (*self._messages, *self._holds))
+
+    def _risen(self) -> list[MinTime]:
+        arriving = [table.least() for table in self._messages]
+        leaving = list(map(min, arriving, [table.least() for table in self._holds]))
+        promised = {
+            fronts: min([self._promises[front] for front in fronts], default=END)
+            for fronts in self._different_fronts
+        }
+        risen = []
+        for stage, upstream in enumerate(self._upstream):
+            fronts = self._fronts_of[stage]
+            bound = min(arriving[stage], promised[fronts], *[leaving[above] for above in upstream])
+            if bound != self._min_times[stage]:
+                assert bound > self._min_times[stage], "min time went back"
+                self._min_times[stage] = bound
+                risen.append(MinTime(stage, bound))
+        return risen
+
+
+_STALE_FREE: Final = 64
+"""A heap may hold this many stale roots, and as many as there are entries, before it is rebuilt."""
+
+
+class _Table:
+    """The entries of one stage and kind; its size is that of what is in flight.
+
+    The heap may hold roots whose entries are zero, and the same root more than once.  It is rebuilt when
+    most of it is stale, so the cost of a flip is logarithmic on average.
+    """
+
+    __slots__ = ("_heap", "xor_of")
+
+    def __init__(self) -> None:
+        self.xor_of: dict[Root, int] = {}
+        self._heap: list[Root] = []
+
+    def flip(self, root: Root, message_id: int) -> bool:
+        """XOR an id into the entry of `root`; say whether that made zero what was the least of all."""
+        before = self.xor_of.get(root)
+        if before is None:
+            heapq.heappush(self._heap, root)
+            self.xor_of[root] = message_id
+        elif before == message_id:
+            del self.xor_of[root]
+            # A lesser root at the top that is stale by now was reported when its entry became zero.
+            was_least = root == self._heap[0]
+            if len(self._heap) > 2 * len(self.xor_of) + _STALE_FREE:
+                self._heap = list(self.xor_of)
+                heapq.heapify(self._heap)
+            return was_least
+        else:
+            self.xor_of[root] = before ^ message_id
+        return False
+
+    def heap_size(self) -> int:
+        """Return how many roots the heap holds, stale ones included."""
+        return len(self._heap)
+
+    def least(self) -> Root:
+        """Return the least root of an entry that is not zero; END if there is none."""
+        while self._heap and self._heap[0] not in self.xor_of:
+            heapq.heappop(self._heap)
+        return self._heap[0] if self._heap else END

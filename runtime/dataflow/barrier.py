@@ -1,0 +1,291 @@
+"""The barrier: releases what is final, in the total order, each group of changes whole.
+
+Contract.  Let m be min time at the barrier.  What has been released at every port is the live content of
+its rows with roots below m, and nothing else: rows whose weights cancel never appear, and nothing that is
+released is ever taken back.  All ports (the sinks of all INSERTs, late rows, rejects, errors) are released
+by one bound, so that sinks of one job are consistent with each other.  If an error remains at root p, the
+bound becomes p, everything of roots below p is released, and the job stops.
+
+The changes of one root position are one group: consolidated, labelled and ordered as
+`docs/internals/semantics.md` says.  The papers' barrier (000, section 3.2) releases items; the group is
+ours (design 5).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from fsql.compiler.logical import Changes
+from fsql.runtime.batch import START, Batch, Root
+from fsql.runtime.dataflow.messages import Parcel, PortKind
+from fsql.runtime.dictionaries import DictionaryRanks
+from fsql.runtime.order import (
+    canonical_rank,
+    concat,
+    lexicographic_order,
+    parted,
+    position_order,
+    starts_of_runs,
+)
+from fsql.runtime.ports import OPERATIONS, Reject, Release
+from fsql.runtime.weights import consolidate, expanded
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from fsql.compiler.tick_plan import SinkPort
+
+    Ints = NDArray[np.int64]
+
+INSERT, UPDATE_BEFORE, UPDATE_AFTER, DELETE = range(len(OPERATIONS))
+
+
+@dataclass(frozen=True, slots=True)
+class Released:
+    """The rows that go to the sink of INSERT number `insert`."""
+
+    insert: int
+    release: Release
+
+
+@dataclass(frozen=True, slots=True)
+class LateRows:
+    """Rows that came too late for the window operator number `window`."""
+
+    window: int
+    rows: Batch
+
+
+@dataclass(frozen=True, slots=True)
+class Rejected:
+    """Malformed rows whose source goes on."""
+
+    rejects: tuple[tuple[Root, Reject], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Stopped:
+    """The job stops at `root`; `code` is the error's number, `reject` the malformed row if it is one."""
+
+    root: Root
+    code: int
+    reject: Reject | None
+
+
+class Barrier:
+    """The gate of one job."""
+
+    def __init__(self, sinks: Sequence[SinkPort], late_windows: int, start: Root = START) -> None:
+        """Stand closed at `start`: what is below was released before."""
+        self._sinks = [_Gate(port) for port in sinks]
+        self._late: list[list[Batch]] = [[] for _ in range(late_windows)]
+        self._errors: list[Batch] = []
+        self._rejects: list[tuple[Root, Reject]] = []
+        self._stopping: dict[Root, Reject] = {}
+        self.min_time = start
+        self.stopped = False
+        self.releases = 0
+
+    def accept(self, parcel: Parcel, *, stops: bool = False) -> None:
+        """Take rows in; `stops` says that the source of these rejects stops at a malformed row."""
+        match parcel.to.port:
+            case PortKind.SINK:
+                assert parcel.batch is not None
+                self._sinks[parcel.to.side].accept(parcel.batch, repairs=parcel.repairs)
+            case PortKind.LATE:
+                assert parcel.batch is not None
+                self._late[parcel.to.side].append(parcel.batch)
+            case PortKind.ERROR:
+                assert parcel.batch is not None
+                self._errors.append(parcel.batch)
+            case PortKind.REJECT:
+                self._rejects.extend(() if stops else parcel.rejects)
+                self._stopping.update(parcel.rejects if stops else ())
+            case None:
+                raise AssertionError(parcel.to)
+
+    def advance(self, min_time: Root) -> list[Released | LateRows | Rejected | Stopped]:
+        """Learn min time; return what it lets go, in the order in which it is to be written."""
+        assert min_time >= self.min_time
+        if self.stopped:
+            return []
+        self.min_time = min_time
+        stop = self._stop_below(min_time)
+        bound = min_time if stop is None else stop.root
+        let_go: list[Released | LateRows | Rejected | Stopped] = []
+        for insert, gate in enumerate(self._sinks):
+            release = gate.release(bound)
+            if release is not None:
+                let_go.append(Released(insert, release))
+        let_go += self._late_below(bound)
+        rejects = sorted(item for item in self._rejects if item[0] < bound)
+        if rejects:
+            self._rejects = [item for item in self._rejects if item[0] >= bound]
+            let_go.append(Rejected(tuple(rejects)))
+        self.releases += bool(let_go)
+        if stop is not None:
+            self.stopped = True
+            let_go.append(stop)
+        return let_go
+
+    def rows_buffered(self) -> int:
+        """Return how many rows wait to be released."""
+        return sum(gate.rows_buffered() for gate in self._sinks)
+
+    def _late_below(self, bound: Root) -> list[LateRows]:
+        let_go = []
+        for window, batches in enumerate(self._late):
+            self._late[window], passed = parted(batches, bound)
+            if passed:
+                rows = concat(passed)
+                if rows.weight is not None:
+                    # A retraction that is late counts like any late row.
+                    net = consolidate(rows, by_path=True)
+                    weight = np.abs(net.weights())
+                    rows = expanded(Batch(net.columns, net.time, net.origin, net.path, weight))
+                order = position_order(rows, ties=True)
+                if len(rows):
+                    let_go.append(LateRows(window, rows if order is None else rows.take(order)))
+        return in_order(let_go)
+
+    def _stop_below(self, bound: Root) -> Stopped | None:
+        """Return the least error that remains below `bound`, if any."""
+        found = [
+            Stopped(root, reject.code, reject)
+            for root, reject in self._stopping.items()
+            if root < bound
+        ]
+        self._errors, passed = parted(self._errors, bound)
+        if passed:
+            remaining = consolidate(concat(passed), by_path=False)
+            codes = remaining.columns[0].to_pylist()
+            found += [
+                Stopped(remaining.root(row), codes[row], None)
+                for row in np.flatnonzero(remaining.weights() > 0).tolist()
+            ]
+        return min(found, key=lambda stop: (stop.root, stop.code), default=None)
+
+
+def in_order(late: Sequence[LateRows]) -> list[LateRows]:
+    """Return late rows of several windows by their roots, then by window: an order that no bound shows in."""
+    if len(late) < 2:
+        return list(late)
+    sizes = [len(each.rows) for each in late]
+    time = np.concatenate([each.rows.time for each in late])
+    origin = np.concatenate([each.rows.origin for each in late])
+    window = np.repeat(np.arange(len(late)), sizes)
+    row = np.concatenate([np.arange(size) for size in sizes])
+    order = np.lexsort((row, window, origin, time))
+    window, row = window[order], row[order]
+    starts = starts_of_runs(window)
+    return [
+        replace(late[window[start]], rows=late[window[start]].rows.take(row[start:end]))
+        for start, end in pairwise([*starts.tolist(), len(order)])
+    ]
+
+
+class _Gate:
+    """The port of one sink."""
+
+    def __init__(self, port: SinkPort) -> None:
+        self._port = port
+        self._pending: list[Batch] = []
+        self._repaired = False
+        self._ranks = [DictionaryRanks() for _ in port.table.key or ()]
+
+    def accept(self, batch: Batch, *, repairs: bool) -> None:
+        self._pending.append(batch)
+        self._repaired |= repairs
+
+    def rows_buffered(self) -> int:
+        return sum(len(batch) for batch in self._pending)
+
+    def release(self, bound: Root) -> Release | None:
+        self._pending, passed = parted(self._pending, bound)
+        if not passed:
+            return None
+        rows = concat(passed)
+        release = self._append(rows) if self._port.append_only else self._changes(rows)
+        if not self._pending:
+            self._repaired = False
+        return release if len(release.time) else None
+
+    def _append(self, rows: Batch) -> Release:
+        if rows.weight is not None:
+            rows = consolidate(rows, by_path=True)
+            assert (rows.weights() > 0).all(), "a row was taken back that never was"
+            rows = expanded(rows)
+        order = position_order(rows, ties=True)
+        if order is not None:
+            rows = rows.take(order)
+        operations = None
+        if self._port.table.changes is not Changes.APPEND:
+            operations = np.full(len(rows), INSERT, np.int8)
+        return Release(rows.columns, operations, rows.time, rows.origin)
+
+    def _changes(self, rows: Batch) -> Release:
+        if self._repaired or not self._port.consolidated:
+            rows = consolidate(rows, by_path=False)
+        if self._port.marked:
+            return self._marked_changes(rows)
+        key = self._port.table.key
+        order, paired = _canonical_order(rows, key)
+        weight = rows.weights()[order]
+        operations = np.where(weight > 0, INSERT, DELETE).astype(np.int8)
+        operations[paired] = UPDATE_BEFORE
+        operations[paired + 1] = UPDATE_AFTER
+        count = np.abs(weight)
+        if self._port.table.changes is Changes.UPSERT:
+            count[paired] = 0
+        if not (count == 1).all():
+            kept = np.repeat(np.arange(len(order)), count)
+            order, operations = order[kept], operations[kept]
+        rows = rows.take(order)
+        return Release(rows.columns, operations, rows.time, rows.origin)
+
+    def _marked_changes(self, rows: Batch) -> Release:
+        """Label rows of which at most one is left for each key, and the last column marks updates."""
+        key = self._port.table.key or ()
+        order = None
+        if len(rows) > 1:
+            ranks = map(canonical_rank, (rows.columns[index] for index in key), self._ranks)
+            order = lexicographic_order([rows.time, rows.origin, *ranks])
+        replaces = rows.columns[-1].to_numpy(zero_copy_only=False)
+        operations = np.where(replaces, np.int8(UPDATE_AFTER), np.int8(INSERT))
+        if rows.weight is not None:
+            operations[rows.weight < 0] = DELETE
+        rows = Batch(rows.columns[:-1], rows.time, rows.origin, ())
+        if order is not None:
+            rows, operations = rows.take(order), operations[order]
+        return Release(rows.columns, operations, rows.time, rows.origin)
+
+
+def _canonical_order(rows: Batch, key: tuple[int, ...] | None) -> tuple[Ints, Ints]:
+    """Return the canonical order of changes, and where in it a removal and its addition stand."""
+    if len(rows) == 1:
+        return np.zeros(1, np.int64), np.empty(0, np.int64)
+    weight = rows.weights()
+    columns = [rows.time, rows.origin]
+    columns += [canonical_rank(rows.columns[index]) for index in key or ()]
+    direction = np.where(weight > 0, 1, 0)
+    order = lexicographic_order([*columns, direction])
+    if order is None:
+        order = np.arange(len(rows))
+    in_order = [column[order] for column in columns]
+    if len(starts_of_runs(*in_order, direction[order])) < len(order):
+        own = [canonical_rank(column) for column in rows.columns]
+        sorted_order = lexicographic_order([*columns, direction, *own])
+        order = np.arange(len(rows)) if sorted_order is None else sorted_order
+    if key is None or len(order) < 2:
+        return order, np.empty(0, np.int64)
+    starts = starts_of_runs(*in_order)
+    sizes = np.diff(np.append(starts, len(order)))
+    weight = weight[order]
+    pairs = starts[sizes == 2]
+    return order, pairs[(weight[pairs] == -1) & (weight[pairs + 1] == 1)]

@@ -1,0 +1,399 @@
+"""The fold: a fused drifting-state cycle, and all there is to know about disorder.
+
+Contract.  Rows come in any order.  Let m be min time at the fold's input, and let the *live content* be
+the rows that came in, equal rows at equal positions summed by weight.  Then what the fold has sent,
+summed by weight, is at every moment what the operator makes of some sequence of rows, and below m it is
+what it makes of the live content below m in the total order.  Both policies keep that:
+
+* ORDERED holds rows until m has passed them.  It never takes anything back.
+* SPECULATIVE applies rows as they come and keeps, above m, what it applied and what that made.  A row
+  that comes at or before a position that its slot has seen makes it *repair*: it takes back the rows of
+  the slots concerned, applies all of them again in order, and sends the difference of the outputs.  When
+  more rows have been redone than `REPAIR_BOUND` times those applied, it takes back what it applied from
+  the row at hand on, and goes on as ORDERED until m has passed that: no hot key can start a storm.
+
+Windows close only when m has passed their punctuation, never speculatively.  `hold()` tells the least
+root at which the fold may still send something that no message in flight stands for; behind the fold,
+min time must not pass it.
+
+Snapshots.  A fold that agrees to a position applies no rows from both sides of it at once.  When m comes
+to the position it gives, before anything else happens, what has changed in its state since the position
+before, as of this one: everything below is final, and what was applied above is left out (`kernel.Saving`).
+A fold that loads the state as of a position goes on as one that had been given the rows below it.
+
+Not promised: the order in which outputs leave the fold, nor that nothing superfluous is sent and taken
+back again.  `tests/property` judges released bytes under every policy and interleaving.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+import pyarrow as pa
+
+from fsql.compiler.tick_plan import FoldHead, Policy
+from fsql.runtime.batch import START, Batch, Root
+from fsql.runtime.dataflow.output import Output
+from fsql.runtime.kernels.keyed.increment import merged, merged_later, owned_rows
+from fsql.runtime.kernels.keyed.kernel import (
+    Applied,
+    Kernel,
+    Slotted,
+    joined_rows,
+    parted_rows,
+    split_rows,
+)
+from fsql.runtime.order import below, concat, parted, position_order
+from fsql.runtime.weights import consolidate, expanded
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from fsql.runtime.kernels.keyed.increment import Increment
+
+    Bools = NDArray[np.bool_]
+
+REPAIR_BOUND: Final = 1.0
+"""How many rows a speculative fold may redo for each that it applies, beyond `repairs_free`."""
+
+
+@dataclass(slots=True)
+class _Entry:
+    """One application above min time: its rows by side, what it made, and how to take it back."""
+
+    number: int
+    sides: list[Slotted | None]
+    applied: Applied
+    least: Root
+    greatest: Root
+
+
+class Fold:
+    """One fused cycle on one worker.
+
+    `reached` is the greatest root that was applied or has closed a window; `crossed` says that an increment
+    can be taken.
+    """
+
+    def __init__(self, head: FoldHead, kernel: Kernel, *, ties: bool, append_only: bool) -> None:
+        self.operator = head.operator
+        self.reached = START
+        self.crossed = False
+        self._known_from = START
+        self._kernel = kernel
+        self._saving = kernel.saving
+        self._taken: Increment | None = None
+        self._ordered = head.policy is Policy.ORDERED
+        self._repairs_free = head.repairs_free
+        self._ties = ties
+        self._append_only = append_only
+        self._waiting: list[list[Batch]] = [[] for _ in head.inputs]
+        self._log: list[_Entry] = []
+        self._entries = 0
+        self._applied_to = START
+        self._retired: deque[tuple[int, list[int]]] = deque()
+        self._min_time = START
+        self._holding_until: Root | None = None
+        self.rows_applied = 0
+        self.rows_redone = 0
+        self.rows_held = 0
+
+    def accept(self, side: int, batch: Batch) -> Output:
+        """Take in rows; apply them at once if the policy allows."""
+        prepared, errors = self._kernel.prepare(side, batch)
+        output = Output([], [] if errors is None else [errors])
+        if len(prepared):
+            self._waiting[side].append(prepared)
+            if self._ordered or self._holding_until is not None:
+                self.rows_held += len(prepared)
+            else:
+                self._apply_waiting(output)
+        return output
+
+    def advance(self, min_time: Root) -> Output:
+        """Learn min time at the input: apply what is held below it, close windows, forget undo."""
+        assert min_time >= self._min_time
+        output = Output([], [])
+        position = self._saving.position
+        if position is not None and position <= min_time:
+            self._advance(position, output)
+            self._cross(position)
+        self._advance(min_time, output)
+        return output
+
+    def _advance(self, min_time: Root, output: Output) -> None:
+        self._min_time = min_time
+        if (self._ordered or self._holding_until is not None) and any(self._waiting):
+            self._apply_passed(output)
+        self._settle_log(min_time)
+        if self._holding_until is not None and self._holding_until < min_time:
+            self._holding_until = None
+            self._apply_waiting(output)
+        closed = self._kernel.close(min_time)
+        if closed is not None:
+            self._reach([closed.rows, closed.errors])
+            output.append(closed)
+        self._recycle_slots()
+
+    def load(self, increments: Sequence[Increment], owned: tuple[int, int], position: Root) -> None:
+        """Take over the state as of `position` of the keys whose hashes are in `[owned[0], owned[1])`.
+
+        The increments are all there are, oldest first; nothing may have come in yet.
+        """
+        self._min_time = self._known_from = position
+        if increments:
+            own = merged([owned_rows(one, owned) for one in increments], position, whole=True)
+            self._saving.load(own, position)
+        self._kernel.expire(position)
+
+    def announce(self, position: Root) -> bool:
+        """Agree to give the state as of `position`, unless something at or above it is in it already.
+
+        Where min time has come there before the announcement, nothing more comes below it.
+        """
+        assert self._saving.position is None
+        if position <= self.reached or position < self._known_from:
+            return False
+        self._saving.announce(position)
+        self.crossed = False
+        if position <= self._min_time:
+            self._cross(position)
+        return True
+
+    def cancel(self) -> None:
+        """Forget what was announced; what has changed is left for the next increment."""
+        self._saving.cancel()
+        self.crossed = False
+
+    def take_increment(self) -> Increment | None:
+        """Return, once `crossed`, what changed up to the announced position; None for nothing."""
+        assert self.crossed
+        self.crossed = False
+        taken, self._taken = self._taken, None
+        return taken
+
+    def _cross(self, position: Root) -> None:
+        """Take the increment; with it goes what a snapshot that was cancelled left behind."""
+        taken, before = self._saving.take(), self._taken
+        if taken is not None and before is not None:
+            taken = merged_later([before, taken], position)
+        self._taken = before if taken is None else taken
+        self._known_from = position
+        self.crossed = True
+
+    def _recycle_slots(self) -> None:
+        """Let slots be used again once no entry of the log can hold rows of their former keys."""
+        retired = self._kernel.table.take_retired()
+        if retired:
+            self._saving.freed(retired)
+            self._retired.append((self._entries, retired))
+        if not self._retired:
+            return
+        oldest = self._log[0].number if self._log else self._entries + 1
+        while self._retired and self._retired[0][0] < oldest:
+            self._kernel.table.recycle(self._retired.popleft()[1])
+
+    def hold(self) -> Root | None:
+        """Return the least root of what waits and of the windows to close; None for nothing."""
+        closing = self._kernel.next_close()
+        if not any(self._waiting):
+            return closing
+        roots = [batch.span().least for side in self._waiting for batch in side]
+        if closing is not None:
+            roots.append(closing)
+        return min(roots)
+
+    def state_rows(self) -> int:
+        """Return how many rows or groups the state, the log and what waits hold."""
+        waiting = sum(len(batch) for side in self._waiting for batch in side)
+        return self._kernel.state_rows() + waiting
+
+    def _apply_passed(self, output: Output) -> None:
+        """Apply what waits below min time: nobody will take it back, unless the log has later rows."""
+        passed: list[list[Batch]] = []
+        for side, batches in enumerate(self._waiting):
+            self._waiting[side], below_min_time = parted(batches, self._min_time)
+            passed.append(below_min_time)
+        self._apply_now(passed, output)
+
+    def _apply_waiting(self, output: Output) -> None:
+        """Apply all that waits."""
+        waiting, self._waiting = self._waiting, [[] for _ in self._waiting]
+        self._apply_now(waiting, output)
+
+    def _apply_now(self, batches: list[list[Batch]], output: Output) -> None:
+        """Apply rows of each side, with a repair where the log has rows at or behind theirs."""
+        sides = [self._slotted(side, parts) for side, parts in enumerate(batches)]
+        new = [rows for rows in sides if rows is not None]
+        if not new:
+            return
+        least = min(rows.batch.span().least for rows in new)
+        if least <= self._applied_to:
+            first = next((i for i, e in enumerate(self._log) if e.greatest >= least), None)
+            if first is not None:
+                self._repair(first, least, sides, output)
+                return
+        for part in self._apart(sides):
+            applied = self._apply(part, undoable=not self._ordered)
+            if applied is not None:
+                if not self._ordered:
+                    self._remember(part, applied)
+                output.append(applied)
+
+    def _apart(self, sides: list[Slotted | None]) -> Sequence[list[Slotted | None]]:
+        """Return rows on either side of the announced position apart, the lesser first."""
+        position = self._saving.position
+        return [sides] if position is None else parted_rows(sides, position)
+
+    def _repair(self, first: int, least: Root, sides: list[Slotted | None], output: Output) -> None:
+        """Take back what the log from `first` on did to the slots of `sides`; do it again with them."""
+        latest = max(entry.greatest for entry in self._log[first:])
+        affected = self._affected(sides, latest)
+        again: list[list[Slotted | None]] = [[rows] for rows in sides]
+        old = []
+        for entry in reversed(self._log[first:]):
+            parts = [split_rows(rows, affected) for rows in entry.sides]
+            self._restore(entry, [taken for _, taken in parts])
+            for side, (kept, taken) in enumerate(parts):
+                entry.sides[side] = kept
+                again[side].append(taken)
+            entry.applied.rows, rows = split_rows(entry.applied.rows, affected)
+            entry.applied.errors, errors = split_rows(entry.applied.errors, affected)
+            old.append(Applied(rows, errors, None))
+        redone = sum(len(rows.slot) for side in again for rows in side[1:] if rows is not None)
+        self.rows_redone += redone
+        self.rows_applied -= redone
+        made = self._apply_again([joined_rows(rows) for rows in again])
+        output.append_differences(made, old, by_path=self._append_only)
+        too_many = self.rows_redone > self._repairs_free + REPAIR_BOUND * self.rows_applied
+        if too_many and self._holding_until is None:
+            self._rewind(least, output)
+
+    def _restore(self, entry: _Entry, rows: list[Slotted | None]) -> None:
+        """Take back an entry for the slots of `rows`, which are all that it still has of these slots.
+
+        For other slots its undo may be void: a repair has taken their rows out of it.
+        """
+        here = np.zeros(len(self._kernel.table), np.bool_)
+        for side in rows:
+            if side is not None:
+                here[side.slot] = True
+        self._kernel.restore(entry.applied.undo, here)
+        self._saving.taken_back(here, entry.greatest)
+
+    def _rewind(self, least: Root, output: Output) -> None:
+        """Take back all rows from `least` on, and hold them until min time has passed them.
+
+        What is before `least`, the root of what the fold is just dealing with, stays applied: min time
+        behind the fold may have passed it, although the fold has not heard so yet.
+        """
+        first = next(i for i, entry in enumerate(self._log) if entry.greatest >= least)
+        entries, self._log = self._log[first:], self._log[:first]
+        self._holding_until = max(entry.greatest for entry in entries)
+        sides: list[list[Slotted | None]] = [[] for _ in self._waiting]
+        for entry in reversed(entries):
+            self._restore(entry, entry.sides)
+            self._kernel.settle(entry.applied.undo)
+            for side, rows in enumerate(entry.sides):
+                sides[side].append(rows)
+        staying, held = parted_rows([joined_rows(parts) for parts in sides], least)
+        for side, behind in enumerate(held):
+            if behind is not None:
+                self._waiting[side].append(behind.batch)
+                self.rows_held += len(behind.slot)
+                self.rows_applied -= len(behind.slot)
+        made = self._apply_again(staying)
+        old = [entry.applied for entry in entries]
+        output.append_differences(made, old, by_path=self._append_only)
+
+    def _apply_again(self, sides: list[Slotted | None]) -> list[Applied]:
+        """Apply rows of a repair: those below min time for good, so that the log keeps none of them."""
+        final, later = parted_rows(sides, self._min_time)
+        made = []
+        for part, undoable in ((final, False), *((part, True) for part in self._apart(later))):
+            applied = self._apply(part, undoable=undoable)
+            if applied is not None:
+                made.append(applied)
+                if undoable:
+                    self._remember(part, applied)
+        return made
+
+    def _affected(self, sides: list[Slotted | None], latest: Root) -> Bools:
+        """Mark the slots that get a row at or before `latest`, the greatest position applied."""
+        affected = np.zeros(len(self._kernel.table), np.bool_)
+        for rows in sides:
+            if rows is not None:
+                late = below(rows.batch, Root(latest.time, latest.origin + 1))
+                affected[rows.slot[late]] = True
+        return affected
+
+    def _remember(self, sides: list[Slotted | None], applied: Applied) -> None:
+        batches = [rows.batch for rows in sides if rows is not None]
+        least = min(batch.span().least for batch in batches)
+        greatest = max(batch.span().greatest for batch in batches)
+        self._entries += 1
+        self._applied_to = max(self._applied_to, greatest)
+        self._log.append(_Entry(self._entries, list(sides), applied, least, greatest))
+
+    def _settle_log(self, final: Root) -> None:
+        """Forget how to undo what is final; tell the kernel the least root it may be given again."""
+        while self._log and self._log[0].greatest < final:
+            self._kernel.settle(self._log.pop(0).applied.undo)
+        self._kernel.expire(min([final, *(entry.least for entry in self._log)]))
+
+    def _slotted(self, side: int, batches: list[Batch]) -> Slotted | None:
+        if not batches:
+            return None
+        batch = concat(batches)
+        return Slotted(batch, self._kernel.slots(side, batch))
+
+    def _apply(self, sides: list[Slotted | None], *, undoable: bool) -> Applied | None:
+        """Bring each side into the total order without what was undone, and apply it."""
+        for side, rows in enumerate(sides):
+            if rows is not None:
+                sides[side] = self._in_order(side, rows)
+        count = sum(len(rows.slot) for rows in sides if rows is not None)
+        if count == 0:
+            return None
+        self.rows_applied += count
+        self._saving.before(sides)
+        self._reach(sides)
+        return self._kernel.apply(sides, undoable=undoable)
+
+    def _reach(self, sides: Sequence[Slotted | None]) -> None:
+        """Learn of rows that are applied now, or that windows make as they close; each in order."""
+        for rows in sides:
+            if rows is not None and len(rows.slot):
+                self.reached = max(self.reached, rows.batch.root(len(rows.slot) - 1))
+
+    def _in_order(self, side: int, rows: Slotted) -> Slotted | None:
+        weight = rows.batch.weight
+        if weight is not None and (self._append_only or not self._ordered):
+            rows = self._net(side, rows)
+        order = position_order(rows.batch, ties=self._ties)
+        if order is not None:
+            rows = Slotted(rows.batch.take(order), rows.slot[order])
+        return rows if len(rows.slot) else None
+
+    def _net(self, side: int, rows: Slotted) -> Slotted:
+        """Sum equal rows at equal positions.
+
+        Of an append-only input nothing negative can remain but an undo that came before its victim (a
+        link that reorders): it waits for it.
+        """
+        batch = rows.batch.with_columns([*rows.batch.columns, pa.array(rows.slot)])
+        batch = consolidate(batch, by_path=self._append_only)
+        if self._append_only:
+            early = batch.weights() < 0
+            if early.any():
+                victims = batch.take(np.flatnonzero(early))
+                self._waiting[side].append(victims.with_columns(victims.columns[:-1]))
+                batch = batch.take(np.flatnonzero(~early))
+            batch = expanded(batch)
+        slot = batch.columns[-1].to_numpy(zero_copy_only=False)
+        return Slotted(batch.with_columns(batch.columns[:-1]), slot)

@@ -1,0 +1,31 @@
+"""Freshness: how old the oldest chunk is of which not all is out yet."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from fsql.runtime.batch import Root
+    from fsql.runtime.dataflow.front import Front
+
+
+class Freshness:
+    """The chunks that min time has not passed, and when each was read."""
+
+    def __init__(self) -> None:
+        self._chunks: dict[int, deque[tuple[Root, float]]] = {}
+
+    def chunk_read(self, front: Front, now: float) -> None:
+        """Note that a front has read a chunk: all of it lies below the front's promise."""
+        self._chunks.setdefault(front.number, deque()).append((front.promised, now))
+
+    def seconds_behind(self, min_time: Root, now: float) -> float:
+        """Return the age of the oldest chunk that min time has not passed, 0 if there is none."""
+        oldest = now
+        for chunks in self._chunks.values():
+            while chunks and chunks[0][0] <= min_time:
+                chunks.popleft()
+            if chunks:
+                oldest = min(oldest, chunks[0][1])
+        return now - oldest

@@ -1,0 +1,238 @@
+"""The front: gives the rows of one split their root positions, and promises.
+
+Contract.  Roots of a split strictly increase with the row number; they depend on the split's rows alone,
+not on how a reader cut them into chunks.  A promise p says that all further rows have roots >= p; it is
+the successor of the last row that was read, so it needs no log.
+
+A front that resumes begins at the boundary of a chunk and drops the rows below a snapshot's position; from
+there on its rows, rejects and promises are those of a front that was never interrupted.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import numpy as np
+
+from fsql.compiler.logical import Table, TimeKind
+from fsql.runtime.batch import END, START, TIME_START, Batch, Root, origin
+from fsql.runtime.dataflow.resume_point import ResumePoint
+from fsql.runtime.kernels.expressions import compile_expressions
+from fsql.runtime.order import below, integers
+from fsql.runtime.ports import Chunk, Place, Reject
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Ints = NDArray[np.int64]
+
+NULL_EVENT_TIME = 521
+
+BOUNDARIES_MAX: Final = 256
+"""How many boundaries of chunks a front remembers; where there are more, only every second, fourth, … one."""
+
+
+class Boundary(NamedTuple):
+    """Where a chunk begins: all rows before have roots below `root`; `time` is the greatest of them."""
+
+    root: Root
+    place: Place
+    time: int
+
+
+class Front:
+    """One split's way into the job."""
+
+    def __init__(self, number: int, table: Table, split: int) -> None:
+        """Stand before the first row of split number `split` of `table`; `number` is the front's own."""
+        self.number = number
+        self.stops_on_error = dict(table.options).get("on_error", "stop") == "stop"
+        self.promised = START
+        self.rows_read = 0
+        self.bytes_read = 0
+        self.unknown_fields = 0
+        self._kind = table.time
+        self._base = origin(table.ordinal, split, 0)
+        self._event_time = None
+        if table.event_time is not None:
+            self._event_time = compile_expressions([table.event_time])
+        self._greatest_time = TIME_START
+        self._ahead: deque[tuple[Root, int]] = deque()
+        self._rows_ahead = 0
+        self._read_up_to = START
+        self._boundaries: deque[Boundary] = deque()
+        self._stride = 1
+        self._passed_boundaries = 0
+        self._below = START
+        self._skipped: list[tuple[Root, Root]] = []
+
+    def resume(self, point: ResumePoint, position: Root) -> None:
+        """Go on from `point`, and drop the rows with roots below `position`: what a snapshot has."""
+        assert self.promised == START, "a front resumes before it has read anything"
+        self._greatest_time = point.time
+        if point.row:
+            self._read_up_to = self._successor(point.row - 1)
+        assert self._read_up_to <= position
+        self._boundaries.append(Boundary(self._read_up_to, point.place, point.time))
+        self._below = position
+        self.promised = max(self._read_up_to, position)
+
+    def skip(self, first: Root, end: Root) -> None:
+        """Pass over rows with roots from `first` on and below `end`.
+
+        They still count for the times of the rows behind them.
+        """
+        self._skipped.append((first, end))
+
+    def resume_point(self, position: Root) -> ResumePoint:
+        """Return where to begin again so that no row with a root from `position` on is missed.
+
+        The front has been told the place of every chunk, and not to forget those below `position`.
+        """
+        found = Boundary(START, Place(0, 1, 0), TIME_START)
+        for boundary in self._boundaries:
+            if boundary.root <= position:
+                found = boundary
+        return ResumePoint(self.number, *found.place[:3], found.time, found.place.content)
+
+    def forget_below(self, position: Root) -> None:
+        """Learn that nobody will ask for a resume point of a position before this one."""
+        while len(self._boundaries) > 1 and self._boundaries[1].root <= position:
+            self._boundaries.popleft()
+        if len(self._boundaries) < BOUNDARIES_MAX // 4:
+            self._stride = max(self._stride // 2, 1)
+
+    @property
+    def ended(self) -> bool:
+        """Say whether the front has promised that nothing more will come."""
+        return self.promised == END
+
+    def take(
+        self, chunk: Chunk, place: Place | None = None
+    ) -> tuple[Batch | None, tuple[tuple[Root, Reject], ...]]:
+        """Return the chunk's rows with their positions (path ()), and its malformed rows with theirs.
+
+        `place` is where the reader stood before it read them; who never resumes need not say it.
+        """
+        self._remember(place)
+        rejects = list(chunk.rejects)
+        columns, rows = chunk.columns, chunk.rows
+        times = rows
+        if self._event_time is not None and len(rows):
+            [result] = self._event_time(columns, len(rows))
+            times, valid = integers(result.values)
+            failed = np.zeros(len(rows), np.int16) if result.failed is None else result.failed
+            if valid is not None:
+                failed = np.where((failed == 0) & ~valid, NULL_EVENT_TIME, failed)
+            if failed.any():
+                rejects += [_no_event_time(rows[i], failed[i]) for i in np.flatnonzero(failed)]
+                kept = np.flatnonzero(failed == 0)
+                picked = Batch(columns, rows, rows, ()).take(kept)
+                columns, rows, times = picked.columns, picked.time, times[kept]
+        time = self._times(times)
+        positioned = self._positioned(time, rows, rejects) if rejects else ()
+        if len(time):
+            self._greatest_time = int(time[-1])
+        last = max([reject.row for reject in rejects], default=-1)
+        last = max(last, int(rows[-1])) if len(rows) else last
+        self.bytes_read += chunk.bytes_read
+        self.unknown_fields += chunk.unknown_fields
+        batch = Batch(columns, time, rows + self._base, ()) if len(rows) else None
+        if last >= 0 and self._drops():
+            batch, positioned = self._kept(batch), self._kept_rejects(positioned)
+        self._count_sent((0 if batch is None else len(batch)) + len(positioned), last)
+        return batch, positioned
+
+    def waits(self, place: Place) -> None:
+        """Learn that nothing more is there yet: however much the last chunk had, it need not come again."""
+        self._passed_boundaries = self._stride
+        self._remember(place)
+
+    def _remember(self, place: Place | None) -> None:
+        """Remember where the next chunk begins, unless that is close behind the last."""
+        if place is None or (self._boundaries and self._boundaries[-1].root == self._read_up_to):
+            return
+        self._passed_boundaries += 1
+        if self._passed_boundaries < self._stride:
+            return
+        self._passed_boundaries = 0
+        self._boundaries.append(Boundary(self._read_up_to, place, self._greatest_time))
+        if len(self._boundaries) > BOUNDARIES_MAX:
+            self._boundaries = deque(list(self._boundaries)[::2])
+            self._stride *= 2
+
+    def _drops(self) -> bool:
+        """Say whether any row from the next one on can be one that is to be dropped."""
+        ends = [self._below, *(end for _, end in self._skipped)]
+        return self._read_up_to < max(ends)
+
+    def _kept(self, batch: Batch | None) -> Batch | None:
+        if batch is None:
+            return None
+        marks = ~below(batch, self._below)
+        for first, end in self._skipped:
+            marks &= below(batch, first) | ~below(batch, end)
+        kept = np.flatnonzero(marks)
+        return batch.take(kept) if len(kept) else None
+
+    def _kept_rejects(
+        self, rejects: tuple[tuple[Root, Reject], ...]
+    ) -> tuple[tuple[Root, Reject], ...]:
+        return tuple(
+            (root, reject)
+            for root, reject in rejects
+            if root >= self._below and not any(first <= root < end for first, end in self._skipped)
+        )
+
+    def _times(self, times: Ints) -> Ints:
+        if self._kind is TimeKind.EVENT:
+            return np.maximum.accumulate(np.maximum(times, self._greatest_time))
+        if self._kind is TimeKind.START:
+            return np.full(len(times), TIME_START, np.int64)
+        return times
+
+    def _positioned(
+        self, time: Ints, rows: Ints, rejects: list[Reject]
+    ) -> tuple[tuple[Root, Reject], ...]:
+        placed = []
+        for reject in sorted(rejects, key=lambda reject: reject.row):
+            before = int(np.searchsorted(rows, reject.row))
+            at = int(time[before - 1]) if before else self._greatest_time
+            if self._kind is TimeKind.OFFSET:
+                at = reject.row
+            placed.append((Root(at, self._base + reject.row), reject))
+        return tuple(placed)
+
+    def _count_sent(self, count: int, last: int) -> None:
+        """Count the rows as sent, up to row number `last`, and promise what follows from it."""
+        if last < 0:
+            return
+        self._read_up_to = self._successor(last)
+        self.promised = max(self.promised, self._read_up_to)
+        if count == 0:
+            return
+        self.rows_read += count
+        self._ahead.append((self.promised, count))
+        self._rows_ahead += count
+
+    def _successor(self, row: int) -> Root:
+        """Return the least root that can follow the row, which has been read."""
+        next_time = row + 1 if self._kind is TimeKind.OFFSET else self._greatest_time
+        return Root(next_time, self._base + row + 1)
+
+    def end(self, place: Place | None = None) -> None:
+        """Promise that nothing more will come; `place` is where the reader stands at the end."""
+        self._remember(place)
+        self.promised = END
+
+    def rows_above(self, min_time: Root) -> int:
+        """Return about how many rows were sent that min time has not passed: the lead."""
+        while self._ahead and self._ahead[0][0] <= min_time:
+            self._rows_ahead -= self._ahead.popleft()[1]
+        return self._rows_ahead
+
+
+def _no_event_time(row: int, code: int) -> Reject:
+    reason = "the event time is NULL" if code == NULL_EVENT_TIME else "the event time has no value"
+    return Reject(int(row), -1, -1, int(code), "", reason, "")

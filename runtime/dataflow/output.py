@@ -1,0 +1,55 @@
+"""What a fold lets go: rows and errors that applications made, or the differences that a repair makes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from fsql.runtime.kernels.keyed.kernel import Applied, Slotted, joined_rows
+from fsql.runtime.order import concat
+from fsql.runtime.weights import consolidate, negated
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from fsql.runtime.batch import Batch
+
+
+@dataclass(slots=True)
+class Output:
+    """What a fold lets go: rows, error rows, and whether they repair what it sent before."""
+
+    rows: list[Batch]
+    errors: list[Batch]
+    repairs: bool = False
+
+    def append(self, applied: Applied) -> None:
+        """Let go what an application made."""
+        for batches, made in ((self.rows, applied.rows), (self.errors, applied.errors)):
+            if made is not None and len(made.slot):
+                batches.append(made.batch)
+
+    def append_differences(
+        self, made: Sequence[Applied], old: Sequence[Applied], *, by_path: bool
+    ) -> None:
+        """Let go what is new in `made`, and take back what `old` let go and is not in it."""
+        self.repairs = True
+        new_rows = joined_rows([applied.rows for applied in made])
+        old_rows = joined_rows([applied.rows for applied in old])
+        _append_difference(self.rows, new_rows, old_rows, by_path=by_path)
+        new_errors = joined_rows([applied.errors for applied in made])
+        old_errors = joined_rows([applied.errors for applied in old])
+        _append_difference(self.errors, new_errors, old_errors, by_path=False)
+
+
+def _append_difference(
+    batches: list[Batch], new: Slotted | None, old: Slotted | None, *, by_path: bool
+) -> None:
+    parts = [] if new is None else [new.batch]
+    if old is not None:
+        parts.append(negated(old.batch))
+    if not parts:
+        return
+    difference = parts[0] if old is None else consolidate(concat(parts), by_path=by_path)
+    if len(difference):
+        batches.append(difference)

@@ -1,0 +1,118 @@
+"""What a stage does between two exchanges: its steps, compiled, and where their rows go.
+
+Every step is compiled for columns.  Where all steps of a stage have a form for a few rows as well
+(`kernels.few_rows`), a batch of a few rows takes it, from the head to where its rows leave the stage.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol, TypeVar
+
+from fsql.compiler.functions.failure import RowFailure
+from fsql.compiler.tick_plan import HEAD, SourceHead, ToFold, ToLate, ToSink
+from fsql.runtime.dataflow.messages import Address, PortKind
+from fsql.runtime.kernels.keyed.prepare import Evaluator
+from fsql.runtime.kernels.maps import compile_map
+from fsql.runtime.kernels.maps.few_rows import FewRows, are_few, compile_few, is_trivial
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from fsql.compiler.schema import Schema
+    from fsql.compiler.tick_plan import Send, Stage
+    from fsql.runtime.batch import Batch
+    from fsql.runtime.kernels.maps.few_rows import FewFunction
+
+    Sends = list[tuple[Address | ToFold, Batch]]
+
+_Result = TypeVar("_Result")
+
+
+class Watch(Protocol):
+    """Wraps the work of an operator, so that a driver can time it: machines know no clock."""
+
+    def __call__(self, operator: str, work: Callable[..., _Result]) -> Callable[..., _Result]:
+        """Return `work`, or something that does the same under a watch."""
+
+
+def unwatched(operator: str, work: Callable[..., _Result]) -> Callable[..., _Result]:
+    """Return `work` as it is."""
+    del operator
+    return work
+
+
+class Chain:
+    """A stage's steps, compiled."""
+
+    def __init__(self, stage: Stage, barrier_stage: int, watch: Watch) -> None:
+        self._barrier_stage = barrier_stage
+        self._head_schema = _schema_of(stage, HEAD)
+        self._steps = [
+            (
+                step.input,
+                watch(step.origin, compile_map(step.function, _schema_of(stage, step.input))),
+            )
+            for step in stage.steps
+        ]
+        self._few_steps = _few_steps(stage, watch)
+        self._sends: list[tuple[int, Address | ToFold]] = [
+            (send.step, self._address(send)) for send in stage.sends
+        ]
+        self.keys_of = {
+            send.to: Evaluator(send.to.keys) for send in stage.sends if isinstance(send.to, ToFold)
+        }
+
+    def _address(self, send: Send) -> Address | ToFold:
+        match send.to:
+            case ToSink(insert):
+                return Address(self._barrier_stage, insert, PortKind.SINK)
+            case ToLate(window):
+                return Address(self._barrier_stage, window, PortKind.LATE)
+            case ToFold():
+                return send.to
+
+    def run(self, batch: Batch) -> tuple[Sends, list[Batch]]:
+        """Return what goes where, and the errors; empty batches go nowhere."""
+        if self._few_steps is not None and are_few(batch):
+            try:
+                return self._run_few(self._few_steps, batch), []
+            except RowFailure:
+                pass
+        results: dict[int, Batch] = {HEAD: batch}
+        errors = []
+        for index, (source, function) in enumerate(self._steps):
+            result = function(results[source])
+            results[index] = result.rows
+            if result.errors is not None and len(result.errors):
+                errors.append(result.errors)
+        sends = [(to, results[step]) for step, to in self._sends if len(results[step])]
+        return sends, errors
+
+    def _run_few(self, steps: list[tuple[int, FewFunction]], batch: Batch) -> Sends:
+        """Return what goes where.
+
+        Raises:
+            RowFailure: if a row fails.
+        """
+        results = {HEAD: FewRows.of(batch, self._head_schema)}
+        for index, (source, function) in enumerate(steps):
+            results[index] = function(results[source])
+        return [(to, results[step].batch()) for step, to in self._sends if len(results[step])]
+
+
+def _few_steps(stage: Stage, watch: Watch) -> list[tuple[int, FewFunction]] | None:
+    """Return the steps for a few rows; None if one has no such form, or none has much to do."""
+    steps = []
+    for step in stage.steps:
+        function = compile_few(step.function, _schema_of(stage, step.input))
+        if function is None:
+            return None
+        steps.append((step.input, watch(step.origin, function)))
+    return None if all(is_trivial(step.function) for step in stage.steps) else steps
+
+
+def _schema_of(stage: Stage, step: int) -> Schema:
+    """Return the columns of the rows of a step, or of the head."""
+    if step != HEAD:
+        return stage.steps[step].schema
+    return stage.head.table.columns if isinstance(stage.head, SourceHead) else stage.head.schema

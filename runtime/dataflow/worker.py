@@ -1,0 +1,320 @@
+"""The worker: its share of every stage, stepped by a driver.
+
+A worker owns hash ranges.  What a stage sends is split by the owner of each row's hash; what stays is a
+call within the same step, what leaves is a message.  At the end of each step the worker has dealt with
+everything that the step brought, and says so in one combined acknowledgement: the id that it consumed,
+the ids of all that it sent, and how the holds of its folds moved.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import deque
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from fsql.compiler.graph import CombineAggregate, CombineJoin, CombineOver
+from fsql.compiler.tick_plan import FoldHead, SourceHead, TickPlan, ToFold
+from fsql.runtime.batch import END, START, Batch
+from fsql.runtime.dataflow.fold import Fold
+from fsql.runtime.dataflow.messages import (
+    Acknowledgement,
+    Address,
+    Entry,
+    Ids,
+    Kind,
+    Message,
+    MinTime,
+    Parcel,
+    PortKind,
+    Promise,
+    link_number,
+)
+from fsql.runtime.dataflow.stage_pipeline import Chain, Watch, unwatched
+from fsql.runtime.hashing import hash_rows
+from fsql.runtime.kernels.aggregate.grouped import AggregateKernel
+from fsql.runtime.kernels.aggregate.over import OverKernel
+from fsql.runtime.kernels.join.equi_join import JoinKernel
+from fsql.runtime.order import concat
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from numpy.typing import NDArray
+
+    from fsql.runtime.batch import Root
+    from fsql.runtime.dataflow.front import Front
+    from fsql.runtime.dataflow.output import Output
+    from fsql.runtime.kernels.keyed.increment import Increment
+    from fsql.runtime.kernels.keyed.kernel import Kernel
+    from fsql.runtime.kernels.keyed.prepare import Evaluator
+    from fsql.runtime.ports import Chunk, Place
+
+    Ints = NDArray[np.int64]
+
+BARRIER = -1
+"""The receiver of messages to the barrier; other receivers are workers by number."""
+
+_HOLDS: Final = 0
+_FIRST_PEER: Final = 2
+"""Peers in message ids: 0 stands for the holds of a worker's folds, 1 for the barrier, then the workers."""
+
+
+@dataclass(frozen=True, slots=True)
+class SendMessage:
+    """Effect: put a message on the link to `receiver`."""
+
+    receiver: int
+    message: Message
+
+
+Effect = SendMessage | Acknowledgement | Promise
+
+
+class Worker:
+    """One worker's stages, folds and fronts."""
+
+    def __init__(self, plan: TickPlan, number: int, epoch: int, watch: Watch = unwatched) -> None:
+        self._plan = plan
+        self._number = number
+        self._barrier_stage = len(plan.stages)
+        self._errors_to = Address(self._barrier_stage, 0, PortKind.ERROR)
+        self._bounds = np.array(plan.hash_ranges, np.uint64)
+        self.folds: dict[int, Fold] = {}
+        self._accept: dict[int, Callable[[int, Batch], Output]] = {}
+        self._advance: dict[int, Callable[[Root], Output]] = {}
+        self._chains: list[Chain] = []
+        for index, stage in enumerate(plan.stages):
+            if isinstance(stage.head, FoldHead):
+                self.folds[index] = make_fold(stage.head)
+                self._accept[index] = watch(stage.head.operator, self.folds[index].accept)
+                self._advance[index] = watch(stage.head.operator, self.folds[index].advance)
+            self._chains.append(Chain(stage, self._barrier_stage, watch))
+        self._ids = {
+            receiver: Ids(epoch, link_number(number + _FIRST_PEER, receiver + _FIRST_PEER))
+            for receiver in (BARRIER, *range(plan.workers))
+        }
+        self._hold_ids = Ids(epoch, link_number(number + _FIRST_PEER, _HOLDS))
+        self._holds: dict[int, Entry] = {}
+        self._stepped: set[int] = set()
+        """The folds that this step has had something to do with."""
+        self._source_stage = {
+            stage.head.table.ordinal: index
+            for index, stage in enumerate(plan.stages)
+            if isinstance(stage.head, SourceHead)
+        }
+        self._announced = False
+        self._calls: deque[tuple[Parcel, Ints | None]] = deque()
+        """What goes to folds here: parcels, with the rows that are meant if not all are."""
+        self._sent: list[SendMessage] = []
+        self._sent_first: list[SendMessage] = []
+
+    def read(
+        self, front: Front, ordinal: int, chunk: Chunk, place: Place | None = None
+    ) -> list[Effect]:
+        """Take a chunk that one of the worker's fronts has read, from table number `ordinal`.
+
+        `place` is where the reader stood before; only a front that may have to resume needs it.
+        """
+        return [*self.read_first(front, ordinal, chunk, place), *self.read_rest(front)]
+
+    def read_first(
+        self, front: Front, ordinal: int, chunk: Chunk, place: Place | None = None
+    ) -> list[SendMessage]:
+        """Take a chunk, as `read` does, but leave to `read_rest` what is done here.
+
+        Return what goes to other workers, who can begin meanwhile.
+        """
+        batch, rejects = front.take(chunk, place)
+        if batch is not None:
+            self._run(self._source_stage[ordinal], [batch], repairs=False)
+        if rejects:
+            side = int(front.stops_on_error)
+            to = Address(self._barrier_stage, side, PortKind.REJECT)
+            self._post(BARRIER, Parcel(to, None, rejects=rejects))
+        first = [sent for sent in self._sent if sent.receiver != BARRIER]
+        self._sent = [sent for sent in self._sent if sent.receiver == BARRIER]
+        self._sent_first += first
+        return first
+
+    @property
+    def has_more(self) -> bool:
+        """Say whether rows of a chunk that was read stay here."""
+        return bool(self._calls)
+
+    def read_rest(self, front: Front) -> list[Effect]:
+        """Do what `read_first` has left, and promise; what comes in between does no harm."""
+        return [*self._finish_step(None), Promise(front.number, front.promised)]
+
+    def end(self, front: Front, place: Place | None = None) -> list[Effect]:
+        """Learn that a front has nothing more to read; `place` is where its reader stands."""
+        front.end(place)
+        return [Promise(front.number, END)]
+
+    def receive(self, message: Message) -> list[Effect]:
+        """Deal with a message from another worker."""
+        self._calls.append((message.parcel, None))
+        stage = message.parcel.to.stage
+        return self._finish_step(Entry(stage, Kind.MESSAGE, message.root, message.id))
+
+    def advance(self, min_time: MinTime) -> list[Effect]:
+        """Learn min time at the input of one of the stages."""
+        if min_time.stage not in self.folds:
+            return []
+        self._stepped.add(min_time.stage)
+        self._passed_on(min_time.stage, self._advance[min_time.stage](min_time.root))
+        return self._finish_step(None)
+
+    @property
+    def reached(self) -> Root:
+        """Return the greatest root position that any fold has applied."""
+        return max((fold.reached for fold in self.folds.values()), default=START)
+
+    def load(self, state: Mapping[str, tuple[Increment, ...]], position: Root) -> list[Effect]:
+        """Take over the worker's share of a snapshot's state; nothing may have come in before.
+
+        Args:
+            state: the increments of each operator, oldest first, of any number of workers.
+            position: the position that the state is of: min time of all folds, to begin with.
+        """
+        low, high = self._plan.hash_ranges[self._number : self._number + 2]
+        for fold in self.folds.values():
+            fold.load(state.get(fold.operator, ()), (low, high), position)
+        self._stepped.update(self.folds)
+        return self._finish_step(None)
+
+    def announce(self, position: Root) -> bool:
+        """Agree to a snapshot of the state as of `position`, unless a fold is beyond it already."""
+        agreed = [fold for fold in self.folds.values() if fold.announce(position)]
+        if len(agreed) == len(self.folds):
+            self._announced = True
+            return True
+        for fold in agreed:
+            fold.cancel()
+        return False
+
+    def cancel(self) -> None:
+        """Forget the snapshot that was announced; what changed is left for the next one."""
+        self._announced = False
+        for fold in self.folds.values():
+            fold.cancel()
+
+    def take_increments(self) -> list[tuple[str, Increment]] | None:
+        """Return, once, what changed in each operator; None until min time is there at all folds."""
+        folds = list(self.folds.values())
+        if not self._announced or not all(fold.crossed for fold in folds):
+            return None
+        self._announced = False
+        taken = [(fold.operator, fold.take_increment()) for fold in folds]
+        return [(operator, increment) for operator, increment in taken if increment is not None]
+
+    def _finish_step(self, consumed: Entry | None) -> list[Effect]:
+        """Carry out the calls of this step; return what was sent and one acknowledgement of it all."""
+        while self._calls:
+            parcel, rows = self._calls.popleft()
+            assert parcel.batch is not None
+            batch = parcel.batch if rows is None else parcel.batch.take(rows)
+            self._stepped.add(parcel.to.stage)
+            output = self._accept[parcel.to.stage](parcel.to.side, batch)
+            output.repairs |= parcel.repairs
+            self._passed_on(parcel.to.stage, output)
+        entries = [] if consumed is None else [consumed]
+        for sent in (*self._sent_first, *self._sent):
+            message = sent.message
+            entries.append(Entry(message.parcel.to.stage, Kind.MESSAGE, message.root, message.id))
+        entries += self._moved_holds()
+        effects: list[Effect] = [*self._sent]
+        self._sent_first, self._sent = [], []
+        if entries:
+            effects.append(Acknowledgement(tuple(entries)))
+        return effects
+
+    def _moved_holds(self) -> list[Entry]:
+        """Return the entries by which the holds of the folds left and entered in this step."""
+        moved = []
+        for stage in sorted(self._stepped):
+            root, known = self.folds[stage].hold(), self._holds.get(stage)
+            if root == (None if known is None else known.root):
+                continue
+            if known is not None:
+                moved.append(self._holds.pop(stage))
+            if root is not None:
+                self._holds[stage] = Entry(stage, Kind.HOLD, root, self._hold_ids.next())
+                moved.append(self._holds[stage])
+        self._stepped.clear()
+        return moved
+
+    def _passed_on(self, stage: int, output: Output) -> None:
+        if output.rows:
+            self._run(stage, output.rows, repairs=output.repairs)
+        for errors in output.errors:
+            self._post(BARRIER, Parcel(self._errors_to, errors, repairs=output.repairs))
+
+    def _run(self, stage: int, batches: list[Batch], *, repairs: bool) -> None:
+        """Run a stage's steps over what its head made, and send the results."""
+        chain = self._chains[stage]
+        sends, errors = chain.run(concat(batches))
+        for to, batch in sends:
+            if isinstance(to, Address):
+                self._post(BARRIER, Parcel(to, batch, repairs))
+            else:
+                self._exchange(to, chain.keys_of[to], batch, repairs=repairs)
+        for batch in errors:
+            self._post(BARRIER, Parcel(self._errors_to, batch, repairs))
+
+    def _exchange(self, to: ToFold, keys: Evaluator, batch: Batch, *, repairs: bool) -> None:
+        """Split a batch by the owners of its keys' hashes; call the own part, send the others."""
+        address = Address(to.stage, to.side)
+        if self._plan.workers == 1:
+            self._calls.append((Parcel(address, batch, repairs), None))
+            return
+        values, kept, errors = keys(batch)
+        if errors is not None:
+            self._post(BARRIER, Parcel(self._errors_to, errors, repairs))
+        if kept is not None:
+            batch = batch.take(kept)
+        hashes = hash_rows(values, len(batch))
+        if len(hashes) == 1:
+            worker, parcel = self._owner(int(hashes[0])), Parcel(address, batch, repairs)
+            if worker == self._number:
+                self._calls.append((parcel, None))
+            else:
+                self._post(worker, parcel)
+            return
+        owner = np.searchsorted(self._bounds, hashes.astype(np.uint64), "right") - 1
+        for worker in range(self._plan.workers):
+            rows = np.flatnonzero(owner == worker)
+            if len(rows) == 0:
+                continue
+            if worker == self._number:
+                # Others need not wait until these are put together.
+                self._calls.append((Parcel(address, batch, repairs), rows))
+            else:
+                self._post(worker, Parcel(address, batch.take(rows), repairs))
+
+    def _owner(self, key_hash: int) -> int:
+        return bisect_right(self._plan.hash_ranges, key_hash) - 1
+
+    def _post(self, receiver: int, parcel: Parcel) -> None:
+        message = Message(parcel, self._ids[receiver].next(), parcel.least_root())
+        self._sent.append(SendMessage(receiver, message))
+
+
+def make_fold(head: FoldHead) -> Fold:
+    """Return an empty fold for `head`, with the kernel of its operator."""
+    combine = head.combine
+    kernel: Kernel
+    match combine:
+        case CombineAggregate():
+            kernel = AggregateKernel(combine, marks_replacements=head.marks_replacements)
+            return Fold(head, kernel, ties=False, append_only=combine.input_append_only)
+        case CombineOver():
+            kernel = OverKernel(combine)
+            return Fold(head, kernel, ties=combine.may_tie, append_only=True)
+        case CombineJoin():
+            kernel = JoinKernel(combine, [schema for schema, _ in head.inputs])
+            return Fold(head, kernel, ties=False, append_only=combine.input_append_only)
+        case _:
+            raise AssertionError(combine)

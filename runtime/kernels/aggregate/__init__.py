@@ -1,0 +1,1 @@
+"""The kernels of aggregates: grouped, windowed, and running."""

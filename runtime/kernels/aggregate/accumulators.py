@@ -1,0 +1,215 @@
+"""Accumulators: the state of one aggregate call for every slot, in columns.
+
+All share one contract.  `add` takes the argument's values and weights for rows sorted by slot and
+position, adds them to the state, and returns the aggregate's value after each step.  `save` returns what
+`restore` needs to bring back any of the saved slots; its cost is that of the slots, not of the state.
+`columns` gives the state of slots as snapshots keep it, and `load` takes it back: its first column is NULL
+where the slot is empty, and all of it depends on the content of the slot and on nothing else.
+Accumulators that are given rows of updating input are exact under retraction.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+import pyarrow as pa
+
+from fsql.compiler.expression import AggregateCall, AggregateFunction
+from fsql.compiler.sqltypes import Kind
+from fsql.runtime.arrow_types import arrow_type
+from fsql.runtime.kernels.aggregate.exact_sum import ExactSums, SavedSums
+from fsql.runtime.kernels.aggregate.extremes import Extreme, RetractableExtreme
+from fsql.runtime.kernels.aggregate.integer_sum import IntegerSum
+from fsql.runtime.kernels.aggregate.state_column import (
+    StateColumn,
+    count_column,
+    or_ones,
+    present_weights,
+)
+from fsql.runtime.kernels.aggregate.steps import Values
+from fsql.runtime.order import plain
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from numpy.typing import NDArray
+
+    from fsql.runtime.kernels.aggregate.steps import Steps
+
+    Ints = NDArray[np.int64]
+
+
+class Accumulator(Protocol):
+    """The state of one aggregate call, for every slot."""
+
+    def grow(self, slots: int) -> None:
+        """Make room for `slots` slots; new ones are empty."""
+
+    def clear(self, slots: Ints) -> None:
+        """Make these slots empty again."""
+
+    def add(self, values: pa.Array | None, weights: Ints | None, steps: Steps) -> Values:
+        """Add the rows; return the value after each step.  Weights are None where all are 1."""
+
+    def read(self, slots: Ints) -> Values:
+        """Return the values of `slots`."""
+
+    def save(self, slots: Ints) -> Any:  # noqa: ANN401 - what it is, is the accumulator's own
+        """Return a copy of the state of `slots`."""
+
+    def restore(self, slots: Ints, saved: Any, kept: Ints) -> None:  # noqa: ANN401
+        """Bring back `slots[kept]` from what `save(slots)` returned."""
+
+    def columns(self, slots: Ints) -> dict[str, pa.Array]:
+        """Return the state of `slots`; what is added later does not show in it."""
+
+    def load(self, slots: Ints, columns: Mapping[str, pa.Array]) -> None:
+        """Set the state of `slots`, which are empty, to what `columns` returned."""
+
+
+def accumulator(call: AggregateCall, *, append_only: bool) -> Accumulator:
+    """Return an empty accumulator for `call`."""
+    match call.function:
+        case AggregateFunction.COUNT:
+            return Count(call)
+        case AggregateFunction.SUM | AggregateFunction.AVG:
+            assert call.argument is not None
+            if call.argument.type.kind is Kind.DOUBLE:
+                return DoubleSum(call)
+            return IntegerSum(call)
+        case AggregateFunction.MIN | AggregateFunction.MAX:
+            return Extreme(call) if append_only else RetractableExtreme(call)
+        case AggregateFunction.ARRAY_AGG:
+            return Arrays(call)
+
+
+class Count:
+    """COUNT(*) and COUNT(argument)."""
+
+    def __init__(self, call: AggregateCall) -> None:
+        self._call = call
+        self._count = StateColumn()
+
+    def grow(self, slots: int) -> None:
+        self._count.grow(slots)
+
+    def clear(self, slots: Ints) -> None:
+        self._count.values[slots] = 0
+
+    def add(self, values: pa.Array | None, weights: Ints | None, steps: Steps) -> Values:
+        return Values(
+            pa.array(self._count.add(steps.sums(present_weights(values, weights)), steps))
+        )
+
+    def read(self, slots: Ints) -> Values:
+        return Values(pa.array(self._count.values[slots]))
+
+    def save(self, slots: Ints) -> Ints:
+        return self._count.values[slots]
+
+    def restore(self, slots: Ints, saved: Ints, kept: Ints) -> None:
+        self._count.values[slots[kept]] = saved[kept]
+
+    def columns(self, slots: Ints) -> dict[str, pa.Array]:
+        return {"count": count_column(self._count, slots)}
+
+    def load(self, slots: Ints, columns: Mapping[str, pa.Array]) -> None:
+        self._count.values[slots] = columns["count"].fill_null(0).to_numpy()
+
+
+class DoubleSum:
+    """SUM and AVG of DOUBLE."""
+
+    def __init__(self, call: AggregateCall) -> None:
+        self._average = call.function is AggregateFunction.AVG
+        self._count = StateColumn()
+        self._sums = ExactSums()
+
+    def grow(self, slots: int) -> None:
+        self._count.grow(slots)
+        self._sums.grow(slots)
+
+    def clear(self, slots: Ints) -> None:
+        self._count.values[slots] = 0
+        self._sums.clear(slots)
+
+    def add(self, values: pa.Array | None, weights: Ints | None, steps: Steps) -> Values:
+        assert values is not None
+        present = present_weights(values, weights)
+        filled = values.fill_null(0.0) if values.null_count else values
+        count = self._count.add(steps.sums(present), steps)
+        numbers = filled.to_numpy(zero_copy_only=False)
+        sums = self._sums.add(numbers, np.broadcast_to(or_ones(present), len(numbers)), steps)
+        return self._value(count, sums)
+
+    def read(self, slots: Ints) -> Values:
+        return self._value(self._count.values[slots], self._sums.read(slots))
+
+    def _value(self, count: Ints, sums: NDArray[np.float64]) -> Values:
+        if self._average:
+            sums = sums / np.maximum(count, 1)
+        return Values(pa.array(sums, mask=count <= 0))
+
+    def save(self, slots: Ints) -> tuple[Ints, SavedSums]:
+        return self._count.values[slots], self._sums.save(slots)
+
+    def restore(self, slots: Ints, saved: tuple[Ints, SavedSums], kept: Ints) -> None:
+        self._count.values[slots[kept]] = saved[0][kept]
+        self._sums.restore(slots, saved[1], kept)
+
+    def columns(self, slots: Ints) -> dict[str, pa.Array]:
+        return {
+            "count": count_column(self._count, slots),
+            "bins": self._sums.column(slots),
+        }
+
+    def load(self, slots: Ints, columns: Mapping[str, pa.Array]) -> None:
+        self._count.values[slots] = columns["count"].fill_null(0).to_numpy()
+        self._sums.load(slots, columns["bins"])
+
+
+class Arrays:
+    """ARRAY_AGG over append-only input: a list for each slot, which only ever grows at its end."""
+
+    def __init__(self, call: AggregateCall) -> None:
+        self._type = arrow_type(call.type)
+        self._lists: list[list[object]] = []
+
+    def grow(self, slots: int) -> None:
+        self._lists.extend([] for _ in range(slots - len(self._lists)))
+
+    def clear(self, slots: Ints) -> None:
+        for slot in slots.tolist():
+            self._lists[slot] = []
+
+    def add(self, values: pa.Array | None, weights: Ints | None, steps: Steps) -> Values:
+        assert values is not None
+        elements = plain(values).to_pylist()
+        repeats = [1] * len(elements) if weights is None else weights.tolist()
+        assert min(repeats, default=0) >= 0
+        ends = [*steps.start[1:].tolist(), steps.rows]
+        after = []
+        for slot, start, end in zip(steps.slot.tolist(), steps.start.tolist(), ends, strict=True):
+            collected = self._lists[slot]
+            for i in range(start, end):
+                collected.extend([elements[i]] * repeats[i])
+            after.append(list(collected) or None)
+        return Values(pa.array(after, self._type))
+
+    def read(self, slots: Ints) -> Values:
+        return Values(pa.array([self._lists[slot] or None for slot in slots.tolist()], self._type))
+
+    def save(self, slots: Ints) -> list[int]:
+        return [len(self._lists[slot]) for slot in slots.tolist()]
+
+    def restore(self, slots: Ints, saved: list[int], kept: Ints) -> None:
+        for i in kept.tolist():
+            del self._lists[slots[i]][saved[i] :]
+
+    def columns(self, slots: Ints) -> dict[str, pa.Array]:
+        return {"elements": self.read(slots).array}
+
+    def load(self, slots: Ints, columns: Mapping[str, pa.Array]) -> None:
+        for slot, elements in zip(slots.tolist(), columns["elements"].to_pylist(), strict=True):
+            self._lists[slot] = elements or []

@@ -1,0 +1,88 @@
+"""When the windows of a kernel's slots close.
+
+A window that ends at e closes at the punctuation (close_time(e), PUNCTUATION); see `logical.close_time`.
+"""
+
+from __future__ import annotations
+
+import heapq
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from fsql.runtime.batch import PUNCTUATION, Root
+from fsql.runtime.kernels.aggregate.state_column import StateColumn
+from fsql.runtime.order import stable_order, starts_of_runs
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from fsql.compiler.graph import Closing
+
+    Ints = NDArray[np.int64]
+
+
+class Closings:
+    """A heap of close times, the slots of each, and the close time of each slot."""
+
+    def __init__(self, closing: Closing) -> None:
+        self.window_end = closing.window_end
+        self._delay = closing.delay_us
+        self._grain = closing.grain_us
+        self._times: list[int] = []
+        self._slots: dict[int, list[Ints]] = {}
+        self._time_of_slot = StateColumn()
+
+    def _close_times(self, ends: pa.Array) -> Ints:
+        microseconds = ends.view(pa.int64()).to_numpy(zero_copy_only=False)
+        return -(-microseconds // self._grain) * self._grain + self._delay
+
+    def note(self, ends: pa.Array) -> None:
+        """Remember that windows with these ends may open."""
+        if len(ends) == 0:
+            return
+        self._note_times(self._close_times(ends))
+
+    def _note_times(self, times: Ints) -> None:
+        for time in np.unique(times).tolist():
+            if time not in self._slots:
+                self._slots[time] = []
+                heapq.heappush(self._times, time)
+
+    def open(self, ends: pa.Array, slots: Ints) -> None:
+        """Remember that the windows of new slots have these ends."""
+        self._open(self._close_times(ends), slots)
+
+    def open_again(self, times: Ints, slots: Ints) -> None:
+        """Remember that the windows of new slots close at these times, as `times` said once."""
+        self._note_times(times)
+        self._open(times, slots)
+
+    def times(self, slots: Ints) -> Ints:
+        """Return when the windows of open slots close."""
+        return self._time_of_slot.values[slots]
+
+    def _open(self, times: Ints, slots: Ints) -> None:
+        if len(slots) == 0:
+            return
+        self._time_of_slot.grow(int(slots.max()) + 1)
+        self._time_of_slot.values[slots] = times
+        order = stable_order(times)
+        starts = starts_of_runs(times[order])
+        for part in np.split(order, starts[1:]):
+            self._slots[int(times[part[0]])].append(slots[part])
+
+    def least(self) -> Root | None:
+        """Return the least punctuation that closes a window."""
+        return Root(self._times[0], PUNCTUATION) if self._times else None
+
+    def pop_below(self, bound: Root) -> list[tuple[int, Ints]]:
+        """Return and forget the windows that close below `bound`, in the order of their closing."""
+        popped = []
+        while self._times and Root(self._times[0], PUNCTUATION) < bound:
+            time = heapq.heappop(self._times)
+            slots = self._slots.pop(time)
+            if slots:
+                popped.append((time, np.concatenate(slots)))
+        return popped

@@ -1,0 +1,382 @@
+"""The kernel of grouped aggregates: updating ones, and windows.
+
+An updating aggregate shows a table: one row a group that exists.  For every root position that changes a
+group's row the kernel takes the old row back and adds the new one, at that root:
+
+    time  in          out (COUNT(*) by word)
+    1     a           +(a, 1)
+    2     b, a, a     +(b, 1)   -(a, 1) +(a, 3)
+
+A window that emits only its final row shows nothing before its punctuation.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from fsql.compiler.expression import AggregateCall, AggregateFunction
+from fsql.compiler.sqltypes import BIGINT
+from fsql.runtime.arrow_types import arrow_type
+from fsql.runtime.batch import PUNCTUATION, Batch, Root
+from fsql.runtime.kernels.aggregate.accumulators import Accumulator, accumulator
+from fsql.runtime.kernels.aggregate.closings import Closings
+from fsql.runtime.kernels.aggregate.slot_saving import SlotSaving
+from fsql.runtime.kernels.aggregate.steps import ONLY_ROW, Steps, Values, only_step, steps_of
+from fsql.runtime.kernels.keyed.kernel import Applied, Slotted, joined
+from fsql.runtime.kernels.keyed.prepare import Evaluator
+from fsql.runtime.kernels.keyed.slots import SlotTable
+from fsql.runtime.order import (
+    canonical_rank,
+    concat_arrays,
+    key_values,
+    lexicographic_order,
+    position_columns,
+    roots_of,
+    sameness,
+    stable_order,
+    starts_of_runs,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from fsql.compiler.graph import CombineAggregate
+    from fsql.runtime.order import Roots
+
+    Ints = NDArray[np.int64]
+    Bools = NDArray[np.bool_]
+
+SUM_OVERFLOW = 505
+
+_ROWS_OF_GROUP = AggregateCall(AggregateFunction.COUNT, None, BIGINT, nullable=False)
+"""The sum of a group's weights, by which the group exists: COUNT(*), whether the query asks for it or not."""
+
+
+class _Undo(NamedTuple):
+    slots: Ints
+    saved: list[Any]
+
+
+class AggregateKernel:
+    """`graph.CombineAggregate` over slots."""
+
+    def __init__(self, combine: CombineAggregate, *, marks_replacements: bool) -> None:
+        self._marks_replacements = marks_replacements
+        self._combine = combine
+        self._keys = len(combine.keys)
+        self._calls = list(dict.fromkeys((_ROWS_OF_GROUP, *combine.aggregates)))
+        self._shown = [self._calls.index(call) for call in combine.aggregates]
+        arguments = [call.argument for call in self._calls]
+        self._argument_of: list[int | None] = []
+        distinct = list(dict.fromkeys(a for a in arguments if a is not None))
+        for argument in arguments:
+            column = None if argument is None else self._keys + distinct.index(argument)
+            self._argument_of.append(column)
+        self._evaluate = Evaluator((*combine.keys, *distinct))
+        self._key_types = [arrow_type(key.type) for key in combine.keys]
+        self._table = SlotTable()
+        self._accumulators: list[Accumulator] = [
+            accumulator(call, append_only=combine.input_append_only) for call in self._calls
+        ]
+        self._closings = None if combine.closing is None else Closings(combine.closing)
+        self._saving = SlotSaving(self._table, self._key_types, self._accumulators, self._closings)
+
+    def prepare(self, side: int, batch: Batch) -> tuple[Batch, Batch | None]:
+        """See `Kernel`: keys, then the aggregates' distinct arguments, then the window's end."""
+        del side
+        values, kept, errors = self._evaluate(batch)
+        values[: self._keys] = map(key_values, values[: self._keys])
+        if self._closings is not None:
+            batch = batch if kept is None else batch.take(kept)
+            ends = batch.columns[self._closings.window_end]
+            self._closings.note(ends)
+            return batch.with_columns([*values, ends]), errors
+        positions = Batch((), batch.time, batch.origin, batch.path, batch.weight)
+        positions = positions if kept is None else positions.take(kept)
+        return positions.with_columns(values), errors
+
+    def slots(self, side: int, batch: Batch) -> Ints:
+        del side
+        found = self._table.find(batch.columns[: self._keys], len(batch))
+        if found.any_new:
+            for one in self._accumulators:
+                one.grow(len(self._table))
+            if self._closings is not None:
+                new, rows = found.new()
+                self._closings.open(batch.columns[-1].take(pa.array(rows)), new)
+        return found.slots
+
+    def apply(self, sides: Sequence[Slotted | None], *, undoable: bool) -> Applied:
+        assert sides[0] is not None
+        batch, slot = sides[0]
+        if len(slot) == 1:
+            return self._apply_only(batch, slot, undoable=undoable)
+        order = stable_order(slot)
+        sorted_slot = slot[order]
+        if self._combine.final:
+            steps = steps_of(sorted_slot, starts_of_runs(sorted_slot))
+        else:
+            roots = roots_of(batch)
+            sorted_root = roots.number[order]
+            steps = steps_of(sorted_slot, starts_of_runs(sorted_slot, sorted_root))
+        undo = None
+        if undoable:
+            undo = _Undo(steps.slots, [one.save(steps.slots) for one in self._accumulators])
+        if self._combine.final:
+            self._add(batch, order, steps)
+            return Applied(None, None, undo)
+        before = [one.read(steps.slots) for one in self._accumulators]
+        after = self._add(batch, order, steps)
+        changes = _changes(steps, self._groups(before), self._groups(after))
+        first_rows = order[steps.start]
+        step_roots = roots._replace(number=sorted_root[steps.start])
+        return Applied(
+            self._rows(batch, step_roots, first_rows, steps, changes),
+            _errors(batch, first_rows[changes.failing], steps.slot[changes.failing]),
+            undo,
+        )
+
+    def _apply_only(self, batch: Batch, slot: Ints, *, undoable: bool) -> Applied:
+        """Apply a row that is alone: what `apply` does, with a third of the calls."""
+        undo = None
+        if undoable:
+            undo = _Undo(slot, [one.save(slot) for one in self._accumulators])
+        if self._combine.final:
+            self._add(batch, ONLY_ROW, only_step(slot))
+            return Applied(None, None, undo)
+        before = _Group.of([one.read(slot) for one in self._accumulators], self._shown)
+        after = _Group.of(self._add(batch, ONLY_ROW, only_step(slot)), self._shown)
+        differs = not all(map(_same, before.columns, after.columns))
+        removed = before.shows and (differs or not after.shows)
+        added = after.shows and (differs or not before.shows)
+        if self._marks_replacements:
+            removed = removed and not after.shows
+        failing = ONLY_ROW if after.fails and not before.fails else ONLY_ROW[:0]
+        errors = _errors(batch, failing, slot[failing])
+        parts = [before.columns] * removed + [after.columns] * added
+        if not parts:
+            return Applied(None, errors, undo)
+        key = batch.columns[: self._keys]
+        columns = [
+            concat_arrays(each) for each in zip(*([*key, *part] for part in parts), strict=True)
+        ]
+        if self._marks_replacements:
+            columns.append(pa.array([False] * removed + [before.shows] * added))
+        weight = np.array([-1] * removed + [1] * added) if removed else None
+        time, origin = batch.time.repeat(len(parts)), batch.origin.repeat(len(parts))
+        path = np.full(len(parts), self._combine.mention, np.int64)
+        rows = Batch(columns, time, origin, (path,), weight)
+        return Applied(Slotted(rows, slot.repeat(len(parts))), errors, undo)
+
+    def _add(self, batch: Batch, order: Ints, steps: Steps) -> list[Values]:
+        indexes = pa.array(order)
+        weights = None if batch.weight is None else batch.weight[order]
+        sorted_columns: dict[int, pa.Array] = {}
+        results = []
+        for one, column, call in zip(
+            self._accumulators, self._argument_of, self._calls, strict=True
+        ):
+            if column is None:
+                results.append(one.add(None, weights, steps))
+                continue
+            if column not in sorted_columns:
+                values = batch.columns[column]
+                sorted_columns[column] = values if len(order) == 1 else values.take(indexes)
+            values = sorted_columns[column]
+            if call.function is AggregateFunction.ARRAY_AGG and len(order) > 1:
+                tie_order = _order_within_ties(batch, order, values, steps)
+                if tie_order is not None:
+                    tied_weights = None if weights is None else weights[tie_order]
+                    results.append(one.add(values.take(pa.array(tie_order)), tied_weights, steps))
+                    continue
+            results.append(one.add(values, weights, steps))
+        return results
+
+    def _groups(self, values: list[Values]) -> _Groups:
+        """Return the state of groups by what their accumulators hold."""
+        exists = values[0].array.to_numpy() > 0
+        shown = [values[index] for index in self._shown]
+        failed = np.zeros(len(exists), np.bool_)
+        for value in shown:
+            if value.failed is not None:
+                failed |= value.failed
+        return _Groups(shown, exists & ~failed, exists & failed)
+
+    def _rows(
+        self, batch: Batch, roots: Roots, first_rows: Ints, steps: Steps, changes: _Changes
+    ) -> Slotted | None:
+        removed, added = changes.removed, changes.added
+        if self._marks_replacements:
+            removed = removed[~changes.shown_after[removed]]
+        count = len(removed) + len(added)
+        if count == 0:
+            return None
+        weight = None
+        if len(added) == count == len(first_rows):
+            rows, root, slot = first_rows, roots.number, steps.slot
+            replaces = changes.shown_before
+            values = [column.slice(0, count) for column in changes.columns]
+        else:
+            taken = np.concatenate([removed, added])
+            rows, root, slot = first_rows[taken], roots.number[taken], steps.slot[taken]
+            replaces = changes.shown_before[taken]
+            replaces[: len(removed)] = False
+            places = pa.array(np.concatenate([steps.places_before[removed], added]))
+            values = [column.take(places) for column in changes.columns]
+        if len(removed):
+            weight = np.ones(count, np.int64)
+            weight[: len(removed)] = -1
+        if self._marks_replacements:
+            values.append(pa.array(replaces))
+        indexes = pa.array(rows)
+        keys = [column.take(indexes) for column in batch.columns[: self._keys]]
+        path = np.full(count, self._combine.mention, np.int64)
+        made = Batch([*keys, *values], roots.time[root], roots.origin[root], (path,), weight)
+        return Slotted(made, slot)
+
+    @property
+    def table(self) -> SlotTable:
+        return self._table
+
+    @property
+    def saving(self) -> SlotSaving:
+        return self._saving
+
+    def restore(self, undo: object, affected: Bools) -> None:
+        assert isinstance(undo, _Undo)
+        kept = np.flatnonzero(affected[undo.slots])
+        for one, saved in zip(self._accumulators, undo.saved, strict=True):
+            one.restore(undo.slots, saved, kept)
+
+    def settle(self, undo: object | None) -> None:
+        """See `Kernel`."""
+
+    def expire(self, horizon: Root) -> None:
+        """See `Kernel`."""
+
+    def close(self, min_time: Root) -> Applied | None:
+        if self._closings is None:
+            return None
+        closed = [self._close(*window) for window in self._closings.pop_below(min_time)]
+        return joined([applied for applied in closed if applied is not None])
+
+    def _close(self, time: int, slots: Ints) -> Applied | None:
+        made = self._final_rows(time, slots) if self._combine.final else None
+        for one in self._accumulators:
+            one.clear(slots)
+        self._table.free(slots)
+        return made
+
+    def _final_rows(self, time: int, slots: Ints) -> Applied:
+        groups = self._groups([one.read(slots) for one in self._accumulators])
+        keys = self._table.keys(slots, self._key_types)
+        times = np.full(len(slots), time, np.int64)
+        origins = np.full(len(slots), PUNCTUATION, np.int64)
+        path = np.full(len(slots), self._combine.mention, np.int64)
+        columns = [*keys, *(value.array for value in groups.values)]
+        batch = Batch(columns, times, origins, (path,))
+        shown, failing = np.flatnonzero(groups.shown), np.flatnonzero(groups.fails)
+        rows = Slotted(batch.take(shown), slots[shown])
+        return Applied(rows, _errors(batch, failing, slots[failing]), None)
+
+    def next_close(self) -> Root | None:
+        if self._closings is None or not self._combine.final:
+            return None
+        return self._closings.least()
+
+    def state_rows(self) -> int:
+        return self._table.live
+
+
+class _Groups(NamedTuple):
+    """The values of groups; which groups have a row, and which exist but fail."""
+
+    values: list[Values]
+    shown: Bools
+    fails: Bools
+
+
+class _Group(NamedTuple):
+    """The values of one group; whether it has a row, or exists and fails."""
+
+    columns: list[pa.Array]
+    shows: bool
+    fails: bool
+
+    @staticmethod
+    def of(values: list[Values], shown: list[int]) -> _Group:
+        exists = values[0].array[0].as_py() > 0
+        results = [values[index] for index in shown]
+        fails = any(value.failed is not None and value.failed[0] for value in results)
+        columns = [value.array for value in results]
+        return _Group(columns, exists and not fails, exists and fails)
+
+
+def _same(one: pa.Array, other: pa.Array) -> bool:
+    """Say whether two columns of one row have the same value (-0.0 is not 0.0)."""
+    if pa.types.is_integer(one.type):
+        return bool(one.equals(other))
+    first, second = sameness(concat_arrays([one, other])).tolist()
+    return bool(first == second)
+
+
+class _Changes(NamedTuple):
+    """Which steps remove their group's row of before and which add a new one; both, where they differ.
+
+    `shown_before` and `shown_after` say at which steps the group has a row.
+
+    `columns` hold the values after all steps, then those before each slot's first.
+    """
+
+    removed: Ints
+    added: Ints
+    failing: Ints
+    shown_before: Bools
+    shown_after: Bools
+    columns: list[pa.Array]
+
+
+def _changes(steps: Steps, before: _Groups, after: _Groups) -> _Changes:
+    size = len(steps.slot)
+    columns = [
+        concat_arrays([a.array, b.array]) for a, b in zip(after.values, before.values, strict=True)
+    ]
+    failing = after.fails & ~steps.before(after.fails, before.fails)
+    shown_after, shown_before = after.shown, steps.before(after.shown, before.shown)
+    differs = np.zeros(size, np.bool_)
+    for column in columns:
+        codes = (
+            sameness(column) if not pa.types.is_integer(column.type) or column.null_count else None
+        )
+        if codes is None:
+            codes = column.to_numpy(zero_copy_only=False)
+        differs |= codes[:size] != steps.before(codes[:size], codes[size:])
+    return _Changes(
+        np.flatnonzero(shown_before & (differs | ~shown_after)),
+        np.flatnonzero(shown_after & (differs | ~shown_before)),
+        np.flatnonzero(failing),
+        shown_before,
+        shown_after,
+        columns,
+    )
+
+
+def _errors(batch: Batch, rows: Ints, slots: Ints) -> Slotted | None:
+    if len(rows) == 0:
+        return None
+    codes = pa.array(np.full(len(rows), SUM_OVERFLOW, np.int16))
+    return Slotted(Batch([codes], batch.time[rows], batch.origin[rows], ()), slots)
+
+
+def _order_within_ties(batch: Batch, order: Ints, values: pa.Array, steps: Steps) -> Ints | None:
+    """Return how to sort rows of one slot and position by their values; None if no rows tie."""
+    columns = [column[order] for column in position_columns(batch)]
+    slot = np.repeat(steps.slot, np.diff(np.append(steps.start, steps.rows)))
+    if len(starts_of_runs(slot, *columns)) == len(order):
+        return None
+    return lexicographic_order([slot, *columns, canonical_rank(values)])

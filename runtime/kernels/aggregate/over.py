@@ -1,0 +1,187 @@
+"""The kernel of running aggregates: for each row, the aggregate of its partition so far.
+
+in        COUNT(*) OVER (PARTITION BY word ROWS UNBOUNDED PRECEDING)     … AND 1 PRECEDING
+a         1                                                              0
+b         1                                                              0
+a         2                                                              1
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from fsql.compiler.logical import FrameEnd
+from fsql.runtime.arrow_types import arrow_type
+from fsql.runtime.batch import Batch
+from fsql.runtime.kernels.aggregate.accumulators import Accumulator, accumulator
+from fsql.runtime.kernels.aggregate.grouped import SUM_OVERFLOW
+from fsql.runtime.kernels.aggregate.slot_saving import SlotSaving
+from fsql.runtime.kernels.aggregate.steps import Steps, Values, only_step, steps_of
+from fsql.runtime.kernels.keyed.kernel import Applied, Slotted
+from fsql.runtime.kernels.keyed.prepare import Evaluator
+from fsql.runtime.kernels.keyed.slots import FEW_ROWS, SlotTable
+from fsql.runtime.order import concat_arrays, stable_order
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from fsql.compiler.graph import CombineOver
+    from fsql.runtime.batch import Root
+
+    Ints = NDArray[np.int64]
+    Bools = NDArray[np.bool_]
+
+
+class _Undo(NamedTuple):
+    slots: Ints
+    saved: list[Any]
+
+
+class OverKernel:
+    """`graph.CombineOver` over slots.  Prepared columns: partition, arguments, then the input's."""
+
+    def __init__(self, combine: CombineOver) -> None:
+        self._combine = combine
+        self._keys = len(combine.partition)
+        arguments = [call.aggregate.argument for call in combine.calls]
+        distinct = list(dict.fromkeys(a for a in arguments if a is not None))
+        self._argument_of = [
+            None if argument is None else self._keys + distinct.index(argument)
+            for argument in arguments
+        ]
+        self._added = self._keys + len(distinct)
+        self._evaluate = Evaluator((*combine.partition, *distinct))
+        self._table = SlotTable()
+        self._accumulators: list[Accumulator] = [
+            accumulator(call.aggregate, append_only=True) for call in combine.calls
+        ]
+        key_types = [arrow_type(key.type) for key in combine.partition]
+        self._saving = SlotSaving(self._table, key_types, self._accumulators, None)
+
+    def prepare(self, side: int, batch: Batch) -> tuple[Batch, Batch | None]:
+        del side
+        values, kept, errors = self._evaluate(batch)
+        batch = batch if kept is None else batch.take(kept)
+        return batch.with_columns([*values, *batch.columns]), errors
+
+    def slots(self, side: int, batch: Batch) -> Ints:
+        del side
+        found = self._table.find(batch.columns[: self._keys], len(batch))
+        if found.any_new:
+            for one in self._accumulators:
+                one.grow(len(self._table))
+        return found.slots
+
+    def apply(self, sides: Sequence[Slotted | None], *, undoable: bool) -> Applied:
+        assert sides[0] is not None
+        batch, slot = sides[0]
+        order, steps = _by_slot(slot)
+        undo = None
+        if undoable:
+            undo = _Undo(steps.slots, [one.save(steps.slots) for one in self._accumulators])
+        weights = batch.weight if order is None or batch.weight is None else batch.weight[order]
+        columns: list[pa.Array] = []
+        failed = None
+        for one, call, column in zip(
+            self._accumulators, self._combine.calls, self._argument_of, strict=True
+        ):
+            values = None if column is None else batch.columns[column]
+            if values is not None and order is not None:
+                values = values.take(pa.array(order))
+            seen = _framed(one, call.frame_end, values, weights, steps)
+            if order is not None:
+                seen = _put_back(seen, order)
+            columns.append(seen.array)
+            if seen.failed is not None:
+                failed = seen.failed if failed is None else failed | seen.failed
+        rows = batch.with_columns([*batch.columns[self._added :], *columns])
+        if failed is None or not failed.any():
+            return Applied(Slotted(rows, slot), None, undo)
+        bad, kept = np.flatnonzero(failed), np.flatnonzero(~failed)
+        codes = pa.array(np.full(len(bad), SUM_OVERFLOW, np.int16))
+        errors = Batch([codes], batch.time[bad], batch.origin[bad], ())
+        return Applied(Slotted(rows.take(kept), slot[kept]), Slotted(errors, slot[bad]), undo)
+
+    @property
+    def table(self) -> SlotTable:
+        return self._table
+
+    @property
+    def saving(self) -> SlotSaving:
+        return self._saving
+
+    def restore(self, undo: object, affected: Bools) -> None:
+        assert isinstance(undo, _Undo)
+        kept = np.flatnonzero(affected[undo.slots])
+        for one, saved in zip(self._accumulators, undo.saved, strict=True):
+            one.restore(undo.slots, saved, kept)
+
+    def settle(self, undo: object | None) -> None:
+        """See `Kernel`."""
+
+    def expire(self, horizon: Root) -> None:
+        """See `Kernel`."""
+
+    def close(self, min_time: Root) -> Applied | None:
+        """See `Kernel`: there are no windows."""
+        del min_time
+        return None
+
+    def next_close(self) -> Root | None:
+        return None
+
+    def state_rows(self) -> int:
+        return self._table.live
+
+
+def _by_slot(slot: Ints) -> tuple[Ints | None, Steps]:
+    """Return how to sort rows by slot, each of which is a step, and the steps; no order if none is needed.
+
+    Where no slot comes twice, as in the rows of one group of words, each row is its slot's only one.
+    """
+    if len(slot) == 1:
+        return None, only_step(slot)
+    rows = np.arange(len(slot))
+    if len(slot) <= FEW_ROWS and len(set(slot.tolist())) == len(slot):
+        return None, Steps(rows, len(slot), slot, rows)
+    order = stable_order(slot)
+    in_order = slot[order]
+    if (in_order[1:] != in_order[:-1]).all():
+        return None, Steps(rows, len(slot), slot, rows)
+    return order, steps_of(in_order, rows)
+
+
+def _put_back(seen: Values, order: Ints) -> Values:
+    """Return what rows in `order` have for the rows as they were."""
+    place = np.empty(len(order), np.int64)
+    place[order] = np.arange(len(order))
+    failed = None if seen.failed is None else seen.failed[place]
+    return Values(seen.array.take(pa.array(place)), failed)
+
+
+def _framed(
+    one: Accumulator, end: FrameEnd, values: pa.Array | None, weights: Ints | None, steps: Steps
+) -> Values:
+    """Return the aggregate of each row's frame."""
+    if end is FrameEnd.CURRENT_ROW:
+        return one.add(values, weights, steps)
+    before = one.read(steps.slots)
+    after = one.add(values, weights, steps)
+    if steps.one_a_slot:
+        return before
+    size = len(steps.slot)
+    place = np.arange(-1, size - 1)
+    place[steps.first] = size + np.arange(len(steps.first))
+    array = concat_arrays([after.array, before.array]).take(pa.array(place))
+    if after.failed is None and before.failed is None:
+        return Values(array)
+    parts = [
+        np.zeros(len(part.array), np.bool_) if part.failed is None else part.failed
+        for part in (after, before)
+    ]
+    return Values(array, np.concatenate(parts)[place])

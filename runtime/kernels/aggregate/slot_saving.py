@@ -1,0 +1,209 @@
+"""Saving of kernels that keep accumulators by slot: what changed, and copies of what goes on.
+
+A slot that is to be in the next increment is copied before rows at or above the announced position are
+applied to it, and once: rows come to a slot in order, so what is applied below the position later takes
+back everything above it first, and makes the copy void.
+
+    announced: 5   rows of a slot: 3  4  6  7     copied before 6 is applied, not again before 7
+                   then 2 comes late:             all are taken back; 2 3 4, copied anew, 6 7
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from fsql.runtime.kernels.aggregate.state_column import StateColumn
+from fsql.runtime.kernels.keyed.increment import (
+    EXPIRES,
+    GONE,
+    HASH,
+    NEVER,
+    Increment,
+    increment,
+    merged,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from fsql.runtime.batch import Root
+    from fsql.runtime.kernels.aggregate.accumulators import Accumulator
+    from fsql.runtime.kernels.aggregate.closings import Closings
+    from fsql.runtime.kernels.keyed.kernel import Slotted
+    from fsql.runtime.kernels.keyed.slots import SlotTable
+
+    Ints = NDArray[np.int64]
+    Bools = NDArray[np.bool_]
+
+
+class _Marks:
+    """Slots that are marked.  To find them among millions takes a millisecond."""
+
+    def __init__(self) -> None:
+        self.values = np.zeros(16, np.bool_)
+
+    def set(self, slots: Ints, *, to: bool) -> None:
+        """Mark slots, or unmark them."""
+        if len(slots):
+            self._grow(int(slots.max()) + 1)
+            self.values[slots] = to
+
+    def of(self, slots: Ints) -> Bools:
+        """Say of each slot whether it is marked."""
+        if len(slots):
+            self._grow(int(slots.max()) + 1)
+        return self.values[slots]
+
+    def marked(self) -> Ints:
+        """Return the slots that are marked, ascending."""
+        return np.flatnonzero(self.values)
+
+    def _grow(self, slots: int) -> None:
+        if slots > len(self.values):
+            self.values = np.append(self.values, np.zeros(2 * slots - len(self.values), np.bool_))
+
+
+class SlotSaving:
+    """`kernel.Saving` over a slot table and accumulators."""
+
+    def __init__(
+        self,
+        table: SlotTable,
+        key_types: Sequence[pa.DataType],
+        accumulators: Sequence[Accumulator],
+        closings: Closings | None,
+    ) -> None:
+        """Begin with nothing saved: the first increment has all slots, and until then nothing is noted."""
+        self.position: Root | None = None
+        self._table = table
+        self._key_types = key_types
+        self._accumulators = accumulators
+        self._closings = closings
+        self._changed: _Marks | None = None
+        self._changed_above = _Marks()
+        self._copy_of = StateColumn()
+        self._copies: list[tuple[Ints, pa.RecordBatch]] = []
+
+    def announce(self, position: Root) -> None:
+        self.position = position
+
+    def cancel(self) -> None:
+        above = self._changed_above.marked()
+        self._changed_above.set(above, to=False)
+        if self._changed is not None:
+            self._changed.set(above, to=True)
+        self._conclude()
+
+    def _conclude(self) -> None:
+        """Forget position and copies, at a cost that depends on the copies."""
+        self.position = None
+        for slots, _ in self._copies:
+            self._copy_of.values[slots] = 0
+        self._copies = []
+
+    def before(self, sides: Sequence[Slotted | None]) -> None:
+        if self.position is None and self._changed is None:
+            return
+        for rows in sides:
+            if rows is None:
+                continue
+            if self.position is not None and rows.batch.root(0) >= self.position:
+                self._copy(rows.slot)
+                self._changed_above.set(rows.slot, to=True)
+            else:
+                self._void_copies(rows.slot)
+                if self._changed is not None:
+                    self._changed.set(rows.slot, to=True)
+
+    def _copy(self, slots: Ints) -> None:
+        """Copy the state of slots that have changed and have no copy; a slot may come more than once."""
+        self._copy_of.grow(len(self._table))
+        wanted = self._copy_of.values[slots] == 0
+        if self._changed is not None:
+            wanted &= self._changed.of(slots)
+        if wanted.any():
+            slots = np.unique(slots[wanted])
+            self._copies.append((slots, self._state(slots)))
+            self._copy_of.values[slots] = len(self._copies)
+
+    def _void_copies(self, slots: Ints) -> None:
+        if self._copies:
+            self._copy_of.grow(len(self._table))
+            self._copy_of.values[slots] = 0
+
+    def taken_back(self, slots: Bools, greatest: Root) -> None:
+        if self.position is not None and greatest < self.position:
+            self._void_copies(np.flatnonzero(slots))
+
+    def freed(self, slots: list[int]) -> None:
+        if not slots:
+            return
+        none_of = np.array(slots, np.int64)
+        self._void_copies(none_of)
+        self._changed_above.set(none_of, to=False)
+        if self._changed is not None:
+            self._changed.set(none_of, to=False)
+
+    def take(self) -> Increment | None:
+        position = self.position
+        assert position is not None
+        changed = self._changed
+        whole = changed is None
+        slots = self._table.live_slots() if changed is None else changed.marked()
+        self._copy_of.grow(len(self._table))
+        current = slots[self._copy_of.values[slots] == 0]
+        parts = [(current, self._state(current))]
+        for number, (copied, state) in enumerate(self._copies, 1):
+            valid = np.flatnonzero(self._copy_of.values[copied] == number)
+            parts.append((copied[valid], state.take(pa.array(valid))))
+        copied = np.concatenate([slots for slots, _ in parts])
+        keys = self._table.copied_keys(copied, self._key_types)
+
+        def rows() -> pa.RecordBatch:
+            states = pa.concat_batches([state for _, state in parts])
+            made = increment(keys(), states, appends=False)
+            return merged([made], position, whole=whole).rows
+
+        unchanged = _Marks() if changed is None else changed
+        unchanged.set(slots, to=False)
+        self._changed, self._changed_above = self._changed_above, unchanged
+        self._conclude()
+        return Increment(rows, len(self._key_types), appends=False) if len(copied) else None
+
+    def _state(self, slots: Ints) -> pa.RecordBatch:
+        columns: dict[str, pa.Array] = {}
+        empty = np.ones(len(slots), np.bool_)
+        for number, one in enumerate(self._accumulators):
+            own = one.columns(slots)
+            first = next(iter(own.values()))
+            empty &= first.is_null().to_numpy(zero_copy_only=False)
+            columns.update({f"{number}_{name}": column for name, column in own.items()})
+        expires: Ints | int = NEVER if self._closings is None else self._closings.times(slots)
+        columns[EXPIRES] = pa.array(np.where(empty, GONE, expires))
+        return pa.RecordBatch.from_pydict(columns)
+
+    def load(self, state: Increment, position: Root) -> None:
+        del position
+        self._changed = _Marks()
+        rows = state.rows
+        if rows.num_rows == 0:
+            return
+        slots = self._table.load(rows.columns[: state.keys], rows.column(HASH).to_numpy())
+        for number, one in enumerate(self._accumulators):
+            one.grow(len(self._table))
+            prefix = f"{number}_"
+            one.load(
+                slots,
+                {
+                    name.removeprefix(prefix): rows.column(name)
+                    for name in rows.schema.names
+                    if name.startswith(prefix)
+                },
+            )
+        if self._closings is not None:
+            self._closings.open_again(rows.column(EXPIRES).to_numpy(), slots)

@@ -1,0 +1,213 @@
+"""Expressions over columns: a list of bound expressions becomes a straight line of instructions.
+
+Nodes are interned, so an expression that occurs several times is one node, and is computed once.  Every
+node has a register; an instruction applies a kernel to registers and writes another; a register is
+emptied behind its last use.  A long list of equalities is one instruction (`membership`).  There is no
+recursion, neither here nor at run time, so chains of thousands of terms are nothing special.  Failures
+and laziness are the kernels' affair (`strict`, `functions_logic`): everything is computed for all rows,
+and masked.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from fsql.compiler.expression import Call, Case, Cast, ColumnRef, Expression, Literal
+from fsql.runtime.kernels.expressions.casts import cast_kernel
+from fsql.runtime.kernels.expressions.functions import MAKERS
+from fsql.runtime.kernels.expressions.functions_logic import case_kernel
+from fsql.runtime.kernels.expressions.membership import find_memberships, membership_kernel
+from fsql.runtime.kernels.expressions.vectors import Vector, constant, from_array, to_array
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    import pyarrow as pa
+    from numpy.typing import NDArray
+
+    from fsql.runtime.kernels.expressions.membership import Membership
+    from fsql.runtime.kernels.expressions.vectors import Kernel
+
+
+class Evaluated(NamedTuple):
+    """A computed column, and the rows that failed: 0, or the number of the error (501 for FSQL-E501).
+
+    What the column holds where a row failed is arbitrary.
+    """
+
+    values: pa.Array
+    failed: NDArray[np.int16] | None
+
+
+class Instruction(NamedTuple):
+    """Write `kernel(arguments)` to register `target`; then empty the registers `dead`."""
+
+    kernel: Kernel
+    arguments: tuple[int, ...]
+    target: int
+    dead: tuple[int, ...]
+
+
+class Program:
+    """Expressions compiled together; `run` computes them over columns, each given as array or vector."""
+
+    def __init__(self, expressions: Sequence[Expression]) -> None:
+        memberships: dict[Expression, Membership] = {}
+        for expression in expressions:
+            memberships |= find_memberships(expression)
+        registers = {node: i for i, node in enumerate(_computed(expressions, memberships))}
+        self._initial: list[Vector | None] = [None] * len(registers)
+        self._columns: list[tuple[int, ColumnRef]] = []
+        instructions: list[Instruction] = []
+        for node, target in registers.items():
+            if isinstance(node, ColumnRef):
+                self._columns.append((target, node))
+                continue
+            arguments = tuple(registers[operand] for operand in _operands(node, memberships))
+            kernel = _kernel(node, memberships)
+            inputs = [self._initial[register] for register in arguments]
+            if all(vector is not None for vector in inputs):
+                self._initial[target] = kernel(inputs)  # type: ignore[arg-type]
+            else:
+                instructions.append(Instruction(kernel, arguments, target, ()))
+        self.used_columns = tuple(sorted({reference.index for _, reference in self._columns}))
+        """The indexes of the input columns that are read, ascending."""
+        self._results = tuple(registers[expression] for expression in expressions)
+        self._instructions = _with_last_uses(instructions, self._kept())
+
+    def _kept(self) -> set[int]:
+        """Return the registers that outlive every instruction: results and constants."""
+        constants = {i for i, vector in enumerate(self._initial) if vector is not None}
+        return constants | set(self._results)
+
+    @property
+    def instruction_count(self) -> int:
+        """Return how many kernels a run applies."""
+        return len(self._instructions)
+
+    def run(
+        self, columns: Mapping[int, pa.Array | Vector] | Sequence[pa.Array | Vector]
+    ) -> list[Vector]:
+        """Return a vector for each expression, of the columns' length, or 1 if the same for all rows."""
+        registers = self._initial.copy()
+        for target, reference in self._columns:
+            column = columns[reference.index]
+            if not isinstance(column, Vector):
+                column = from_array(column, reference.type)
+            registers[target] = column
+        for kernel, arguments, target, dead in self._instructions:
+            registers[target] = kernel([registers[i] for i in arguments])  # type: ignore[misc]
+            for register in dead:
+                registers[register] = None
+        return [registers[result] for result in self._results]  # type: ignore[misc]
+
+
+def _computed(
+    expressions: Sequence[Expression], memberships: Mapping[Expression, Membership]
+) -> dict[Expression, None]:
+    """Return every node that has to be computed, each once, operands first."""
+    found: dict[Expression, None] = {}
+    for expression in expressions:
+        stack = [(expression, False)]
+        while stack:
+            node, expanded = stack.pop()
+            if expanded:
+                found[node] = None
+            elif node not in found:
+                stack.append((node, True))
+                operands = _operands(node, memberships)
+                stack.extend((operand, False) for operand in reversed(operands))
+    return found
+
+
+def _operands(
+    node: Expression, memberships: Mapping[Expression, Membership]
+) -> tuple[Expression, ...]:
+    """Return the expressions whose values the kernel of `node` is given."""
+    if node in memberships:
+        return (memberships[node].operand,)
+    match node:
+        case Call(arguments=arguments):
+            return arguments
+        case Cast(argument=argument):
+            return (argument,)
+        case Case(branches=branches, otherwise=otherwise):
+            return (*(part for branch in branches for part in branch), otherwise)
+        case _:
+            return ()
+
+
+def _kernel(node: Expression, memberships: Mapping[Expression, Membership]) -> Kernel:
+    """Return the kernel that computes `node` from its operands."""
+    if node in memberships:
+        return membership_kernel(memberships[node])
+    match node:
+        case Literal(value=value):
+            literal = constant(value, node.type)
+            return lambda _arguments: literal
+        case Call(function=function):
+            return MAKERS[function](node)
+        case Cast(argument=argument):
+            return cast_kernel(argument.type, node.type)
+        case Case():
+            return case_kernel(node.type)
+        case _:
+            raise AssertionError(node)
+
+
+def _with_last_uses(instructions: Sequence[Instruction], kept: set[int]) -> tuple[Instruction, ...]:
+    """Return the instructions with the registers that each is the last to read, but for `kept`."""
+    seen = set(kept)
+    result = []
+    for instruction in reversed(instructions):
+        dead = tuple(sorted(set(instruction.arguments) - seen))
+        seen.update(dead)
+        result.append(instruction._replace(dead=dead))
+    return tuple(reversed(result))
+
+
+def compile_expressions(
+    expressions: Sequence[Expression],
+) -> Callable[[Sequence[pa.Array], int], list[Evaluated]]:
+    """Return the function from an input's columns and their length to the value of each expression."""
+    plain = [e for e in expressions if not isinstance(e, ColumnRef)]
+    if not plain:
+        chosen = [e.index for e in expressions if isinstance(e, ColumnRef)]
+        return lambda columns, _count: [Evaluated(columns[index], None) for index in chosen]
+    program = Program(plain)
+    types = [expression.type for expression in plain]
+
+    def evaluate(columns: Sequence[pa.Array], count: int) -> list[Evaluated]:
+        vectors = program.run(columns)
+        computed = (
+            Evaluated(to_array(vector, sql_type, count), _stretched(vector.failed, count))
+            for vector, sql_type in zip(vectors, types, strict=True)
+        )
+        return [
+            Evaluated(columns[expression.index], None)
+            if isinstance(expression, ColumnRef)
+            else next(computed)
+            for expression in expressions
+        ]
+
+    return evaluate
+
+
+def _stretched(failed: NDArray[np.int16] | None, count: int) -> NDArray[np.int16] | None:
+    if failed is None or len(failed) == count:
+        return failed
+    return np.repeat(failed, count)
+
+
+def compile_expression(
+    expression: Expression,
+) -> Callable[[Sequence[pa.Array], int], Evaluated]:
+    """Return the function from an input's columns and their length to the value of `expression`."""
+    evaluate_all = compile_expressions([expression])
+
+    def evaluate(columns: Sequence[pa.Array], count: int) -> Evaluated:
+        return evaluate_all(columns, count)[0]
+
+    return evaluate

@@ -1,0 +1,210 @@
+"""Casts: the kernel of `CAST(argument AS type)` for each pair of kinds that has one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from fsql.compiler.functions.casts import cast_value, format_double
+from fsql.compiler.functions.timestamps import format_timestamp
+from fsql.compiler.sqltypes import (
+    INT_MAX,
+    INT_MIN,
+    TIMESTAMP_MAX,
+    TIMESTAMP_MIN,
+    Kind,
+    SqlType,
+)
+from fsql.runtime.arrow_types import arrow_type
+from fsql.runtime.kernels.expressions.strict import from_text, over_dictionary, partial, total
+from fsql.runtime.kernels.expressions.timestamp_text import format_timestamps, parse_timestamps
+from fsql.runtime.kernels.expressions.vectors import (
+    DTYPES,
+    OUT_OF_RANGE,
+    UNREADABLE_TEXT,
+    Vector,
+    codes_where,
+    fixed_values,
+    from_array,
+    to_array,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from fsql.runtime.kernels.expressions.strict import Parse
+    from fsql.runtime.kernels.expressions.vectors import Codes, Kernel
+
+    Array = NDArray[Any]
+
+_JSON_NUMBER: Final = r"\A(-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?|NaN|-?Infinity)\z"
+_EXPONENT: Final = r"[eE][+-]?[0-9]{3}"
+_SHORT: Final = 100
+"""A number of no more characters, and with an exponent of two digits at most, is finite."""
+_DIGITS_MAX: Final = 19
+"""More digits than this, leading zeros apart, are out of the range of BIGINT; so many fit uint64."""
+_MANY: Final = 64
+"""From so many rows on, doubles are written once for each distinct one, and timestamps by column."""
+
+
+def cast_kernel(source: SqlType, target: SqlType) -> Kernel:
+    """Return the kernel of the cast from `source` to `target`."""
+    if source == target:
+        return _unchanged
+    if source.kind is Kind.NULL:
+        return _nulls(target)
+    if source.kind is Kind.STRING:
+        return over_dictionary(
+            from_text(
+                _PARSERS[target.kind],
+                lambda text: cast_value(text, source, target),
+                DTYPES[target.kind],
+            )
+        )
+    if target.kind is Kind.STRING:
+        return _to_text(source)
+    return _between_numbers(source.kind, target.kind)
+
+
+def _unchanged(arguments: Sequence[Vector]) -> Vector:
+    return arguments[0]
+
+
+def _nulls(target: SqlType) -> Kernel:
+    def kernel(arguments: Sequence[Vector]) -> Vector:
+        (argument,) = arguments
+        nulls = from_array(pa.nulls(len(argument.values), arrow_type(target)), target)
+        return Vector(nulls.values, nulls.valid, argument.failed)
+
+    return kernel
+
+
+def _between_numbers(source: Kind, target: Kind) -> Kernel:
+    dtype = DTYPES[target]
+    if source is Kind.DOUBLE:
+        return partial(_double_to_int if target is Kind.INT else _double_to_bigint)
+    if target is Kind.INT:
+        return partial(_bigint_to_int)
+    return total(lambda values: values.astype(dtype))
+
+
+def _bigint_to_int(values: Array) -> tuple[Array, Codes | None]:
+    outside = (values < INT_MIN) | (values > INT_MAX)
+    return values.astype(np.int32), codes_where(outside, OUT_OF_RANGE)
+
+
+def _double_to_int(values: Array) -> tuple[Array, Codes | None]:
+    inside = (values > INT_MIN - 1.0) & (values < INT_MAX + 1.0)
+    return np.where(inside, values, 0.0).astype(np.int32), codes_where(~inside, OUT_OF_RANGE)
+
+
+def _double_to_bigint(values: Array) -> tuple[Array, Codes | None]:
+    inside = (values >= -(2.0**63)) & (values < 2.0**63)
+    return np.where(inside, values, 0.0).astype(np.int64), codes_where(~inside, OUT_OF_RANGE)
+
+
+def _to_text(source: SqlType) -> Kernel:
+    """Return the kernel of a cast to STRING: as in JSON output, without quotes."""
+
+    def kernel(arguments: Sequence[Vector]) -> Vector:
+        (argument,) = arguments
+        texts = _texts(argument, source)
+        if argument.valid is not None:
+            texts = pc.if_else(pa.array(np.broadcast_to(argument.valid, len(texts))), texts, None)
+        return Vector(texts, argument.valid, argument.failed)
+
+    return kernel
+
+
+def _texts(vector: Vector, source: SqlType) -> pa.StringArray:
+    """Return texts for all values; what lies under a NULL or a failure may be out of the type's range."""
+    values = vector.values
+    match source.kind:
+        case Kind.DOUBLE:
+            return _double_texts(values)
+        case Kind.TIMESTAMP:
+            values = np.clip(values, TIMESTAMP_MIN, TIMESTAMP_MAX)
+            if len(values) < _MANY:
+                return pa.array([format_timestamp(value) for value in values.tolist()], pa.string())
+            return format_timestamps(values)
+        case Kind.BOOLEAN:
+            return to_array(Vector(values), source, len(values)).cast(pa.string())
+        case _:
+            return pa.array(values).cast(pa.string())
+
+
+def _double_texts(values: NDArray[np.float64]) -> pa.StringArray:
+    if len(values) < _MANY:
+        return pa.array([format_double(value) for value in values.tolist()], pa.string())
+    encoded = pa.array(values.view(np.int64)).dictionary_encode()
+    distinct = fixed_values(encoded.dictionary, np.dtype(np.float64)).tolist()
+    texts = pa.array([format_double(value) for value in distinct], pa.string())
+    return texts.take(encoded.indices)
+
+
+def _stripped(texts: pa.StringArray) -> pa.StringArray:
+    """Return the texts without the spaces around them, and without NULL."""
+    return pc.ascii_trim(texts, " ").fill_null("")
+
+
+def _parse_booleans(texts: pa.StringArray) -> tuple[Array, Codes | None]:
+    words = pc.ascii_lower(_stripped(texts))
+    yes, no = (_bools(pc.equal(words, word)) for word in ("true", "false"))
+    return yes, codes_where(~(yes | no), UNREADABLE_TEXT)
+
+
+def _bools(array: pa.BooleanArray) -> NDArray[np.bool_]:
+    """Return a boolean array without NULL as NumPy's."""
+    return fixed_values(array, np.dtype(np.bool_))
+
+
+def _parse_integers(least: int, greatest: int, dtype: type[np.signedinteger[Any]]) -> Parse:
+    """Return the reader of an optional sign and digits."""
+
+    def parse(texts: pa.StringArray) -> tuple[Array, Codes | None]:
+        texts = _stripped(texts)
+        negative = pc.starts_with(texts, "-")
+        signed = pc.or_(negative, pc.starts_with(texts, "+"))
+        digits = pc.if_else(signed, pc.utf8_slice_codeunits(texts, 1), texts)
+        readable = pc.ascii_is_decimal(digits)
+        digits = pc.ascii_ltrim(digits, "0")
+        short = pc.less_equal(pc.binary_length(digits), _DIGITS_MAX)
+        usable = pc.and_(pc.and_(readable, short), pc.not_equal(digits, ""))
+        magnitude = np.asarray(pc.if_else(usable, digits, "0").cast(pa.uint64()))
+        below_zero = _bools(negative)
+        limit = np.where(below_zero, np.uint64(-least), np.uint64(greatest))
+        beyond = (magnitude > limit) | ~_bools(short)
+        values = np.where(below_zero, np.uint64(0) - magnitude, magnitude).view(np.int64)
+        if _bools(readable).all() and not beyond.any():
+            return values.astype(dtype), None
+        codes = np.where(beyond, np.int16(OUT_OF_RANGE), np.int16(0))
+        return values.astype(dtype), np.where(_bools(readable), codes, np.int16(UNREADABLE_TEXT))
+
+    return parse
+
+
+def _parse_doubles(texts: pa.StringArray) -> tuple[Array, Codes | None]:
+    """Read JSON numbers; those that are long or have a great exponent may be infinite, as Python says."""
+    texts = _stripped(texts)
+    readable = pc.match_substring_regex(texts, _JSON_NUMBER)
+    short = pc.less_equal(pc.binary_length(texts), _SHORT)
+    usual = pc.and_(pc.and_(readable, short), pc.invert(pc.match_substring_regex(texts, _EXPONENT)))
+    values = np.array(pc.if_else(usual, texts, "0").cast(pa.float64()))
+    unusual = pc.and_not(readable, usual)
+    if unusual.true_count:
+        values[_bools(unusual)] = list(map(float, texts.filter(unusual).to_pylist()))
+    return values, codes_where(~_bools(readable), UNREADABLE_TEXT)
+
+
+_PARSERS: Final[dict[Kind, Parse]] = {
+    Kind.BOOLEAN: _parse_booleans,
+    Kind.INT: _parse_integers(INT_MIN, INT_MAX, np.int32),
+    Kind.BIGINT: _parse_integers(-(2**63), 2**63 - 1, np.int64),
+    Kind.DOUBLE: _parse_doubles,
+    Kind.TIMESTAMP: lambda texts: parse_timestamps(pc.ascii_trim(texts, " ")),
+}

@@ -1,0 +1,234 @@
+"""Arithmetic: integers that notice overflow, IEEE doubles, timestamps and intervals.
+
+Each function of the table is a *maker*: given the bound call it returns the kernel for its types.  Whether
+an integer operation left its range is seen from the wrapped result, for all rows at once.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from fsql.compiler.sqltypes import (
+    BIGINT_MIN,
+    INT_MAX,
+    INT_MIN,
+    TIMESTAMP_MAX,
+    TIMESTAMP_MIN,
+    Kind,
+)
+from fsql.runtime.kernels.expressions.strict import partial, total
+from fsql.runtime.kernels.expressions.vectors import (
+    DIVISION_BY_ZERO,
+    OUT_OF_RANGE,
+    TIMESTAMP_RANGE,
+    codes_where,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import NDArray
+
+    from fsql.compiler.expression import Call
+    from fsql.runtime.kernels.expressions.vectors import Bools, Codes, Kernel
+
+    Array = NDArray[Any]
+    Doubles = NDArray[np.float64]
+    Partial = Callable[..., tuple[Array, Codes | None]]
+
+_LEAST: Final = {Kind.INT: INT_MIN, Kind.BIGINT: BIGINT_MIN, Kind.INTERVAL: BIGINT_MIN}
+
+
+def _canonical(values: Doubles) -> Doubles:
+    """Return a fresh array of doubles with every NaN made the canonical one, in place."""
+    nan = np.isnan(values)
+    if np.count_nonzero(nan):
+        values[nan] = np.nan
+    return values
+
+
+def _sum_overflows(left: Array, right: Array, result: Array) -> Bools:
+    """Say where `left + right` wrapped: the operands agree in sign and the result does not."""
+    if len(right) == 1:
+        return _beyond(left, int(right[0]))
+    return ((left ^ result) & (right ^ result)) < 0
+
+
+def _difference_overflows(left: Array, right: Array, result: Array) -> Bools:
+    """Say where `left - right` wrapped: the operands differ in sign and the result is not like `left`."""
+    if len(right) == 1:
+        return _beyond(left, -int(right[0]))
+    return ((left ^ right) & (left ^ result)) < 0
+
+
+def _beyond(values: Array, added: int) -> Bools:
+    """Say where `values + added` is out of the range of their type."""
+    limit = 1 << 8 * values.dtype.itemsize - 1
+    return values >= limit - added if added > 0 else values < -limit - added
+
+
+def _add_integers(left: Array, right: Array) -> tuple[Array, Codes | None]:
+    result = left + right
+    return result, codes_where(_sum_overflows(left, right, result), OUT_OF_RANGE)
+
+
+def _subtract_integers(left: Array, right: Array) -> tuple[Array, Codes | None]:
+    result = left - right
+    return result, codes_where(_difference_overflows(left, right, result), OUT_OF_RANGE)
+
+
+def _multiply_ints(left: Array, right: Array) -> tuple[Array, Codes | None]:
+    wide = left.astype(np.int64) * right
+    return wide.astype(np.int32), codes_where((wide < INT_MIN) | (wide > INT_MAX), OUT_OF_RANGE)
+
+
+def _multiply_bigints(left: Array, right: Array) -> tuple[Array, Codes | None]:
+    """Multiply; a wrapped product differs from the product in doubles by nearly 2**64 or more.
+
+    One that did not wrap differs from it by the rounding of doubles, less than 2**12.
+    """
+    result = left * right
+    difference = left.astype(np.float64) * right - result
+    return result, codes_where(np.abs(difference) > 2.0**62, OUT_OF_RANGE)
+
+
+def _divider(least: int) -> Partial:
+    def divide(left: Array, right: Array) -> tuple[Array, Codes | None]:
+        """Divide towards zero."""
+        by_zero = right == 0
+        beyond = (left == least) & (right == -1)
+        divisor = np.where(by_zero | beyond, right.dtype.type(1), right)
+        result = left // divisor
+        inexact = result * divisor != left
+        result += inexact & ((left ^ divisor) < 0)
+        if not (by_zero.any() or beyond.any()):
+            return result, None
+        return result, by_zero * np.int16(DIVISION_BY_ZERO) + beyond * np.int16(OUT_OF_RANGE)
+
+    return divide
+
+
+def _modulo(left: Array, right: Array) -> tuple[Array, Codes | None]:
+    by_zero = right == 0
+    divisor = np.where(by_zero, right.dtype.type(1), right)
+    return np.fmod(left, divisor), codes_where(by_zero, DIVISION_BY_ZERO)
+
+
+def _shift(operation: np.ufunc, overflows: Callable[[Array, Array, Array], Bools]) -> Partial:
+    def shift(time_us: Array, interval_us: Array) -> tuple[Array, Codes | None]:
+        """Move a timestamp; a sum that wrapped is out of the years as well."""
+        result = operation(time_us, interval_us)
+        outside = (result < TIMESTAMP_MIN) | (result > TIMESTAMP_MAX)
+        outside |= overflows(time_us, interval_us, result)
+        return result, codes_where(outside, TIMESTAMP_RANGE)
+
+    return shift
+
+
+def _doubles(operation: Callable[..., Doubles]) -> Kernel:
+    """Lift an operation on doubles: IEEE, without warnings, canonical NaN."""
+
+    @np.errstate(all="ignore")
+    def compute(*values: Doubles) -> Doubles:
+        return _canonical(operation(*values))
+
+    return total(compute)
+
+
+def _make_add(call: Call) -> Kernel:
+    match call.type.kind:
+        case Kind.DOUBLE:
+            return _doubles(np.add)
+        case Kind.TIMESTAMP:
+            return partial(_shift(np.add, _sum_overflows))
+        case _:
+            return partial(_add_integers)
+
+
+def _make_subtract(call: Call) -> Kernel:
+    match call.type.kind:
+        case Kind.DOUBLE:
+            return _doubles(np.subtract)
+        case Kind.TIMESTAMP:
+            return partial(_shift(np.subtract, _difference_overflows))
+        case _:
+            return partial(_subtract_integers)
+
+
+def _make_multiply(call: Call) -> Kernel:
+    match call.type.kind:
+        case Kind.DOUBLE:
+            return _doubles(np.multiply)
+        case Kind.INT:
+            return partial(_multiply_ints)
+        case _:
+            return partial(_multiply_bigints)
+
+
+def _make_divide(call: Call) -> Kernel:
+    if call.type.kind is Kind.DOUBLE:
+        return _doubles(np.divide)
+    return partial(_divider(_LEAST[call.type.kind]))
+
+
+def _make_modulo(_call: Call) -> Kernel:
+    return partial(_modulo)
+
+
+def _sign_change(operation: np.ufunc) -> Callable[[Call], Kernel]:
+    """Return the maker of `negate` or `abs`: of the integers only the least has no opposite."""
+
+    def make(call: Call) -> Kernel:
+        kind = call.type.kind
+        if kind is Kind.DOUBLE:
+            return _doubles(operation)
+        least = _LEAST[kind]
+
+        def compute(values: Array) -> tuple[Array, Codes | None]:
+            return operation(values), codes_where(values == least, OUT_OF_RANGE)
+
+        return partial(compute)
+
+    return make
+
+
+def _round(values: Doubles) -> Doubles:
+    """Round half away from zero; the distance to the truncated value is exact, unlike `+ 0.5`."""
+    whole = np.trunc(values)
+    return np.where(np.abs(values - whole) >= 0.5, whole + np.sign(values), whole)
+
+
+def _power(base: Doubles, exponent: Doubles) -> Doubles:
+    """Raise to a power with the platform's `pow`, as scalars do; NumPy's own differs in the last bit."""
+    base, exponent = np.broadcast_arrays(base, exponent)
+    raised = pc.power(
+        pa.array(np.ascontiguousarray(base)), pa.array(np.ascontiguousarray(exponent))
+    )
+    return np.array(raised)
+
+
+def _of_doubles(operation: Callable[..., Doubles]) -> Callable[[Call], Kernel]:
+    def make(_call: Call) -> Kernel:
+        return _doubles(operation)
+
+    return make
+
+
+MAKERS: Final[dict[str, Callable[[Call], Kernel]]] = {
+    "add": _make_add,
+    "subtract": _make_subtract,
+    "multiply": _make_multiply,
+    "divide": _make_divide,
+    "modulo": _make_modulo,
+    "negate": _sign_change(np.negative),
+    "abs": _sign_change(np.abs),
+    "floor": _of_doubles(np.floor),
+    "ceil": _of_doubles(np.ceil),
+    "sqrt": _of_doubles(np.sqrt),
+    "round": _of_doubles(_round),
+    "power": _of_doubles(_power),
+}

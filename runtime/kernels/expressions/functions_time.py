@@ -1,0 +1,41 @@
+"""Conversions between timestamps, text, and milliseconds since the epoch."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from fsql.compiler.functions.timestamps import parse_timestamp
+from fsql.compiler.sqltypes import TIMESTAMP_MAX, TIMESTAMP_MIN, Kind
+from fsql.runtime.kernels.expressions.strict import from_text, over_dictionary, partial, total
+from fsql.runtime.kernels.expressions.timestamp_text import parse_timestamps
+from fsql.runtime.kernels.expressions.vectors import DTYPES, TIMESTAMP_RANGE, codes_where
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from fsql.compiler.expression import Call
+    from fsql.runtime.kernels.expressions.vectors import Codes, Kernel
+
+_MILLISECOND_US: Final = 1_000
+
+
+def _of_millis(millis: NDArray[np.int64]) -> tuple[NDArray[Any], Codes | None]:
+    least, greatest = TIMESTAMP_MIN // _MILLISECOND_US, TIMESTAMP_MAX // _MILLISECOND_US
+    outside = (millis < least) | (millis > greatest)
+    return millis * _MILLISECOND_US, codes_where(outside, TIMESTAMP_RANGE)
+
+
+def _to_millis(time_us: NDArray[np.int64]) -> NDArray[np.int64]:
+    return time_us // _MILLISECOND_US
+
+
+MAKERS: Final[dict[str, Callable[[Call], Kernel]]] = {
+    "to_timestamp": lambda _call: over_dictionary(
+        from_text(parse_timestamps, parse_timestamp, DTYPES[Kind.TIMESTAMP])
+    ),
+    "timestamp_millis": lambda _call: partial(_of_millis),
+    "epoch_millis": lambda _call: total(_to_millis),
+}

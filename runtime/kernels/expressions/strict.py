@@ -1,0 +1,176 @@
+"""Strict functions: from a computation over values to a kernel that knows NULL and failure.
+
+A strict function fails where an argument fails (the leftmost failing one is reported), is NULL where an
+argument is NULL, and otherwise is computed, which may fail it.  The computations below see values only;
+what lies under a NULL or a failure they compute like anything else, and it is then masked.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import pyarrow as pa
+
+from fsql.compiler.functions.failure import RowFailure
+from fsql.runtime.kernels.expressions.vectors import (
+    Vector,
+    both_valid,
+    common_length,
+    datum,
+    first_failure,
+    from_array,
+    indices,
+    plain_values,
+    stretched_values,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from numpy.typing import NDArray
+
+    from fsql.compiler.expression import Value
+    from fsql.compiler.sqltypes import SqlType
+    from fsql.runtime.kernels.expressions.vectors import Bools, Codes, Kernel
+
+    Parse = Callable[[pa.StringArray], tuple[NDArray[Any], Codes | None]]
+    """What reads a column of texts: the values, and the codes of rows that cannot be read."""
+
+
+_FEW: Final = 64
+"""Below so many texts a Python loop is faster than the dozens of calls that read a column."""
+
+
+def all_valid(arguments: Sequence[Vector]) -> Bools | None:
+    """Return which rows are valid in all arguments."""
+    valid = None
+    for argument in arguments:
+        valid = both_valid(valid, argument.valid)
+    return valid
+
+
+def leftmost_failure(arguments: Sequence[Vector]) -> Codes | None:
+    """Return the failures of arguments that are all evaluated."""
+    failed = None
+    for argument in arguments:
+        failed = first_failure(failed, argument.failed)
+    return failed
+
+
+def total(compute: Callable[..., NDArray[Any]]) -> Kernel:
+    """Lift `compute(*arrays) -> array`, over values of fixed width, which never fails."""
+
+    def kernel(arguments: Sequence[Vector]) -> Vector:
+        values = compute(*[argument.values for argument in arguments])
+        return Vector(values, all_valid(arguments), leftmost_failure(arguments))
+
+    return kernel
+
+
+def partial(compute: Callable[..., tuple[NDArray[Any], Codes | None]]) -> Kernel:
+    """Lift `compute(*arrays) -> (array, codes)`, over values of fixed width."""
+
+    def kernel(arguments: Sequence[Vector]) -> Vector:
+        values, own = compute(*[argument.values for argument in arguments])
+        valid = all_valid(arguments)
+        if own is not None and valid is not None:
+            own = np.where(valid, own, np.int16(0))
+        return Vector(values, valid, first_failure(leftmost_failure(arguments), own))
+
+    return kernel
+
+
+def arrow(compute: Callable[..., pa.Array], sql_type: SqlType) -> Kernel:
+    """Lift an Arrow function, NULL where an argument is, whose result is of `sql_type`.
+
+    `compute` is given plain arrays, or scalars for arguments of one value; the first is an array.
+    """
+
+    def kernel(arguments: Sequence[Vector]) -> Vector:
+        count = common_length(arguments)
+        first = stretched_values(arguments[0], count)
+        others = [datum(plain_values(argument), count) for argument in arguments[1:]]
+        result = compute(first, *others)
+        values, valid, _ = from_array(result, sql_type)
+        return Vector(values, valid, leftmost_failure(arguments))
+
+    return kernel
+
+
+def from_text(parse: Parse, parse_one: Callable[[str], Value], dtype: np.dtype[Any]) -> Kernel:
+    """Lift the reader of a column of texts.
+
+    `parse_one` reads a single text or raises: a few texts are read one by one, which is faster.
+    """
+
+    def kernel(arguments: Sequence[Vector]) -> Vector:
+        (argument,) = arguments
+        texts = plain_values(argument)
+        if len(texts) < _FEW:
+            values, own = _read_one_by_one(texts.to_pylist(), parse_one, dtype)
+        else:
+            values, own = parse(texts)
+        if own is not None and argument.valid is not None:
+            own = np.where(argument.valid, own, np.int16(0))
+        return Vector(values, argument.valid, first_failure(argument.failed, own))
+
+    return kernel
+
+
+def _read_one_by_one(
+    texts: Sequence[str | None], parse_one: Callable[[str], Value], dtype: np.dtype[Any]
+) -> tuple[NDArray[Any], Codes | None]:
+    values = np.zeros(len(texts), dtype)
+    codes = np.zeros(len(texts), np.int16)
+    for i, text in enumerate(texts):
+        if text is not None:
+            try:
+                values[i] = parse_one(text)
+            except RowFailure as failure:
+                codes[i] = failure.code
+    return values, codes if np.count_nonzero(codes) else None
+
+
+def over_dictionary(kernel: Kernel) -> Kernel:
+    """Let a strict kernel see each value of a dictionary once instead of every row.
+
+    It is used where one argument has a dictionary and the others have one value each.
+    """
+
+    def wrapped(arguments: Sequence[Vector]) -> Vector:
+        encoded = [
+            argument for argument in arguments if isinstance(argument.values, pa.DictionaryArray)
+        ]
+        if not encoded:
+            return kernel(arguments)
+        apart = [argument for argument in arguments if argument is not encoded[0]]
+        if any(len(other.values) != 1 or other.failed is not None for other in apart):
+            return kernel([Vector(plain_values(a), a.valid, a.failed) for a in arguments])
+        words = Vector(encoded[0].values.dictionary)
+        result = kernel([words if argument is encoded[0] else argument for argument in arguments])
+        return _spread(result, encoded[0])
+
+    return wrapped
+
+
+def _spread(result: Vector, encoded: Vector) -> Vector:
+    """Return, for each row of `encoded`, what `result` has for its dictionary value."""
+    rows = indices(encoded.values, encoded.valid)
+    size = len(encoded.values.dictionary)
+    valid, own = encoded.valid, None
+    if result.valid is not None:
+        valid = both_valid(valid, np.broadcast_to(result.valid, size)[rows])
+    if result.failed is not None:
+        own = np.broadcast_to(result.failed, size)[rows]
+        if encoded.valid is not None:
+            own = np.where(encoded.valid, own, np.int16(0))
+    failed = first_failure(encoded.failed, own)
+    values = result.values
+    if isinstance(values, np.ndarray):
+        return Vector(np.broadcast_to(values, size)[rows], valid, failed)
+    if isinstance(values, pa.StringArray) and len(values) == size and not values.null_count:
+        spread = pa.DictionaryArray.from_arrays(encoded.values.indices, values)
+    else:
+        spread = values.take(encoded.values.indices)
+    return Vector(spread, valid, failed)

@@ -1,0 +1,182 @@
+"""Timestamps as text, a column at a time: reading ISO 8601, and writing it.
+
+The text form is `YYYY-MM-DD[T ]hh:mm[:ss[.f{1,6}]][Z|±hh:mm]`, at most 32 bytes, so the texts of a column are
+laid out as a matrix with a row for each of the 32 places, and looked at place by place; nothing is done
+text by text.  What stands in a place is its byte, or 0 behind the end of the text.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+import pyarrow as pa
+
+from fsql.compiler.sqltypes import TIMESTAMP_MAX, TIMESTAMP_MIN
+from fsql.runtime.kernels.expressions.vectors import TIMESTAMP_RANGE, UNREADABLE_TEXT, offsets
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from fsql.runtime.kernels.expressions.vectors import Bools, Codes
+
+    Ints = NDArray[np.int64]
+    Places = NDArray[np.uint8]
+    """`(places, texts)`"""
+
+_WIDTH: Final = 32
+_SHORTEST: Final = 16
+_LONGEST: Final = 27
+"""What is written has no more places: it ends with `Z`."""
+_DIGITS: Final = (0, 1, 2, 3, 5, 6, 8, 9, 11, 12, 14, 15)
+_DAY_US: Final = 86_400_000_000
+_SECOND_US: Final = 1_000_000
+
+
+def parse_timestamps(strings: pa.StringArray) -> tuple[Ints, Codes | None]:
+    """Return the microseconds that the texts name; E503 for other texts, E504 beyond the years.
+
+    What it says of NULLs is arbitrary.
+    """
+    text, lengths = _places(strings)
+    digits = text - np.uint8(ord("0"))
+    readable = (lengths >= _SHORTEST) & (lengths <= _WIDTH)
+    for at in _DIGITS:
+        readable &= digits[at] <= 9
+    for at, mark in ((4, "-"), (7, "-"), (13, ":")):
+        readable &= text[at] == ord(mark)
+    readable &= (text[10] == ord("T")) | (text[10] == ord(" "))
+    days, exists = _days(digits)
+    hour, minute = _pair(digits, 11), _pair(digits, 14)
+    readable &= exists & (hour < 24) & (minute < 60)
+    second_us, behind, well_formed = _seconds(text, digits)
+    zone_us, zone_well_formed = _zone(text, digits, behind, lengths)
+    readable &= well_formed & zone_well_formed
+    minutes = (hour * 60 + minute).astype(np.int64)
+    values = days * _DAY_US + minutes * (60 * _SECOND_US) + second_us - zone_us
+    beyond = (values < TIMESTAMP_MIN) | (values > TIMESTAMP_MAX)
+    if readable.all() and not beyond.any():
+        return values, None
+    codes = np.where(beyond, np.int16(TIMESTAMP_RANGE), np.int16(0))
+    return values, np.where(readable, codes, np.int16(UNREADABLE_TEXT))
+
+
+def _places(strings: pa.StringArray) -> tuple[Places, Ints]:
+    """Return the first 32 places of all texts, and their lengths."""
+    ends = offsets(strings).astype(np.int64)
+    lengths = ends[1:] - ends[:-1]
+    if ends[-1] == ends[0]:
+        return np.zeros((_WIDTH, len(strings)), np.uint8), lengths
+    data = np.frombuffer(strings.buffers()[2], np.uint8)
+    width = int(lengths[0])
+    if width <= _WIDTH and (lengths == width).all():
+        text = np.zeros((_WIDTH, len(strings)), np.uint8)
+        text[:width] = data[ends[0] : ends[-1]].reshape(-1, width).T
+        return text, lengths
+    at = ends[:-1] + np.arange(_WIDTH)[:, None]
+    inside = at < ends[1:]
+    return np.where(inside, data[np.where(inside, at, 0)], np.uint8(0)), lengths
+
+
+def _pair(digits: Places, at: int) -> NDArray[np.int32]:
+    """Return the number that the two digits at place `at` make."""
+    return digits[at].astype(np.int32) * 10 + digits[at + 1]
+
+
+def _days(digits: Places) -> tuple[Ints, Bools]:
+    """Return the day since 1970-01-01, and whether there is such a day."""
+    year = _pair(digits, 0) * 100 + _pair(digits, 2)
+    month, day = _pair(digits, 5), _pair(digits, 8)
+    exists = (year >= 1) & (month >= 1) & (month <= 12) & (day >= 1)
+    months = np.where(exists, (year - 1970) * 12 + month - 1, 0).astype(np.int64)
+    first = months.astype("M8[M]").astype("M8[D]").astype(np.int64)
+    next_first = (months + 1).astype("M8[M]").astype("M8[D]").astype(np.int64)
+    return first + day - 1, exists & (day <= next_first - first)
+
+
+def _seconds(text: Places, digits: Places) -> tuple[Ints, Ints, Bools]:
+    """Return the seconds in microseconds, the place behind them, and whether they are well-formed."""
+    given = text[16] == ord(":")
+    second = np.where(given, _pair(digits, 17), 0)
+    well_formed = ~given | ((digits[17] <= 9) & (digits[18] <= 9) & (second < 60))
+    with_fraction = given & (text[19] == ord("."))
+    behind = np.where(given, 19, 16)
+    values = second * np.int64(_SECOND_US)
+    if with_fraction.any():
+        fraction, count = _fraction(digits)
+        well_formed &= ~with_fraction | (count > 0)
+        values += np.where(with_fraction, fraction, 0)
+        behind += np.where(with_fraction, 1 + count, 0)
+    return values, behind, well_formed
+
+
+def _fraction(digits: Places) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """Return the digits from place 20 on, six at most, as microseconds; and how many there are."""
+    fraction = np.zeros(digits.shape[1], np.int32)
+    count = np.zeros(digits.shape[1], np.int32)
+    going_on = np.ones(digits.shape[1], np.bool_)
+    for place in range(6):
+        digit = digits[20 + place]
+        going_on &= digit <= 9
+        fraction += np.where(going_on, digit, 0) * np.int32(10 ** (5 - place))
+        count += going_on
+    return fraction, count
+
+
+def _zone(text: Places, digits: Places, at: Ints, lengths: Ints) -> tuple[Ints, Bools]:
+    """Return how far the zone at place `at` is ahead of UTC, and whether it is well-formed."""
+    left = lengths - at
+    column = np.arange(len(at))
+    marks = text[np.minimum(at, _WIDTH - 1), column]
+    utc = (left == 0) | ((left == 1) & (marks == ord("Z")))
+    if utc.all():
+        return np.zeros(len(at), np.int64), utc
+    places = np.minimum(at + np.arange(6)[:, None], _WIDTH - 1)
+    parts = digits[places, column]
+    hour, minute = _pair(parts, 1), _pair(parts, 4)
+    shifted = (left == 6) & ((marks == ord("+")) | (marks == ord("-")))
+    shifted &= (parts[[1, 2, 4, 5]] <= 9).all(axis=0) & (hour <= 23) & (minute <= 59)
+    shifted &= text[places[3], column] == ord(":")
+    sign = np.where(marks == ord("-"), -1, 1)
+    minutes = np.where(shifted, sign * (hour * 60 + minute), 0)
+    return minutes * np.int64(60 * _SECOND_US), utc | shifted
+
+
+def format_timestamps(values_us: Ints) -> pa.StringArray:
+    """Return timestamps as ISO 8601 in UTC, with no, 3 or 6 digits of fraction as they need.
+
+    All are within the years 1 to 9999; the array has no NULL.
+    """
+    day = values_us // _DAY_US
+    in_day_us = values_us - day * _DAY_US
+    date = day.astype("M8[D]")
+    month = date.astype("M8[M]")
+    months = month.astype(np.int64).astype(np.int32)
+    second = (in_day_us // _SECOND_US).astype(np.int32)
+    fraction = (in_day_us - second * np.int64(_SECOND_US)).astype(np.int32)
+    day_of_month = (day - month.astype("M8[D]").astype(np.int64) + 1).astype(np.int32)
+    text = np.empty((_LONGEST, len(values_us)), np.uint8)
+    text[:] = np.frombuffer(b"0000-00-00T00:00:00.000000Z", np.uint8)[:, None]
+    for at, count, part in (
+        (0, 4, months // 12 + 1970),
+        (5, 2, months % 12 + 1),
+        (8, 2, day_of_month),
+        (11, 2, second // 3600),
+        (14, 2, second // 60 % 60),
+        (17, 2, second % 60),
+        (20, 6, fraction),
+    ):
+        left = part
+        for place in range(at + count - 1, at - 1, -1):
+            shorter = left // 10
+            text[place] += (left - shorter * 10).astype(np.uint8)
+            left = shorter
+    lengths = np.where(fraction == 0, 20, np.where(fraction % 1000 == 0, 24, _LONGEST))
+    text[lengths - 1, np.arange(len(lengths))] = ord("Z")
+    ends = np.zeros(len(lengths) + 1, np.int32)
+    lengths.cumsum(out=ends[1:])
+    if len(lengths) and (lengths == lengths[0]).all():
+        used = np.ascontiguousarray(text[: lengths[0]].T)
+    else:
+        used = np.ascontiguousarray(text.T)[np.arange(_LONGEST) < lengths[:, None]]
+    return pa.StringArray.from_buffers(len(lengths), pa.py_buffer(ends), pa.py_buffer(used))

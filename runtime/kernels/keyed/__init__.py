@@ -1,0 +1,1 @@
+"""What all kernels with keyed state share: slots, undo, increments."""

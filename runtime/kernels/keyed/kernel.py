@@ -1,0 +1,172 @@
+"""What a fold and its kernel say to each other.
+
+A kernel knows one stateful operator and nothing of disorder: it is given rows in the total order and the
+slots of their keys, and can restore what an application changed, for some of the slots.  The fold
+(`fsql.runtime.dataflow.fold`) has everything about disorder.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+import numpy as np
+
+from fsql.runtime.order import below, concat
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from fsql.runtime.batch import Batch, Root
+    from fsql.runtime.kernels.keyed.increment import Increment
+    from fsql.runtime.kernels.keyed.slots import SlotTable
+
+    Ints = NDArray[np.int64]
+    Bools = NDArray[np.bool_]
+
+
+class Slotted(NamedTuple):
+    """Rows, and the slot of each row's key."""
+
+    batch: Batch
+    slot: Ints
+
+
+@dataclass(slots=True)
+class Applied:
+    """What an application of rows made: outputs and errors by slot, and how to take the state back.
+
+    `undo` is the kernel's own; None where it was not asked for.
+    """
+
+    rows: Slotted | None
+    errors: Slotted | None
+    undo: object | None
+
+
+def joined_rows(parts: Sequence[Slotted | None]) -> Slotted | None:
+    """Return all rows of the parts that there are, one after the other; None if there are none."""
+    some = [part for part in parts if part is not None and len(part.batch)]
+    if len(some) <= 1:
+        return some[0] if some else None
+    batch = concat([part.batch for part in some])
+    return Slotted(batch, np.concatenate([part.slot for part in some]))
+
+
+def joined(parts: Sequence[Applied]) -> Applied | None:
+    """Return the rows and errors of all parts, without undo; None if there are none."""
+    rows = joined_rows([part.rows for part in parts])
+    errors = joined_rows([part.errors for part in parts])
+    return None if rows is None and errors is None else Applied(rows, errors, None)
+
+
+def chosen_rows(rows: Slotted, marks: Bools) -> Slotted | None:
+    """Return the rows that are marked; None if there are none."""
+    if marks.all():
+        return rows
+    indexes = np.flatnonzero(marks)
+    return Slotted(rows.batch.take(indexes), rows.slot[indexes]) if len(indexes) else None
+
+
+def split_rows(rows: Slotted | None, affected: Bools) -> tuple[Slotted | None, Slotted | None]:
+    """Return the rows whose slot is not affected, and those whose slot is."""
+    if rows is None:
+        return None, None
+    marked = affected[rows.slot]
+    return chosen_rows(rows, ~marked), chosen_rows(rows, marked)
+
+
+def parted_rows(
+    sides: Sequence[Slotted | None], bound: Root
+) -> tuple[list[Slotted | None], list[Slotted | None]]:
+    """Return the rows of each side below `bound`, and the others."""
+    passed: list[Slotted | None] = [None] * len(sides)
+    later: list[Slotted | None] = [None] * len(sides)
+    for side, rows in enumerate(sides):
+        if rows is not None:
+            under = below(rows.batch, bound)
+            passed[side], later[side] = chosen_rows(rows, under), chosen_rows(rows, ~under)
+    return passed, later
+
+
+class Saving(Protocol):
+    """A kernel's side of snapshots: what changed in its state, and its state as of a position.
+
+    Applications never have rows from both sides of the position that is announced.
+    """
+
+    @property
+    def position(self) -> Root | None:
+        """Return the position that is announced, if one is."""
+
+    def announce(self, position: Root) -> None:
+        """Get ready to give the state as of `position`; no row at or above it was applied."""
+
+    def cancel(self) -> None:
+        """Forget what was announced; what has changed is left for the next increment."""
+
+    def before(self, sides: Sequence[Slotted | None]) -> None:
+        """Learn that these rows are about to be applied."""
+
+    def taken_back(self, slots: Bools, greatest: Root) -> None:
+        """Learn that an application, whose rows go up to `greatest`, was taken back for marked slots."""
+
+    def freed(self, slots: list[int]) -> None:
+        """Learn that slots have lost their keys."""
+
+    def take(self) -> Increment | None:
+        """Return what changed since the last increment, as of the announced position; None for nothing.
+
+        All rows below it have been applied, and are final.  What changed is copied, no more: the rows of
+        the increment are made when they are asked for.
+        """
+
+    def load(self, state: Increment, position: Root) -> None:
+        """Take over the state as of `position`; nothing was applied, and no key comes twice."""
+
+
+class Kernel(Protocol):
+    """One stateful operator over slots."""
+
+    def prepare(self, side: int, batch: Batch) -> tuple[Batch, Batch | None]:
+        """Return the rows with the columns that the kernel needs, and the errors of making them.
+
+        Called once for each row that comes in; rows that can never matter are left out.
+        """
+
+    def slots(self, side: int, batch: Batch) -> Ints:
+        """Return the slots of prepared rows."""
+
+    @property
+    def table(self) -> SlotTable:
+        """Return the table of the slots; the fold says when retired slots may be used again."""
+
+    @property
+    def saving(self) -> Saving:
+        """Return the kernel's side of snapshots."""
+
+    def apply(self, sides: Sequence[Slotted | None], *, undoable: bool) -> Applied:
+        """Apply prepared rows, each side in the total order, behind all rows of their slots so far.
+
+        At least one side has rows.
+        """
+
+    def restore(self, undo: object, affected: NDArray[np.bool_]) -> None:
+        """Take back an application for the slots that `affected` marks; the latest goes first."""
+
+    def settle(self, undo: object | None) -> None:
+        """Forget how to undo an application; all its rows are final."""
+
+    def expire(self, horizon: Root) -> None:
+        """Learn that no row below `horizon` will be given again: state that only those need may go."""
+
+    def close(self, min_time: Root) -> Applied | None:
+        """Close the windows whose punctuation is below `min_time`; each closes once."""
+
+    def next_close(self) -> Root | None:
+        """Return the least punctuation at which `close` may make rows, if any is known."""
+
+    def state_rows(self) -> int:
+        """Return how many rows or groups the state holds."""

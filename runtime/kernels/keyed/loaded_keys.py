@@ -1,0 +1,100 @@
+"""Keys of a state that was loaded: they sleep in columns until a row asks for them.
+
+To make a Python object of each of some millions of keys takes several times as long as all else that loading
+does, and ten times the memory of the columns; and most keys of a large state are not asked for soon.
+
+    hash   3  5  5  9        sorted; key i has slot i
+    key    a  b  c  d
+    find c: its hash is 5; the first key with it, b, is another; the second is it: slot 2
+
+Contract.  A key that has been woken, or was forgotten, is never found again.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+import pyarrow as pa
+
+from fsql.runtime.hashing import hash_rows
+from fsql.runtime.kernels.keyed.key_objects import keys_of_rows
+from fsql.runtime.order import plain, sameness
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    Ints = NDArray[np.int64]
+    Bools = NDArray[np.bool_]
+
+NOT_FOUND: Final = -1
+_NO_HASH: Final = -1
+
+
+class LoadedKeys:
+    """Keys in columns, each once, in the order of their hashes.
+
+    Cost of `find`: a binary search for each key, and an object for each that is found.
+    """
+
+    def __init__(self, keys: Sequence[pa.Array], hashes: Ints) -> None:
+        self._keys = keys
+        self._hashes = np.append(hashes, _NO_HASH)
+        self._asleep = np.ones(len(hashes), np.bool_)
+        self.count = len(hashes)
+        """How many keys sleep."""
+
+    def find(self, keys: Sequence[pa.Array], objects: Sequence[object]) -> Ints:
+        """Return the slot of each key that sleeps, `NOT_FOUND` for others; given as columns and objects."""
+        hashes = hash_rows([plain(key) for key in keys], len(objects)).astype(np.int64)
+        found = np.full(len(objects), NOT_FOUND)
+        wanted = np.argsort(hashes)  # what is searched in order stays in the cache
+        places = np.searchsorted(self._hashes[:-1], hashes[wanted])
+        while len(wanted):
+            may_be = self._hashes[places] == hashes[wanted]
+            wanted, places = wanted[may_be], places[may_be]
+            others = keys_of_rows(self.columns(places))
+            pairs = zip(wanted.tolist(), others, strict=True)
+            same = np.fromiter((objects[row] == other for row, other in pairs), np.bool_)
+            found[wanted[same]] = places[same]
+            wanted, places = wanted[~same], places[~same] + 1
+        found[~self._asleep[found]] = NOT_FOUND
+        return found
+
+    def columns(self, slots: Ints) -> list[pa.Array]:
+        """Return the key columns of slots."""
+        indexes = pa.array(slots)
+        return [key.take(indexes) for key in self._keys]
+
+    def slots(self) -> Ints:
+        """Return the slots of the keys that sleep."""
+        return np.flatnonzero(self._asleep)
+
+    def asleep(self, slots: Ints) -> Bools:
+        """Say of each slot whether its key is one that sleeps."""
+        within = slots < len(self._asleep)
+        within[within] = self._asleep[slots[within]]
+        return within
+
+    def wake(self, slots: Ints) -> None:
+        """Let keys that sleep, each once, be somebody else's affair, or nobody's."""
+        self._asleep[slots] = False
+        self.count -= len(slots)
+
+
+def starts_of_keys(keys: Sequence[pa.Array], hashes: Ints) -> Ints:
+    """Return where another key begins among rows whose equal keys are neighbours.
+
+    Keys are compared only where they share a hash.
+    """
+    begins = np.ones(len(hashes), np.bool_)
+    np.not_equal(hashes[1:], hashes[:-1], out=begins[1:])
+    sharing = np.flatnonzero(~begins)
+    rows = np.union1d(sharing, sharing - 1)
+    places = np.searchsorted(rows, sharing)
+    for key in keys if len(rows) else ():
+        codes = sameness(key.take(pa.array(rows)))
+        begins[sharing] |= codes[places] != codes[places - 1]
+    return np.flatnonzero(begins)

@@ -1,0 +1,108 @@
+"""Map functions over batches: each function of the graph that keeps no state, as one callable.
+
+A callable gets a batch and returns the rows that came out, in the order of their causes, and the rows that
+failed.  Folds, and what belongs to their cycles (Side, Combine, Finish), are elsewhere.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from fsql.compiler.expression import ColumnRef
+from fsql.compiler.graph import (
+    Compute,
+    Explode,
+    ExplodeAggregate,
+    Late,
+    MapFunction,
+    Mention,
+    OnTime,
+    Pad,
+    Select,
+    ToWindows,
+)
+from fsql.runtime.batch import Batch
+from fsql.runtime.kernels.expressions import Program, compile_expressions
+from fsql.runtime.kernels.expressions.vectors import first_failure, truth
+from fsql.runtime.kernels.maps.explode import compile_explode
+from fsql.runtime.kernels.maps.lateral import compile_explode_aggregate
+from fsql.runtime.kernels.maps.map_result import MapResult, errors_at, succeeded
+from fsql.runtime.kernels.maps.windows import compile_punctuality, compile_to_windows
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from fsql.compiler.schema import Schema
+
+
+def compile_map(  # noqa: PLR0911 - one line for each function
+    function: MapFunction, input_schema: Schema
+) -> Callable[[Batch], MapResult]:
+    """Return the callable that applies `function` to batches of rows of `input_schema`."""
+    match function:
+        case Select():
+            return _compile_select(function)
+        case Compute():
+            return _compile_compute(function)
+        case Explode():
+            return compile_explode(function)
+        case ExplodeAggregate():
+            return compile_explode_aggregate(function, len(input_schema))
+        case ToWindows():
+            return compile_to_windows(function)
+        case Mention(ordinal=ordinal):
+            return lambda batch: MapResult(_deeper(batch, [ordinal]), None)
+        case Pad(depth=depth):
+            return lambda batch: MapResult(_deeper(batch, [-1] * (depth - len(batch.path))), None)
+        case OnTime(closing=closing):
+            return compile_punctuality(closing, keep_late=False)
+        case Late(closing=closing):
+            return compile_punctuality(closing, keep_late=True)
+        case _:
+            raise AssertionError(function)
+
+
+def _compile_select(function: Select) -> Callable[[Batch], MapResult]:
+    program = Program([function.predicate])
+
+    def apply(batch: Batch) -> MapResult:
+        (vector,) = program.run(batch.columns)
+        kept = truth(vector)
+        errors = errors_at(batch, vector.failed)
+        if errors is not None:
+            kept = kept & (vector.failed == 0)
+        if kept.all():
+            return MapResult(batch, errors)
+        rows = np.flatnonzero(np.broadcast_to(kept, len(batch)))
+        return MapResult(batch.take(rows), errors)
+
+    return apply
+
+
+def _compile_compute(function: Compute) -> Callable[[Batch], MapResult]:
+    chosen = [e.index for e in function.expressions if isinstance(e, ColumnRef)]
+    if len(chosen) == len(function.expressions):
+        return lambda batch: MapResult(batch.with_columns([batch.columns[i] for i in chosen]), None)
+    evaluate = compile_expressions(function.expressions)
+
+    def apply(batch: Batch) -> MapResult:
+        results = evaluate(batch.columns, len(batch))
+        failed = None
+        for result in results:
+            failed = first_failure(failed, result.failed)
+        rows = batch.with_columns([result.values for result in results])
+        errors = errors_at(batch, failed)
+        if errors is not None:
+            assert failed is not None
+            rows = rows.take(succeeded(failed, len(batch)))
+        return MapResult(rows, errors)
+
+    return apply
+
+
+def _deeper(batch: Batch, appended: list[int]) -> Batch:
+    """Return the batch with constant columns behind its path."""
+    levels = (np.full(len(batch), ordinal, np.int64) for ordinal in appended)
+    return Batch(batch.columns, batch.time, batch.origin, (*batch.path, *levels), batch.weight)

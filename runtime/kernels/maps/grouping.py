@@ -1,0 +1,107 @@
+"""Grouping the elements of many rows at once, each row's elements among themselves.
+
+Every key has a small integer code (`key_codes`).  One stable sort of the codes alone, a radix sort where
+they fit 16 bits, brings together the elements of equal keys, and since elements come row by row, those of
+one row are neighbours in it: the runs of equal (code, row) are the groups.  They are then put in the order
+of their first elements, which is that of (row, first appearance in the row).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import numpy as np
+
+from fsql.runtime.order import stable_order
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from fsql.runtime.kernels.maps.explode import Elements
+    from fsql.runtime.kernels.maps.key_codes import KeyCodes
+
+    Ints = NDArray[np.int64]
+    Rows = NDArray[np.int32]
+
+_RADIX_CARD: Final = 1 << 16
+
+
+class Groups(NamedTuple):
+    """The groups of the elements, ordered by row and within a row by first element.
+
+    `order` are the elements group by group, within a group in their order (None: as they are); `sizes`
+    how many each group has; `first` the first element of each; `row` and `place` the row of each group
+    and its number within the row; `lengths` how many groups each row has.
+    """
+
+    order: Ints | None
+    sizes: Ints
+    first: Ints
+    row: Rows
+    place: Ints
+    lengths: Ints
+
+
+def group(keys: KeyCodes, row: Rows, rows: int) -> Groups:
+    """Group elements by (row, key); rows ascend, and are less than `rows`."""
+    codes = keys.codes
+    if keys.card <= _RADIX_CARD:
+        order = codes.astype(np.uint16).argsort(kind="stable")
+    else:
+        order = stable_order(codes.astype(np.int64))
+    sorted_codes = codes[order]
+    begins = np.empty(len(codes) + 1, np.bool_)
+    begins[0] = begins[-1] = True
+    np.not_equal(sorted_codes[1:], sorted_codes[:-1], out=begins[1:-1])
+    if rows > 1:
+        sorted_row = row[order]
+        begins[1:-1] |= sorted_row[1:] != sorted_row[:-1]
+    bounds = begins.nonzero()[0]
+    start, sizes = bounds[:-1], bounds[1:] - bounds[:-1]
+    order, sizes, first = _by_first_element(order, start, sizes)
+    if rows == 1:
+        place = np.arange(len(first))
+        return Groups(order, sizes, first, row[: len(first)], place, np.array([len(first)]))
+    return Groups(order, sizes, first, *_numbered(row[first], rows))
+
+
+def _by_first_element(order: Ints, start: Ints, sizes: Ints) -> tuple[Ints, Ints, Ints]:
+    """Put runs of `order` in the order of their first elements, which are all different.
+
+    Returns the new order, the runs' sizes, and their first elements.
+    """
+    first = order[start]
+    if np.count_nonzero(first[1:] < first[:-1]) == 0:
+        return order, sizes, first
+    run_at = np.zeros(len(order), np.int32)
+    run_at[first] = np.arange(1, len(start) + 1, dtype=np.int32)
+    first = (run_at != 0).nonzero()[0]
+    by_first = run_at[first] - 1
+    start, sizes = start[by_first], sizes[by_first]
+    # Where a run begins, the step to the next place of `order` is a jump; everywhere else it is 1.
+    step = np.ones(len(order), np.int64)
+    step[0] = start[0]
+    step[sizes.cumsum()[:-1]] = start[1:] - start[:-1] - sizes[:-1] + 1
+    return order[step.cumsum(out=step)], sizes, first
+
+
+def _numbered(row: Rows, rows: int) -> tuple[Rows, Ints, Ints]:
+    """Return `row`, the number of each group within its row, and how many each of `rows` rows has."""
+    begins = np.empty(len(row) + 1, np.bool_)
+    begins[0] = begins[-1] = True
+    np.not_equal(row[1:], row[:-1], out=begins[1:-1])
+    bounds = begins.nonzero()[0]
+    start, count = bounds[:-1], bounds[1:] - bounds[:-1]
+    place = np.arange(len(row))
+    place -= start.repeat(count)
+    lengths = np.zeros(rows, np.int64)
+    lengths[row[start]] = count
+    return row, place, lengths
+
+
+def one_group_a_row(elements: Elements) -> Groups:
+    """Return the groups where there are no keys: one for each row, be it empty."""
+    rows = len(elements.lengths)
+    first = elements.lengths.cumsum() - elements.lengths
+    row, place = np.arange(rows, dtype=np.int32), np.zeros(rows, np.int64)
+    return Groups(None, elements.lengths, first, row, place, np.ones(rows, np.int64))

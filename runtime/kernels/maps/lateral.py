@@ -1,0 +1,185 @@
+"""Aggregates over each row's own array (`logical.LateralAggregate`), for all rows of a batch at once."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from fsql.runtime.kernels.aggregate.grouped import SUM_OVERFLOW
+from fsql.runtime.kernels.expressions import Program
+from fsql.runtime.kernels.expressions.strict import leftmost_failure
+from fsql.runtime.kernels.expressions.vectors import Vector, first_failure, truth, validity
+from fsql.runtime.kernels.maps.explode import Elements, compile_unnest
+from fsql.runtime.kernels.maps.grouping import Groups, group, one_group_a_row
+from fsql.runtime.kernels.maps.key_codes import KeyCodes, combined_codes, key_codes, keys_at
+from fsql.runtime.kernels.maps.map_result import MapResult, errors_at, succeeded
+from fsql.runtime.kernels.maps.repeats import repeat_batch, repeat_column
+from fsql.runtime.kernels.maps.segments import aggregate_segments
+from fsql.runtime.order import concat
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from numpy.typing import NDArray
+
+    from fsql.compiler.expression import Expression
+    from fsql.compiler.graph import ExplodeAggregate
+    from fsql.runtime.batch import Batch
+    from fsql.runtime.kernels.expressions.vectors import Codes
+
+    Ints = NDArray[np.int64]
+
+
+class Kept(NamedTuple):
+    """The elements that a predicate keeps, their indexes among all (None: all), and its failures."""
+
+    elements: Elements
+    at: Ints | None
+    failed: Codes | None
+
+
+def compile_explode_aggregate(
+    function: ExplodeAggregate, width: int
+) -> Callable[[Batch], MapResult]:
+    """Return the map: the input's `width` columns, the keys, the aggregates; a row for each group."""
+    apart = compile_unnest(function.array)
+    aggregate = _compile_aggregate(function, width)
+
+    def apply(batch: Batch) -> MapResult:
+        batch, elements, errors = apart(batch)
+        rows, failed = aggregate(batch, elements)
+        if failed is None:
+            return MapResult(rows, errors)
+        # What is left can fail once more: an overflow shows only where all elements are good.
+        rest = apply(batch.take(succeeded(failed, len(batch))))
+        parts = (errors, errors_at(batch, failed), rest.errors)
+        return MapResult(rest.rows, concat([part for part in parts if part is not None]))
+
+    return apply
+
+
+def _compile_aggregate(
+    function: ExplodeAggregate, width: int
+) -> Callable[[Batch, Elements], tuple[Batch, Codes | None]]:
+    """Return the function from elements to the rows of their groups, and the input rows that failed.
+
+    A row fails with the least code of its failing elements, or else with the overflow of an aggregate.
+    The rows returned are good only if none failed.
+    """
+    keep = _compile_filter(function.predicate, width)
+    expressions, calls = function.keys, function.aggregates
+    arguments = [call.argument for call in calls if call.argument is not None]
+    program = Program([*expressions, *arguments])
+
+    def apply(batch: Batch, elements: Elements) -> tuple[Batch, Codes | None]:
+        kept = keep(batch, elements)
+        vectors = program.run(_columns(batch, kept.elements, program.used_columns, width))
+        failed = _failed_rows(kept, leftmost_failure(vectors), elements)
+        if failed is not None:
+            return batch, failed
+        keys, values = vectors[: len(expressions)], iter(vectors[len(expressions) :])
+        groups = _grouped(keys, expressions, kept.elements)
+        added = [
+            keys_at(key, expression.type, groups.first)
+            for key, expression in zip(keys, expressions, strict=True)
+        ]
+        for call in calls:
+            argument = None if call.argument is None else next(values)
+            column, overflowed = aggregate_segments(call, argument, groups.order, groups.sizes)
+            added.append(column)
+            if overflowed is not None and overflowed.any():
+                failed = np.zeros(len(batch), np.int16)
+                failed[groups.row[overflowed]] = SUM_OVERFLOW
+                return batch, failed
+        return repeat_batch(batch, groups, added), None
+
+    return apply
+
+
+def _grouped(
+    keys: Sequence[Vector], expressions: Sequence[Expression], elements: Elements
+) -> Groups:
+    varying = [
+        key_codes(key, expression.type, distinct=key.values is elements.values)
+        for key, expression in zip(keys, expressions, strict=True)
+        if len(key.values) == len(elements.row)
+    ]
+    if not keys:
+        return one_group_a_row(elements)
+    if not varying:
+        varying = [KeyCodes(np.zeros(len(elements.row), np.int32), 1)]
+    return group(combined_codes(varying), elements.row, len(elements.lengths))
+
+
+def _compile_filter(predicate: Expression | None, width: int) -> Callable[[Batch, Elements], Kept]:
+    """Return the function that keeps the elements for which `predicate` is TRUE."""
+    if predicate is None:
+        return lambda _batch, elements: Kept(elements, None, None)
+    program = Program([predicate])
+
+    def keep(batch: Batch, elements: Elements) -> Kept:
+        (vector,) = program.run(_columns(batch, elements, program.used_columns, width))
+        count = len(elements.row)
+        at = np.flatnonzero(np.broadcast_to(truth(vector), count))
+        failed = None if vector.failed is None else np.broadcast_to(vector.failed, count)
+        if len(at) == count:
+            return Kept(elements, None, failed)
+        row = elements.row[at]
+        chosen = Elements(
+            elements.values.take(pa.array(at)),
+            np.bincount(row, minlength=len(elements.lengths)),
+            row,
+            elements.place[at],
+        )
+        return Kept(chosen, at, failed)
+
+    return keep
+
+
+def _columns(
+    batch: Batch, elements: Elements, used: Sequence[int], width: int
+) -> dict[int, pa.Array | Vector]:
+    """Return those of the columns that are `used`: the input's, repeated, then element and ordinal."""
+    columns: dict[int, pa.Array | Vector] = {}
+    rows = None
+    for index in used:
+        if index == width:
+            columns[index] = _element_column(elements.values)
+        elif index == width + 1:
+            columns[index] = Vector(elements.place + 1)
+        else:
+            rows = pa.array(elements.row) if rows is None else rows
+            columns[index] = repeat_column(batch.columns[index], rows)
+    return columns
+
+
+def _element_column(values: pa.Array) -> pa.Array | Vector:
+    """Return the elements so that a dictionary stays one, however short the column is."""
+    if isinstance(values, pa.DictionaryArray) and len(values.dictionary):
+        return Vector(values, validity(values))
+    return values
+
+
+def _failed_rows(kept: Kept, codes: Codes | None, elements: Elements) -> Codes | None:
+    """Return, for each input row, the least code that one of its elements failed with; None if none did.
+
+    `codes` are the failures behind the predicate, of the elements that it kept.
+    """
+    count = len(elements.row)
+    if codes is not None and kept.at is not None:
+        spread = np.zeros(count, np.int16)
+        spread[kept.at] = codes
+        codes = spread
+    failed = first_failure(kept.failed, codes)
+    if failed is None:
+        return None
+    failed = np.broadcast_to(failed, count)
+    at = failed.nonzero()[0]
+    if len(at) == 0:
+        return None
+    none = np.iinfo(np.int16).max
+    least = np.full(len(elements.lengths), none, np.int16)
+    np.minimum.at(least, elements.row[at], failed[at])
+    return np.where(least == none, np.int16(0), least)

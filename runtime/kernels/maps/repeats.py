@@ -1,0 +1,94 @@
+"""Rows of a batch several times over: what a map function with many outputs makes of its input's columns.
+
+A value that is long is never copied: repeated STRING and ARRAY columns come out as dictionaries, whose
+values are the input's column and whose indices are the rows (`fsql.runtime.arrow_types` has the contract).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+import numpy as np
+import pyarrow as pa
+
+from fsql.runtime.batch import Batch
+from fsql.runtime.kernels.expressions.vectors import validity
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    Ints = NDArray[np.int64]
+    Rows = NDArray[np.signedinteger[Any]]
+
+
+class Repetition(Protocol):
+    """How often each row comes: `lengths` by row; `row` and, from 0, `place` by the rows that come out."""
+
+    @property
+    def lengths(self) -> Ints:
+        """Return how often each row comes."""
+
+    @property
+    def row(self) -> Rows:
+        """Return, for each row that comes out, which row it is; they ascend."""
+
+    @property
+    def place(self) -> Ints:
+        """Return, for each row that comes out, its number among those of the same row."""
+
+
+class Repeats(NamedTuple):
+    """A repetition by itself."""
+
+    lengths: Ints
+    row: Rows
+    place: Ints
+
+
+def repeats_of(lengths: Ints) -> Repeats:
+    """Return the repetition of row i `lengths[i]` times."""
+    if len(lengths) == 1:
+        return Repeats(lengths, np.zeros(lengths[0], np.int32), np.arange(lengths[0]))
+    row = np.arange(len(lengths), dtype=np.int32).repeat(lengths)
+    place = np.arange(len(row))
+    place -= (lengths.cumsum() - lengths).repeat(lengths)
+    return Repeats(lengths, row, place)
+
+
+def repeat_batch(batch: Batch, repetition: Repetition, added: Sequence[pa.Array]) -> Batch:
+    """Return the rows as often as they come, their place behind the path, and columns added."""
+    lengths = repetition.lengths
+    # Of one row, the rows that come out have its root, if there are any, and ascend by their place.
+    one = len(lengths) == 1
+    return Batch(
+        [*repeat_columns(batch.columns, repetition.row), *added],
+        batch.time.repeat(lengths),
+        batch.origin.repeat(lengths),
+        (*(level.repeat(lengths) for level in batch.path), repetition.place),
+        None if batch.weight is None else batch.weight.repeat(lengths),
+        batch.span() if one else None,
+        one,
+    )
+
+
+def repeat_columns(columns: Sequence[pa.Array], rows: Rows) -> list[pa.Array]:
+    """Return, for each column, its value at each of `rows`."""
+    if not columns:
+        return []
+    indexes = pa.array(rows.astype(np.int32, copy=False))
+    return [repeat_column(column, indexes) for column in columns]
+
+
+def repeat_column(column: pa.Array, indexes: pa.Int32Array) -> pa.Array:
+    """Return the value of `column` at each of `indexes`, long values by reference."""
+    if not isinstance(column, pa.StringArray | pa.ListArray):
+        return column.take(indexes)
+    valid = validity(column)
+    if valid is None:
+        return pa.DictionaryArray.from_arrays(indexes, column, safe=False)
+    rows = np.asarray(indexes)
+    into_present = (np.cumsum(valid) - 1).astype(np.int32)
+    at = pa.array(into_present[rows], mask=~valid[rows])
+    return pa.DictionaryArray.from_arrays(at, column.drop_null(), safe=False)

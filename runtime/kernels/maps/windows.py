@@ -1,0 +1,84 @@
+"""Windows: which ones a row is in, and whether it comes in time for its own."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from fsql.compiler.sqltypes import TIMESTAMP, TIMESTAMP_MAX, TIMESTAMP_MIN
+from fsql.runtime.batch import PUNCTUATION
+from fsql.runtime.kernels.expressions.vectors import (
+    DTYPES,
+    TIMESTAMP_RANGE,
+    Vector,
+    codes_where,
+    fixed_values,
+    to_array,
+)
+from fsql.runtime.kernels.maps.map_result import MapResult, errors_at, succeeded
+from fsql.runtime.kernels.maps.repeats import repeat_batch, repeats_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import pyarrow as pa
+    from numpy.typing import NDArray
+
+    from fsql.compiler.graph import Closing, ToWindows
+    from fsql.runtime.batch import Batch
+
+    Ints = NDArray[np.int64]
+
+
+def _micros(column: pa.Array) -> Ints:
+    """Return the microseconds of a TIMESTAMP column, which is never NULL."""
+    return fixed_values(column, DTYPES[TIMESTAMP.kind])
+
+
+def compile_to_windows(function: ToWindows) -> Callable[[Batch], MapResult]:
+    """Return the map to the windows `[start, start + size)`, `start = offset + k * slide`, of each row.
+
+    A row fails (E504) if one of its windows reaches out of the years 1 to 9999.
+    """
+    size, slide = function.size_us, function.slide_us
+
+    def apply(batch: Batch) -> MapResult:
+        since = _micros(batch.columns[function.time_column]) - function.offset_us
+        first, last = (since - size) // slide + 1, since // slide
+        least = first * slide + function.offset_us
+        greatest = last * slide + function.offset_us + size
+        outside = (last >= first) & ((least < TIMESTAMP_MIN) | (greatest > TIMESTAMP_MAX))
+        failed = codes_where(outside, TIMESTAMP_RANGE)
+        if failed is not None:
+            kept = succeeded(failed, len(batch))
+            return MapResult(apply(batch.take(kept)).rows, errors_at(batch, failed))
+        count = last - first + 1
+        repeats = repeats_of(count)
+        start = least[repeats.row] + repeats.place * slide
+        bounds = (start, start + size, start + (size - 1))
+        added = [to_array(Vector(bound), TIMESTAMP, len(start)) for bound in bounds]
+        return MapResult(repeat_batch(batch, repeats, added), None)
+
+    return apply
+
+
+def late(batch: Batch, closing: Closing) -> NDArray[np.bool_]:
+    """Return which rows are behind the position `(close_time, PUNCTUATION)` of their window."""
+    ends = _micros(batch.columns[closing.window_end])
+    close = -(-ends // closing.grain_us) * closing.grain_us + closing.delay_us
+    behind: NDArray[np.bool_] = batch.time > close
+    behind |= (batch.time == close) & (batch.origin > PUNCTUATION)
+    return behind
+
+
+def compile_punctuality(closing: Closing, *, keep_late: bool) -> Callable[[Batch], MapResult]:
+    """Return the map that keeps the late rows, or the others."""
+
+    def apply(batch: Batch) -> MapResult:
+        kept = late(batch, closing) == keep_late
+        if kept.all():
+            return MapResult(batch, None)
+        return MapResult(batch.take(np.flatnonzero(kept)), None)
+
+    return apply

@@ -1,1 +1,0 @@
-"""The protocol machines: `step(event) -> effects`, no I/O, no clock."""

@@ -1,0 +1,80 @@
+"""Which records of an operator are merged, and when: what keeps reading back cheap.
+
+The state of an operator is a chain of records, oldest first: the **base**, and behind it pieces of levels
+that do not ascend.  A new increment is a piece of level 0 at the end.
+
+* `FAN` pieces of one level at the end become one of the next.  So there are few pieces, and each row is
+  written once a level.
+* The whole chain becomes a new base as soon as it is `SPACE_FACTOR` times as large as its base, or as
+  what is not expired of it, give or take `SLACK_BYTES`.  The first bounds what overwritten rows take,
+  the second what windows leave behind.
+
+So what is to be read is at most `SPACE_FACTOR` times the state that there was when the chain last was one
+piece, and at most that many times the rows that are not expired.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import numpy as np
+
+from fsql.runtime.kernels.keyed.increment import EXPIRES
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from fsql.runtime.cluster.manifest import Record
+    from fsql.runtime.kernels.keyed.increment import Increment
+
+FAN: Final = 8
+SPACE_FACTOR: Final = 4
+SLACK_BYTES: Final = 1 << 16
+_SAMPLES: Final = 256
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Piece:
+    """A record of a chain, and when rows at equal steps through it expire, ascending."""
+
+    record: Record
+    expires: NDArray[np.int64]
+
+    def live_bytes(self, time: int) -> float:
+        """Return about how many bytes its rows take that have not expired at `time`."""
+        expired = np.searchsorted(self.expires, time, side="left") / len(self.expires)
+        return self.record.size * (1.0 - float(expired))
+
+
+def expiry(increment: Increment) -> NDArray[np.int64]:
+    """Return the times of a `Piece` of this increment, which is not empty."""
+    times = increment.rows.column(EXPIRES).to_numpy(zero_copy_only=False)
+    places = np.linspace(0, len(times) - 1, min(_SAMPLES, len(times))).astype(np.int64)
+    return np.sort(times[places])
+
+
+class Plan(NamedTuple):
+    """What becomes of a chain with a new increment: pieces from `start` on, and it, are one of `level`."""
+
+    start: int
+    level: int
+
+
+def plan(chain: Sequence[Piece], size: int, time: int) -> Plan:
+    """Return what to do when an increment of about `size` bytes comes to `chain` at `time`."""
+    if not chain:
+        return Plan(0, 0)
+    base = chain[0]
+    total = size + sum(piece.record.size for piece in chain)
+    live = size + sum(piece.live_bytes(time) for piece in chain)
+    if total > SPACE_FACTOR * min(base.record.size, live) + SLACK_BYTES:
+        return Plan(0, 0)
+    levels = [piece.record.level for piece in chain[1:]]
+    start, level = len(chain), 0
+    while levels[-FAN + 1 :] == [level] * (FAN - 1):
+        del levels[-FAN + 1 :]
+        start, level = start - FAN + 1, level + 1
+    return Plan(start, level)

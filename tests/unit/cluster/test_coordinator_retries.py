@@ -1,0 +1,95 @@
+"""The coordinator's node where something keeps failing: it waits between attempts, and says why."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fsql.optimizer.choose import choose
+from fsql.runtime.batch import START
+from fsql.runtime.cluster.coordinator_node import CoordinatorNode
+from fsql.runtime.cluster.delivery import DeliveryOption
+from fsql.runtime.cluster.frames import COORDINATOR, Begin, Goodbye, Heartbeat, Hello
+from fsql.runtime.cluster.job_spec import JobSpec, Output, Settings
+from fsql.runtime.cluster.node import (
+    EpochTaken,
+    LeaseHeld,
+    OpenOutputs,
+    OutputAt,
+    OutputLost,
+    Progress,
+    Received,
+    TakeEpoch,
+    Tick,
+    Transmit,
+)
+from fsql.tests.queries.examples import EXAMPLES
+
+if TYPE_CHECKING:
+    from fsql.runtime.cluster.node import CoordinatorEffect, CoordinatorEvent
+
+OUTPUT = Output(DeliveryOption.EXACTLY_ONCE, insert=0, name='table "out"')
+
+
+class Led:
+    """A coordinator that has one worker and one output, and does at once what it asks for."""
+
+    def __init__(self) -> None:
+        example = EXAMPLES["inverted_index"]
+        plan = choose(example.compiled.graph, workers=1, fronts=example.fronts, policy=None)
+        spec = JobSpec("job", 0, plan, (), (OUTPUT,), b"")
+        self.node = CoordinatorNode(spec, "here", Settings())
+        self.now = 0.0
+        self.epochs = 0
+        self.details: list[str] = []
+        self.step(LeaseHeld(1e9))
+
+    def step(self, event: CoordinatorEvent) -> list[CoordinatorEffect]:
+        effects = self.node.step(event, self.now)
+        self.details += [each.detail for each in effects if isinstance(each, Progress)]
+        return effects
+
+    def waited(self) -> float:
+        """Return how long it takes until the next epoch is asked for; a worker says Hello all the while."""
+        since = self.now
+        while True:
+            effects = self.step(Received(Hello("job", "worker", "there"), "there"))
+            if TakeEpoch() in effects or TakeEpoch() in self.step(Tick()):
+                self.epochs += 1
+                assert OpenOutputs(self.epochs, START) in self.step(EpochTaken(self.epochs, None))
+                return self.now - since
+            timer = self.node.next_timer()
+            assert timer is not None
+            self.now = max(timer, self.now + 0.001)
+
+
+def test_a_worker_that_has_to_wait_is_told_that_there_is_somebody() -> None:
+    led = Led()
+    for epoch in range(2):
+        effects = led.step(Received(Hello("job", "worker", "there"), "there"))
+        assert Transmit("there", Heartbeat("job", epoch, COORDINATOR)) in effects
+        if epoch == 0:
+            led.step(EpochTaken(1, None))
+
+
+def test_an_output_that_is_lost_again_and_again() -> None:
+    led = Led()
+    led.waited()
+    waits = []
+    for _ in range(5):
+        led.step(OutputLost(0, "no space left"))
+        waits.append(round(led.waited(), 3))
+    assert waits == [0.0, 0.125, 0.25, 0.5, 1.0]
+    assert set(led.details[1:]) == {"", 'table "out": no space left'}
+
+
+def test_a_worker_that_cannot_load_says_why() -> None:
+    led = Led()
+    led.waited()
+    for _ in range(2):
+        began = led.step(OutputAt(led.epochs, 0, START, 4))
+        assert any(isinstance(each, Transmit) and isinstance(each.what, Begin) for each in began)
+        goodbye = Goodbye("job", led.epochs, 0, finished=False, reason="its store is locked")
+        led.step(Received(goodbye, "there"))
+        led.waited()
+    assert led.now >= 0.125
+    assert led.details[-1] == "worker 0 has left: its store is locked"

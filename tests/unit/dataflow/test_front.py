@@ -1,0 +1,231 @@
+"""Fronts that resume: rows, rejects and promises are those of one that was never interrupted.
+
+Catches: a resume point behind rows that the snapshot lacks, rows dropped or kept wrongly, times that forget
+what was read before, places of readers that are off by an empty line, a carriage return or a byte order mark.
+"""
+
+from __future__ import annotations
+
+from random import Random
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from fsql.compiler.expression import ColumnRef
+from fsql.compiler.logical import Table, TimeKind
+from fsql.compiler.schema import Column, Schema
+from fsql.compiler.sqltypes import BIGINT, STRING, TIMESTAMP
+from fsql.connectors.file.source import FileSplit
+from fsql.formats.json.decoder import JsonDecoder
+from fsql.formats.text.decoder import TextDecoder
+from fsql.runtime.batch import END, START, Root
+from fsql.runtime.dataflow.front import BOUNDARIES_MAX, Front
+from fsql.runtime.dataflow.resume_point import ResumePoint
+from fsql.runtime.ports import Chunk, Place, Reject
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+    from fsql.runtime.ports import Split
+
+COLUMNS: Final[Schema] = (Column("n", BIGINT), Column("at", TIMESTAMP))
+TEXT: Final[Schema] = (Column("line", STRING),)
+KINDS: Final = (TimeKind.EVENT, TimeKind.OFFSET, TimeKind.START)
+
+Read = list[tuple[Root, object]]
+
+
+def front_of(kind: TimeKind, columns: Schema = COLUMNS) -> Front:
+    event_time = None
+    if kind is TimeKind.EVENT:
+        event_time = ColumnRef(TIMESTAMP, nullable=True, index=1)
+    options = (("connector", "file"), ("on_error", "reject"))
+    return Front(3, Table("t", 2, columns, options, kind, event_time), split=1)
+
+
+def drawn_file(random: Random) -> bytes:
+    """Return lines: good rows, malformed ones, ones without event time, too long ones, empty ones."""
+    lines = []
+    for n in range(random.randrange(1, 60)):
+        at = random.randrange(5) * 1000 + n * 100
+        lines.append(
+            random.choice(
+                [
+                    f'{{"n":{n},"at":{at}}}',
+                    f'{{"n":{n},"at":{at}}}',
+                    f'{{"n":{n},"at":{at}}}',
+                    f'{{"n":{n}}}',
+                    '{"n":"wrong"}',
+                    '{"n":"' + "x" * random.choice([30, 2000]) + '"}',
+                    "",
+                ]
+            )
+        )
+    text = "".join(line + random.choice(["\n", "\n", "\r\n"]) for line in lines)
+    if random.random() < 0.3:
+        text = text.rstrip("\r\n")
+    return random.choice([b"", b"\xef\xbb\xbf"]) + text.encode()
+
+
+def steps(front: Front, split: Split, place: Place | None, random: Random) -> Iterator[Read]:
+    """Read to the end in chunks of random sizes; give what each chunk brought, with its promise checked."""
+    reader = split.open(place)
+    while True:
+        at = reader.place()
+        chunk = reader.read(random.choice([1, 2, 5, 1000]))
+        promised = front.promised
+        if chunk is None:
+            front.end(at)
+            break
+        assert isinstance(chunk, Chunk)
+        batch, rejects = front.take(chunk, at)
+        read: Read = list(rejects)
+        if batch is not None:
+            columns = [column.to_pylist() for column in batch.columns]
+            rows = list(zip(*columns, strict=True))
+            read += [(batch.root(row), values) for row, values in enumerate(rows)]
+        assert all(promised <= root < front.promised for root, _ in read)
+        yield sorted(read, key=lambda item: item[0])
+    reader.close()
+
+
+def split_of(path: Path, random: Random, *, text: bool = False) -> FileSplit:
+    block_bytes = random.choice([7, 64, 1 << 20])
+    if text:
+        return FileSplit("f", path, lambda: TextDecoder(1000), block_bytes)
+    return FileSplit("f", path, lambda: JsonDecoder(COLUMNS, 1000), block_bytes)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("seed", range(80))
+def test_rows_and_promises_go_on_where_they_were(tmp_path: Path, seed: int, kind: TimeKind) -> None:
+    random = Random(seed)
+    path = tmp_path / "f"
+    path.write_bytes(drawn_file(random))
+    whole = front_of(kind)
+    expected = [
+        item for read in steps(whole, split_of(path, random), None, random) for item in read
+    ]
+    positions = [START, *(root for root, _ in expected), whole._read_up_to]
+
+    front, place = front_of(kind), None
+    below = START
+    for _ in range(4):
+        resumed = [
+            item for read in steps(front, split_of(path, random), place, random) for item in read
+        ]
+        assert resumed == [item for item in expected if item[0] >= below]
+        assert front._read_up_to == whole._read_up_to
+        below = random.choice([position for position in positions if position >= below])
+        point = front.resume_point(below)
+        front, place = front_of(kind), point.place
+        front.resume(point, below)
+        assert front.promised >= below
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_text_goes_on_where_it_was_with_its_line_numbers(tmp_path: Path, seed: int) -> None:
+    random = Random(seed)
+    path = tmp_path / "f"
+    path.write_bytes(drawn_file(random).replace(b"wrong", b"\xff"))
+    split = split_of(path, random, text=True)
+    whole, places = read_from(split, None, random)
+    for place in places:
+        rest, _ = read_from(split, place, random)
+        assert rest == [each for each in whole if each[0] >= place.row]
+
+
+def read_from(
+    split: Split, place: Place | None, random: Random
+) -> tuple[list[tuple[int, object]], list[Place]]:
+    reader = split.open(place)
+    read: list[tuple[int, object]] = []
+    places = [reader.place()]
+    while isinstance(chunk := reader.read(random.choice([1, 3, 100])), Chunk):
+        read += list(zip(chunk.rows.tolist(), chunk.columns[0].to_pylist(), strict=True))
+        read += [(reject.row, reject) for reject in chunk.rejects]
+        places.append(reader.place())
+        assert places[-1].byte == places[-2].byte + chunk.bytes_read
+    reader.close()
+    return sorted(read, key=lambda each: each[0]), places
+
+
+def chunk_of(rows: Sequence[int], rejects: Sequence[int] = ()) -> Chunk:
+    wrong = tuple(Reject(row, row + 1, -1, 511, "", "", "") for row in rejects)
+    return Chunk([pa.array(rows, pa.int64())], np.array(rows, np.int64), wrong, 0)
+
+
+def offset_front() -> Front:
+    options = (("connector", "file"), ("on_error", "reject"))
+    return Front(3, Table("t", 0, (Column("n", BIGINT),), options, TimeKind.OFFSET), split=0)
+
+
+def times(front: Front, chunk: Chunk, place: Place | None = None) -> list[int]:
+    batch, rejects = front.take(chunk, place)
+    kept = [] if batch is None else batch.time.tolist()
+    return sorted([*kept, *(root.time for root, _ in rejects)])
+
+
+def test_rows_and_rejects_that_are_skipped_are_passed_over() -> None:
+    front = offset_front()
+    front.resume(ResumePoint(3, 2, 3, 0, 1), Root(3, 3))
+    front.skip(Root(5, 0), Root(8, 0))
+    assert times(front, chunk_of([2, 3, 5, 6], [4, 7])) == [3, 4]
+    assert front.promised == Root(8, 8)
+    assert times(front, chunk_of([8, 9])) == [8, 9]
+    assert (front.rows_read, front.rows_above(Root(8, 8))) == (4, 2)
+
+
+def test_a_chunk_that_lies_below_the_snapshot_brings_nothing_and_promises_nothing_new() -> None:
+    front = offset_front()
+    front.resume(ResumePoint(3, 0, 1, 0, 0), Root(4, 4))
+    assert times(front, chunk_of([0, 1], [2])) == []
+    assert (front.promised, front.rows_above(START)) == (Root(4, 4), 0)
+    assert times(front, chunk_of([3, 4])) == [4]
+
+
+def test_resume_points_lie_at_chunks_until_they_are_forgotten() -> None:
+    front = offset_front()
+    for row in range(0, 12, 3):
+        front.take(chunk_of([row, row + 1, row + 2]), Place(row, row + 1, 10 * row))
+    front.end(Place(12, 13, 120))
+    assert front.resume_point(START) == ResumePoint(3, 0, 1, 0, front.resume_point(START).time)
+    assert front.resume_point(Root(5, 5)).row == 3
+    assert front.resume_point(Root(6, 6)) == ResumePoint(3, 6, 7, 60, 5)
+    assert front.resume_point(END).row == 12
+    front.forget_below(Root(7, 7))
+    assert [front.resume_point(at).row for at in (Root(7, 7), Root(9, 9), END)] == [6, 9, 12]
+
+
+def test_a_front_that_resumed_and_has_read_nothing_resumes_there_again() -> None:
+    front = offset_front()
+    point = ResumePoint(3, 7, 9, 70, 6, "content")
+    front.resume(point, Root(8, 0))
+    assert front.resume_point(Root(8, 0)) == point
+    front.end()
+    assert front.resume_point(END) == point
+
+
+def test_a_front_that_waits_resumes_behind_its_last_chunk() -> None:
+    front = offset_front()
+    front.take(chunk_of([0, 1, 2]), Place(0, 1, 0))
+    for _ in range(2):
+        front.waits(Place(3, 4, 30))
+    assert front.resume_point(Root(3, 3)) == ResumePoint(3, 3, 4, 30, 2)
+    assert len(front._boundaries) == 2
+
+
+def test_few_boundaries_are_remembered_and_the_first_is_among_them() -> None:
+    front = offset_front()
+    for row in range(10_000):
+        front.take(chunk_of([row]), Place(row, row + 1, row))
+        assert len(front._boundaries) <= BOUNDARIES_MAX
+        if row == 5000:
+            front.forget_below(Root(4000, 4000))
+    rows = [front.resume_point(Root(at, at)).row for at in range(4000, 10_000)]
+    assert all(row <= at for at, row in zip(range(4000, 10_000), rows, strict=True))
+    assert all(row > at - 200 for at, row in zip(range(4000, 10_000), rows, strict=True))
+    assert rows == sorted(rows)

@@ -1,0 +1,112 @@
+"""Merging increments, against a dictionary of states and a counter of rows; hashes may collide."""
+
+from __future__ import annotations
+
+from collections import Counter
+from random import Random
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from fsql.runtime import hashing
+from fsql.runtime.batch import START, Root
+from fsql.runtime.kernels.keyed.increment import (
+    EXPIRES,
+    GONE,
+    HASH,
+    NEVER,
+    WEIGHT,
+    Increment,
+    increment,
+    merged,
+    owned_rows,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+Key = tuple[str | None, float]
+KEYS: list[Key] = [(text, number) for text in ("a", "b", None) for number in (0.0, 1.5, -2.0)]
+
+
+@pytest.fixture(params=[1, 3, 1 << 20], autouse=True)
+def _hashes(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have few hashes, so that most keys share one, or many."""
+
+    def hash_rows(
+        keys: Sequence[pa.Array], count: int
+    ) -> np.ndarray[tuple[int], np.dtype[np.uint32]]:
+        return hashing.hash_rows(keys, count) % np.uint32(request.param)
+
+    monkeypatch.setattr("fsql.runtime.kernels.keyed.increment.hash_rows", hash_rows)
+
+
+def states(random: Random, count: int) -> list[tuple[Key, int, int]]:
+    """Return keys, each once, with a state and when it expires."""
+    chosen = random.sample(KEYS, count)
+    return [(key, random.randrange(100), random.choice((NEVER, GONE, 5, 20))) for key in chosen]
+
+
+def made(rows: list[tuple[Key, int, int]], name: str, *, appends: bool) -> Increment:
+    keys = [
+        pa.array([key[0] for key, _, _ in rows], pa.string()),
+        pa.array([key[1] for key, _, _ in rows], pa.float64()),
+    ]
+    columns = {
+        name: pa.array([state for _, state, _ in rows], pa.int64()),
+        EXPIRES: pa.array([expires for _, _, expires in rows], pa.int64()),
+    }
+    return increment(keys, pa.RecordBatch.from_pydict(columns), appends=appends)
+
+
+def read(one: Increment, name: str) -> list[tuple[Key, int]]:
+    columns = [one.rows.column(index).to_pylist() for index in range(2)]
+    values = one.rows.column(name).to_pylist()
+    return [((a, b), value) for a, b, value in zip(*columns, values, strict=True)]
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_newest_state_of_a_key_wins(seed: int) -> None:
+    random = Random(seed)
+    known: dict[Key, tuple[int, int]] = {}
+    parts = []
+    for _ in range(random.randrange(1, 5)):
+        rows = states(random, random.randrange(len(KEYS)))
+        known.update({key: (state, expires) for key, state, expires in rows})
+        parts.append(merged([made(rows, "state", appends=False)], START))
+    whole = {key: s for key, (s, expires) in known.items() if expires in {NEVER, 20}}
+    gone = {key: s for key, (s, expires) in known.items() if expires == GONE}
+    at = Root(7, 0)
+    assert dict(read(merged(parts, at), "state")) == whole | gone
+    assert dict(read(merged(parts, at, whole=True), "state")) == whole
+    cut = random.randrange(len(parts)) + 1
+    in_two_steps = merged([merged(parts[:cut], START), *parts[cut:]], at, whole=True)
+    assert in_two_steps.rows.equals(merged(parts, at, whole=True).rows)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_rows_that_append_are_summed(seed: int) -> None:
+    random = Random(seed)
+    known: Counter[Key] = Counter()
+    parts = []
+    for _ in range(random.randrange(1, 5)):
+        rows = [(random.choice(KEYS), random.choice((-1, 1)), NEVER) for _ in range(6)]
+        for key, weight, _ in rows:
+            known[key] += weight
+        parts.append(made(rows, WEIGHT, appends=True))
+    summed = merged(parts, START)
+    assert dict(read(summed, WEIGHT)) == {key: weight for key, weight in known.items() if weight}
+    random.shuffle(parts)
+    assert merged(parts, START).rows.equals(summed.rows)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_what_is_owned_is_parted_by_hash(seed: int) -> None:
+    random = Random(seed)
+    whole = merged([made(states(random, len(KEYS)), "state", appends=False)], START)
+    bound = random.choice(whole.rows.column(HASH).to_pylist())
+    low, high = owned_rows(whole, (0, bound)), owned_rows(whole, (bound, 1 << 32))
+    assert all(value < bound for value in low.rows.column(HASH).to_pylist())
+    assert pa.concat_batches([low.rows, high.rows]).equals(whole.rows)
