@@ -2,40 +2,9 @@
 
 from __future__ import annotations
 
-import re
-from functools import lru_cache
-
+from fsql.compiler.functions.like import like, pattern_error
 from fsql.compiler.functions.signature import Function, Signature
 from fsql.compiler.sqltypes import BIGINT, BOOLEAN, STRING, array_of
-
-
-@lru_cache(maxsize=256)
-def like_regex(pattern: str) -> re.Pattern[str]:
-    r"""Return the regular expression that matches what `LIKE pattern` matches.
-
-    `%` stands for any text, `_` for one character, and `\` takes the next character as it is.
-    """
-    parts: list[str] = []
-    characters = iter(pattern)
-    for character in characters:
-        if character == "%":
-            parts.append(".*")
-        elif character == "_":
-            parts.append(".")
-        else:
-            literal = next(characters, "\\") if character == "\\" else character
-            parts.append(re.escape(literal))
-    return re.compile("".join(parts), re.DOTALL)
-
-
-def _like(text: str, pattern: str) -> bool:
-    return like_regex(pattern).fullmatch(text) is not None
-
-
-def _dangling_escape(pattern: str) -> str | None:
-    """Return what is wrong with a LIKE pattern, if anything."""
-    escapes = len(pattern) - len(pattern.rstrip("\\"))
-    return "the pattern ends with an escape character that escapes nothing" if escapes % 2 else None
 
 
 def _empty_separator(separator: str) -> str | None:
@@ -61,8 +30,8 @@ STRINGS = (
     Function(
         "like",
         ("LIKE",),
-        (Signature((STRING, STRING), BOOLEAN, _like),),
-        literal_check=_dangling_escape,
+        (Signature((STRING, STRING), BOOLEAN, like),),
+        literal_check=pattern_error,
     ),
     Function("lower", ("LOWER", "LCASE"), (Signature(_TEXT, STRING, str.lower),)),
     Function("upper", ("UPPER", "UCASE"), (Signature(_TEXT, STRING, str.upper),)),

@@ -11,6 +11,8 @@ import math
 import re
 from datetime import UTC, datetime, timedelta
 from fractions import Fraction
+from itertools import accumulate
+from operator import or_
 from typing import TYPE_CHECKING, Any, Final
 
 from fsql.compiler.expression import Call, Case, Cast, ColumnRef, Expression, Literal
@@ -170,16 +172,23 @@ def power(base: float, exponent: float) -> float:
 
 
 def like(value: str, pattern: str) -> bool:
-    r"""Match with `%`, `_` and the escape `\`."""
-    regex, escaped = "", False
+    r"""Match with `%`, `_` and the escape `\`: a table of which prefixes match."""
+    parts: list[tuple[str, bool]] = []
+    escaped = False
     for character in pattern:
-        if not escaped and character == "\\":
+        if character == "\\" and not escaped:
             escaped = True
             continue
-        wild = {"%": ".*", "_": "."} if not escaped else {}
-        regex += wild.get(character, re.escape(character))
+        parts.append((character, not escaped and character in "%_"))
         escaped = False
-    return re.fullmatch(regex, value, re.DOTALL) is not None
+    matches = [True] + [False] * len(value)
+    for part, wild in parts:
+        if wild and part == "%":
+            matches = list(accumulate(matches, or_))
+        else:
+            fits = [wild or part == character for character in value]
+            matches = [False, *(before and fit for before, fit in zip(matches, fits, strict=False))]
+    return matches[-1]
 
 
 def substring(value: str, start: int, length: int | None = None) -> str:

@@ -1,7 +1,9 @@
-r"""LIKE: `%` stands for any text, `_` for one character, `\` takes the next character as it is.
+r"""LIKE over columns; `fsql.compiler.functions.like` says what it means.
 
 Most patterns are a piece of text with a `%` before or behind, for which Arrow has searches that are
-several times faster than a regular expression; the others become one for RE2.
+several times faster than a regular expression.  Other short patterns become one for RE2, whose time is
+linear in the text; it takes too long for long patterns and refuses very long ones, which are matched a
+value at a time.
 """
 
 from __future__ import annotations
@@ -13,47 +15,44 @@ from typing import TYPE_CHECKING, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from fsql.compiler.functions.like import like, like_segments
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-_REGEX: Final = {"%": ".*", "_": "."}
-
-
-def _tokens(pattern: str) -> list[tuple[str, bool]]:
-    """Return the pattern's parts: (`%` or `_`, True) for wildcards, (text, False) between them."""
-    tokens: list[tuple[str, bool]] = []
-    characters = iter(pattern)
-    for character in characters:
-        if character in _REGEX:
-            tokens.append((character, True))
-            continue
-        text = next(characters, "\\") if character == "\\" else character
-        if tokens and not tokens[-1][1]:
-            text = tokens.pop()[0] + text
-        tokens.append((text, False))
-    return tokens
+_REGEX_LENGTH_MAX: Final = 256
+"""Longer patterns do not become regular expressions."""
 
 
 @lru_cache(maxsize=256)
 def like_matcher(pattern: str) -> Callable[[pa.StringArray], pa.BooleanArray]:
     """Return the function from a column to which of its values match `pattern`; NULL stays NULL."""
-    tokens = _tokens(pattern)
-    match tokens:
-        case []:
-            return lambda strings: pc.equal(strings, "")
-        case [(text, False)]:
+    match [segment.text for segment in like_segments(pattern)]:
+        case [str(text)]:
             return lambda strings: pc.equal(strings, text)
-        case [(text, False), ("%", True)]:
+        case [str(text), ""]:
             return lambda strings: pc.starts_with(strings, text)
-        case [("%", True), (text, False)]:
+        case ["", str(text)]:
             return lambda strings: pc.ends_with(strings, text)
-        case [("%", True), (text, False), ("%", True)]:
+        case ["", str(text), ""]:
             return lambda strings: pc.match_substring(strings, text)
+        case _ if len(pattern) > _REGEX_LENGTH_MAX:
+            return lambda strings: _match_each(strings, pattern)
         case _:
-            return _regex_matcher(tokens)
+            regex = _regex(pattern)
+            return lambda strings: pc.match_substring_regex(strings, regex)
 
 
-def _regex_matcher(tokens: list[tuple[str, bool]]) -> Callable[[pa.StringArray], pa.BooleanArray]:
-    parts = [_REGEX[text] if wildcard else re.escape(text) for text, wildcard in tokens]
-    regex = rf"(?s)\A{''.join(parts)}\z"
-    return lambda strings: pc.match_substring_regex(strings, regex)
+def _regex(pattern: str) -> str:
+    segments = [
+        "".join(
+            "." if character is None else re.escape(character) for character in segment.characters
+        )
+        for segment in like_segments(pattern)
+    ]
+    return rf"(?s)\A{'.*'.join(segments)}\z"
+
+
+def _match_each(strings: pa.StringArray, pattern: str) -> pa.BooleanArray:
+    values = strings.to_pylist()
+    return pa.array([None if text is None else like(text, pattern) for text in values], pa.bool_())

@@ -1,10 +1,13 @@
 from __future__ import annotations
 
+from itertools import product
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
 import pytest
 
 from fsql.compiler.expression import Call, Literal
+from fsql.compiler.functions.like import like
 from fsql.compiler.sqltypes import (
     BIGINT,
     BIGINT_MAX,
@@ -14,6 +17,8 @@ from fsql.compiler.sqltypes import (
     STRING,
     array_of,
 )
+from fsql.runtime.kernels.like import like_matcher
+from fsql.tests.reference.scalar import like as reference_like
 from fsql.tests.unit.kernels.tables import NAN, call, check_table
 
 if TYPE_CHECKING:
@@ -147,6 +152,11 @@ LIKE = [
     ("_.(", {"x.(": True, "xy(": False}),
     ("_\n%\t\0", {"x\ny\t\0": True, "xn": False}),
     ("_é$^|", {"aé$^|": True}),
+    ("a%a", {"a": False, "aa": True, "aba": True, "abab": False}),
+    ("%a_a%", {"aaa": True, "abbaba": True, "aab": False}),
+    ("%__%", {"a": False, "ab": True, "abc": True}),
+    ("%_b_%c", {"abac": True, "abc": False, "xbbbxc": True}),
+    ("%ab%ab%", {"ab": False, "abab": True, "aabxab": True}),
 ]
 
 
@@ -154,6 +164,32 @@ LIKE = [
 def test_like(pattern: str, table: dict[str, bool]) -> None:
     rows = [((text,), outcome) for text, outcome in table.items()]
     check_table(with_constants("like", BOOLEAN, (STRING, pattern)), [STRING], rows)
+
+
+def test_like_tells_every_short_pattern_as_the_reference_does() -> None:
+    texts = ["".join(text) for length in range(6) for text in product("ab", repeat=length)]
+    for length in range(6):
+        for characters in product("a_%", repeat=length):
+            pattern = "".join(characters)
+            expected = [reference_like(text, pattern) for text in texts]
+            assert [like(text, pattern) for text in texts] == expected, pattern
+            assert like_matcher(pattern)(pa.array(texts)).to_pylist() == expected, pattern
+
+
+@pytest.mark.parametrize(
+    ("pattern", "text"),
+    [
+        ("%a" * 50 + "%b", "a" * 10_000),
+        ("%a_" * 100 + "%b", "a" * 10_000),
+        ("a%" * 5000, "a" * 20_000),
+        ("%" + "_" * 4999 + "b" + "a" * 5000, "a" * 20_000),
+        ("%" + "a" * 4998 + "_b%", "a" * 20_000),
+    ],
+)
+def test_like_needs_no_backtracking(pattern: str, text: str) -> None:
+    expected = pattern.endswith("a%")
+    assert like(text, pattern) is expected
+    assert like_matcher(pattern)(pa.array([text, None])).to_pylist() == [expected, None]
 
 
 def test_split() -> None:

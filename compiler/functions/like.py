@@ -1,0 +1,111 @@
+r"""LIKE: `%` stands for any text, `_` for one character, `\` takes the next character as it is.
+
+A pattern is cut at each `%` into segments.  The first must begin the text and the last must end it; each
+of the others is taken where it first occurs behind the one before it.  If that fails, so does every other
+choice, and nothing has to be tried twice: the time is linear in the length of the text.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import Final
+
+PATTERN_LENGTH_MAX: Final = 10_000
+"""A pattern has at most so many characters: a segment with `_` takes space in proportion to their square."""
+
+
+def like(text: str, pattern: str) -> bool:
+    """Return whether the whole of `text` matches `pattern`."""
+    first, *others = like_segments(pattern)
+    if not first.stands_at(text, 0):
+        return False
+    if not others:
+        return len(text) == first.length
+    *middle, last = others
+    start, end = first.length, len(text) - last.length
+    if end < start or not last.stands_at(text, end):
+        return False
+    for segment in middle:
+        start = segment.find_end(text, start, end)
+        if start < 0:
+            return False
+    return True
+
+
+def pattern_error(pattern: str) -> str | None:
+    """Return what is wrong with a pattern, None if nothing is."""
+    escapes = len(pattern) - len(pattern.rstrip("\\"))
+    if escapes % 2:
+        return "LIKE pattern must not end with the escape character"
+    if len(pattern) > PATTERN_LENGTH_MAX:
+        return f"LIKE pattern is too long: {len(pattern):,} characters; the limit is {PATTERN_LENGTH_MAX:,}"
+    return None
+
+
+@lru_cache(maxsize=256)
+def like_segments(pattern: str) -> tuple[LikeSegment, ...]:
+    """Return the segments of a pattern: one more than it has `%`."""
+    segments: list[list[str | None]] = [[]]
+    characters = iter(pattern)
+    for character in characters:
+        if character == "%":
+            segments.append([])
+        elif character == "_":
+            segments[-1].append(None)
+        else:
+            segments[-1].append(next(characters, "\\") if character == "\\" else character)
+    return tuple(LikeSegment(tuple(segment)) for segment in segments)
+
+
+@dataclass(frozen=True)
+class LikeSegment:
+    """A part of a pattern without `%`: characters, None for any one character."""
+
+    characters: tuple[str | None, ...]
+
+    @property
+    def length(self) -> int:
+        """Return the number of characters that the segment matches."""
+        return len(self.characters)
+
+    @cached_property
+    def text(self) -> str | None:
+        """Return the only text that the segment matches; None if it has a `_`."""
+        literals = [character for character in self.characters if character is not None]
+        return "".join(literals) if len(literals) == self.length else None
+
+    def stands_at(self, text: str, start: int) -> bool:
+        """Return whether the segment matches the characters of `text` from `start` on."""
+        if self.text is not None:
+            return text.startswith(self.text, start)
+        return start + self.length <= len(text) and all(
+            expected is None or expected == text[i]
+            for i, expected in enumerate(self.characters, start)
+        )
+
+    def find_end(self, text: str, start: int, end: int) -> int:
+        """Return the end of the segment's first match within `text[start:end]`, -1 if there is none."""
+        if self.text is not None:
+            found = text.find(self.text, start, end)
+            return found if found < 0 else found + self.length
+        # The algorithm is Shift-And: bit i of `matched` is set if the i + 1 characters up to here match the
+        # first i + 1 of the segment.
+        allowed, allowed_for_others = self._allowed
+        whole = 1 << (self.length - 1)
+        matched = 0
+        for i in range(start, end):
+            matched = (matched << 1 | 1) & allowed.get(text[i], allowed_for_others)
+            if matched & whole:
+                return i + 1
+        return -1
+
+    @cached_property
+    def _allowed(self) -> tuple[dict[str, int], int]:
+        """Return the places, as bits, at which each character may stand, and those for all others."""
+        anywhere = sum(1 << i for i, character in enumerate(self.characters) if character is None)
+        allowed: dict[str, int] = {}
+        for i, character in enumerate(self.characters):
+            if character is not None:
+                allowed[character] = allowed.get(character, anywhere) | 1 << i
+        return allowed, anywhere
