@@ -13,9 +13,9 @@ import pytest
 
 from fsql.compiler.expression import AggregateCall, AggregateFunction, ColumnRef
 from fsql.compiler.sqltypes import BIGINT, DOUBLE
+from fsql.runtime.kernels.aggregate import exact_sum, integer_sum
 from fsql.runtime.kernels.aggregate.accumulators import DoubleSum, accumulator
 from fsql.runtime.kernels.aggregate.exact_sum import ExactSums
-from fsql.runtime.kernels.aggregate.grouped import exact_sum, integer_sum
 from fsql.runtime.kernels.aggregate.integer_sum import IntegerSum
 from fsql.runtime.kernels.aggregate.steps import steps_of
 
