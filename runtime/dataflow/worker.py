@@ -37,6 +37,7 @@ from fsql.runtime.hashing import hash_rows
 from fsql.runtime.kernels.aggregate.grouped import AggregateKernel
 from fsql.runtime.kernels.aggregate.over import OverKernel
 from fsql.runtime.kernels.join.equi_join import JoinKernel
+from fsql.runtime.kernels.join.updates import JoinUpdatesKernel
 from fsql.runtime.order import concat
 
 if TYPE_CHECKING:
@@ -314,7 +315,8 @@ def make_fold(head: FoldHead) -> Fold:
             kernel = OverKernel(combine)
             return Fold(head, kernel, ties=combine.may_tie, append_only=True)
         case CombineJoin():
-            kernel = JoinKernel(combine, [schema for schema, _ in head.inputs])
+            make = JoinKernel if combine.input_append_only else JoinUpdatesKernel
+            kernel = make(combine, [schema for schema, _ in head.inputs])
             return Fold(head, kernel, ties=False, append_only=combine.input_append_only)
         case _:
             raise AssertionError(combine)

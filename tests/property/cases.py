@@ -18,6 +18,7 @@ from fsql.runtime.ports import Reject
 from fsql.tests.property.inputs import random_splits
 from fsql.tests.property.plans import random_plan_case
 from fsql.tests.property.scripts import random_script
+from fsql.tests.property.updating_joins import random_updating_join_case
 
 if TYPE_CHECKING:
     from fsql.compiler.logical import Job
@@ -82,9 +83,16 @@ def plan_case(random: Random, name: str) -> Case:
     return Case(name, logical_text(made.job, details=False), made.job, made.inputs)
 
 
-MAKERS = {"script": script_case, "plan": plan_case}
+def updating_join_case(random: Random, name: str) -> Case:
+    """Return a case that joins updating inputs, two or more in a chain."""
+    made = random_updating_join_case(random)
+    verify_logical(made.job)
+    return Case(name, logical_text(made.job, details=False), made.job, made.inputs)
+
+
+MAKERS = {"script": script_case, "plan": plan_case, "updating-join": updating_join_case}
 
 
 def case_of(kind: str, seed: int) -> Case:
-    """Return the case of a seed; `kind` is `script` or `plan`."""
+    """Return the case of a seed; `kind` is one of `MAKERS`."""
     return MAKERS[kind](Random(f"{kind} {seed}"), f"{kind} {seed}")

@@ -1,1 +1,1 @@
-"""The kernel of joins."""
+"""The kernels of joins: of append-only inputs (`equi_join`), and of updating ones (`updates`)."""

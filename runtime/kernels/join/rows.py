@@ -16,7 +16,7 @@ import pyarrow as pa
 from fsql.runtime.batch import PUNCTUATION, TIME_START
 from fsql.runtime.kernels.keyed.kernel import Slotted, joined_rows
 from fsql.runtime.kernels.keyed.slots import SlotTable
-from fsql.runtime.order import lexicographic_order, sameness, stable_order, starts_of_runs
+from fsql.runtime.order import stable_order
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -138,8 +138,6 @@ class JoinRows:
         kept = np.arange(len(merged.slot))
         if self._bound is not None:
             kept = np.flatnonzero(self._reach(side, merged.batch) >= self._bound)
-        if not self._combine.input_append_only:
-            kept = kept[_net_rows(merged.batch.take(kept), merged.slot[kept])]
         if len(kept) == len(merged.slot):
             return merged
         return Slotted(merged.batch.take(kept), merged.slot[kept])
@@ -160,15 +158,3 @@ def sorted_run(rows: Slotted) -> Slotted:
         return rows
     order = stable_order(rows.slot)
     return Slotted(rows.batch.take(order), rows.slot[order])
-
-
-def _net_rows(batch: Batch, slot: Ints) -> Ints:
-    """Return rows that stand for the net content: those of a key and payload that sum to 0 go."""
-    columns = [slot, *(sameness(column) for column in batch.columns)]
-    order = lexicographic_order(columns)
-    if order is None:
-        order = np.arange(len(slot))
-    starts = starts_of_runs(*(column[order] for column in columns))
-    sums = np.add.reduceat(batch.weights()[order], starts) if len(starts) else starts
-    alive = np.repeat(sums != 0, np.diff(np.append(starts, len(order))))
-    return np.sort(order[alive])

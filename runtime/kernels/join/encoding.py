@@ -1,0 +1,103 @@
+"""How the rows of a join are written into increments.
+
+    key_0 …   hash   side   time   origin   path_0 …   weight   left_0 …   right_0 …   expires
+
+The columns of the other side are NULL.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+import pyarrow as pa
+
+from fsql.runtime.arrow_types import arrow_type
+from fsql.runtime.kernels.keyed.increment import EXPIRES, WEIGHT, Increment, increment, merged
+from fsql.runtime.order import key_values, plain
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from fsql.compiler.graph import CombineJoin
+    from fsql.compiler.schema import Schema
+    from fsql.runtime.batch import Root
+
+    Ints = NDArray[np.int64]
+
+LEFT, RIGHT = 0, 1
+SIDE: Final = "side"
+_NAMES: Final = ("left", "right")
+
+KeysAndState = tuple[list[pa.Array], pa.RecordBatch]
+
+
+class JoinEncoding:
+    """Encodes and decodes rows whose columns are the keys, then the input's."""
+
+    def __init__(self, combine: CombineJoin, schemas: Sequence[Schema]) -> None:
+        """Begin with the types; `schemas` are those of the sides."""
+        self._keys = [arrow_type(key.type) for key in combine.left_keys]
+        self._depth = max(combine.left_depth, combine.right_depth)
+        self._types = [[arrow_type(column.type) for column in schema] for schema in schemas]
+
+    def no_rows(self, side: int) -> list[pa.Array]:
+        """Return the columns of a side without rows."""
+        return [pa.array([], kind) for kind in (*self._keys, *self._types[side])]
+
+    def positions(self, places: Sequence[Ints]) -> dict[str, Ints]:
+        """Return the position columns by name: time, origin and path, padded to the deeper side's."""
+        names = ("time", "origin", *(f"path_{level}" for level in range(self._depth)))
+        padding = [np.full(len(places[0]), -1)] * (len(names) - len(places))
+        return dict(zip(names, [*places, *padding], strict=True))
+
+    def rows_of(
+        self,
+        side: int,
+        columns: Sequence[pa.Array],
+        positions: Mapping[str, Ints],
+        weight: Ints,
+        expires: Ints,
+    ) -> KeysAndState:
+        """Return the keys of rows of a side, and the columns behind them."""
+        count = len(weight)
+        values = [plain(column) for column in columns]
+        keys = [_canonical(key) for key in values[: len(self._keys)]]
+        made = {SIDE: pa.array(np.full(count, side, np.int8))}
+        made.update((name, pa.array(column)) for name, column in positions.items())
+        made[WEIGHT] = pa.array(weight)
+        for other, name in enumerate(_NAMES):
+            nulls = (pa.nulls(count, kind) for kind in self._types[other])
+            own = values[len(keys) :] if other == side else nulls
+            made.update((f"{name}_{index}", column) for index, column in enumerate(own))
+        made[EXPIRES] = pa.array(expires)
+        return keys, pa.RecordBatch.from_pydict(made)
+
+    def columns_of(self, side: int, rows: pa.RecordBatch) -> list[pa.Array]:
+        """Return the columns of a side's rows of an increment."""
+        names = [f"key_{index}" for index in range(len(self._keys))]
+        names += [f"{_NAMES[side]}_{index}" for index in range(len(self._types[side]))]
+        return [rows.column(name) for name in names]
+
+
+def merged_rows(parts: Sequence[KeysAndState], position: Root) -> pa.RecordBatch:
+    """Return the rows of the increment that the rows of both sides make."""
+    keys = [pa.concat_arrays(columns) for columns in zip(*(k for k, _ in parts), strict=True)]
+    state = pa.concat_batches([rows for _, rows in parts])
+    return merged([increment(keys, state, appends=True)], position).rows
+
+
+def rows_of_side(state: Increment, side: int) -> Ints:
+    """Return the indexes of the rows of a side."""
+    return np.flatnonzero(state.rows.column(SIDE).to_numpy() == side)
+
+
+def _canonical(key: pa.Array) -> pa.Array:
+    """Return a key column, which has no NULL, with one zero and one NaN."""
+    key = key_values(key)
+    if pa.types.is_floating(key.type):
+        doubles = key.to_numpy()
+        return pa.array(np.where(np.isnan(doubles), np.nan, doubles))
+    return key

@@ -1,0 +1,145 @@
+"""Lifetimes: how the rows of a multiset come and go over the roots of one application.
+
+A history has, for each slot and payload, the weight at root 0 (what was there before) and the changes of
+weight at roots 1, 2, …  The units of weight that a payload gets are numbered, and so are those that it loses:
+unit n lives from the root at which it is got to the one at which it is lost.  (First in, first out: any
+other assignment has the same sums, and this one is linear in the changes.)  Where unit n is lost before
+it is got, which happens while input is out of order, it has weight -1 in between.
+
+    changes of a payload    +2@0  -1@3  +1@5  -2@6
+    lifetimes               1 unit [0, 3)   1 unit [0, 6)   1 unit [5, 6)
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import numpy as np
+
+from fsql.runtime.kernels.join.net_rows import WeightedRows, ranges
+from fsql.runtime.order import lexicographic_order, sameness, starts_of_runs
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Ints = NDArray[np.int64]
+    Bools = NDArray[np.bool_]
+
+BEFORE: Final = 0
+"""The root of what was there before the application."""
+
+
+class History(NamedTuple):
+    """Rows with the root at which each comes (or, of negative weight, goes), and the payload's number.
+
+    One row for each slot, payload and root, sorted by these.
+    """
+
+    rows: WeightedRows
+    root: Ints
+    payload: Ints
+
+
+def history(rows: WeightedRows, root: Ints, keys: int) -> History:
+    """Return the history that rows make, each with its root; the first `keys` columns are the key."""
+    codes = [rows.slot, *(sameness(column) for column in rows.columns[keys:]), root]
+    order = lexicographic_order(codes)
+    if order is None:
+        order = np.arange(len(root))
+    codes = [code[order] for code in codes]
+    starts = starts_of_runs(*codes)
+    sums = np.add.reduceat(rows.weight[order], starts)
+    kept = np.flatnonzero(sums)
+    starts = starts[kept]
+    codes = [code[starts] for code in codes]
+    payload = np.zeros(len(starts), np.int64)
+    payload[starts_of_runs(*codes[:-1])] = 1
+    netted = rows.take(order[starts])._replace(weight=sums[kept])
+    return History(netted, codes[-1], np.cumsum(payload))
+
+
+class Lifetimes(NamedTuple):
+    """Lifetimes `[start, end)` of units of weight, sorted by (slot, start).
+
+    `row` is a row of the history that has the slot and the payload.
+    """
+
+    row: Ints
+    slot: Ints
+    start: Ints
+    end: Ints
+    weight: Ints
+
+    def take(self, rows: Ints) -> Lifetimes:
+        """Return the lifetimes at the given indexes."""
+        return Lifetimes(*(column[rows] for column in self))
+
+
+def lifetimes(of: History, end: int) -> Lifetimes:
+    """Return the lifetimes in a history; those that do not end have `end`, greater than all roots."""
+    weight = of.rows.weight
+    got = weight > 0
+    units = _running_sums(np.where(got, weight, 0), of.payload)
+    lost = _running_sums(np.where(got, 0, -weight), of.payload)
+    last_unit = np.where(got, units, lost)
+    order = lexicographic_order([of.payload, last_unit])
+    if order is None:
+        order = np.arange(len(last_unit))
+    payload, last_unit = of.payload[order], last_unit[order]
+    size = np.diff(last_unit, prepend=0)
+    starts = starts_of_runs(payload)
+    size[starts] = last_unit[starts]
+    begins = _next_root(got[order], of.root[order], payload, end)
+    ends = _next_root(~got[order], of.root[order], payload, end)
+    made = Lifetimes(
+        order,
+        of.rows.slot[order],
+        np.minimum(begins, ends),
+        np.maximum(begins, ends),
+        np.where(begins < ends, size, -size),
+    ).take(np.flatnonzero((size > 0) & (begins != ends)))
+    by_start = lexicographic_order([made.slot, made.start])
+    return made if by_start is None else made.take(by_start)
+
+
+def _running_sums(values: Ints, payload: Ints) -> Ints:
+    """Return the sums of the values up to each row, those of its own payload only."""
+    sums = np.cumsum(values)
+    starts = starts_of_runs(payload)
+    before = sums[starts] - values[starts]
+    return sums - np.repeat(before, np.diff(np.append(starts, len(values))))
+
+
+def _next_root(marked: Bools, root: Ints, payload: Ints, end: int) -> Ints:
+    """Return for each row the root of the first marked row of its payload from there on, or `end`."""
+    count = len(root)
+    places = np.where(marked, np.arange(count), count)
+    following = np.minimum.accumulate(places[::-1])[::-1]
+    found = following < count
+    inside = np.where(found, following, 0)
+    found &= payload[inside] == payload
+    return np.where(found, root[inside], end)
+
+
+def overlaps(left: Lifetimes, right: Lifetimes, end: int) -> tuple[Ints, Ints]:
+    """Return the pairs of lifetimes of one slot that share a root, as indexes into both.
+
+    Of two such lifetimes one starts within the other; in a slot, those that start within a lifetime are
+    neighbours.
+    """
+    left_start, right_start = (_composite(side, side.start, end) for side in (left, right))
+    left_end, right_end = (_composite(side, side.end, end) for side in (left, right))
+    low = right_start.searchsorted(left_start, "left")
+    lefts, starting_in_left = ranges(low, right_start.searchsorted(left_end, "left") - low)
+    low = left_start.searchsorted(right_start, "right")
+    count = left_start.searchsorted(right_end, "left") - low
+    rights, starting_in_right = ranges(low, count)
+    return (
+        np.concatenate([lefts, starting_in_right]),
+        np.concatenate([starting_in_left, rights]),
+    )
+
+
+def _composite(of: Lifetimes, root: Ints, end: int) -> Ints:
+    """Return integers that order (slot, root)."""
+    return of.slot * (end + 1) + root

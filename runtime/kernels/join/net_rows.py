@@ -1,0 +1,133 @@
+"""A multiset of rows in columns, by slot: what a join of updating inputs keeps of a side.
+
+Each row has a weight, which may be negative.  Rows of one slot and one payload are one row with the sum of
+the weights, and no row where that is 0.  The rows live in runs sorted by slot; runs are merged as they grow,
+so each row is moved a logarithmic number of times.  To take rows back is to add them with opposite weights.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from fsql.runtime.order import concat_arrays, lexicographic_order, sameness, starts_of_runs
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from numpy.typing import NDArray
+
+    Ints = NDArray[np.int64]
+    Bools = NDArray[np.bool_]
+
+
+class WeightedRows(NamedTuple):
+    """Rows in columns, the slot of each row's key, and the weight of each."""
+
+    columns: Sequence[pa.Array]
+    slot: Ints
+    weight: Ints
+
+    def take(self, rows: Ints) -> WeightedRows:
+        """Return the rows at the given indexes, in that order."""
+        indexes = pa.array(rows)
+        columns = [column.take(indexes) for column in self.columns]
+        return WeightedRows(columns, self.slot[rows], self.weight[rows])
+
+    def of(self, slots: Bools) -> WeightedRows:
+        """Return the rows of the slots that are marked."""
+        return self.take(np.flatnonzero(slots[self.slot]))
+
+    def negated(self) -> WeightedRows:
+        """Return the rows with opposite weights."""
+        return self._replace(weight=-self.weight)
+
+
+def together(parts: Sequence[WeightedRows]) -> WeightedRows:
+    """Return the rows of all parts, one after the other; there is at least one part."""
+    if len(parts) == 1:
+        return parts[0]
+    return WeightedRows(
+        [concat_arrays(columns) for columns in zip(*(p.columns for p in parts), strict=True)],
+        np.concatenate([part.slot for part in parts]),
+        np.concatenate([part.weight for part in parts]),
+    )
+
+
+def net(rows: WeightedRows, keys: int) -> WeightedRows:
+    """Return one row, with the sum of the weights, for each slot and payload; none where that is 0.
+
+    The first `keys` columns are the key, which the slot stands for.  The rows are sorted by slot.
+    """
+    if len(rows.slot) == 0:
+        return rows
+    codes = [rows.slot, *(sameness(column) for column in rows.columns[keys:])]
+    order = lexicographic_order(codes)
+    if order is None:
+        order = np.arange(len(rows.slot))
+    starts = starts_of_runs(*(code[order] for code in codes))
+    sums = np.add.reduceat(rows.weight[order], starts)
+    kept = np.flatnonzero(sums)
+    return rows.take(order[starts[kept]])._replace(weight=sums[kept])
+
+
+class NetRows:
+    """The multiset.  Its runs are immutable: who copies the list has a copy of the content."""
+
+    def __init__(self, keys: int) -> None:
+        self._keys = keys
+        self.runs: list[WeightedRows] = []
+
+    def __len__(self) -> int:
+        """Return how many rows the runs have; runs that are not merged yet may share some."""
+        return sum(len(run.slot) for run in self.runs)
+
+    def add(self, rows: WeightedRows) -> bool:
+        """Add rows; return whether runs were merged."""
+        run = net(rows, self._keys)
+        merging = [run]
+        size = len(run.slot)
+        while self.runs and len(self.runs[-1].slot) < 2 * size:
+            merging.insert(0, self.runs.pop())
+            size += len(merging[0].slot)
+        if len(merging) > 1:
+            run = net(together(merging), self._keys)
+        if len(run.slot):
+            self.runs.append(run)
+        return len(merging) > 1
+
+    def find(self, slots: Ints) -> WeightedRows | None:
+        """Return the rows of some slots, which ascend; None if there are none."""
+        found = all_rows([run.take(rows_of(run.slot, slots)) for run in self.runs])
+        return None if found is None else all_rows([net(found, self._keys)])
+
+    def mark_slots(self, marks: Bools) -> None:
+        """Mark the slots that have rows."""
+        for run in self.runs:
+            marks[run.slot] = True
+
+    def drop(self, expired: Bools) -> None:
+        """Forget the rows of the slots that are marked."""
+        kept = [run.of(~expired) for run in self.runs]
+        self.runs = [run for run in kept if len(run.slot)]
+
+
+def rows_of(sorted_slots: Ints, slots: Ints) -> Ints:
+    """Return the indexes of `sorted_slots` at which one of `slots` stands; both ascend."""
+    low = sorted_slots.searchsorted(slots, "left")
+    return ranges(low, sorted_slots.searchsorted(slots, "right") - low)[1]
+
+
+def ranges(low: Ints, count: Ints) -> tuple[Ints, Ints]:
+    """Return the integers of all ranges `[low, low + count)`, behind the number of each one's range."""
+    number = np.repeat(np.arange(len(count)), count)
+    within = np.arange(len(number)) - np.repeat(np.cumsum(count) - count, count)
+    return number, np.repeat(low, count) + within
+
+
+def all_rows(parts: Iterable[WeightedRows | None]) -> WeightedRows | None:
+    """Return the rows of the parts that there are; None if there are none."""
+    some = [part for part in parts if part is not None and len(part.slot)]
+    return together(some) if some else None

@@ -1,0 +1,255 @@
+"""The kernel of the inner equi-join of updating inputs.
+
+A side is a multiset of rows with weights (`net_rows`); where a row stood in the order means nothing, only
+its root does.  An application has the changes of many roots.  For each slot, what changes in the product of
+the two sides is made of three kinds of pairs:
+
+    a change of the left side      with the right rows that stay as they are throughout
+    a change of the right side     with the left rows that stay
+    a left row that comes or goes  with a right row that comes or goes, where their lifetimes overlap
+
+A pair of the third kind comes at the root at which the later of both comes, and goes at the root at which
+the first of both goes.  So what a root changes in both sides is seen together, and no pair is made that its
+own root takes back.  The cost is linear in the changes and the pairs, but for sorting.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from fsql.runtime.batch import Batch
+from fsql.runtime.kernels.join.lifetimes import (
+    BEFORE,
+    History,
+    Lifetimes,
+    history,
+    lifetimes,
+    overlaps,
+)
+from fsql.runtime.kernels.join.net_rows import all_rows, ranges
+from fsql.runtime.kernels.join.updates_saving import JoinUpdatesSaving
+from fsql.runtime.kernels.join.updating_sides import LEFT, RIGHT, Changes, UpdatingSides, weighted
+from fsql.runtime.kernels.keyed.kernel import Applied, Slotted
+from fsql.runtime.kernels.keyed.prepare import Evaluator
+from fsql.runtime.order import lexicographic_order, starts_of_runs
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from fsql.compiler.graph import CombineJoin
+    from fsql.compiler.schema import Schema
+    from fsql.runtime.batch import Root
+    from fsql.runtime.kernels.keyed.slots import SlotTable
+
+    Ints = NDArray[np.int64]
+    Bools = NDArray[np.bool_]
+
+
+class _Pairs(NamedTuple):
+    """Rows of both histories that join, the root at which the pair changes, and its weight."""
+
+    left: Ints
+    right: Ints
+    root: Ints
+    weight: Ints
+
+
+class JoinUpdatesKernel:
+    """`graph.CombineJoin` of updating inputs over slots.  Prepared columns: keys, then the input's."""
+
+    def __init__(self, combine: CombineJoin, schemas: Sequence[Schema]) -> None:
+        """Begin without rows; `schemas` are those of the sides."""
+        assert combine.time_range is None
+        self._evaluate = (Evaluator(combine.left_keys), Evaluator(combine.right_keys))
+        self._keys = len(combine.left_keys)
+        self._depth = max(combine.left_depth, combine.right_depth) + 1
+        self._sides = UpdatingSides(self._keys)
+        self._saving = JoinUpdatesSaving(combine, schemas, self._sides)
+
+    def prepare(self, side: int, batch: Batch) -> tuple[Batch, Batch | None]:
+        """See `Kernel`; rows with a NULL key are left out."""
+        return prepared_rows(self._evaluate[side], batch)
+
+    def slots(self, side: int, batch: Batch) -> Ints:
+        del side
+        return self._sides.table.find(batch.columns[: self._keys], len(batch)).slots
+
+    def apply(self, sides: Sequence[Slotted | None], *, undoable: bool) -> Applied:
+        numbers, times, origins = _numbered_roots(sides)
+        histories = [self._history(side, sides, numbers) for side in (LEFT, RIGHT)]
+        changes = Changes([_changes(one, times, origins) for one in histories])
+        rows = None
+        left, right = histories
+        if left is not None and right is not None:
+            rows = self._rows(left, right, times, origins)
+        self._sides.add(changes, undoable=undoable)
+        if undoable:
+            return Applied(rows, None, changes)
+        self._saving.settled(changes)
+        return Applied(rows, None, None)
+
+    def _history(
+        self, side: int, sides: Sequence[Slotted | None], numbers: Sequence[Ints]
+    ) -> History | None:
+        """Return how a side changes, and what it has of the slots in which the other side changes."""
+        new, other = sides[side], sides[1 - side]
+        stored = None if other is None else self._sides.rows[side].find(np.unique(other.slot))
+        changed = None if new is None else weighted(new)
+        rows = all_rows([stored, changed])
+        if rows is None:
+            return None
+        before = np.full(0 if stored is None else len(stored.slot), BEFORE)
+        return history(rows, np.concatenate([before, numbers[side]]), self._keys)
+
+    def _rows(self, left: History, right: History, times: Ints, origins: Ints) -> Slotted | None:
+        pairs = _pairs(left, right, len(times))
+        count = len(pairs.root)
+        if count == 0:
+            return None
+        lefts, rights = left.rows.take(pairs.left), right.rows.take(pairs.right)
+        columns = [*lefts.columns[self._keys :], *rights.columns[self._keys :]]
+        path = np.zeros(count, np.int64)
+        made = Batch(
+            columns,
+            times[pairs.root],
+            origins[pairs.root],
+            (path,) * self._depth,
+            pairs.weight,
+        )
+        return Slotted(made, lefts.slot)
+
+    @property
+    def table(self) -> SlotTable:
+        return self._sides.table
+
+    @property
+    def saving(self) -> JoinUpdatesSaving:
+        return self._saving
+
+    def restore(self, undo: object, affected: Bools) -> None:
+        assert isinstance(undo, Changes)
+        self._sides.take_back(undo, affected)
+
+    def settle(self, undo: object | None) -> None:
+        assert isinstance(undo, Changes)
+        self._sides.settle(undo)
+        self._saving.settled(undo)
+
+    def expire(self, horizon: Root) -> None:
+        """See `Kernel`."""
+
+    def close(self, min_time: Root) -> Applied | None:
+        """See `Kernel`: there are no windows."""
+        del min_time
+        return None
+
+    def next_close(self) -> Root | None:
+        return None
+
+    def state_rows(self) -> int:
+        return sum(map(len, self._sides.rows))
+
+
+def prepared_rows(evaluate: Evaluator, batch: Batch) -> tuple[Batch, Batch | None]:
+    """Return the rows with their keys in front, those with a NULL key left out, and the errors."""
+    keys, kept, errors = evaluate(batch)
+    batch = batch if kept is None else batch.take(kept)
+    prepared = batch.with_columns([*keys, *batch.columns])
+    if any(key.null_count for key in keys):
+        valid = np.logical_and.reduce(
+            [key.is_valid().to_numpy(zero_copy_only=False) for key in keys]
+        )
+        prepared = prepared.take(np.flatnonzero(valid))
+    return prepared, errors
+
+
+def _numbered_roots(sides: Sequence[Slotted | None]) -> tuple[list[Ints], Ints, Ints]:
+    """Return the number of each row's root, by side, and the time and origin of each number.
+
+    Numbers are from 1 on, in the order of the roots; number 0 is `BEFORE`.
+    """
+    batches = [side.batch for side in sides if side is not None]
+    time = np.concatenate([batch.time for batch in batches])
+    origin = np.concatenate([batch.origin for batch in batches])
+    order = lexicographic_order([time, origin])
+    if order is None:
+        order = np.arange(len(time))
+    starts = starts_of_runs(time[order], origin[order])
+    number = np.zeros(len(time), np.int64)
+    number[starts] = 1
+    numbers = np.empty_like(number)
+    numbers[order] = np.cumsum(number)
+    left = sides[LEFT]
+    cut = 0 if left is None else len(left.slot)
+    firsts = order[starts]
+    times, origins = (np.concatenate([[0], column[firsts]]) for column in (time, origin))
+    return [numbers[:cut], numbers[cut:]], times, origins
+
+
+def _changes(of: History | None, times: Ints, origins: Ints) -> Slotted | None:
+    """Return the rows of a history that are new, sorted by slot."""
+    if of is None:
+        return None
+    new = np.flatnonzero(of.root > BEFORE)
+    if len(new) == 0:
+        return None
+    rows, root = of.rows.take(new), of.root[new]
+    return Slotted(Batch(rows.columns, times[root], origins[root], (), rows.weight), rows.slot)
+
+
+def _pairs(left: History, right: History, roots: int) -> _Pairs:
+    """Return what the roots, numbers below `roots`, change in the product of both sides."""
+    staying_left, passing_left = _split(left, roots)
+    staying_right, passing_right = _split(right, roots)
+    parts = [
+        _of_changes(left, staying_right, swap=False),
+        _of_changes(right, staying_left, swap=True),
+    ]
+    if len(passing_left.row) and len(passing_right.row):
+        parts.append(_of_lifetimes(passing_left, passing_right, roots))
+    return _Pairs(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
+
+
+def _split(of: History, end: int) -> tuple[Lifetimes, Lifetimes]:
+    """Return the lifetimes of all time, and the others.  What does not change needs no more."""
+    if (of.root == BEFORE).all():
+        rows, none = np.arange(len(of.root)), np.empty(0, np.int64)
+        whole = Lifetimes(rows, of.rows.slot, of.root, np.full(len(rows), end), of.rows.weight)
+        return whole, Lifetimes(none, none, none, none, none)
+    lives = lifetimes(of, end)
+    stays = (lives.start == BEFORE) & (lives.end == end)
+    return lives.take(np.flatnonzero(stays)), lives.take(np.flatnonzero(~stays))
+
+
+def _of_changes(of: History, staying: Lifetimes, *, swap: bool) -> _Pairs:
+    """Return the pairs of a side's changes with rows of the other side that stay."""
+    changes = np.flatnonzero(of.root > BEFORE)
+    slots = of.rows.slot[changes]
+    low = staying.slot.searchsorted(slots, "left")
+    which, partner = ranges(low, staying.slot.searchsorted(slots, "right") - low)
+    mine = changes[which]
+    theirs = staying.row[partner]
+    weight = of.rows.weight[mine] * staying.weight[partner]
+    left, right = (theirs, mine) if swap else (mine, theirs)
+    return _Pairs(left, right, of.root[mine], weight)
+
+
+def _of_lifetimes(left: Lifetimes, right: Lifetimes, end: int) -> _Pairs:
+    """Return the changes of pairs whose lifetimes overlap: where they come, and where they go."""
+    lefts, rights = overlaps(left, right, end)
+    one, other = left.take(lefts), right.take(rights)
+    weight = one.weight * other.weight
+    comes = np.maximum(one.start, other.start)
+    goes = np.minimum(one.end, other.end)
+    coming, going = np.flatnonzero(comes > BEFORE), np.flatnonzero(goes < end)
+    which = np.concatenate([coming, going])
+    return _Pairs(
+        one.row[which],
+        other.row[which],
+        np.concatenate([comes[coming], goes[going]]),
+        np.concatenate([weight[coming], -weight[going]]),
+    )

@@ -1,0 +1,127 @@
+"""Saving of joins of updating inputs: an increment has the net changes since the last one.
+
+The first increment has the whole content.  After that the changes that are final are kept, net, until the
+next increment takes them; a change that was saved before it was final is told by its root.  All positions
+in the increments are 0: a row and its retraction are to be equal.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from fsql.runtime.batch import START
+from fsql.runtime.kernels.join.encoding import (
+    JoinEncoding,
+    KeysAndState,
+    merged_rows,
+    rows_of_side,
+)
+from fsql.runtime.kernels.join.net_rows import NetRows, WeightedRows, together
+from fsql.runtime.kernels.join.updating_sides import LEFT, RIGHT, Changes, UpdatingSides, weighted
+from fsql.runtime.kernels.keyed.increment import HASH, NEVER, WEIGHT, Increment
+from fsql.runtime.kernels.keyed.kernel import chosen_rows
+from fsql.runtime.order import below
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from fsql.compiler.graph import CombineJoin
+    from fsql.compiler.schema import Schema
+    from fsql.runtime.batch import Root
+    from fsql.runtime.kernels.keyed.kernel import Slotted
+
+    Bools = NDArray[np.bool_]
+
+
+class JoinUpdatesSaving:
+    """`kernel.Saving` over the net rows that a join has."""
+
+    def __init__(
+        self, combine: CombineJoin, schemas: Sequence[Schema], sides: UpdatingSides
+    ) -> None:
+        """Begin with nothing saved: the first increment has all rows, and until then none is noted."""
+        self.position: Root | None = None
+        self._encoding = JoinEncoding(combine, schemas)
+        self._sides = sides
+        self._keys = len(combine.left_keys)
+        self._places = (2 + combine.left_depth, 2 + combine.right_depth)
+        self._saved_to = START
+        self._unsaved: tuple[NetRows, NetRows] | None = None
+
+    def announce(self, position: Root) -> None:
+        self.position = position
+
+    def cancel(self) -> None:
+        self.position = None
+
+    def before(self, sides: Sequence[Slotted | None]) -> None:
+        """See `Saving`: changes are noted when they settle."""
+
+    def taken_back(self, slots: Bools, greatest: Root) -> None:
+        """See `Saving`: what was taken back has not settled."""
+
+    def freed(self, slots: list[int]) -> None:
+        """See `Saving`: increments have keys, not slots."""
+
+    def settled(self, changes: Changes) -> None:
+        """Learn that changes are final.  A repair may let changes settle that have been saved already."""
+        if self._unsaved is None:
+            return
+        for side, rows in enumerate(changes.sides):
+            new = None if rows is None else chosen_rows(rows, ~below(rows.batch, self._saved_to))
+            if new is not None:
+                self._unsaved[side].add(weighted(new))
+
+    def take(self) -> Increment | None:
+        position = self.position
+        assert position is not None
+        changed = [self._changed(side, position) for side in (LEFT, RIGHT)]
+
+        def rows() -> pa.RecordBatch:
+            parts = [self._rows(side, runs) for side, runs in enumerate(changed)]
+            return merged_rows(parts, position)
+
+        self._saved_to = position
+        self._unsaved = (NetRows(self._keys), NetRows(self._keys))
+        self.position = None
+        return Increment(rows, self._keys, appends=True) if any(changed) else None
+
+    def _changed(self, side: int, position: Root) -> list[WeightedRows]:
+        """Return what changed in a side between the last increment and `position`.
+
+        Changes below it that have not settled are behind others in the fold's log, and as final as they.
+        """
+        pending = [rows for each in self._sides.pending if (rows := each.sides[side]) is not None]
+        if self._unsaved is None:
+            above = [chosen_rows(rows, ~below(rows.batch, position)) for rows in pending]
+            taken_out = [weighted(rows).negated() for rows in above if rows is not None]
+            return [*self._sides.rows[side].runs, *taken_out]
+        new = [
+            chosen_rows(rows, below(rows.batch, position) & ~below(rows.batch, self._saved_to))
+            for rows in pending
+        ]
+        return [*self._unsaved[side].runs, *(weighted(rows) for rows in new if rows is not None)]
+
+    def _rows(self, side: int, runs: list[WeightedRows]) -> KeysAndState:
+        none = np.empty(0, np.int64)
+        rows = together([WeightedRows(self._encoding.no_rows(side), none, none), *runs])
+        count = len(rows.slot)
+        positions = self._encoding.positions([np.zeros(count, np.int64)] * self._places[side])
+        never = np.full(count, NEVER)
+        return self._encoding.rows_of(side, rows.columns, positions, rows.weight, never)
+
+    def load(self, state: Increment, position: Root) -> None:
+        self._saved_to = position
+        self._unsaved = (NetRows(self._keys), NetRows(self._keys))
+        hashes = state.rows.column(HASH).to_numpy()
+        weights = state.rows.column(WEIGHT).to_numpy()
+        slots = self._sides.table.load(state.rows.columns[: state.keys], hashes)
+        for side in (LEFT, RIGHT):
+            rows = rows_of_side(state, side)
+            columns = self._encoding.columns_of(side, state.rows.take(pa.array(rows)))
+            self._sides.rows[side].add(WeightedRows(columns, slots[rows], weights[rows]))

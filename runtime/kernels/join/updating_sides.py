@@ -1,0 +1,82 @@
+"""The two sides of a join of updating inputs: their net rows, and what may still be taken back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from fsql.runtime.kernels.join.net_rows import NetRows, WeightedRows
+from fsql.runtime.kernels.keyed.kernel import Slotted, split_rows
+from fsql.runtime.kernels.keyed.slots import SlotTable
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Bools = NDArray[np.bool_]
+
+LEFT, RIGHT = 0, 1
+_FEW_KEYS = 1024
+"""With so few keys, it does not pay to look for those without rows."""
+
+
+@dataclass(slots=True, eq=False)
+class Changes:
+    """What one application changed in each side; rows are sorted by slot."""
+
+    sides: list[Slotted | None]
+
+
+class UpdatingSides:
+    """The rows of both sides.  Their columns: keys, then the input's."""
+
+    def __init__(self, keys: int) -> None:
+        self.table = SlotTable()
+        self.rows = (NetRows(keys), NetRows(keys))
+        self.pending: list[Changes] = []
+        """What may still be taken back, in the order in which it was applied."""
+
+    def add(self, changes: Changes, *, undoable: bool) -> None:
+        """Add the changes of an application."""
+        if undoable:
+            self.pending.append(changes)
+        merged = [
+            self.rows[side].add(weighted(rows))
+            for side, rows in enumerate(changes.sides)
+            if rows is not None
+        ]
+        if any(merged):
+            self._forget_slots()
+
+    def take_back(self, changes: Changes, affected: Bools) -> None:
+        """Take back the changes of the slots that are marked."""
+        for side, rows in enumerate(changes.sides):
+            changes.sides[side], taken = split_rows(rows, affected)
+            if taken is not None:
+                self.rows[side].add(weighted(taken).negated())
+
+    def settle(self, changes: Changes) -> None:
+        """Learn that an application will not be taken back."""
+        self.pending.remove(changes)
+
+    def _forget_slots(self) -> None:
+        """Free the slots that have no rows, once they are the most.
+
+        A slot that changed in an application that may be taken back has rows again then.
+        """
+        if self.table.live <= _FEW_KEYS + 2 * sum(map(len, self.rows)):
+            return
+        used = np.zeros(len(self.table), np.bool_)
+        for rows in self.rows:
+            rows.mark_slots(used)
+        for changes in self.pending:
+            for side in changes.sides:
+                if side is not None:
+                    used[side.slot] = True
+        self.table.free_all_but(used)
+
+
+def weighted(rows: Slotted) -> WeightedRows:
+    """Return rows as rows of a multiset."""
+    return WeightedRows(rows.batch.columns, rows.slot, rows.batch.weights())

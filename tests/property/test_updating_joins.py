@@ -1,0 +1,66 @@
+"""Joins of updating inputs, chains of them too, release the same bytes on every way, and from snapshots.
+
+Oracle, model and engine are compared as in `test_ways`; runs go on from snapshots as in `test_snapshots`.
+
+FSQL_SEEDS=1000:2000 runs other seeds than those of the suite.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from random import Random
+from typing import TYPE_CHECKING
+
+import pytest
+
+from fsql.compiler import logical
+from fsql.tests.property.cases import case_of
+from fsql.tests.property.check import check
+from fsql.tests.property.snapshots import check_snapshots, roots_of
+from fsql.tests.property.test_ways import seed_ranges
+from fsql.tests.property.ways import by_oracle
+
+if TYPE_CHECKING:
+    from fsql.tests.property.cases import Case
+
+MUST_BE_MET = (
+    *("chain", "NULL key", "updates", "something released"),
+    *("runs that repair", "runs that hold"),
+)
+
+
+def joins(case: Case) -> list[logical.Join]:
+    """Return the joins of a case."""
+    plans = [plan for insert in case.job.inserts for plan in logical.operators(insert.query)]
+    return [plan for plan in plans if isinstance(plan, logical.Join)]
+
+
+def has_null_keys(case: Case) -> bool:
+    """Say whether the input has NULL in columns that are keys of the aggregates joined."""
+    rows = (row for splits in case.inputs.values() for split in splits for row in split)
+    return any(isinstance(row, tuple) and row[0] is None for row in rows)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seeds", seed_ranges(), ids=str)
+def test_all_ways_release_the_same(seeds: range) -> None:
+    met: Counter[str] = Counter()
+    for seed in seeds:
+        case = case_of("updating-join", seed)
+        met["chain"] += len(joins(case)) > 1
+        met["NULL key"] += has_null_keys(case)
+        met.update(check(case))
+    assert [name for name in MUST_BE_MET if not met[name]] == [], met
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seeds", seed_ranges()[:1], ids=str)
+def test_runs_go_on_from_snapshots(seeds: range) -> None:
+    met: Counter[str] = Counter()
+    for seed in seeds:
+        case = case_of("updating-join", seed)
+        check_snapshots(
+            case, by_oracle(case.job, case.inputs), roots_of(case), Random(case.name), met
+        )
+    assert met["runs from a snapshot"], met
+    assert met["rows restored"], met
