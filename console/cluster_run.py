@@ -31,8 +31,8 @@ from fsql.runtime.batch import Root
 from fsql.runtime.dataflow.barrier import Stopped
 from fsql.runtime.drivers.cluster_key import cluster_key
 from fsql.runtime.drivers.local import Counters
-from fsql.runtime.drivers.processes.diagnostics import error_of
 from fsql.runtime.drivers.processes.launcher import GivenUpError, Launcher
+from fsql.runtime.hosts.diagnostics import error_of
 from fsql.runtime.ports import Reject
 
 if TYPE_CHECKING:

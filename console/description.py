@@ -24,7 +24,8 @@ from fsql.console.places import pointing_at
 from fsql.console.script import Script
 from fsql.runtime.cluster.job_spec import Settings
 from fsql.runtime.cluster.node import FrontTask
-from fsql.runtime.drivers.processes.prepared import Prepared
+from fsql.runtime.hosts.prepared import Prepared
+from fsql.runtime.state.local_directory import LocalDirectory
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -109,7 +110,7 @@ class Readied:
 
     def for_workers(self) -> Prepared:
         """Return what a worker must know."""
-        state = Path(self.description.state)
+        state = LocalDirectory(Path(self.description.state))
         return Prepared(self.plan, self.fronts, self.splits, self.settings(), state)
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.diagnostics import FsqlError
 from fsql.connectors.addresses import loopback
-from fsql.connectors.live.front_logs import FrontLogs
+from fsql.connectors.live.front_logs import LocalFrontLog
 from fsql.console.consumers import job_consumers
 from fsql.console.description import description_of, readied
 from fsql.console.open_files import raise_open_files_limit
@@ -25,11 +25,11 @@ from fsql.runtime.cluster.worker_node import WorkerNode
 from fsql.runtime.drivers.cluster_key import cluster_key, given_key
 from fsql.runtime.drivers.memory import collect_less_often, keep_freed_memory
 from fsql.runtime.drivers.processes.coordinator_process import CoordinatorProcess
-from fsql.runtime.drivers.processes.diagnostics import diagnostics_bytes
-from fsql.runtime.drivers.processes.job_state import JobState
+from fsql.runtime.drivers.processes.job_state import open_job_state
 from fsql.runtime.drivers.processes.supervised import Supervisor
 from fsql.runtime.drivers.processes.worker_process import WorkerProcess
 from fsql.runtime.drivers.transport import Transport, check_address
+from fsql.runtime.hosts.diagnostics import diagnostics_bytes
 
 _REMOVALS_MAX: Final = 60
 _BETWEEN_REMOVALS_SECONDS: Final = 0.5
@@ -37,11 +37,11 @@ _BETWEEN_REMOVALS_SECONDS: Final = 0.5
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from fsql.runtime.drivers.processes.prepared import Prepared
+    from fsql.runtime.hosts.prepared import Prepared
 
 
 def prepare(description: bytes) -> Prepared:
-    """See `fsql.runtime.drivers.processes.prepared.Prepare`."""
+    """See `fsql.runtime.hosts.prepared.Prepare`."""
     return readied(description_of(description)).for_workers()
 
 
@@ -122,12 +122,12 @@ def _lead(
         option=None if option is None else DeliveryOption(option),
     )
     outputs = tuple(each.output for each in consumed)
-    logs = job.front_logs()
+    logs = {front: LocalFrontLog(path) for front, path in job.front_logs().items()}
     spec = JobSpec(job.description.job, 0, job.plan, job.fronts, outputs, data, bool(logs))
     transport = Transport(cluster_key(state / "cluster.key"), listening=listening)
     node = CoordinatorNode(spec, transport.address, job.settings())
     try:
-        job_state = JobState(state, transport.address, FrontLogs(logs))
+        job_state = open_job_state(state, transport.address, logs)
         consumers = [each.consumer for each in consumed]
         process = CoordinatorProcess(
             node, spec, transport, job_state, consumers, supervisor, again=again

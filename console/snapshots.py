@@ -14,13 +14,9 @@ from fsql.runtime.coordination.port import (
     CoordinationUnavailableError,
     DamagedCoordinationError,
 )
+from fsql.runtime.state.local_directory import local_snapshots, worker_directory
 from fsql.runtime.state.salvage import salvage
-from fsql.runtime.state.snapshots import (
-    DamagedSnapshotError,
-    OtherFormatSnapshotError,
-    Snapshots,
-    worker_directory,
-)
+from fsql.runtime.state.snapshots import DamagedSnapshotError, OtherFormatSnapshotError, Snapshots
 from fsql.runtime.state.store import StateStoreError
 
 if TYPE_CHECKING:
@@ -57,7 +53,7 @@ def inspect(state: Path, *, verify: bool) -> tuple[Inspected, ...]:
     """
     try:
         newest = _newest(state)
-        snapshots = Snapshots(state)
+        snapshots = local_snapshots(state)
         numbers = set(snapshots.numbers()) | ({newest.snapshot} if newest else set())
         return tuple(
             _inspected(snapshots, number, newest, verify=verify)
@@ -145,7 +141,7 @@ def salvaged(state: Path) -> list[Replaced]:
         FsqlError: E612, if a store cannot be salvaged, because the job is running, say; E614, E615.
     """
     errors = [each.error for each in inspect(state, verify=True) if each.error is not None]
-    snapshots = Snapshots(state)
+    snapshots = local_snapshots(state)
     replaced = []
     for worker in sorted({error.record.worker for error in errors if error.record is not None}):
         named = snapshots.named(worker)

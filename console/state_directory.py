@@ -15,7 +15,7 @@ import msgspec
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
 from fsql.console.description import description_of
 from fsql.console.talk import say
-from fsql.runtime.state.snapshots import synced
+from fsql.runtime.state.local_directory import sync_directory
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -79,7 +79,7 @@ def begun_or_new(state: Path, new: JobDescription) -> JobDescription:
         file.flush()
         os.fsync(file.fileno())
     draft.replace(path)
-    synced(state)
+    sync_directory(state)
     return new
 
 

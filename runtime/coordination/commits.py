@@ -24,6 +24,7 @@ _Value = TypeVar("_Value")
 
 EPOCH: Final = "epoch"
 SNAPSHOT: Final = "snapshot"
+_NO_SNAPSHOT: Final = b"null"
 _ATTEMPTS: Final = 16
 """Others write now and then, and a stale read is not stale for ever."""
 
@@ -57,9 +58,24 @@ def next_epoch(coordination: Coordination, session: int) -> int:
 
 
 def committed(coordination: Coordination) -> Committed | None:
-    """Return the newest snapshot, None if there is none."""
-    entry = coordination.get(SNAPSHOT)
-    return None if entry is None else _decoded(entry, Committed)
+    """Return a snapshot that was the newest a while ago, None if there was none."""
+    return _snapshot(coordination.get(SNAPSHOT))
+
+
+def newest_committed(coordination: Coordination, session: int) -> Committed | None:
+    """Return the newest snapshot, None if there is none.
+
+    What is read may be old, so it is written again: that succeeds only if nothing is newer.
+
+    Raises:
+        SessionExpiredError: if the session has ended.
+    """
+    for _ in range(_ATTEMPTS):
+        entry = coordination.get(SNAPSHOT)
+        value = _NO_SNAPSHOT if entry is None else entry.value
+        if _written(coordination, session, SNAPSHOT, entry, value):
+            return _snapshot(entry)
+    raise CoordinationUnavailableError(f'the entry "{SNAPSHOT}" always changes')
 
 
 def commit_snapshot(coordination: Coordination, session: int, new: Committed) -> None:
@@ -71,15 +87,14 @@ def commit_snapshot(coordination: Coordination, session: int, new: Committed) ->
     """
     for _ in range(_ATTEMPTS):
         entry = coordination.get(SNAPSHOT)
-        if entry is not None:
-            newest = _decoded(entry, Committed)
-            if newest == new:
-                return
-            if newest.snapshot >= new.snapshot or newest.epoch > new.epoch:
-                raise CommitRefusedError(
-                    f"snapshot {new.snapshot} of epoch {new.epoch} is not committed:"
-                    f" the newest is {newest.snapshot} of epoch {newest.epoch}"
-                )
+        newest = _snapshot(entry)
+        if newest == new:
+            return
+        if newest is not None and (newest.snapshot >= new.snapshot or newest.epoch > new.epoch):
+            raise CommitRefusedError(
+                f"snapshot {new.snapshot} of epoch {new.epoch} is not committed:"
+                f" the newest is {newest.snapshot} of epoch {newest.epoch}"
+            )
         if _written(coordination, session, SNAPSHOT, entry, msgspec.json.encode(new)):
             return
     raise CoordinationUnavailableError(f'the entry "{SNAPSHOT}" always changes')
@@ -97,6 +112,13 @@ def _written(
     except (EntryExistsError, EntryChangedError):
         return False
     return True
+
+
+def _snapshot(entry: Entry | None) -> Committed | None:
+    """Return what the entry of snapshots holds: nothing before the first."""
+    if entry is None or entry.value == _NO_SNAPSHOT:
+        return None
+    return _decoded(entry, Committed)
 
 
 def _decoded(entry: Entry, kind: type[_Value]) -> _Value:

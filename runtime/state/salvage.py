@@ -14,8 +14,8 @@ from itertools import count
 from typing import TYPE_CHECKING, NamedTuple
 
 from fsql.runtime.state.encoding import UnreadableIncrementError, decoded
+from fsql.runtime.state.local_directory import sync_directory, worker_directory
 from fsql.runtime.state.rocks import RocksStore
-from fsql.runtime.state.snapshots import synced, worker_directory
 from fsql.runtime.state.store import StateStoreError
 
 if TYPE_CHECKING:
@@ -55,10 +55,10 @@ def salvage(state: Path, worker: int, keys: Collection[str]) -> Salvaged:
                 shutil.rmtree(left, ignore_errors=True)
             _copy(directory, partial, keys)
             partial.rename(complete)
-            synced(state)
+            sync_directory(state)
             directory.rename(damaged)
         complete.rename(directory)
-        synced(state)
+        sync_directory(state)
     store = RocksStore(directory, read_only=True)
     try:
         return Salvaged(store.keys(), damaged)

@@ -8,9 +8,7 @@ What is committed is never taken for nothing: where no snapshot verifies, that i
 
 from __future__ import annotations
 
-import os
 import re
-import shutil
 from contextlib import ExitStack, suppress
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -23,7 +21,6 @@ from fsql.runtime.cluster.manifest import (
     manifest_of,
 )
 from fsql.runtime.state.loading import DamagedRecordError, check_records, read_state
-from fsql.runtime.state.rocks import RocksStore
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable
@@ -32,11 +29,12 @@ if TYPE_CHECKING:
     from fsql.runtime.cluster.manifest import Manifest, Record
     from fsql.runtime.coordination.commits import Committed
     from fsql.runtime.kernels.keyed.increment import Increment
+    from fsql.runtime.state.directory import StateDirectory
     from fsql.runtime.state.store import StateStore
 
 _NAME: Final = re.compile(r"(0|[1-9][0-9]*)\.json")
-_STORE: Final = re.compile(r"worker-(0|[1-9][0-9]*)")
 _PARTIAL: Final = ".partial"
+_DIRECTORY: Final = "snapshots"
 
 
 class SnapshotNotWrittenError(Exception):
@@ -75,21 +73,15 @@ class Found(NamedTuple):
     refused: tuple[DamagedSnapshotError, ...]
 
 
-def worker_directory(state: Path, worker: int) -> Path:
-    """Return where a worker has its store."""
-    return state / f"worker-{worker}"
-
-
 class Snapshots:
     """The snapshots in a state directory."""
 
-    def __init__(self, state: Path) -> None:
-        self._state = state
-        self._directory = state / "snapshots"
+    def __init__(self, directory: StateDirectory) -> None:
+        self._files = directory
 
     def path(self, snapshot: int) -> Path:
         """Return where a manifest is."""
-        return self._directory / f"{snapshot}.json"
+        return self._files.path / _name(snapshot)
 
     def numbers(self) -> tuple[int, ...]:
         """Return the numbers of all manifests, newest first.
@@ -97,10 +89,7 @@ class Snapshots:
         Raises:
             OSError: if the directory cannot be read; that it is not there yet is no error.
         """
-        try:
-            names = os.listdir(self._directory)  # noqa: PTH208 - `iterdir` would wait to say
-        except FileNotFoundError:
-            return ()
+        names = self._files.names(_DIRECTORY)
         found = [int(match[1]) for name in names if (match := _NAME.fullmatch(name))]
         return tuple(sorted(found, reverse=True))
 
@@ -111,21 +100,19 @@ class Snapshots:
             SnapshotNotWrittenError: if it could not be written.
         """
         data = manifest_bytes(manifest)
-        path = self.path(manifest.snapshot)
-        partial = path.with_name(path.name + _PARTIAL)
+        name = _name(manifest.snapshot)
+        partial = name + _PARTIAL
+        files = self._files
         try:
-            if not self._directory.is_dir():
-                self._directory.mkdir(mode=0o700)
-                synced(self._state)
-            with partial.open("wb") as file:
-                file.write(data)
-                file.flush()
-                os.fsync(file.fileno())
-            partial.replace(path)
-            synced(self._directory)
+            files.make_directory(_DIRECTORY)
+            files.write(partial, data)
+            files.sync(partial)
+            files.rename(partial, name)
+            files.sync(_DIRECTORY)
         except OSError as error:
             with suppress(OSError):
-                partial.unlink(missing_ok=True)
+                files.remove(partial)
+            path = self.path(manifest.snapshot)
             raise SnapshotNotWrittenError(f'cannot write "{path}": {error.strerror}') from None
         return _hash(data)
 
@@ -139,7 +126,7 @@ class Snapshots:
         """
         path = self.path(snapshot)
         try:
-            data = path.read_bytes()
+            data = self._files.read(_name(snapshot))
             manifest = manifest_of(data)
         except FileNotFoundError:
             raise DamagedSnapshotError(snapshot, path, "it is missing") from None
@@ -181,7 +168,7 @@ class Snapshots:
 
         def store_of(worker: int) -> StateStore:
             if worker not in opened:
-                opened[worker] = RocksStore(worker_directory(self._state, worker), read_only=True)
+                opened[worker] = self._files.open_store(worker, read_only=True)
                 open_stores.callback(opened[worker].close)
             return opened[worker]
 
@@ -229,10 +216,11 @@ class Snapshots:
             return {}
         retired = [number for number in self.numbers() if number < kept[-1]]
         for number in retired:
-            self.path(number).unlink(missing_ok=True)
-        for partial in self._directory.glob(f"*{_PARTIAL}"):
-            partial.unlink(missing_ok=True)
-        synced(self._directory)
+            self._files.remove(_name(number))
+        for name in sorted(self._files.names(_DIRECTORY)):
+            if name.endswith(_PARTIAL):
+                self._files.remove(f"{_DIRECTORY}/{name}")
+        self._files.sync(_DIRECTORY)
         needed = {
             (record.worker, record.key)
             for number, manifest in whole.items()
@@ -253,10 +241,9 @@ class Snapshots:
 
     def _forget_stores(self, workers: int, needed: Collection[int]) -> None:
         """Delete the stores of workers with greater numbers than there are, unless they are needed."""
-        for name in sorted(os.listdir(self._state)):  # noqa: PTH208 - as above
-            match = _STORE.fullmatch(name)
-            if match and int(match[1]) >= workers and int(match[1]) not in needed:
-                shutil.rmtree(self._state / name, ignore_errors=True)
+        for worker in self._files.stores():
+            if worker >= workers and worker not in needed:
+                self._files.remove_store(worker)
 
     def named(self, worker: int) -> frozenset[str]:
         """Return the keys of a worker's records that any manifest names, committed or not.
@@ -282,15 +269,11 @@ class Snapshots:
         return found
 
 
+def _name(snapshot: int) -> str:
+    """Return the name of a manifest's file in the state directory."""
+    return f"{_DIRECTORY}/{snapshot}.json"
+
+
 def _hash(data: bytes) -> str:
     """Return the hash of a manifest's bytes, which `manifest_bytes` made."""
     return manifest_hash(data.partition(b"\n")[0])
-
-
-def synced(directory: Path) -> None:
-    """Make what was renamed or deleted in a directory durable."""
-    descriptor = os.open(directory, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

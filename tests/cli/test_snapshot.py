@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from fsql.runtime.coordination.embedded import FILE
+from fsql.runtime.state.local_directory import local_snapshots, worker_directory
 from fsql.runtime.state.rocks import RocksStore
 from fsql.runtime.state.salvage import salvage
-from fsql.runtime.state.snapshots import Snapshots, worker_directory
 from fsql.tests.cli.commands import fsql
 from fsql.tests.docs.state_errors import remove_record
 from fsql.tests.unit.state.directories import make_state, manifest
@@ -89,7 +89,7 @@ def test_who_lists_snapshots_needs_only_to_read(*, killed: bool) -> None:
 
 
 def test_snapshots_are_verified(state: Path) -> None:
-    Snapshots(state).write(manifest(8, ()))
+    local_snapshots(state).write(manifest(8, ()))
     assert fsql("snapshot", "verify", "--state", state) == (
         0,
         TITLES
@@ -101,7 +101,7 @@ def test_snapshots_are_verified(state: Path) -> None:
 
 
 def test_a_damaged_manifest_is_named_with_what_to_do(state: Path) -> None:
-    path = Snapshots(state).path(7)
+    path = local_snapshots(state).path(7)
     path.write_bytes(path.read_bytes()[:100])
     said = fsql("snapshot", "list", "--state", state)
     assert (said.code, said.out) == (
@@ -118,7 +118,7 @@ def test_a_damaged_manifest_is_named_with_what_to_do(state: Path) -> None:
     said = fsql("snapshot", "verify", "--state", state)
     assert said.code == 1
     assert said.err.endswith("  = help: start the job: it goes on from snapshot 6\n")
-    Snapshots(state).path(6).unlink()
+    local_snapshots(state).path(6).unlink()
     said = fsql("snapshot", "verify", "--state", state)
     assert said.err.endswith(f"  = help: {ANEW}\n")
 
@@ -132,7 +132,7 @@ def test_a_damaged_record_is_named_with_its_store(state: Path) -> None:
     assert said.err == (
         f'error[FSQL-E612]: snapshot 7 is damaged: record "{key}" of worker 1:'
         " it is missing from the store\n"
-        f"  = note: manifest: {Snapshots(state).path(7)}\n"
+        f"  = note: manifest: {local_snapshots(state).path(7)}\n"
         f"  = note: store: {state / 'worker-1'}\n"
         "  = note: operator: join/2\n"
         "  = help: have the damaged store replaced first:"
@@ -186,7 +186,7 @@ def test_a_store_in_use_is_not_replaced(state: Path) -> None:
 
 def test_a_salvage_that_was_cut_short_goes_on(state: Path) -> None:
     remove_record(state)
-    salvage(state, 1, Snapshots(state).named(1))
+    salvage(state, 1, local_snapshots(state).named(1))
     (state / "worker-1").rename(state / "worker-1.salvaged")
     said = fsql("snapshot", "salvage", "--json", "--state", state)
     (replaced,) = json.loads(said.out)["replaced"]
@@ -199,7 +199,7 @@ def test_where_nothing_is_damaged_nothing_is_replaced(state: Path) -> None:
 
 
 def test_json(state: Path) -> None:
-    Snapshots(state).path(6).write_bytes(b"")
+    local_snapshots(state).path(6).write_bytes(b"")
     code, out, err = fsql("snapshot", "verify", "--json", "--state", state)
     assert code == 1
     newest, older = json.loads(out)["snapshots"]

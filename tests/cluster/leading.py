@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from fsql.connectors.live.front_logs import FrontLogs
+from fsql.connectors.live.front_logs import LocalFrontLog
 from fsql.connectors.stream_stores import StreamStore
 from fsql.connectors.tcp.reference import ConsumerServer
 from fsql.console.consumers import job_consumers
@@ -33,7 +33,7 @@ from fsql.runtime.cluster.node import (
 )
 from fsql.runtime.drivers.cluster_key import cluster_key
 from fsql.runtime.drivers.processes.coordinator_process import CoordinatorProcess
-from fsql.runtime.drivers.processes.job_state import JobState
+from fsql.runtime.drivers.processes.job_state import open_job_state
 from fsql.runtime.drivers.processes.supervised import Supervisor
 from fsql.runtime.drivers.transport import ANY_PORT, Transport, TransportSettings
 from fsql.tests.cluster.jobs import STDOUT
@@ -240,11 +240,11 @@ class LedRun:
         consumed = job_consumers(job.compiled, job.splits, positions, stdout=stdout, option=option)
         outputs = tuple(each.output for each in consumed)
         data = msgspec.json.encode(self._description)
-        logs = job.front_logs()
+        logs = {front: LocalFrontLog(path) for front, path in job.front_logs().items()}
         spec = JobSpec(self._description.job, 0, job.plan, job.fronts, outputs, data, bool(logs))
         self._node = _Watched(spec, transport.address, job.settings())
         self._node.on = self._happened
-        job_state = JobState(self._state, transport.address, FrontLogs(logs))
+        job_state = open_job_state(self._state, transport.address, logs)
         consumers = [each.consumer for each in consumed]
         return CoordinatorProcess(self._node, spec, transport, job_state, consumers, gang)
 

@@ -7,8 +7,8 @@ import shutil
 from typing import TYPE_CHECKING
 
 from fsql.runtime.cluster.manifest import FORMAT, manifest_hash
+from fsql.runtime.state.local_directory import local_snapshots, worker_directory
 from fsql.runtime.state.rocks import RocksStore
-from fsql.runtime.state.snapshots import Snapshots, worker_directory
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 def cut_manifest(state: Path) -> None:
     """Cut the newest manifest short."""
-    path = Snapshots(state).path(7)
+    path = local_snapshots(state).path(7)
     path.write_bytes(path.read_bytes()[:100])
 
 
@@ -33,7 +33,7 @@ def remove_record(state: Path) -> str:
 
 def write_later_format(state: Path) -> None:
     """Write the newest manifest as a later version would."""
-    path = Snapshots(state).path(7)
+    path = local_snapshots(state).path(7)
     fields = json.loads(path.read_bytes().partition(b"\n")[0])
     body = json.dumps({**fields, "format": FORMAT + 1}).encode()
     path.write_bytes(body + b"\n" + manifest_hash(body).encode() + b"\n")

@@ -1,33 +1,38 @@
-"""One thread that does one thing after the other, behind the back of the loop that steps a node."""
+"""One thread that does work in the background, one after the other."""
 
 from __future__ import annotations
 
 import queue
 import threading
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from fsql.runtime.hosts.ports import Work
 
-class Background:
-    """Does what is submitted, in order; `wake` is called after each, so that the loop looks at answers."""
+
+class BackgroundThread:
+    """A `Background`; `wake` is called at each event, so that the loop that steps the node looks for it."""
 
     def __init__(self, wake: Callable[[], None]) -> None:
         self._wake = wake
-        self._work: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
+        self._work: queue.SimpleQueue[Work | None] = queue.SimpleQueue()
+        self._events: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self._failure: BaseException | None = None
         self._thread = threading.Thread(target=self._run, name="fsql-background", daemon=True)
         self._thread.start()
 
-    def submit(self, work: Callable[[], None]) -> None:
-        """Have something done.  What it raised before is raised here: a bug must not be silent."""
+    def submit(self, work: Work) -> None:
+        """Have something done.  What other work has raised is raised here: a bug must not be silent."""
         if self._failure is not None:
             raise self._failure
         self._work.put(work)
 
-    def check(self) -> None:
-        """Raise what the work has raised, if it has."""
+    def hand_over(self, step: Callable[[Any], None]) -> None:
+        """Step a node with the events there are; raise what the work has raised, if it has."""
+        while not self._events.empty():
+            step(self._events.get())
         if self._failure is not None:
             raise self._failure
 
@@ -39,7 +44,10 @@ class Background:
     def _run(self) -> None:
         while (work := self._work.get()) is not None:
             try:
-                work()
+                for event in work:
+                    if event is not None:
+                        self._events.put(event)
+                        self._wake()
             except BaseException as error:  # noqa: BLE001 - the loop raises it
                 self._failure = error
-            self._wake()
+                self._wake()

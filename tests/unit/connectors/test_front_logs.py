@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fsql.connectors.live.front_log import LogWriter, segments
-from fsql.connectors.live.front_logs import FrontLogs
+from fsql.connectors.live.front_logs import LocalFrontLog
 from fsql.connectors.streams.replay import CHECKED_BYTES
 from fsql.runtime.cluster.manifest import Manifest
 from fsql.runtime.dataflow.resume_point import ResumePoint
+from fsql.runtime.hosts.front_logs import FrontLogs
 
 if TYPE_CHECKING:
     import pytest
@@ -37,7 +38,7 @@ def first_line(directory: Path) -> int:
 
 def test_what_the_two_newest_snapshots_need_stays(tmp_path: Path) -> None:
     log_of(tmp_path, 9).close()
-    logs = FrontLogs({0: tmp_path})
+    logs = FrontLogs({0: LocalFrontLog(tmp_path)})
     found = []
     # The third is behind the second: that could not be restored, and the job went back.
     for line in (4, 7, 5, 8, 8):
@@ -60,7 +61,7 @@ def test_what_was_read_and_where_it_ends_survive_the_loss_of_power(
     first, second, third = (segment.path.name for segment in segments(log))
     assert synced == [first, second]
     synced.clear()
-    FrontLogs({0: log}).sync()
+    FrontLogs({0: LocalFrontLog(log)}).sync()
     assert synced == [second, third, "log"]
     synced.clear()
     writer.end()

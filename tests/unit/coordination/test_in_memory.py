@@ -9,6 +9,7 @@ from fsql.runtime.coordination.commits import (
     Committed,
     commit_snapshot,
     committed,
+    newest_committed,
     next_epoch,
 )
 from fsql.runtime.coordination.in_memory import Ensemble, MemoryCoordination
@@ -141,6 +142,28 @@ def test_who_reads_stale_entries_commits_nothing_again(world: MemoryWorld) -> No
         commit_snapshot(other, others, Committed(2, "bb", 1))
     assert committed(other) == Committed(1, "aa", 1)
     assert committed(one) == Committed(2, "aa", 1)
+
+
+def test_who_reads_stale_entries_finds_the_newest_snapshot(world: MemoryWorld) -> None:
+    one, other = world.client(), world.client()
+    session, others = one.open_session(600), other.open_session(600)
+    other.faults.stale_writes = 3
+    for number in (1, 2):
+        commit_snapshot(one, session, Committed(number, "aa", 1))
+    assert committed(other) is None
+    with pytest.raises(CoordinationUnavailableError):
+        newest_committed(other, others)
+    other.faults.stale_writes = 0
+    assert newest_committed(other, others) == Committed(2, "aa", 1)
+
+
+def test_that_there_is_no_snapshot_is_written_too(world: MemoryWorld) -> None:
+    client = world.client()
+    session = client.open_session(600)
+    assert [newest_committed(client, session) for _ in range(2)] == [None, None]
+    assert committed(client) is None
+    commit_snapshot(client, session, Committed(1, "aa", 1))
+    assert newest_committed(client, session) == Committed(1, "aa", 1)
 
 
 def test_a_commit_whose_answer_is_lost_can_be_said_again(world: MemoryWorld) -> None:

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from fsql.runtime.cluster.node import CoordinatorEffect, CoordinatorEvent
+    from fsql.runtime.hosts.ports import Steps
 
 ENDS = [Root(1, 0), Root(2, 0)]
 BUNDLES = [
@@ -118,8 +119,13 @@ def run(
         send=lambda *each: sent.append(each),
         other_versions=versions or {},
     )
+
+    def renew_lease() -> Steps[float]:
+        yield
+        return 1e9
+
     state: Any = SimpleNamespace(
-        lease_renewed_every=60.0, renew_lease=lambda: 1e9, close=lambda: None
+        lease_renewed_every=60.0, renew_lease=renew_lease, close=lambda: None
     )
     supervisor: Any = SimpleNamespace(alive=alive, gone=list, tell=told.append, descriptor=None)
     script: Any = node
@@ -140,7 +146,7 @@ def test_it_waits_for_no_consumer_that_has_acknowledged_two_bundles_as_one() -> 
     node = Script(LeaseHeld=[OpenOutputs(1, START)], OutputAt=[*BUNDLES], Delivered=[Finish()])
     process, _, _ = run(node, ConsumerOfTwo())
     assert node.events[-1] == Delivered(1, 0, ENDS[1])
-    assert process._awaited() == []
+    assert process._host.awaited() == []
 
 
 def test_what_a_consumer_refuses_at_a_commit_is_the_outputs_loss() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import sqlite3
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import pytest
 
@@ -12,20 +12,34 @@ from fsql.compiler.diagnostics import FsqlError
 from fsql.runtime.cluster.manifest import Manifest
 from fsql.runtime.coordination.embedded import FILE
 from fsql.runtime.coordination.port import CoordinationUnavailableError
-from fsql.runtime.drivers.processes import job_state
-from fsql.runtime.drivers.processes.job_state import JobState
-from fsql.runtime.state.snapshots import Snapshots
+from fsql.runtime.drivers.processes.job_state import open_job_state
+from fsql.runtime.state.local_directory import local_snapshots
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from fsql.runtime.hosts.job_state import JobState
+    from fsql.runtime.hosts.ports import Steps
+
+_Result = TypeVar("_Result")
+
+
+def done(steps: Steps[_Result]) -> _Result:
+    """Return what work in steps ends with."""
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            result: _Result = end.value
+            return result
+
 
 @pytest.fixture
-def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[JobState]:
-    monkeypatch.setattr(job_state, "LEASE_SECONDS", 600.0)  # the machine may stand still meanwhile
-    made = JobState(tmp_path, "somebody")
-    assert made.renew_lease() is not None
+def state(tmp_path: Path) -> Iterator[JobState]:
+    # The machine may stand still meanwhile.
+    made = open_job_state(tmp_path, "somebody", {}, lease_seconds=600.0)
+    assert done(made.renew_lease()) is not None
     yield made
     made.close()
 
@@ -33,15 +47,15 @@ def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[JobState]
 def test_damage_under_a_coordinator_that_leads_is_told(state: JobState, tmp_path: Path) -> None:
     with contextlib.closing(sqlite3.connect(tmp_path / FILE)) as connection:
         connection.execute("DROP TABLE sessions")
-    for attempt in (state.renew_lease, state.next_epoch):
+    for attempt in (state.renew_lease, state.take_epoch):
         with pytest.raises(FsqlError, match="E615"):
-            attempt()
+            done(attempt())
 
 
 def test_a_manifest_that_cannot_be_read_now_is_no_bug(state: JobState, tmp_path: Path) -> None:
-    state.commit(Manifest("job", 0, 1, 1, (2, 0), 1, (), ()))
-    manifest = Snapshots(tmp_path).path(1)
+    done(state.commit(Manifest("job", 0, 1, 1, (2, 0), 1, (), ())))
+    manifest = local_snapshots(tmp_path).path(1)
     manifest.unlink()
     manifest.mkdir()
     with pytest.raises(CoordinationUnavailableError, match="Is a directory"):
-        state.next_epoch()
+        done(state.take_epoch())

@@ -8,8 +8,9 @@ import pytest
 
 from fsql.compiler.diagnostics import FsqlError
 from fsql.connectors import open_source
-from fsql.runtime.drivers.processes.split_ends import SplitEnds
+from fsql.runtime.hosts.split_ends import SplitEnds
 from fsql.runtime.ports import Chunk
+from fsql.runtime.state.local_directory import LocalDirectory
 from fsql.tests.unit.connectors.tables import table
 
 if TYPE_CHECKING:
@@ -41,28 +42,28 @@ def refused(ends: SplitEnds, split: Split, place: Place | None = None) -> tuple[
 def test_a_split_that_is_as_it_was_is_read_again(tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_bytes(b'{"n":1}\n{"n":2}\n')
     split = split_of(tmp_path)
-    end = read_to_end(SplitEnds(tmp_path).open(3, "t", split, None))
-    assert read_to_end(SplitEnds(tmp_path).open(3, "t", split, None)) == end
-    assert read_to_end(SplitEnds(tmp_path).open(3, "t", split, end)) == end
+    end = read_to_end(SplitEnds(LocalDirectory(tmp_path)).open(3, "t", split, None))
+    assert read_to_end(SplitEnds(LocalDirectory(tmp_path)).open(3, "t", split, None)) == end
+    assert read_to_end(SplitEnds(LocalDirectory(tmp_path)).open(3, "t", split, end)) == end
 
 
 def test_a_split_that_has_grown_is_refused(tmp_path: Path) -> None:
     file = tmp_path / "a.jsonl"
     file.write_bytes(b'{"n":1}\n{"n":2}\n')
     split = split_of(tmp_path)
-    end = read_to_end(SplitEnds(tmp_path).open(3, "t", split, None))
+    end = read_to_end(SplitEnds(LocalDirectory(tmp_path)).open(3, "t", split, None))
     file.write_bytes(b'{"n":1}\n{"n":2}\n{"n":3}\n')
     said = ("E538", 'split "a.jsonl" of table "t" has grown since its end was read')
-    assert refused(SplitEnds(tmp_path), split) == said
-    assert refused(SplitEnds(tmp_path), split, end) == said
+    assert refused(SplitEnds(LocalDirectory(tmp_path)), split) == said
+    assert refused(SplitEnds(LocalDirectory(tmp_path)), split, end) == said
     # A line without its end was taken for a whole one.
     file.write_bytes(b'{"n":1}\n{"n":2}')
     split = split_of(tmp_path)
     other = tmp_path / "other"
     other.mkdir()
-    read_to_end(SplitEnds(other).open(3, "t", split, None))
+    read_to_end(SplitEnds(LocalDirectory(other)).open(3, "t", split, None))
     file.write_bytes(b'{"n":1}\n{"n":2}\n{"n":3}\n')
-    assert refused(SplitEnds(other), split)[0] == "E536"
+    assert refused(SplitEnds(LocalDirectory(other)), split)[0] == "E536"
 
 
 def test_of_two_ends_of_a_split_the_first_counts(tmp_path: Path) -> None:
@@ -70,9 +71,9 @@ def test_of_two_ends_of_a_split_the_first_counts(tmp_path: Path) -> None:
     file = tmp_path / "a.jsonl"
     file.write_bytes(b'{"n":1}\n')
     split = split_of(tmp_path)
-    late = SplitEnds(tmp_path).open(3, "t", split, None)
+    late = SplitEnds(LocalDirectory(tmp_path)).open(3, "t", split, None)
     assert isinstance(late.read(10), Chunk)
-    read_to_end(SplitEnds(tmp_path).open(3, "t", split, None))
+    read_to_end(SplitEnds(LocalDirectory(tmp_path)).open(3, "t", split, None))
     file.write_bytes(b'{"n":1}\n{"n":2}\n')
     with pytest.raises(FsqlError, match="has grown since its end was read"):
         read_to_end(late)
@@ -81,9 +82,9 @@ def test_of_two_ends_of_a_split_the_first_counts(tmp_path: Path) -> None:
 def test_a_torn_line_counts_for_nothing(tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_bytes(b'{"n":1}\n')
     split = split_of(tmp_path)
-    read_to_end(SplitEnds(tmp_path).open(3, "t", split, None))
+    read_to_end(SplitEnds(LocalDirectory(tmp_path)).open(3, "t", split, None))
     whole = (tmp_path / "ends").read_bytes()
     (tmp_path / "ends").write_bytes(whole[:-5])
     (tmp_path / "a.jsonl").write_bytes(b'{"n":1}\n{"n":2}\n')
-    end = read_to_end(SplitEnds(tmp_path).open(3, "t", split, None))
-    assert read_to_end(SplitEnds(tmp_path).open(3, "t", split, end)) == end
+    end = read_to_end(SplitEnds(LocalDirectory(tmp_path)).open(3, "t", split, None))
+    assert read_to_end(SplitEnds(LocalDirectory(tmp_path)).open(3, "t", split, end)) == end

@@ -14,9 +14,9 @@ from fsql.runtime.cluster.manifest import Manifest, Record
 from fsql.runtime.coordination.commits import Committed, commit_snapshot
 from fsql.runtime.coordination.embedded import FILE, EmbeddedCoordination
 from fsql.runtime.dataflow.resume_point import ResumePoint
+from fsql.runtime.state.local_directory import local_snapshots, worker_directory
 from fsql.runtime.state.records import Records
 from fsql.runtime.state.rocks import RocksStore
-from fsql.runtime.state.snapshots import Snapshots, worker_directory
 from fsql.tests.unit.state.increments import by_hand, increment
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def write_snapshot(
     state: Path, client: EmbeddedCoordination, session: int, manifest: Manifest
 ) -> None:
     """Write a manifest and commit it."""
-    found = Snapshots(state).write(manifest)
+    found = local_snapshots(state).write(manifest)
     commit_snapshot(client, session, Committed(manifest.snapshot, found, manifest.epoch))
 
 

@@ -21,14 +21,13 @@ from fsql.runtime.cluster.manifest import (
 )
 from fsql.runtime.coordination.commits import Committed, committed
 from fsql.runtime.coordination.embedded import FILE, EmbeddedCoordination
+from fsql.runtime.state.local_directory import local_snapshots, worker_directory
 from fsql.runtime.state.rocks import RocksStore
 from fsql.runtime.state.snapshots import (
     DamagedSnapshotError,
     NoSnapshotError,
     OtherFormatSnapshotError,
     SnapshotNotWrittenError,
-    Snapshots,
-    worker_directory,
 )
 from fsql.tests.unit.state.directories import POSITION, STATE, make_state, manifest
 from fsql.tests.unit.state.increments import state_of
@@ -51,7 +50,7 @@ def newest_committed(state: Path) -> Committed:
 
 
 def rows(state: Path, manifest: Manifest) -> dict[str, object]:
-    loaded = Snapshots(state).load(manifest.records)
+    loaded = local_snapshots(state).load(manifest.records)
     return {operator: state_of(increments, POSITION) for operator, increments in loaded.items()}
 
 
@@ -76,7 +75,7 @@ def files(state: Path) -> list[str]:
 def test_a_snapshot_of_an_earlier_version_is_restored(golden: Path, tmp_path: Path) -> None:
     state = tmp_path / "state"
     shutil.copytree(golden, state)
-    found = Snapshots(state).newest(newest_committed(state))
+    found = local_snapshots(state).newest(newest_committed(state))
     assert found.refused == ()
     assert found.manifest is not None
     assert found.manifest == manifest(7, found.manifest.records)
@@ -88,14 +87,14 @@ def test_the_format_has_a_golden_snapshot() -> None:
 
 
 def test_the_newest_snapshot_is_found(state: Path) -> None:
-    found = Snapshots(state).newest(newest_committed(state))
+    found = local_snapshots(state).newest(newest_committed(state))
     assert found.manifest is not None
     assert (found.manifest.snapshot, found.refused) == (7, ())
     assert rows(state, found.manifest) == STATE
 
 
 def test_without_a_committed_snapshot_there_is_none(tmp_path: Path) -> None:
-    snapshots = Snapshots(tmp_path)
+    snapshots = local_snapshots(tmp_path)
     assert snapshots.numbers() == ()
     assert snapshots.newest(None) == (None, ())
     snapshots.write(manifest(1, ()))
@@ -103,7 +102,7 @@ def test_without_a_committed_snapshot_there_is_none(tmp_path: Path) -> None:
 
 
 def test_what_was_written_and_not_committed_does_not_count(state: Path) -> None:
-    snapshots = Snapshots(state)
+    snapshots = local_snapshots(state)
     snapshots.write(manifest(8, ()))
     assert snapshots.numbers() == (8, 7, 6)
     found = snapshots.newest(newest_committed(state))
@@ -116,7 +115,7 @@ def test_what_was_written_and_not_committed_does_not_count(state: Path) -> None:
 
 def damage_nothing_of_6(state: Path, how: str) -> None:
     """Damage snapshot 7 so that 6 still verifies."""
-    path = Snapshots(state).path(7)
+    path = local_snapshots(state).path(7)
     data = path.read_bytes()
     match how:
         case "missing":
@@ -130,7 +129,7 @@ def damage_nothing_of_6(state: Path, how: str) -> None:
         case "another":
             path.write_bytes(manifest_bytes(manifest(7, ())))
         case "renamed":
-            shutil.copy(Snapshots(state).path(6), path)
+            shutil.copy(local_snapshots(state).path(6), path)
         case "record":
             store = RocksStore(worker_directory(state, 1))
             store.remove(["00000005/000000000007/join/2"])
@@ -159,11 +158,11 @@ def test_where_the_newest_is_damaged_the_one_before_is_found(
     state: Path, how: str, reason: str
 ) -> None:
     damage_nothing_of_6(state, how)
-    found = Snapshots(state).newest(newest_committed(state))
+    found = local_snapshots(state).newest(newest_committed(state))
     assert found.manifest is not None
     assert found.manifest.snapshot == 6
     (refused,) = found.refused
-    assert str(refused) == f'snapshot 7 ("{Snapshots(state).path(7)}"): {reason}'
+    assert str(refused) == f'snapshot 7 ("{local_snapshots(state).path(7)}"): {reason}'
     assert (refused.record is not None) is (how == "record")
 
 
@@ -184,14 +183,14 @@ def test_where_none_verifies_that_is_an_error_and_no_empty_state(state: Path, ho
         case _:
             raise AssertionError(how)
     with pytest.raises(NoSnapshotError) as raised:
-        Snapshots(state).newest(newest_committed(state))
+        local_snapshots(state).newest(newest_committed(state))
     refused = [7] if how == "manifests" else [7, 6]
     assert [each.snapshot for each in raised.value.refused] == refused
 
 
 def test_no_altered_byte_of_a_store_alters_the_state(state: Path) -> None:
     chance = random.Random(4)
-    snapshots = Snapshots(state)
+    snapshots = local_snapshots(state)
     newest = newest_committed(state)
     outcomes = set()
     for path in sorted(worker_directory(state, 0).iterdir()):
@@ -218,7 +217,7 @@ def test_no_altered_byte_of_a_store_alters_the_state(state: Path) -> None:
 
 
 def test_no_altered_manifest_is_read(state: Path) -> None:
-    snapshots = Snapshots(state)
+    snapshots = local_snapshots(state)
     path = snapshots.path(7)
     whole = path.read_bytes()
     cuts = [whole[:length] for length in range(len(whole))]
@@ -233,7 +232,7 @@ def test_no_altered_manifest_is_read(state: Path) -> None:
 
 
 def test_a_snapshot_of_another_format_is_refused_and_no_older_one_taken(state: Path) -> None:
-    snapshots = Snapshots(state)
+    snapshots = local_snapshots(state)
     path = snapshots.path(7)
     path.write_bytes(with_format(path.read_bytes(), FORMAT + 1))
     reason = f"its format is {FORMAT + 1}, and this is {FORMAT}"
@@ -249,11 +248,11 @@ def test_a_snapshot_of_another_format_is_refused_and_no_older_one_taken(state: P
 
 
 def test_a_body_that_is_no_manifest_is_refused(state: Path) -> None:
-    path = Snapshots(state).path(7)
+    path = local_snapshots(state).path(7)
     for body in (b"", b"null", b"[]", b'{"format":1}', b'{"format":"1"}', b"\xff"):
         path.write_bytes(body + b"\n" + manifest_hash(body).encode() + b"\n")
         with pytest.raises(DamagedSnapshotError) as raised:
-            Snapshots(state).read(7)
+            local_snapshots(state).read(7)
         assert not isinstance(raised.value, OtherFormatSnapshotError)
 
 
@@ -261,7 +260,7 @@ def test_a_body_that_is_no_manifest_is_refused(state: Path) -> None:
 
 
 def test_a_manifest_is_written_all_at_once(tmp_path: Path) -> None:
-    snapshots = Snapshots(tmp_path)
+    snapshots = local_snapshots(tmp_path)
     wanted = manifest(3, (record("a"),))
     found = snapshots.write(wanted)
     assert snapshots.read(3, Committed(3, found, 5)) == wanted
@@ -273,7 +272,7 @@ def test_a_manifest_is_written_all_at_once(tmp_path: Path) -> None:
 
 
 def test_on_a_full_disk_nothing_is_left_and_the_old_manifest_stays(tmp_path: Path) -> None:
-    snapshots = Snapshots(tmp_path)
+    snapshots = local_snapshots(tmp_path)
     old = manifest(3, (record("a"),))
     snapshots.write(old)
     large = manifest(3, tuple(record(f"{number:0100}") for number in range(100)))
@@ -293,11 +292,11 @@ def test_on_a_full_disk_nothing_is_left_and_the_old_manifest_stays(tmp_path: Pat
 
 def test_a_directory_that_is_not_there_is_told(tmp_path: Path) -> None:
     with pytest.raises(SnapshotNotWrittenError, match="No such file or directory"):
-        Snapshots(tmp_path / "missing").write(manifest(1, ()))
+        local_snapshots(tmp_path / "missing").write(manifest(1, ()))
 
 
 def test_what_a_crash_left_half_written_does_not_count(tmp_path: Path) -> None:
-    snapshots = Snapshots(tmp_path)
+    snapshots = local_snapshots(tmp_path)
     snapshots.write(manifest(1, ()))
     for name in ("2.json.partial", "03.json", "x.json", "4.json~", "5"):
         (tmp_path / "snapshots" / name).write_bytes(b"{")
@@ -308,7 +307,7 @@ def test_what_a_crash_left_half_written_does_not_count(tmp_path: Path) -> None:
 
 
 def test_the_newest_two_stay_and_records_of_no_other_are_unneeded(tmp_path: Path) -> None:
-    snapshots = Snapshots(tmp_path)
+    snapshots = local_snapshots(tmp_path)
     states = {
         1: (record("a"), record("b", 1)),
         2: (record("a"), record("c", 1)),
@@ -329,7 +328,7 @@ def test_the_newest_two_stay_and_records_of_no_other_are_unneeded(tmp_path: Path
 def test_stores_of_workers_that_are_no_more_go_with_the_last_manifest_that_needs_them(
     tmp_path: Path,
 ) -> None:
-    snapshots = Snapshots(tmp_path)
+    snapshots = local_snapshots(tmp_path)
     for name in ("worker-0", "worker-1", "worker-2", "worker-2.damaged", "positions"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "file").touch()
@@ -344,7 +343,7 @@ def test_stores_of_workers_that_are_no_more_go_with_the_last_manifest_that_needs
 
 
 def test_what_is_damaged_is_no_snapshot_to_keep(tmp_path: Path) -> None:
-    snapshots = Snapshots(tmp_path)
+    snapshots = local_snapshots(tmp_path)
     for number in range(1, 6):
         snapshots.write(manifest(number, (record(f"key-{number}"),)))
     snapshots.path(4).write_bytes(b"")
@@ -354,7 +353,7 @@ def test_what_is_damaged_is_no_snapshot_to_keep(tmp_path: Path) -> None:
 
 
 def test_what_is_not_committed_yet_keeps_its_records(tmp_path: Path) -> None:
-    snapshots = Snapshots(tmp_path)
+    snapshots = local_snapshots(tmp_path)
     for number, keys in {1: "ab", 2: "c", 3: "c", 4: "a"}.items():
         snapshots.write(manifest(number, tuple(record(key) for key in keys)))
     (tmp_path / "snapshots" / "9.json.partial").write_bytes(b"{")

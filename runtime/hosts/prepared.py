@@ -13,12 +13,12 @@ from fsql.compiler.tick_plan import SourceHead
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from pathlib import Path
 
     from fsql.compiler.tick_plan import TickPlan
     from fsql.runtime.cluster.job_spec import Settings
     from fsql.runtime.cluster.node import FrontTask
     from fsql.runtime.ports import Split
+    from fsql.runtime.state.directory import StateDirectory
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class Prepared:
     fronts: tuple[FrontTask, ...]
     splits: Mapping[int, Sequence[Split]]
     settings: Settings
-    state: Path
+    state: StateDirectory
 
     def split(self, task: FrontTask) -> Split:
         """Return the split that a front reads."""

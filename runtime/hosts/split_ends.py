@@ -10,7 +10,6 @@ without it; of two ends of one split the first counts.
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING, Final
 
 import msgspec
@@ -20,12 +19,10 @@ from fsql.compiler.diagnostics import Diagnostic, FsqlError
 from fsql.runtime.ports import Chunk, Place
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from fsql.runtime.ports import Split, SplitReader, Wait
+    from fsql.runtime.state.directory import StateDirectory
 
 _NAME: Final = "ends"
-_FLAGS: Final = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
 
 
 class _End(msgspec.Struct, frozen=True):
@@ -39,9 +36,9 @@ class _End(msgspec.Struct, frozen=True):
 class SplitEnds:
     """The ends that are known of the splits of one job."""
 
-    def __init__(self, state: Path) -> None:
+    def __init__(self, directory: StateDirectory) -> None:
         """Keep them in the job's state directory."""
-        self._path = state / _NAME
+        self._files = directory
         self._ends: dict[int, _End] = {}
         self._read_up_to = 0
 
@@ -77,26 +74,21 @@ class SplitEnds:
     def _append(self, end: _End) -> None:
         line = msgspec.json.encode(end)
         try:
-            descriptor = os.open(self._path, _FLAGS, 0o600)
-            try:
-                # It begins with a line end, since the line before may be torn.
-                os.write(descriptor, b"\n" + line + b" " + _hash(line) + b"\n")
-                os.fsync(descriptor)
-            finally:
-                os.close(descriptor)
+            # It begins with a line end, since the line before may be torn.
+            self._files.append(_NAME, b"\n" + line + b" " + _hash(line) + b"\n")
+            self._files.sync(_NAME)
+            self._files.sync("")
         except OSError as error:
-            raise _failed("writing", self._path, error) from None
+            raise self._failed("writing", error) from None
 
     def _end_of(self, front: int) -> _End | None:
         """Return the first end that anybody has noted of a front's split."""
         try:
-            with self._path.open("rb") as file:
-                file.seek(self._read_up_to)
-                data = file.read()
+            data = self._files.read(_NAME, self._read_up_to)
         except FileNotFoundError:
             return None
         except OSError as error:
-            raise _failed("reading", self._path, error) from None
+            raise self._failed("reading", error) from None
         whole = data[: data.rfind(b"\n") + 1]
         self._read_up_to += len(whole)
         for record in whole.splitlines():
@@ -105,6 +97,11 @@ class SplitEnds:
                 end = msgspec.json.decode(line, type=_End)
                 self._ends.setdefault(end.front, end)
         return self._ends.get(front)
+
+    def _failed(self, action: str, reason: OSError) -> FsqlError:
+        path = self._files.path / _NAME
+        message = f'{action} "{path}" failed: {(reason.strerror or str(reason)).lower()}'
+        return FsqlError([Diagnostic("E535", message)])
 
 
 class _EndingReader:
@@ -137,11 +134,6 @@ class _EndingReader:
 
 def _hash(line: bytes) -> bytes:
     return xxhash.xxh3_64_hexdigest(line).encode()
-
-
-def _failed(action: str, path: Path, reason: OSError) -> FsqlError:
-    message = f'{action} "{path}" failed: {(reason.strerror or str(reason)).lower()}'
-    return FsqlError([Diagnostic("E535", message)])
 
 
 def _grown(table: str, split: Split, end: _End) -> FsqlError:

@@ -1,4 +1,4 @@
-"""The state of a worker on its disk: its own store, and what it reads of those of others."""
+"""The state of a worker: its own store, and what it reads of the stores of others."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING
 from fsql.runtime.kernels.keyed.increment import merged, owned_rows
 from fsql.runtime.state.loading import DamagedRecordError, read_state
 from fsql.runtime.state.records import Records
-from fsql.runtime.state.rocks import RocksStore
-from fsql.runtime.state.snapshots import DamagedSnapshotError, Snapshots, worker_directory
+from fsql.runtime.state.snapshots import DamagedSnapshotError, Snapshots
 from fsql.runtime.state.store import StateStoreError
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
-    from pathlib import Path
 
     from fsql.runtime.batch import Root
     from fsql.runtime.cluster.manifest import Manifest, Record
     from fsql.runtime.kernels.keyed.increment import Increment
+    from fsql.runtime.state.directory import StateDirectory
+    from fsql.runtime.state.store import StateStore
 
 
 class StateFailedError(Exception):
@@ -28,16 +28,16 @@ class StateFailedError(Exception):
 class WorkerState:
     """The store of one worker, open, and its records in one epoch."""
 
-    def __init__(self, state: Path, number: int) -> None:
+    def __init__(self, directory: StateDirectory, number: int) -> None:
         """Open the store of worker `number` in the job's state directory.
 
         Raises:
             StateFailedError: if it cannot be opened, because another process has it open, say.
         """
         self.number = number
-        self._directory = state
+        self._directory = directory
         try:
-            self._store = RocksStore(worker_directory(state, number))
+            self._store = directory.open_store(number)
         except StateStoreError as error:
             raise StateFailedError(str(error)) from None
         self._records: Records | None = None
@@ -79,15 +79,13 @@ class WorkerState:
         """Return the worker's share of what any number of workers have saved."""
         assert self._records is not None
         bounds = (hash_ranges[self.number], hash_ranges[self.number + 1])
-        others: dict[int, RocksStore] = {}
+        others: dict[int, StateStore] = {}
 
-        def store_of(worker: int) -> RocksStore:
+        def store_of(worker: int) -> StateStore:
             if worker == self.number:
                 return self._store
             if worker not in others:
-                others[worker] = RocksStore(
-                    worker_directory(self._directory, worker), read_only=True
-                )
+                others[worker] = self._directory.open_store(worker, read_only=True)
             return others[worker]
 
         try:

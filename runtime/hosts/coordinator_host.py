@@ -1,0 +1,257 @@
+"""The host of a coordinator: the lease, manifests, sinks, and what is sent.
+
+What takes long or waits for a disk is done in the background: by one executor the lease, by another one
+epochs, manifests and the opening of sinks.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, TypeVar
+
+from fsql.compiler.diagnostics import FsqlError
+from fsql.runtime.cluster.frames import COORDINATOR, Goodbye, Heartbeat
+from fsql.runtime.cluster.node import (
+    CommitManifest,
+    Deliver,
+    Delivered,
+    EpochTaken,
+    Finish,
+    LeaseHeld,
+    LeaseLost,
+    ManifestCommitted,
+    ManifestNotCommitted,
+    OpenOutputs,
+    OutputAt,
+    OutputLost,
+    Progress,
+    StateLost,
+    TakeEpoch,
+    Transmit,
+)
+from fsql.runtime.consumer import ConsumerLostError, ConsumerMissingError, Opening
+from fsql.runtime.coordination.port import CoordinationError
+from fsql.runtime.hosts.diagnostics import diagnostics_bytes
+from fsql.runtime.hosts.host import Host
+from fsql.runtime.state.snapshots import SnapshotNotWrittenError
+from fsql.runtime.wire.seal import VERSION
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from fsql.runtime.batch import Root
+    from fsql.runtime.cluster.job_spec import JobSpec
+    from fsql.runtime.cluster.node import CoordinatorEffect
+    from fsql.runtime.consumer import Consumer
+    from fsql.runtime.hosts.job_state import JobState
+    from fsql.runtime.hosts.ports import (
+        Background,
+        Clock,
+        CoordinatorMachine,
+        Monitor,
+        Transport,
+        Work,
+    )
+
+_Result = TypeVar("_Result")
+
+
+class CoordinatorHost(Host["CoordinatorMachine"]):
+    """Carries out what one `CoordinatorNode` asks for."""
+
+    def __init__(  # noqa: PLR0913 - it stands between many
+        self,
+        node: CoordinatorMachine,
+        spec: JobSpec,
+        clock: Clock,
+        *,
+        transport: Transport,
+        background: Background,
+        keeper: Background,
+        state: JobState,
+        consumers: Sequence[Consumer],
+        monitor: Monitor,
+        again: bool = False,
+    ) -> None:
+        """Take the ports; `keeper` is the executor for the lease.
+
+        A sink that is missing is waited for, but not before all outputs have been there once: `again` says
+        that there was a coordinator in this run before.
+        """
+        super().__init__(node, clock)
+        self._spec = spec
+        self._transport = transport
+        self._background = background
+        self._keeper = keeper
+        self._state = state
+        self._consumers = consumers
+        self._monitor = monitor
+        self._epoch = 0
+        self._sent: dict[int, Root] = {}
+        self._never_open = set() if again else set(range(len(consumers)))
+        self._next_lease = clock()
+
+    def close(self) -> None:
+        """Close sinks and state; nothing may be in the background any more."""
+        for consumer in self._consumers:
+            consumer.close()
+        self._state.close()
+
+    def next_timer(self) -> float:
+        """Return when to call `tick` at the latest."""
+        timer = self.node.next_timer()
+        return self._next_lease if timer is None else min(timer, self._next_lease)
+
+    def tick(self) -> None:
+        """Do what the time demands; to be called when everything that has come has been handed in."""
+        now = self.clock()
+        if now >= self._next_lease:
+            self._next_lease = now + self._state.lease_renewed_every
+            self._keeper.submit(self._renew_lease())
+        super().tick()
+
+    def _carry_out(self, effect: CoordinatorEffect) -> None:
+        match effect:
+            case Transmit(address, Goodbye(finished=True) as last):
+                self._transport.send_last(address, last)
+            case Transmit(address, what):
+                self._transport.send(address, what)
+            case Deliver():
+                self._deliver(effect)
+            case TakeEpoch():
+                self._background.submit(self._take_epoch())
+            case OpenOutputs():
+                self._open_outputs(effect)
+            case CommitManifest():
+                self._background.submit(self._commit(effect))
+            case Progress():
+                troubles = (*effect.troubles, *self._missing(), *self._of_other_versions())
+                self._monitor.tell(replace(effect, troubles=troubles))
+            case Finish():
+                self._monitor.tell(effect)
+                self.done = True
+
+    # Sinks.
+
+    def awaited(self) -> list[int | None]:
+        """Return what to wait on for the sinks that have not acknowledged all they were given."""
+        return [self._consumers[output].descriptor for output in self._sent]
+
+    def hear(self) -> None:
+        """Take what sinks have acknowledged."""
+        for output in list(self._sent):
+            self._hear(output)
+
+    def _missing(self) -> Iterator[str]:
+        for output, consumer in zip(self._spec.outputs, self._consumers, strict=True):
+            missing = consumer.missing
+            if missing is not None:
+                yield f"{output.name} waits: {missing}"
+
+    def _open_outputs(self, effect: OpenOutputs) -> None:
+        self._epoch = effect.epoch
+        self._sent = {}
+        for output in range(len(self._consumers)):
+            self._background.submit(self._open_output(output, effect))
+
+    def _deliver(self, effect: Deliver) -> None:
+        if effect.epoch != self._epoch:
+            return
+        output, bundle = effect.output, effect.bundle
+        if bundle.last:
+            self._sent[output] = bundle.ends
+        self._with_consumer(output, partial(self._consumers[output].deliver, bundle))
+        self._hear(output)
+
+    def _hear(self, output: int) -> None:
+        for position in self._with_consumer(output, self._consumers[output].acknowledged) or ():
+            if position == self._sent.get(output):
+                del self._sent[output]
+            self.step(Delivered(self._epoch, output, position))
+
+    def _with_consumer(self, output: int, work: Callable[[], _Result]) -> _Result | None:
+        """Return what `work` returns; None, if the sink is lost."""
+        try:
+            return work()
+        except (ConsumerLostError, FsqlError) as error:
+            self._sent.pop(output, None)
+            self.step(_lost(output, error))
+            return None
+
+    # Workers.
+
+    def _of_other_versions(self) -> Iterator[str]:
+        """Tell workers of other versions that they are: all they can read of a datagram is its version."""
+        for address, version in sorted(self._transport.other_versions.items()):
+            self._transport.send(address, Heartbeat(self._spec.job, 0, COORDINATOR))
+            yield (
+                f"the worker at {address} cannot join, as it is of another version:"
+                f" its wire format is {version}, and this run's is {VERSION} (FSQL-E605)"
+            )
+
+    # In the background.
+
+    def _renew_lease(self) -> Work:
+        try:
+            until = yield from self._state.renew_lease()
+        except FsqlError as error:
+            yield StateLost(diagnostics_bytes(error))
+        except CoordinationError as error:
+            yield LeaseLost(str(error))
+        else:
+            yield LeaseLost() if until is None else LeaseHeld(until)
+
+    def _open_output(self, output: int, effect: OpenOutputs) -> Work:
+        option = self._spec.outputs[output].option
+        opening = Opening(effect.epoch, effect.begins, option, self._spec.job)
+        try:
+            position, window = self._consumers[output].open(opening)
+        except ConsumerMissingError as error:
+            at_start = output in self._never_open
+            yield _lost(output, error.at_start() if at_start else error)
+        except (ConsumerLostError, FsqlError) as error:
+            yield _lost(output, error)
+        else:
+            self._never_open.discard(output)
+            yield OutputAt(effect.epoch, output, position, window)
+
+    def _take_epoch(self) -> Work:
+        try:
+            epoch, manifest = yield from self._state.take_epoch()
+        except FsqlError as error:
+            yield StateLost(diagnostics_bytes(error))
+        except CoordinationError as error:
+            # Without the lease, or without an answer, there is no epoch: the node asks again.
+            yield LeaseLost(str(error))
+        else:
+            yield EpochTaken(epoch, manifest)
+
+    def _commit(self, effect: CommitManifest) -> Work:
+        manifest = effect.manifest
+        try:
+            yield from self._sync_consumers()
+            unneeded = yield from self._state.commit(manifest)
+        except (CoordinationError, ConsumerLostError, SnapshotNotWrittenError, OSError) as error:
+            yield ManifestNotCommitted(manifest.epoch, manifest.snapshot, str(error))
+        else:
+            yield ManifestCommitted(manifest.epoch, manifest.snapshot, unneeded)
+
+    def _sync_consumers(self) -> Work:
+        """Have everything that was acknowledged survive the loss of power.
+
+        Raises:
+            ConsumerLostError: if one cannot do that; one that never will is told of as lost.
+        """
+        for output, consumer in enumerate(self._consumers):
+            try:
+                consumer.sync()
+            except FsqlError as error:
+                yield _lost(output, error)
+                raise ConsumerLostError(str(error)) from None
+        yield None
+
+
+def _lost(output: int, error: ConsumerLostError | FsqlError) -> OutputLost:
+    lasting = diagnostics_bytes(error) if isinstance(error, FsqlError) else None
+    return OutputLost(output, str(error), lasting)

@@ -1,0 +1,46 @@
+"""Front logs as a coordinator has them: trimmed when snapshots no longer need them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from fsql.runtime.cluster.manifest import Manifest
+    from fsql.runtime.hosts.ports import FrontLog
+
+
+class FrontLogs:
+    """The logs of a job, each by the number of the front that reads it."""
+
+    def __init__(self, logs: Mapping[int, FrontLog]) -> None:
+        self._logs = logs
+        self._before: Manifest | None = None
+
+    def sync(self) -> None:
+        """Return when all that was read of the logs survives the loss of power.
+
+        Raises:
+            OSError: if the disk fails.
+        """
+        for log in self._logs.values():
+            log.sync()
+
+    def committed(self, manifest: Manifest) -> None:
+        """Remove what neither this snapshot needs nor the one before, which is kept with it.
+
+        Either may be the one that needs more: where the one before could not be restored, this one goes on
+        from another, which may lie before it.
+
+        Raises:
+            OSError: if it cannot be removed.
+        """
+        before, self._before = self._before, manifest
+        if before is None:
+            return
+        needed = {point.front: point.byte for point in manifest.fronts}
+        for point in before.fronts:
+            if point.front in self._logs:
+                byte = min(point.byte, needed.get(point.front, 0))
+                self._logs[point.front].trim(byte)

@@ -1,0 +1,53 @@
+"""What both kinds of hosts have in common: they step a node and carry out its effects, in order."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections import deque
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from fsql.runtime.cluster.node import Tick
+
+if TYPE_CHECKING:
+    from fsql.runtime.hosts.ports import Clock, CoordinatorMachine, WorkerMachine
+
+_Machine = TypeVar("_Machine", bound="WorkerMachine | CoordinatorMachine")
+
+
+class Host(ABC, Generic[_Machine]):
+    """Steps one node.
+
+    An event that an effect leads to at once is stepped when all effects before it are carried out.
+    """
+
+    def __init__(self, node: _Machine, clock: Clock) -> None:
+        self.node = node
+        self.clock = clock
+        self.done = False
+        """Whether the node needs its process no longer."""
+        self._events: deque[Any] = deque()
+
+    def step(self, event: Any) -> None:  # noqa: ANN401 - each kind of node has its own
+        """Step the node with an event, and carry out what it asks for."""
+        events = self._events
+        events.append(event)
+        if len(events) > 1:
+            return  # the node is being stepped
+        while events:
+            for effect in self.node.step(events[0], self.clock()):
+                self._carry_out(effect)
+            events.popleft()
+
+    def next_timer(self) -> float | None:
+        """Return when to call `tick` at the latest."""
+        return self.node.next_timer()
+
+    def tick(self) -> None:
+        """Do what the time demands; to be called when everything that has come has been handed in."""
+        due = self.node.next_timer()
+        if due is not None and due <= self.clock():
+            self.step(Tick())
+
+    @abstractmethod
+    def _carry_out(self, effect: Any) -> None:  # noqa: ANN401 - as above
+        """Carry out an effect."""

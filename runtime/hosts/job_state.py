@@ -1,0 +1,181 @@
+"""The state directory as a coordinator has it: the lease, epochs, committed snapshots.
+
+It is used by two background executors, each with methods of its own: one keeps the lease, the other waits
+for disks.  What may take long is in steps (`Steps`).
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Final
+
+from fsql.compiler.diagnostics import Diagnostic, FsqlError
+from fsql.compiler.diagnostics.codes import CODES
+from fsql.runtime.coordination.commits import (
+    Committed,
+    commit_snapshot,
+    newest_committed,
+    next_epoch,
+)
+from fsql.runtime.coordination.lease import Lease
+from fsql.runtime.coordination.port import (
+    CoordinationError,
+    CoordinationUnavailableError,
+    DamagedCoordinationError,
+)
+from fsql.runtime.state.snapshots import NoSnapshotError, OtherFormatSnapshotError, Snapshots
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from fsql.runtime.cluster.manifest import Manifest
+    from fsql.runtime.coordination.port import Coordination
+    from fsql.runtime.hosts.front_logs import FrontLogs
+    from fsql.runtime.hosts.ports import Clock, Steps
+    from fsql.runtime.state.directory import StateDirectory
+
+LEASE_SECONDS: Final = 3.0
+"""For how long the lease is held without being renewed."""
+
+RENEWALS: Final = 6
+"""How often the lease is renewed in that time."""
+
+LEADER: Final = "leader"
+"""The key of the lease; its value is the address of whoever leads."""
+
+_ATTEMPTS: Final = 5
+
+
+class JobState:
+    """The state of one job, as one coordinator has it."""
+
+    def __init__(  # noqa: PLR0913 - it stands between many
+        self,
+        directory: StateDirectory,
+        keeper: Coordination,
+        deciding: Coordination,
+        owner: str,
+        clock: Clock,
+        *,
+        logs: FrontLogs,
+        lease_seconds: float = LEASE_SECONDS,
+    ) -> None:
+        """Take two ways to coordination, one for each executor; `owner` is what others read of who leads."""
+        self._snapshots = Snapshots(directory)
+        self._keeper = keeper
+        self._deciding = deciding
+        self._clock = clock
+        self._logs = logs
+        self._asked_at = 0.0
+        self.lease = Lease(keeper, LEADER, owner.encode(), lease_seconds, lambda: self._asked_at)
+        self.lease_renewed_every = lease_seconds / RENEWALS
+
+    # The executor that keeps the lease.
+
+    def renew_lease(self) -> Steps[float | None]:
+        """Hold the lease for longer, or try to get it; return until when it is held, None if it is not.
+
+        Raises:
+            FsqlError: E615, if the coordination file is damaged.
+            CoordinationUnavailableError: if coordination does not answer, and it is not held any more.
+        """
+        self._asked_at = self._clock()
+        yield
+        try:
+            with damage_told():
+                held = self.lease.hold()
+        except CoordinationUnavailableError:
+            # What is known is still true; the next renewal may find out more.
+            if self.lease.held_until <= self._clock():
+                raise
+            return self.lease.held_until
+        return self.lease.held_until if held else None
+
+    # The executor that waits for disks.
+
+    def take_epoch(self) -> Steps[tuple[int, Manifest | None]]:
+        """Return the number of a new epoch, and the newest snapshot that verifies, if there is any.
+
+        Raises:
+            FsqlError: E611, E613 or E615, if a snapshot was committed and none can be restored.
+            CoordinationError: if the lease is lost, or coordination does not answer.
+        """
+        with damage_told():
+            epoch = next_epoch(self._deciding, self.lease.session)
+        yield
+        with damage_told():
+            newest = newest_committed(self._deciding, self.lease.session)
+        yield
+        try:
+            found = self._snapshots.newest(newest)
+        except OtherFormatSnapshotError as error:
+            raise _lost("E613", str(error)) from None
+        except NoSnapshotError as error:
+            raise _lost("E611", str(error)) from None
+        except OSError as error:
+            raise CoordinationUnavailableError(f"cannot read snapshots: {error}") from None
+        return epoch, found.manifest
+
+    def commit(self, manifest: Manifest) -> Steps[dict[int, tuple[str, ...]]]:
+        """Write and commit a manifest; return, by worker, the keys that no kept manifest names.
+
+        What is not needed any more, and cannot be removed now, stays.
+
+        Raises:
+            SnapshotNotWrittenError: if it could not be written.
+            CoordinationError: if it could not be committed, or no answer came: then it may be.
+            OSError: if the front logs could not be synced.
+        """
+        digest = self._snapshots.write(manifest)
+        yield
+        self._logs.sync()
+        yield
+        yield from self._commit(Committed(manifest.snapshot, digest, manifest.epoch))
+        try:
+            self._logs.committed(manifest)
+            yield
+            return self._snapshots.retire(manifest.snapshot)
+        except (OSError, OtherFormatSnapshotError):
+            return {}
+
+    def _commit(self, new: Committed) -> Steps[None]:
+        for _ in range(_ATTEMPTS):
+            try:
+                commit_snapshot(self._deciding, self.lease.session, new)
+            except CoordinationUnavailableError:
+                yield  # it may have happened, and may be said again
+            else:
+                return
+        raise CoordinationUnavailableError("no answer came to a commit")
+
+    def close(self) -> None:
+        """Let the lease go, so that another coordinator need not wait for its end."""
+        try:
+            self.lease.release()
+        except CoordinationError:
+            pass
+        finally:
+            self._keeper.close()
+            self._deciding.close()
+
+
+@contextmanager
+def damage_told() -> Iterator[None]:
+    """Say of a damaged coordination file what to do about it.
+
+    Raises:
+        FsqlError: E615.
+    """
+    try:
+        yield
+    except DamagedCoordinationError as error:
+        helps = (CODES["E615"].fix,)
+        raise FsqlError([Diagnostic("E615", str(error), helps=helps)]) from None
+
+
+def _lost(code: str, message: str) -> FsqlError:
+    helps = (
+        "fsql snapshot verify --state DIRECTORY says what is damaged",
+        "start with an empty state directory and all input",
+    )
+    return FsqlError([Diagnostic(code, message, helps=helps)])

@@ -1,0 +1,103 @@
+"""The ports of hosts: processes and simulation differ in what stands behind them, and in nothing else.
+
+Others are ports already: `runtime/ports.py` for sources, `runtime/connectors/consumer.py` for sinks,
+`runtime/coordination/port.py`, and `runtime/state/directory.py` for disks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterable
+from typing import TYPE_CHECKING, Protocol, TypeAlias, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from fsql.runtime.cluster.frames import Datagram, Frame
+    from fsql.runtime.cluster.node import (
+        CoordinatorEffect,
+        CoordinatorEvent,
+        Finish,
+        Progress,
+        WorkerEffect,
+        WorkerEvent,
+    )
+
+_Result = TypeVar("_Result")
+
+Clock: TypeAlias = Callable[[], float]
+"""Seconds that never go back."""
+
+Steps: TypeAlias = Generator[None, None, _Result]
+"""Work in steps that ends with a result.  Between steps other processes do something, or this one ends."""
+
+Work: TypeAlias = "Generator[WorkerEvent | CoordinatorEvent | None, None, None]"
+"""Work in steps for a background executor; what it yields is stepped by the node, None is a pause."""
+
+
+class WorkerMachine(Protocol):
+    """The node of a worker: see `protocol/node.py`."""
+
+    def step(self, event: WorkerEvent, now: float) -> Iterable[WorkerEffect]:
+        """Return the effects of an event."""
+
+    def next_timer(self) -> float | None:
+        """Return when to step with a `Tick` at the latest."""
+
+    def readable(self, now: float) -> list[int]:
+        """Return the numbers of the fronts that may read now, the one that has promised least first."""
+
+
+class CoordinatorMachine(Protocol):
+    """The node of a coordinator: see `protocol/node.py`."""
+
+    def step(self, event: CoordinatorEvent, now: float) -> Iterable[CoordinatorEffect]:
+        """Return the effects of an event."""
+
+    def next_timer(self) -> float | None:
+        """Return when to step with a `Tick` at the latest."""
+
+
+class Transport(Protocol):
+    """The way to other nodes; what is sent may get lost."""
+
+    @property
+    def other_versions(self) -> Mapping[str, int]:
+        """Return the wire formats of nodes that speak another version, by address."""
+
+    def send(self, address: str, what: Frame | Datagram) -> object:
+        """Send to the node at an address."""
+
+    def send_last(self, address: str, what: Datagram) -> None:
+        """Send something that the end of this process does not take back."""
+
+
+class Background(Protocol):
+    """Does work that takes long, one after the other, beside the steps of the node."""
+
+    def submit(self, work: Work) -> None:
+        """Do `work` after what was submitted before; its events go to the host's `step`."""
+
+
+class Monitor(Protocol):
+    """Is told how the job goes."""
+
+    def tell(self, effect: Progress | Finish) -> None:
+        """Tell how it goes, or that it is over."""
+
+
+class FrontLog(Protocol):
+    """The log of a front whose source cannot be read again."""
+
+    def sync(self) -> None:
+        """Make what was read of it durable.
+
+        Raises:
+            OSError: if the disk fails.
+        """
+
+    def trim(self, byte: int) -> None:
+        """Remove what nobody needs who reads from `byte` on.
+
+        Raises:
+            OSError: if it cannot be removed.
+        """

@@ -1,0 +1,175 @@
+"""The host of a worker: sources, state, and what is sent.
+
+Loading and storing state take long, so they are done in the background, one after the other.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fsql.compiler.diagnostics import FsqlError
+from fsql.runtime.cluster.manifest import manifest_of
+from fsql.runtime.cluster.node import (
+    ChunkRead,
+    Close,
+    Continue,
+    Continued,
+    Leave,
+    Load,
+    Loaded,
+    NotLoaded,
+    NotStored,
+    SourceFailed,
+    Store,
+    Stored,
+    Transmit,
+    Trim,
+)
+from fsql.runtime.hosts.diagnostics import diagnostics_bytes
+from fsql.runtime.hosts.host import Host
+from fsql.runtime.hosts.split_ends import SplitEnds
+from fsql.runtime.hosts.worker_state import StateFailedError, WorkerState
+
+if TYPE_CHECKING:
+    from fsql.runtime.cluster.frames import Begin
+    from fsql.runtime.cluster.manifest import Manifest
+    from fsql.runtime.cluster.node import FrontTask, WorkerEffect
+    from fsql.runtime.hosts.ports import Background, Clock, Transport, Work, WorkerMachine
+    from fsql.runtime.hosts.prepared import Prepare, Prepared
+    from fsql.runtime.ports import SplitReader
+    from fsql.runtime.state.directory import StateDirectory
+
+
+class WorkerHost(Host["WorkerMachine"]):
+    """Carries out what one `WorkerNode` asks for."""
+
+    def __init__(
+        self,
+        node: WorkerMachine,
+        clock: Clock,
+        transport: Transport,
+        background: Background,
+        prepare: Prepare,
+    ) -> None:
+        super().__init__(node, clock)
+        self._transport = transport
+        self._background = background
+        self._prepare = prepare
+        self._readers: dict[int, SplitReader] = {}
+        self._opened: dict[int, SplitReader] = {}
+        self._chunk_rows = 0
+        self._state: WorkerState | None = None
+
+    def close(self) -> None:
+        """Close sources and state; nothing may be in the background any more."""
+        self._close_readers()
+        if self._state is not None:
+            self._state.close()
+
+    def _carry_out(self, effect: WorkerEffect) -> None:
+        match effect:
+            case Transmit(address, what):
+                self._transport.send(address, what)
+            case Continue():
+                self._events.append(Continued())
+            case Load(begin):
+                self._close_readers()
+                self._background.submit(self._load(begin))
+            case Store():
+                self._background.submit(self._store(effect))
+            case Trim(_, unneeded):
+                self._background.submit(self._trim(unneeded))
+            case Close():
+                self._close_readers()
+            case Leave():
+                self.done = True
+
+    # Sources.
+
+    def next_reader(self) -> SplitReader | None:
+        """Return what `read` reads next, None if no front may read."""
+        readable = self.node.readable(self.clock())
+        return self._reader(readable[0]) if readable else None
+
+    def read(self) -> None:
+        """Read for the front that has promised least of those that may read, if there is one."""
+        readable = self.node.readable(self.clock())
+        if not readable:
+            return
+        reader = self._reader(readable[0])
+        try:
+            place = reader.place()
+            chunk = reader.read(self._chunk_rows)
+        except FsqlError as error:
+            self.step(SourceFailed(diagnostics_bytes(error)))
+            return
+        self.step(ChunkRead(readable[0], chunk, place))
+
+    def _reader(self, front: int) -> SplitReader:
+        reader = self._readers.get(front)
+        if reader is None:
+            self._readers = self._opened
+            reader = self._readers[front]
+        return reader
+
+    def _close_readers(self) -> None:
+        for reader in {**self._opened, **self._readers}.values():
+            reader.close()
+        self._readers, self._opened = {}, {}
+
+    # In the background.
+
+    def _load(self, begin: Begin) -> Work:
+        try:
+            prepared = self._prepare(begin.description)
+            workers = len(begin.addresses)
+            mine = tuple(task for task in prepared.fronts if task.number % workers == begin.number)
+            manifest = manifest_of(begin.manifest) if begin.manifest else None
+            state = self._own_state(prepared.state, begin.number)
+            increments = state.load(manifest, begin.epoch, prepared.plan.hash_ranges)
+            yield None
+            self._open_readers(prepared, mine, manifest)
+            self._chunk_rows = prepared.settings.chunk_rows
+        except FsqlError as error:
+            yield NotLoaded(begin.epoch, str(error), diagnostics_bytes(error))
+        except StateFailedError as error:
+            yield NotLoaded(begin.epoch, str(error))
+        else:
+            yield Loaded(begin.epoch, prepared.plan, mine, increments, prepared.settings)
+
+    def _own_state(self, directory: StateDirectory, number: int) -> WorkerState:
+        """Return the store of the worker's number, which may be another one than in the last epoch."""
+        if self._state is not None and self._state.number != number:
+            self._state.close()
+            self._state = None
+        if self._state is None:
+            self._state = WorkerState(directory, number)
+        return self._state
+
+    def _open_readers(
+        self, prepared: Prepared, tasks: tuple[FrontTask, ...], manifest: Manifest | None
+    ) -> None:
+        for late in self._opened.values():
+            late.close()  # of an epoch that was over before its readers were open
+        self._opened = {}
+        points = {} if manifest is None else {point.front: point for point in manifest.fronts}
+        ends = SplitEnds(prepared.state)
+        for task in tasks:
+            point = points.get(task.number)
+            place = None if point is None else point.place
+            table, split = prepared.table_name(task), prepared.split(task)
+            self._opened[task.number] = ends.open(task.number, table, split, place)
+
+    def _store(self, store: Store) -> Work:
+        assert self._state is not None
+        try:
+            records = self._state.store(store.snapshot, store.position, store.increments)
+        except StateFailedError as error:
+            yield NotStored(store.epoch, store.snapshot, str(error))
+        else:
+            yield Stored(store.epoch, store.snapshot, records)
+
+    def _trim(self, unneeded: tuple[str, ...]) -> Work:
+        if self._state is not None:
+            self._state.remove(unneeded)
+        yield None
