@@ -192,22 +192,6 @@ def below(batch: Batch, bound: Root) -> Bools:
     return (batch.time < bound.time) | ((batch.time == bound.time) & (batch.origin < bound.origin))
 
 
-def parted(batches: list[Batch], bound: Root) -> tuple[list[Batch], list[Batch]]:
-    """Return the rows that are not below `bound`, and those that are."""
-    kept, passed = [], []
-    for batch in batches:
-        least, greatest = batch.span()
-        if greatest < bound:
-            passed.append(batch)
-        elif least < bound:
-            under = below(batch, bound)
-            passed.append(batch.take(np.flatnonzero(under)))
-            kept.append(batch.take(np.flatnonzero(~under)))
-        else:
-            kept.append(batch)
-    return kept, passed
-
-
 def concat(batches: Sequence[Batch]) -> Batch:
     """Return the rows of all batches, one after the other; there is at least one."""
     if len(batches) == 1:

@@ -13,6 +13,7 @@ ours (design 5).
 
 from __future__ import annotations
 
+import heapq
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING
@@ -22,12 +23,12 @@ import numpy as np
 from fsql.compiler.logical import Changes
 from fsql.runtime.batch import START, Batch, Root
 from fsql.runtime.dataflow.messages import Parcel, PortKind
+from fsql.runtime.dataflow.waiting_rows import WaitingRows
 from fsql.runtime.dictionaries import DictionaryRanks
 from fsql.runtime.order import (
     canonical_rank,
     concat,
     lexicographic_order,
-    parted,
     position_order,
     starts_of_runs,
 )
@@ -84,10 +85,12 @@ class Barrier:
     def __init__(self, sinks: Sequence[SinkPort], late_windows: int, start: Root = START) -> None:
         """Stand closed at `start`: what is below was released before."""
         self._sinks = [_Gate(port) for port in sinks]
-        self._late: list[list[Batch]] = [[] for _ in range(late_windows)]
-        self._errors: list[Batch] = []
+        self._late = [WaitingRows() for _ in range(late_windows)]
+        self._errors = WaitingRows()
         self._rejects: list[tuple[Root, Reject]] = []
-        self._stopping: dict[Root, Reject] = {}
+        """A heap."""
+        self._stopping: tuple[Root, Reject] | None = None
+        """The least malformed row at which the job stops."""
         self.min_time = start
         self.stopped = False
         self.releases = 0
@@ -105,8 +108,11 @@ class Barrier:
                 assert parcel.batch is not None
                 self._errors.append(parcel.batch)
             case PortKind.REJECT:
-                self._rejects.extend(() if stops else parcel.rejects)
-                self._stopping.update(parcel.rejects if stops else ())
+                for reject in parcel.rejects:
+                    if not stops:
+                        heapq.heappush(self._rejects, reject)
+                    elif self._stopping is None or reject[0] < self._stopping[0]:
+                        self._stopping = reject
             case None:
                 raise AssertionError(parcel.to)
 
@@ -124,9 +130,10 @@ class Barrier:
             if release is not None:
                 let_go.append(Released(insert, release))
         let_go += self._late_below(bound)
-        rejects = sorted(item for item in self._rejects if item[0] < bound)
+        rejects = []
+        while self._rejects and self._rejects[0][0] < bound:
+            rejects.append(heapq.heappop(self._rejects))
         if rejects:
-            self._rejects = [item for item in self._rejects if item[0] >= bound]
             let_go.append(Rejected(tuple(rejects)))
         self.releases += bool(let_go)
         if stop is not None:
@@ -140,8 +147,8 @@ class Barrier:
 
     def _late_below(self, bound: Root) -> list[LateRows]:
         let_go = []
-        for window, batches in enumerate(self._late):
-            self._late[window], passed = parted(batches, bound)
+        for window, waiting in enumerate(self._late):
+            passed = waiting.take_below(bound)
             if passed:
                 rows = concat(passed)
                 if rows.weight is not None:
@@ -156,12 +163,11 @@ class Barrier:
 
     def _stop_below(self, bound: Root) -> Stopped | None:
         """Return the least error that remains below `bound`, if any."""
-        found = [
-            Stopped(root, reject.code, reject)
-            for root, reject in self._stopping.items()
-            if root < bound
-        ]
-        self._errors, passed = parted(self._errors, bound)
+        found = []
+        if self._stopping is not None and self._stopping[0] < bound:
+            root, reject = self._stopping
+            found.append(Stopped(root, reject.code, reject))
+        passed = self._errors.take_below(bound)
         if passed:
             remaining = consolidate(concat(passed), by_path=False)
             codes = remaining.columns[0].to_pylist()
@@ -195,7 +201,7 @@ class _Gate:
 
     def __init__(self, port: SinkPort) -> None:
         self._port = port
-        self._pending: list[Batch] = []
+        self._pending = WaitingRows()
         self._repaired = False
         self._ranks = [DictionaryRanks() for _ in port.table.key or ()]
 
@@ -204,15 +210,15 @@ class _Gate:
         self._repaired |= repairs
 
     def rows_buffered(self) -> int:
-        return sum(len(batch) for batch in self._pending)
+        return self._pending.rows
 
     def release(self, bound: Root) -> Release | None:
-        self._pending, passed = parted(self._pending, bound)
+        passed = self._pending.take_below(bound)
         if not passed:
             return None
         rows = concat(passed)
         release = self._append(rows) if self._port.append_only else self._changes(rows)
-        if not self._pending:
+        if not self._pending.rows:
             self._repaired = False
         return release if len(release.time) else None
 

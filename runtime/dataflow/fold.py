@@ -9,8 +9,8 @@ what it makes of the live content below m in the total order.  Both policies kee
 * SPECULATIVE applies rows as they come and keeps, above m, what it applied and what that made.  A row
   that comes at or before a position that its slot has seen makes it *repair*: it takes back the rows of
   the slots concerned, applies all of them again in order, and sends the difference of the outputs.  When
-  more rows have been redone than `REPAIR_BOUND` times those applied, it takes back what it applied from
-  the row at hand on, and goes on as ORDERED until m has passed that: no hot key can start a storm.
+  repairs cost more than `undo_log.RepairBound` allows, it takes back what it applied from the row at hand
+  on, and goes on as ORDERED until m has passed that: no hot key can start a storm.
 
 Windows close only when m has passed their punctuation, never speculatively.  `hold()` tells the least
 root at which the fold may still send something that no message in flight stands for; behind the fold,
@@ -28,8 +28,7 @@ back again.  `tests/property` judges released bytes under every policy and inter
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -37,6 +36,8 @@ import pyarrow as pa
 from fsql.compiler.tick_plan import FoldHead, Policy
 from fsql.runtime.batch import START, Batch, Root
 from fsql.runtime.dataflow.output import Output
+from fsql.runtime.dataflow.undo_log import RepairBound, UndoLog
+from fsql.runtime.dataflow.waiting_rows import WaitingRows
 from fsql.runtime.kernels.keyed.increment import merged, merged_later, owned_rows
 from fsql.runtime.kernels.keyed.kernel import (
     Applied,
@@ -46,7 +47,8 @@ from fsql.runtime.kernels.keyed.kernel import (
     parted_rows,
     split_rows,
 )
-from fsql.runtime.order import below, concat, parted, position_order
+from fsql.runtime.kernels.keyed.slot_marks import SlotMarks
+from fsql.runtime.order import below, concat, position_order
 from fsql.runtime.weights import consolidate, expanded
 
 if TYPE_CHECKING:
@@ -54,23 +56,10 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from fsql.runtime.dataflow.undo_log import Application
     from fsql.runtime.kernels.keyed.increment import Increment
 
-    Bools = NDArray[np.bool_]
-
-REPAIR_BOUND: Final = 1.0
-"""How many rows a speculative fold may redo for each that it applies, beyond `repairs_free`."""
-
-
-@dataclass(slots=True)
-class _Entry:
-    """One application above min time: its rows by side, what it made, and how to take it back."""
-
-    number: int
-    sides: list[Slotted | None]
-    applied: Applied
-    least: Root
-    greatest: Root
+    Ints = NDArray[np.int64]
 
 
 class Fold:
@@ -89,13 +78,13 @@ class Fold:
         self._saving = kernel.saving
         self._taken: Increment | None = None
         self._ordered = head.policy is Policy.ORDERED
-        self._repairs_free = head.repairs_free
+        self._repairs = RepairBound(head.repairs_free)
         self._ties = ties
         self._append_only = append_only
-        self._waiting: list[list[Batch]] = [[] for _ in head.inputs]
-        self._log: list[_Entry] = []
-        self._entries = 0
-        self._applied_to = START
+        self._waiting = [WaitingRows() for _ in head.inputs]
+        self._log = UndoLog()
+        self._affected = SlotMarks()
+        self._here = SlotMarks()
         self._retired: deque[tuple[int, list[int]]] = deque()
         self._min_time = START
         self._holding_until: Root | None = None
@@ -128,7 +117,7 @@ class Fold:
 
     def _advance(self, min_time: Root, output: Output) -> None:
         self._min_time = min_time
-        if (self._ordered or self._holding_until is not None) and any(self._waiting):
+        if self._ordered or self._holding_until is not None:
             self._apply_passed(output)
         self._settle_log(min_time)
         if self._holding_until is not None and self._holding_until < min_time:
@@ -191,40 +180,26 @@ class Fold:
         retired = self._kernel.table.take_retired()
         if retired:
             self._saving.freed(retired)
-            self._retired.append((self._entries, retired))
-        if not self._retired:
-            return
-        oldest = self._log[0].number if self._log else self._entries + 1
-        while self._retired and self._retired[0][0] < oldest:
+            self._retired.append((self._log.count, retired))
+        while self._retired and self._retired[0][0] < self._log.oldest:
             self._kernel.table.recycle(self._retired.popleft()[1])
 
     def hold(self) -> Root | None:
         """Return the least root of what waits and of the windows to close; None for nothing."""
-        closing = self._kernel.next_close()
-        if not any(self._waiting):
-            return closing
-        roots = [batch.span().least for side in self._waiting for batch in side]
-        if closing is not None:
-            roots.append(closing)
-        return min(roots)
+        roots = [self._kernel.next_close(), *(waiting.least() for waiting in self._waiting)]
+        return min([root for root in roots if root is not None], default=None)
 
     def state_rows(self) -> int:
         """Return how many rows or groups the state, the log and what waits hold."""
-        waiting = sum(len(batch) for side in self._waiting for batch in side)
-        return self._kernel.state_rows() + waiting
+        return self._kernel.state_rows() + sum(waiting.rows for waiting in self._waiting)
 
     def _apply_passed(self, output: Output) -> None:
         """Apply what waits below min time: nobody will take it back, unless the log has later rows."""
-        passed: list[list[Batch]] = []
-        for side, batches in enumerate(self._waiting):
-            self._waiting[side], below_min_time = parted(batches, self._min_time)
-            passed.append(below_min_time)
-        self._apply_now(passed, output)
+        self._apply_now([waiting.take_below(self._min_time) for waiting in self._waiting], output)
 
     def _apply_waiting(self, output: Output) -> None:
         """Apply all that waits."""
-        waiting, self._waiting = self._waiting, [[] for _ in self._waiting]
-        self._apply_now(waiting, output)
+        self._apply_now([waiting.take_all() for waiting in self._waiting], output)
 
     def _apply_now(self, batches: list[list[Batch]], output: Output) -> None:
         """Apply rows of each side, with a repair where the log has rows at or behind theirs."""
@@ -233,16 +208,15 @@ class Fold:
         if not new:
             return
         least = min(rows.batch.span().least for rows in new)
-        if least <= self._applied_to:
-            first = next((i for i, e in enumerate(self._log) if e.greatest >= least), None)
-            if first is not None:
-                self._repair(first, least, sides, output)
-                return
+        later = self._log.from_root(least)
+        if later:
+            self._repair(later, least, sides, output)
+            return
         for part in self._apart(sides):
             applied = self._apply(part, undoable=not self._ordered)
             if applied is not None:
                 if not self._ordered:
-                    self._remember(part, applied)
+                    self._log.append(part, applied)
                 output.append(applied)
 
     def _apart(self, sides: list[Slotted | None]) -> Sequence[list[Slotted | None]]:
@@ -250,40 +224,60 @@ class Fold:
         position = self._saving.position
         return [sides] if position is None else parted_rows(sides, position)
 
-    def _repair(self, first: int, least: Root, sides: list[Slotted | None], output: Output) -> None:
-        """Take back what the log from `first` on did to the slots of `sides`; do it again with them."""
-        latest = max(entry.greatest for entry in self._log[first:])
-        affected = self._affected(sides, latest)
+    def _repair(
+        self, later: list[Application], least: Root, sides: list[Slotted | None], output: Output
+    ) -> None:
+        """Take back what `later` applied to slots that now get earlier rows; apply it again with them."""
+        scanned = sum(entry.rows for entry in later)
+        affected = self._disordered_slots(later, least, sides)
+        self._affected.set(affected, to=True)
         again: list[list[Slotted | None]] = [[rows] for rows in sides]
         old = []
-        for entry in reversed(self._log[first:]):
-            parts = [split_rows(rows, affected) for rows in entry.sides]
-            self._restore(entry, [taken for _, taken in parts])
-            for side, (kept, taken) in enumerate(parts):
-                entry.sides[side] = kept
-                again[side].append(taken)
-            entry.applied.rows, rows = split_rows(entry.applied.rows, affected)
-            entry.applied.errors, errors = split_rows(entry.applied.errors, affected)
-            old.append(Applied(rows, errors, None))
+        for entry in reversed(later if len(affected) else []):
+            taken = self._take_out(entry, again)
+            if taken is not None:
+                old.append(taken)
+        self._affected.set(affected, to=False)
         redone = sum(len(rows.slot) for side in again for rows in side[1:] if rows is not None)
         self.rows_redone += redone
         self.rows_applied -= redone
         made = self._apply_again([joined_rows(rows) for rows in again])
         output.append_differences(made, old, by_path=self._append_only)
-        too_many = self.rows_redone > self._repairs_free + REPAIR_BOUND * self.rows_applied
-        if too_many and self._holding_until is None:
+        self._repairs.repaired(redone, len(later), scanned)
+        if self._repairs.exceeded and self._holding_until is None:
             self._rewind(least, output)
 
-    def _restore(self, entry: _Entry, rows: list[Slotted | None]) -> None:
+    def _take_out(self, entry: Application, again: list[list[Slotted | None]]) -> Applied | None:
+        """Take back what an entry applied to the affected slots, and put its rows to those of `again`.
+
+        Return what it made of them; None if it has no such rows.
+        """
+        affected = self._affected.values
+        parts = [split_rows(rows, affected) for rows in entry.sides]
+        taken = [taken for _, taken in parts]
+        if all(rows is None for rows in taken):
+            return None
+        self._restore(entry, taken)
+        for side, (kept, out) in enumerate(parts):
+            entry.sides[side] = kept
+            again[side].append(out)
+        entry.applied.rows, rows = split_rows(entry.applied.rows, affected)
+        entry.applied.errors, errors = split_rows(entry.applied.errors, affected)
+        return Applied(rows, errors, None)
+
+    def _restore(self, entry: Application, rows: list[Slotted | None]) -> None:
         """Take back an entry for the slots of `rows`, which are all that it still has of these slots.
 
         For other slots its undo may be void: a repair has taken their rows out of it.
         """
-        here = np.zeros(len(self._kernel.table), np.bool_)
-        for side in rows:
-            if side is not None:
-                here[side.slot] = True
-        self._kernel.restore(entry.applied.undo, here)
+        slots = [side.slot for side in rows if side is not None]
+        if not slots:
+            return
+        here = np.concatenate(slots)
+        self._here.grow(len(self._kernel.table))
+        self._here.set(here, to=True)
+        self._kernel.restore(entry.applied.undo, self._here.values)
+        self._here.set(here, to=False)
         self._saving.taken_back(here, entry.greatest)
 
     def _rewind(self, least: Root, output: Output) -> None:
@@ -292,8 +286,7 @@ class Fold:
         What is before `least`, the root of what the fold is just dealing with, stays applied: min time
         behind the fold may have passed it, although the fold has not heard so yet.
         """
-        first = next(i for i, entry in enumerate(self._log) if entry.greatest >= least)
-        entries, self._log = self._log[first:], self._log[:first]
+        entries = self._log.cut(least)
         self._holding_until = max(entry.greatest for entry in entries)
         sides: list[list[Slotted | None]] = [[] for _ in self._waiting]
         for entry in reversed(entries):
@@ -320,31 +313,32 @@ class Fold:
             if applied is not None:
                 made.append(applied)
                 if undoable:
-                    self._remember(part, applied)
+                    self._log.append(part, applied)
         return made
 
-    def _affected(self, sides: list[Slotted | None], latest: Root) -> Bools:
-        """Mark the slots that get a row at or before `latest`, the greatest position applied."""
-        affected = np.zeros(len(self._kernel.table), np.bool_)
-        for rows in sides:
-            if rows is not None:
-                late = below(rows.batch, Root(latest.time, latest.origin + 1))
-                affected[rows.slot[late]] = True
-        return affected
-
-    def _remember(self, sides: list[Slotted | None], applied: Applied) -> None:
-        batches = [rows.batch for rows in sides if rows is not None]
-        least = min(batch.span().least for batch in batches)
-        greatest = max(batch.span().greatest for batch in batches)
-        self._entries += 1
-        self._applied_to = max(self._applied_to, greatest)
-        self._log.append(_Entry(self._entries, list(sides), applied, least, greatest))
+    def _disordered_slots(
+        self, later: list[Application], least: Root, sides: list[Slotted | None]
+    ) -> Ints:
+        """Return the slots of `sides` to which `later` has applied rows at or above `least`."""
+        self._affected.grow(len(self._kernel.table))
+        given = np.concatenate([rows.slot for rows in sides if rows is not None])
+        self._affected.set(given, to=True)
+        found = [given[:0]]
+        for entry in later:
+            for rows in entry.sides:
+                if rows is not None and entry.greatest >= least:
+                    marked = self._affected.values[rows.slot]
+                    if marked.any():
+                        found.append(rows.slot[marked & ~below(rows.batch, least)])
+        self._affected.set(given, to=False)
+        return np.unique(np.concatenate(found))
 
     def _settle_log(self, final: Root) -> None:
         """Forget how to undo what is final; tell the kernel the least root it may be given again."""
-        while self._log and self._log[0].greatest < final:
-            self._kernel.settle(self._log.pop(0).applied.undo)
-        self._kernel.expire(min([final, *(entry.least for entry in self._log)]))
+        for entry in self._log.pop_below(final):
+            self._kernel.settle(entry.applied.undo)
+        least = self._log.least()
+        self._kernel.expire(final if least is None else min(final, least))
 
     def _slotted(self, side: int, batches: list[Batch]) -> Slotted | None:
         if not batches:
@@ -361,6 +355,7 @@ class Fold:
         if count == 0:
             return None
         self.rows_applied += count
+        self._repairs.applied(count)
         self._saving.before(sides)
         self._reach(sides)
         return self._kernel.apply(sides, undoable=undoable)

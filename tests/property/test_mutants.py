@@ -70,11 +70,11 @@ def first_found(chosen: Sequence[tuple[Case, Outcome]]) -> int | None:
 
 def rows_that_come_late_are_applied_as_the_latest(patch: Patch) -> None:
     def repair(
-        self: fold.Fold, _first: int, _least: Root, sides: list[Any], output: Output
+        self: fold.Fold, _later: object, _least: Root, sides: list[Any], output: Output
     ) -> None:
         applied = self._apply(sides, undoable=True)
         if applied is not None:
-            self._remember(sides, applied)
+            self._log.append(sides, applied)
             output.append(applied)
 
     patch.setattr(fold.Fold, "_repair", repair)

@@ -25,6 +25,7 @@ from fsql.runtime.kernels.keyed.increment import (
     increment,
     merged,
 )
+from fsql.runtime.kernels.keyed.slot_marks import SlotMarks
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -38,34 +39,6 @@ if TYPE_CHECKING:
     from fsql.runtime.kernels.keyed.slots import SlotTable
 
     Ints = NDArray[np.int64]
-    Bools = NDArray[np.bool_]
-
-
-class _Marks:
-    """Slots that are marked.  To find them among millions takes a millisecond."""
-
-    def __init__(self) -> None:
-        self.values = np.zeros(16, np.bool_)
-
-    def set(self, slots: Ints, *, to: bool) -> None:
-        """Mark slots, or unmark them."""
-        if len(slots):
-            self._grow(int(slots.max()) + 1)
-            self.values[slots] = to
-
-    def of(self, slots: Ints) -> Bools:
-        """Say of each slot whether it is marked."""
-        if len(slots):
-            self._grow(int(slots.max()) + 1)
-        return self.values[slots]
-
-    def marked(self) -> Ints:
-        """Return the slots that are marked, ascending."""
-        return np.flatnonzero(self.values)
-
-    def _grow(self, slots: int) -> None:
-        if slots > len(self.values):
-            self.values = np.append(self.values, np.zeros(2 * slots - len(self.values), np.bool_))
 
 
 class SlotSaving:
@@ -84,8 +57,8 @@ class SlotSaving:
         self._key_types = key_types
         self._accumulators = accumulators
         self._closings = closings
-        self._changed: _Marks | None = None
-        self._changed_above = _Marks()
+        self._changed: SlotMarks | None = None
+        self._changed_above = SlotMarks()
         self._copy_of = StateColumn()
         self._copies: list[tuple[Ints, pa.RecordBatch]] = []
 
@@ -136,9 +109,9 @@ class SlotSaving:
             self._copy_of.grow(len(self._table))
             self._copy_of.values[slots] = 0
 
-    def taken_back(self, slots: Bools, greatest: Root) -> None:
+    def taken_back(self, slots: Ints, greatest: Root) -> None:
         if self.position is not None and greatest < self.position:
-            self._void_copies(np.flatnonzero(slots))
+            self._void_copies(slots)
 
     def freed(self, slots: list[int]) -> None:
         if not slots:
@@ -169,7 +142,7 @@ class SlotSaving:
             made = increment(keys(), states, appends=False)
             return merged([made], position, whole=whole).rows
 
-        unchanged = _Marks() if changed is None else changed
+        unchanged = SlotMarks() if changed is None else changed
         unchanged.set(slots, to=False)
         self._changed, self._changed_above = self._changed_above, unchanged
         self._conclude()
@@ -189,7 +162,7 @@ class SlotSaving:
 
     def load(self, state: Increment, position: Root) -> None:
         del position
-        self._changed = _Marks()
+        self._changed = SlotMarks()
         rows = state.rows
         if rows.num_rows == 0:
             return

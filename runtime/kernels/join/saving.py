@@ -60,7 +60,7 @@ class JoinSaving:
     def before(self, sides: Sequence[Slotted | None]) -> None:
         """See `Saving`: rows are noted when they settle."""
 
-    def taken_back(self, slots: Bools, greatest: Root) -> None:
+    def taken_back(self, slots: Ints, greatest: Root) -> None:
         """See `Saving`: what was taken back has not settled."""
 
     def freed(self, slots: list[int]) -> None:

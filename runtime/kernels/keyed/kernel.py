@@ -110,8 +110,8 @@ class Saving(Protocol):
     def before(self, sides: Sequence[Slotted | None]) -> None:
         """Learn that these rows are about to be applied."""
 
-    def taken_back(self, slots: Bools, greatest: Root) -> None:
-        """Learn that an application, whose rows go up to `greatest`, was taken back for marked slots."""
+    def taken_back(self, slots: Ints, greatest: Root) -> None:
+        """Learn that an application, whose rows go up to `greatest`, was taken back for these slots."""
 
     def freed(self, slots: list[int]) -> None:
         """Learn that slots have lost their keys."""

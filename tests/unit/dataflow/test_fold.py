@@ -15,7 +15,7 @@ from fsql.compiler.tick_plan import FoldHead, Policy
 from fsql.optimizer.choose import choose
 from fsql.runtime.arrow_types import to_arrow
 from fsql.runtime.batch import END, Batch, Root
-from fsql.runtime.dataflow.fold import REPAIR_BOUND, Fold
+from fsql.runtime.dataflow.undo_log import REPAIR_BOUND
 from fsql.runtime.dataflow.worker import make_fold
 from fsql.runtime.drivers.in_memory import run_in_memory
 from fsql.tests.unit.dataflow.plans import (
@@ -33,6 +33,7 @@ from fsql.tests.unit.dataflow.plans import (
 
 if TYPE_CHECKING:
     from fsql.compiler.expression import Value
+    from fsql.runtime.dataflow.fold import Fold
 
 
 def head_of(query: logical.Plan, policy: Policy) -> FoldHead:

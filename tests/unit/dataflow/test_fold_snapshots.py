@@ -15,6 +15,7 @@ from fsql.compiler.tick_plan import HASH_SPACE, FoldHead, Policy
 from fsql.optimizer.choose import choose
 from fsql.runtime.arrow_types import to_arrow
 from fsql.runtime.batch import END, START, Batch, Root
+from fsql.runtime.dataflow.undo_log import RepairBound
 from fsql.runtime.dataflow.worker import make_fold
 from fsql.runtime.kernels.keyed.increment import EXPIRES, GONE, HASH, Increment, merged, owned_rows
 from fsql.tests.unit.dataflow.plans import (
@@ -202,7 +203,7 @@ def test_an_increment_that_nobody_took_goes_with_the_next(policy: Policy) -> Non
 def test_what_a_rewind_takes_back_is_not_in_the_increment() -> None:
     fold = running_count()
     assert fold.announce(at(5))
-    fold._repairs_free = 0
+    fold._repairs = RepairBound(0)
     fold.accept(0, rows("aaa", [4, 8, 9]))
     fold.accept(0, rows("aa", [2, 3]))
     fold.accept(0, rows("a", [1]))

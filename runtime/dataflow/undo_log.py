@@ -1,0 +1,146 @@
+"""The undo log of a fold: what it has applied above min time, and how much its repairs may cost."""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass
+from itertools import islice
+from typing import TYPE_CHECKING, Final
+
+from fsql.runtime.batch import START, Root
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from fsql.runtime.kernels.keyed.kernel import Applied, Slotted
+
+REPAIR_BOUND: Final = 1.0
+"""How many rows a speculative fold may apply again for each that it applies, beyond `repairs_free`."""
+SCAN_BOUND: Final = 1.0
+"""How much of the log a speculative fold may scan for what it applies, both in the unit of `RepairBound`."""
+_HALVED_AT: Final = 1 << 18
+_APPLICATION: Final = 512
+_SCANNED_ENTRY: Final = 32
+_SCANNED_ROWS: Final = 64
+
+
+@dataclass(slots=True)
+class Application:
+    """One application above min time: its rows by side, what it made, and how to take it back."""
+
+    number: int
+    sides: list[Slotted | None]
+    applied: Applied
+    least: Root
+    greatest: Root
+
+    @property
+    def rows(self) -> int:
+        """Return how many rows it has."""
+        return sum(len(rows.slot) for rows in self.sides if rows is not None)
+
+
+class UndoLog:
+    """Applications in the order in which they were made.
+
+    To append one, to forget the oldest and to ask for the least root costs the same however many there are.
+    """
+
+    def __init__(self) -> None:
+        self.applied_to = START
+        """The greatest root that was ever applied."""
+        self.count = 0
+        """How many applications the log has ever had: the number of the last."""
+        self._entries: deque[Application] = deque()
+        self._minima: deque[Application] = deque()
+        """Those that have a lesser root than all behind them."""
+
+    def append(self, sides: list[Slotted | None], applied: Applied) -> None:
+        """Note an application of rows, of which there is at least one."""
+        spans = [rows.batch.span() for rows in sides if rows is not None]
+        least = min(span.least for span in spans)
+        greatest = max(span.greatest for span in spans)
+        self.count += 1
+        self.applied_to = max(self.applied_to, greatest)
+        self._append(Application(self.count, list(sides), applied, least, greatest))
+
+    def _append(self, entry: Application) -> None:
+        self._entries.append(entry)
+        while self._minima and self._minima[-1].least >= entry.least:
+            self._minima.pop()
+        self._minima.append(entry)
+
+    @property
+    def oldest(self) -> int:
+        """Return the number of the first application; what the next one will have, if there is none."""
+        return self._entries[0].number if self._entries else self.count + 1
+
+    def least(self) -> Root | None:
+        """Return the least root of all applications; None if there is none."""
+        return self._minima[0].least if self._minima else None
+
+    def pop_below(self, final: Root) -> Iterator[Application]:
+        """Forget and return the oldest applications, as long as all their rows are below `final`."""
+        while self._entries and self._entries[0].greatest < final:
+            entry = self._entries.popleft()
+            if self._minima[0] is entry:
+                self._minima.popleft()
+            yield entry
+
+    def from_root(self, least: Root) -> list[Application]:
+        """Return the applications from the first on that has a row at or above `least`."""
+        if least > self.applied_to:
+            return []
+        for index, entry in enumerate(self._entries):
+            if entry.greatest >= least:
+                return list(islice(self._entries, index, None))
+        return []
+
+    def cut(self, least: Root) -> list[Application]:
+        """Forget and return what `from_root` returns."""
+        removed = self.from_root(least)
+        kept = list(islice(self._entries, len(self._entries) - len(removed)))
+        self._entries.clear()
+        self._minima.clear()
+        for entry in kept:
+            self._append(entry)
+        return removed
+
+
+class RepairBound:
+    """Says when repairs cost more than they save, by what was done of late.
+
+    It counts the rows that were applied, those of them that were applied again, and how much of the log was
+    scanned for them.  The unit of the last is the cost of a row that is applied; an application costs
+    `_APPLICATION` rows more.  All counts are halved each time `_HALVED_AT` of that has been spent: a long
+    time without repairs is no credit for a storm.
+    """
+
+    __slots__ = ("_applied", "_free", "_redone", "_scanned", "_work")
+
+    def __init__(self, free: int) -> None:
+        """Begin; `free` rows may be applied again whatever was applied."""
+        self._free = free
+        self._applied = self._redone = self._scanned = self._work = 0
+
+    def applied(self, rows: int) -> None:
+        """Count an application of rows."""
+        self._applied += rows
+        self._work += rows + _APPLICATION
+        if self._work >= _HALVED_AT:
+            self._applied //= 2
+            self._redone //= 2
+            self._scanned //= 2
+            self._work //= 2
+
+    def repaired(self, redone: int, entries: int, rows: int) -> None:
+        """Count a repair that applied `redone` rows again, of `rows` in `entries` applications."""
+        self._redone += redone
+        self._scanned += entries * _SCANNED_ENTRY + rows // _SCANNED_ROWS
+
+    @property
+    def exceeded(self) -> bool:
+        """Say whether it does not pay to go on with repairs."""
+        new = self._applied - self._redone
+        too_many = self._redone > self._free + REPAIR_BOUND * new
+        return too_many or self._scanned > _HALVED_AT + SCAN_BOUND * self._work

@@ -1,0 +1,157 @@
+"""Rows that wait until min time has passed them.
+
+Contract.  `take_below(bound)` returns all rows with roots below `bound`, once.  Its cost is that of the rows
+that it returns, and for each row one sort over its whole stay, however long others wait: batches stand in a
+heap by their least roots, and a batch of which a part is taken is sorted once and then only cut.
+
+    waiting   [10 30 20] [40 50]        take_below(15):  [10]       a batch is cut: sort it
+              [20 30]    [40 50]        take_below(25):  [20]       binary search in what is sorted
+              [30]       [40 50]        take_below(60):  [30] [40 50]
+
+Small batches are joined, so that a source of single rows does not cost a batch for each.
+"""
+
+from __future__ import annotations
+
+import heapq
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from fsql.runtime.batch import END, Batch, Root
+from fsql.runtime.order import below, concat, lexicographic_order
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Ints = NDArray[np.int64]
+
+SMALL_ROWS: Final = 256
+SMALL_BYTES: Final = 1 << 18
+"""Batches of fewer rows and bytes are joined."""
+SMALL_BATCHES: Final = 64
+"""This many small batches are joined into one."""
+
+
+@dataclass(slots=True, eq=False)
+class _Run:
+    """The rows of `batch` from row `start` on; they are in the order of their roots if `in_order`.
+
+    `number` is greater than those of all runs that came before.
+    """
+
+    number: int
+    batch: Batch
+    start: int = 0
+    in_order: bool = False
+
+    def take_rest(self) -> Batch:
+        """Remove and return all rows."""
+        start, self.start = self.start, len(self.batch)
+        return self.batch if start == 0 else self.batch.take(np.arange(start, self.start))
+
+    def least(self) -> Root:
+        return self.batch.root(self.start) if self.in_order else self.batch.span().least
+
+    def take_below(self, bound: Root) -> Batch:
+        """Remove and return the rows below `bound`."""
+        if self.batch.span().greatest < bound:
+            return self.take_rest()
+        if not self.in_order:
+            order = lexicographic_order([self.batch.time, self.batch.origin])
+            self.batch = self.batch if order is None else self.batch.take(order)
+            self.in_order = True
+        end = _count_below(self.batch, bound)
+        taken = self.batch.take(np.arange(self.start, end))
+        self.start = end
+        size = len(self.batch)
+        if end < size < 2 * end:
+            # What was taken is given free, at a cost that what was taken since the last time bears.
+            self.batch, self.start = self.batch.take(np.arange(end, size)), 0
+        return taken
+
+
+class WaitingRows:
+    """Batches of rows, in no order, from which those below a bound are taken."""
+
+    __slots__ = ("_least_small", "_numbers", "_runs", "_small", "rows")
+
+    def __init__(self) -> None:
+        self.rows = 0
+        """How many rows wait."""
+        self._runs: list[tuple[Root, int, _Run]] = []
+        self._numbers = 0
+        self._small: list[Batch] = []
+        self._least_small = END
+
+    def append(self, batch: Batch) -> None:
+        """Let rows wait; there is at least one."""
+        self.rows += len(batch)
+        if len(batch) >= SMALL_ROWS or sum(c.nbytes for c in batch.columns) >= SMALL_BYTES:
+            self._push(batch)
+            return
+        self._small.append(batch)
+        self._least_small = min(self._least_small, batch.span().least)
+        if len(self._small) == SMALL_BATCHES:
+            self._push(concat(self._small))
+            self._small, self._least_small = [], END
+
+    def least(self) -> Root | None:
+        """Return the least root of a row that waits; None if none does."""
+        if not self.rows:
+            return None
+        return min(self._runs[0][0], self._least_small) if self._runs else self._least_small
+
+    def take_below(self, bound: Root) -> list[Batch]:
+        """Remove and return the rows with roots less than `bound`, by batches as they came."""
+        cut: list[_Run] = []
+        while self._runs and self._runs[0][0] < bound:
+            cut.append(heapq.heappop(self._runs)[2])
+        cut.sort(key=_number)
+        taken = []
+        for run in cut:
+            taken.append(run.take_below(bound))
+            if run.start < len(run.batch):
+                heapq.heappush(self._runs, (run.least(), run.number, run))
+        if self._least_small < bound:
+            taken += self._take_small(bound)
+        self.rows -= sum(map(len, taken))
+        return taken
+
+    def take_all(self) -> list[Batch]:
+        """Remove and return all rows, by batches as they came."""
+        runs = sorted((run for _, _, run in self._runs), key=_number)
+        taken = [run.take_rest() for run in runs] + self._small
+        self.rows, self._runs, self._small, self._least_small = 0, [], [], END
+        return taken
+
+    def _push(self, batch: Batch) -> None:
+        self._numbers += 1
+        heapq.heappush(self._runs, (batch.span().least, self._numbers, _Run(self._numbers, batch)))
+
+    def _take_small(self, bound: Root) -> list[Batch]:
+        taken, kept = [], []
+        for batch in self._small:
+            least, greatest = batch.span()
+            if greatest < bound:
+                taken.append(batch)
+            elif least < bound:
+                under = below(batch, bound)
+                taken.append(batch.take(np.flatnonzero(under)))
+                kept.append(batch.take(np.flatnonzero(~under)))
+            else:
+                kept.append(batch)
+        self._small = kept
+        self._least_small = min([batch.span().least for batch in kept], default=END)
+        return taken
+
+
+def _number(run: _Run) -> int:
+    return run.number
+
+
+def _count_below(batch: Batch, bound: Root) -> int:
+    """Return how many rows of a batch in order are below `bound`."""
+    first, end = (int(np.searchsorted(batch.time, bound.time, side)) for side in ("left", "right"))
+    return first + int(np.searchsorted(batch.origin[first:end], bound.origin, "left"))
