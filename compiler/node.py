@@ -37,6 +37,9 @@ def _identity(value: object) -> object:
 class Interned(abc.ABCMeta):
     """Metaclass: constructing an equal node returns the one that exists."""
 
+    # Nodes have no virtual subclasses; the check of `ABCMeta` for those takes most of the time of a pass.
+    __instancecheck__ = type.__instancecheck__
+
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401 - any constructor
         """Return the node with these fields, made once."""
         made = super().__call__(*args, **kwargs)
@@ -48,6 +51,10 @@ class Interned(abc.ABCMeta):
 class Node(metaclass=Interned):
     """The base of every interned record; compare nodes with `is`."""
 
+    @functools.cached_property
+    def _children(self) -> tuple[Node, ...]:
+        return tuple(_nodes_in(tuple(getattr(self, name) for name in _field_names(type(self)))))
+
 
 @functools.cache
 def _field_names(kind: type) -> tuple[str, ...]:
@@ -55,14 +62,9 @@ def _field_names(kind: type) -> tuple[str, ...]:
     return tuple(field.name for field in dataclasses.fields(kind))
 
 
-def children(node: Node) -> Iterator[Node]:
-    """Yield the nodes directly below `node`, in field order; tuples are looked into."""
-    for name in _field_names(type(node)):
-        value = getattr(node, name)
-        if isinstance(value, Node):
-            yield value
-        elif isinstance(value, tuple):
-            yield from _nodes_in(value)
+def children(node: Node) -> tuple[Node, ...]:
+    """Return the nodes directly below `node`, in field order; tuples are looked into."""
+    return node._children  # noqa: SLF001 - kept by the node, since each pass asks for it
 
 
 def _nodes_in(value: object) -> Iterator[Node]:
@@ -84,7 +86,7 @@ def walk(node: Node) -> Iterator[Node]:
         elif id(current) not in seen:
             seen.add(id(current))
             stack.append((current, True))
-            stack.extend((child, False) for child in reversed(list(children(current))))
+            stack.extend((child, False) for child in reversed(children(current)))
 
 
 def map_children(node: _NodeT, change: Callable[[Node], Node]) -> _NodeT:

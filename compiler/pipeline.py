@@ -21,7 +21,7 @@ from fsql.compiler.verify.logical import verify_logical
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from fsql.compiler.binder.places import Places
+    from fsql.compiler.binder.source_spans import SourceSpans
     from fsql.compiler.diagnostics import Diagnostic
     from fsql.compiler.logical import Job
     from fsql.compiler.rules.driver import Firing
@@ -35,13 +35,13 @@ _NO_PARAMETERS: Final[Mapping[str, str]] = {}
 class CompiledScript:
     """A script at every stage, and the warnings about it (diagnostics whose code begins with W).
 
-    `places` says where in the text the parts of the plan stand.
+    `source_spans` has the spans of the parts of the plan.
     """
 
     syntax: Script
     logical: Job
     warnings: tuple[Diagnostic, ...]
-    places: Places
+    source_spans: SourceSpans
 
 
 def compile_script(
@@ -55,7 +55,7 @@ def compile_script(
     """
     script = parse_script(source, parameters)
     bound = bind(script)
-    return CompiledScript(script, bound.job, bound.warnings, bound.places)
+    return CompiledScript(script, bound.job, bound.warnings, bound.source_spans)
 
 
 def apply_rules(

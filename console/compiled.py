@@ -9,7 +9,7 @@ from fsql.compiler.lowering import lower
 from fsql.compiler.pipeline import apply_rules, compile_script
 
 if TYPE_CHECKING:
-    from fsql.compiler.binder.places import Places
+    from fsql.compiler.binder.source_spans import SourceSpans
     from fsql.compiler.diagnostics import Diagnostic
     from fsql.compiler.graph import Graph
     from fsql.compiler.logical import Job
@@ -33,7 +33,7 @@ class Compiled:
     graph: Graph
     firings: tuple[Firing, ...]
     warnings: tuple[Diagnostic, ...]
-    places: Places
+    source_spans: SourceSpans
 
 
 def compiled(script: Script) -> Compiled:
@@ -53,5 +53,5 @@ def compiled(script: Script) -> Compiled:
         lower(job),
         tuple(firings),
         result.warnings,
-        result.places,
+        result.source_spans,
     )

@@ -32,11 +32,11 @@ _CHUNK_ROWS: Final = 4_096
 def failing_labels(compiled: Compiled, stopped: Stopped) -> list[Label]:
     """Return a label on what failed; on all that may have, if that is not known; none if too many."""
     found = _failing_part(compiled, stopped)
-    spans = [] if found is None else list(compiled.places.of(found.part))
+    spans = [] if found is None else list(compiled.source_spans.of(found.part))
     said = "" if found is None else str(found.failure)
     if not spans:
         parts = parts_that_may_fail(compiled.bound, stopped.code)
-        each = [compiled.places.of(part) for part in parts]
+        each = [compiled.source_spans.of(part) for part in parts]
         if not all(each):
             return []
         spans = [span for of_part in each for span in of_part]

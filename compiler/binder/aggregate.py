@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 from fsql.compiler import syntax
 from fsql.compiler.binder.expression import ExpressionBinder
 from fsql.compiler.binder.pending import AggregateValue, RunningValue, replaced
-from fsql.compiler.binder.places import note_place
 from fsql.compiler.binder.report import Refusal, not_implemented, refusal
 from fsql.compiler.expression import AggregateCall, AggregateFunction, ColumnRef, Expression
 from fsql.compiler.functions.aggregates import (
@@ -27,6 +26,7 @@ from fsql.compiler.functions.aggregates import (
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from fsql.compiler.binder.source_spans import SourceSpans
     from fsql.compiler.text.source import Span
 
 
@@ -48,7 +48,9 @@ class AggregateCollector:
         Raises:
             Refusal: E2xx to E4xx.
         """
-        arguments = ExpressionBinder(binder.scope, "the argument of an aggregate")
+        arguments = ExpressionBinder(
+            binder.scope, "the argument of an aggregate", binder.source_spans
+        )
         call = make_aggregate(arguments, written, empty=self.may_be_empty)
         if call.function is AggregateFunction.ARRAY_AGG and not self.append_only:
             raise refusal(
@@ -105,7 +107,7 @@ def make_aggregate(
         function, argument_nullable=argument is not None and argument.nullable, grouped=not empty
     )
     call = AggregateCall(function, argument, result, nullable)
-    note_place(call, written.span)
+    arguments.source_spans.add(call, written.span)
     return call
 
 
@@ -160,6 +162,7 @@ class Groups:
     keys: Mapping[Expression, int]
     passed: int
     names: Sequence[str]
+    source_spans: SourceSpans
 
     def carry(self, expression: Expression, spans: Mapping[Expression, Span]) -> Expression:
         """Return the expression over the aggregate's rows.
@@ -182,7 +185,7 @@ class Groups:
                 return part
             return None
 
-        return replaced(expression, replacement)
+        return replaced(expression, replacement, self.source_spans)
 
     def _not_grouped(self, column: ColumnRef, span: Span) -> Refusal:
         name = self.names[column.index]

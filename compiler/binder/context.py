@@ -11,6 +11,7 @@ from fsql.compiler.binder.report import refusal
 if TYPE_CHECKING:
     from fsql.compiler.binder.catalog import Catalog
     from fsql.compiler.binder.report import Report
+    from fsql.compiler.binder.source_spans import SourceSpans
     from fsql.compiler.text.source import Span
 
 
@@ -40,11 +41,12 @@ class Mentions:
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """The surroundings of a query: where diagnostics go, what names mean, how mentions count."""
+    """What binding a query needs beside its text: where diagnostics and spans go, and what names mean."""
 
     report: Report
     catalog: Catalog
     mentions: Mentions
+    source_spans: SourceSpans
 
     def with_catalog(self, catalog: Catalog) -> Context:
         """Return the context in which names mean what `catalog` says."""

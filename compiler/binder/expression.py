@@ -14,7 +14,6 @@ from fsql.compiler import syntax
 from fsql.compiler.binder import calls, conditionals, operators
 from fsql.compiler.binder.limits import check_size
 from fsql.compiler.binder.literals import bind_literal
-from fsql.compiler.binder.places import note_place
 from fsql.compiler.binder.report import Refusal, no_column, not_implemented, refusal
 from fsql.compiler.binder.scope import Field, Scope, listing, matches
 from fsql.compiler.diagnostics.near_names import near_name
@@ -27,6 +26,7 @@ if TYPE_CHECKING:
 
     from fsql.compiler.binder.aggregate import AggregateCollector
     from fsql.compiler.binder.over import RunningCollector
+    from fsql.compiler.binder.source_spans import SourceSpans
     from fsql.compiler.text.source import Span
 
 
@@ -35,11 +35,13 @@ class ExpressionBinder:
     """Binds expressions in one place: `clause` names it to people, `scope` says what names mean.
 
     Aggregates go to `aggregates`, running ones to `running`; without a collector they are refused.
-    `spans` has the place of every expression bound so far, for what is only found out later.
+    `spans` has the last span of every expression bound so far, for errors that are found later;
+    `source_spans` is the table of the script.
     """
 
     scope: Scope
     clause: str
+    source_spans: SourceSpans
     aggregates: AggregateCollector | None = None
     running: RunningCollector | None = None
     spans: dict[Expression, Span] = field(default_factory=dict)
@@ -52,7 +54,7 @@ class ExpressionBinder:
         """
         bound = _BINDERS[type(expression)](self, expression)
         self.spans[bound] = expression.span
-        note_place(bound, expression.span)
+        self.source_spans.add(bound, expression.span)
         return bound
 
     def bind_whole(self, expression: syntax.Expression) -> Expression:

@@ -142,7 +142,9 @@ class FromBinder:
                     written.span,
                     help="write TABLE t, or the name alone",
                 )
-        return aliased(assign_windows(data, call, written.span), written.alias)
+        return aliased(
+            assign_windows(data, call, written.span, self.context.source_spans), written.alias
+        )
 
     def _windowed_data(self, data: syntax.TableArgument | syntax.ColumnReference) -> Relation:
         if isinstance(data, syntax.ColumnReference):
@@ -178,29 +180,29 @@ class FromBinder:
         if clause.condition is None:
             return []
         fields = side_by_side(left, right, clause.right.span)
-        binder = ExpressionBinder(Scope((fields,)), "ON")
+        binder = ExpressionBinder(Scope((fields,)), "ON", self.context.source_spans)
         return conjuncts(binder.bind_whole_condition(clause.condition))
 
     def _beside(self, source: Source, written: syntax.Relation) -> Source:
         """Return each row beside what a lateral relation makes of it."""
         if isinstance(written, syntax.Unnest):
-            return Source(unnest(source.relation, written), source.taken)
+            return Source(unnest(source.relation, written, self.context), source.taken)
         assert isinstance(written, syntax.Derived)
-        relation = bind_lateral(source.relation, written, self.context.report)
+        relation = bind_lateral(source.relation, written, self.context)
         return Source(relation, source.taken)
 
     def _join(self, left: Source, right: Source, on: list[Expression], span: Span) -> Source | None:
         """Return the join of two relations; None if no equality connects them."""
         fields = side_by_side(left.relation, right.relation, span)
         where = self._where_between(left.relation, right.relation, fields)
-        joined = join(left.relation, right.relation, on, where, span)
+        joined = join(left.relation, right.relation, on, where, span, self.context.source_spans)
         if joined is None:
             return None
         if joined.time_range is None:
             note = "time is bounded from one direction only" if joined.half_bounded else None
             self.context.report.warn(_unbounded_join(left, right, span, note))
         width = left.relation.width
-        taken = {shifted(condition, width) for condition in right.taken}
+        taken = {shifted(condition, width, self.context.source_spans) for condition in right.taken}
         return Source(joined.relation, left.taken | taken | joined.taken)
 
     def _where_between(self, left: Relation, right: Relation, fields: Layer) -> list[Expression]:
@@ -210,7 +212,7 @@ class FromBinder:
         for condition in self.where:
             if not condition.connects(left_names, right_names):
                 continue
-            binder = ExpressionBinder(Scope((fields,)), "WHERE")
+            binder = ExpressionBinder(Scope((fields,)), "WHERE", self.context.source_spans)
             try:
                 found.extend(conjuncts(binder.bind_condition(condition.expression)))
             except Refusal:
@@ -222,7 +224,7 @@ class FromBinder:
         """Return the refusal of a join without a key, with an equality that could be one."""
         fields = side_by_side(left.relation, right.relation, span)
         conditions = self._where_between(left.relation, right.relation, fields)
-        late = fallible_key(left.relation, conditions)
+        late = fallible_key(left.relation, conditions, self.context.source_spans)
         return refusal(
             "E308",
             "join without an equality between its sides",

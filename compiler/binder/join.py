@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from fsql.compiler.binder.scope import Layer
+    from fsql.compiler.binder.source_spans import SourceSpans
     from fsql.compiler.logical import TimeRange
     from fsql.compiler.text.source import Span
 
@@ -63,6 +64,7 @@ def join(
     on: Sequence[Expression],
     where: Sequence[Expression],
     span: Span,
+    source_spans: SourceSpans,
 ) -> Joined | None:
     """Return the join by the conditions, which are over both relations' columns; None without a key.
 
@@ -72,7 +74,7 @@ def join(
         Refusal: E205, E309.
     """
     fields = side_by_side(left, right, span)
-    keys = _keys((*on, *(each for each in where if not fallible(each))), left)
+    keys = _keys((*on, *(each for each in where if not fallible(each))), left, source_spans)
     if not keys:
         return None
     # Sums with a timestamp can fail, as expressions; as bounds of a range they are never computed.
@@ -95,13 +97,13 @@ def join(
     return Joined(relation, taken, time_range, bounds is not None and time_range is None)
 
 
-def fallible_key(left: Relation, where: Sequence[Expression]) -> bool:
+def fallible_key(left: Relation, where: Sequence[Expression], source_spans: SourceSpans) -> bool:
     """Say whether `where` has an equality between the sides that it would not do to compute early."""
-    return bool(_keys([each for each in where if fallible(each)], left))
+    return bool(_keys([each for each in where if fallible(each)], left, source_spans))
 
 
 def _keys(
-    conditions: Sequence[Expression], left: Relation
+    conditions: Sequence[Expression], left: Relation, source_spans: SourceSpans
 ) -> dict[Expression, tuple[Expression, Expression]]:
     """Return the equalities between the sides: each with its two keys, over the side's own columns."""
     keys: dict[Expression, tuple[Expression, Expression]] = {}
@@ -110,7 +112,7 @@ def _keys(
             one, other = condition.arguments
             for mine, theirs in ((one, other), (other, one)):
                 if _all_below(mine, left.width) and _all_from(theirs, left.width):
-                    keys[condition] = mine, shifted(theirs, -left.width)
+                    keys[condition] = mine, shifted(theirs, -left.width, source_spans)
     return keys
 
 
@@ -128,7 +130,7 @@ def _all_from(expression: Expression, width: int) -> bool:
     return bool(columns) and min(columns) >= width
 
 
-def shifted(expression: Expression, by: int) -> Expression:
+def shifted(expression: Expression, by: int, source_spans: SourceSpans) -> Expression:
     """Return the expression for rows in which `by` columns stand before those it is over."""
     return replaced(
         expression,
@@ -137,4 +139,5 @@ def shifted(expression: Expression, by: int) -> Expression:
             if isinstance(part, ColumnRef)
             else None
         ),
+        source_spans,
     )

@@ -31,8 +31,9 @@ from fsql.compiler.sqltypes import BIGINT
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from fsql.compiler.binder.context import Context
     from fsql.compiler.binder.items import Grouping
-    from fsql.compiler.binder.report import Report
+    from fsql.compiler.binder.source_spans import SourceSpans
     from fsql.compiler.expression import Expression
 
 
@@ -50,13 +51,13 @@ class _Elements:
         return self.fields[0].name, self.fields[1].name if self.ordinality else None
 
 
-def _bind_elements(outer: Relation, unnest: syntax.Unnest) -> _Elements:
+def _bind_elements(outer: Relation, unnest: syntax.Unnest, context: Context) -> _Elements:
     """Bind `UNNEST(array) [WITH ORDINALITY] AS t(element, ordinal)`.
 
     Raises:
         Refusal: E2xx.
     """
-    array = ExpressionBinder(outer.scope, "UNNEST").bind_whole(unnest.array)
+    array = ExpressionBinder(outer.scope, "UNNEST", context.source_spans).bind_whole(unnest.array)
     if array.type.element is None:
         raise refusal(
             "E218",
@@ -84,35 +85,37 @@ def _element_names(unnest: syntax.Unnest) -> tuple[str | None, list[str]]:
     return name, [column.name for column in unnest.alias.columns]
 
 
-def unnest(outer: Relation, written: syntax.Unnest) -> Relation:
+def unnest(outer: Relation, written: syntax.Unnest, context: Context) -> Relation:
     """Return a row for each element of each row's array.
 
     Raises:
         Refusal: E2xx.
     """
-    elements = _bind_elements(outer, written)
+    elements = _bind_elements(outer, written, context)
     plan = Unnest(outer.plan, elements.array, *elements.names)
     return Relation(plan, outer.fields + elements.fields)
 
 
-def bind_lateral(outer: Relation, derived: syntax.Derived, report: Report) -> Relation:
+def bind_lateral(outer: Relation, derived: syntax.Derived, context: Context) -> Relation:
     """Return each row of `outer` beside what a LATERAL subquery makes of its array.
 
     Raises:
         Refusal: E2xx to E4xx.
     """
     select, source = _select_over_unnest(derived)
-    elements = _bind_elements(outer, source)
+    elements = _bind_elements(outer, source, context)
     scope = Scope((elements.fields, outer.fields))
-    where = _conditions(ExpressionBinder(scope, "WHERE"), select.where)
+    where = _conditions(ExpressionBinder(scope, "WHERE", context.source_spans), select.where)
     collector = AggregateCollector(append_only=True, may_be_empty=not select.group_by)
-    binder = ExpressionBinder(scope, "SELECT", collector)
-    with report.whole():
-        items = bind_items(binder, select, report)
+    binder = ExpressionBinder(scope, "SELECT", context.source_spans, collector)
+    with context.report.whole():
+        items = bind_items(binder, select, context.report)
     having = _conditions(replace(binder, clause="HAVING"), select.having)
-    keys = _keys(select, scope, items)
+    keys = _keys(select, replace(binder, clause="GROUP BY", aggregates=None, spans={}), items)
     if keys or having or collector.calls or select.group_by is not None:
-        plan, groups = _aggregate(outer, elements, where, group(keys, collector, items))
+        plan, groups = _aggregate(
+            outer, elements, where, group(keys, collector, items), context.source_spans
+        )
         plan = filtered(plan, [groups.carry(each, binder.spans) for each in having])
         expressions = [groups.carry(item.expression, binder.spans) for item in items]
     else:
@@ -143,9 +146,8 @@ def _conditions(binder: ExpressionBinder, condition: syntax.Expression | None) -
     return [] if condition is None else [binder.bind_whole_condition(condition)]
 
 
-def _keys(select: syntax.Select, scope: Scope, items: Sequence[Item]) -> list[Key]:
+def _keys(select: syntax.Select, binder: ExpressionBinder, items: Sequence[Item]) -> list[Key]:
     """Return what the elements are grouped by; DISTINCT groups by all that is selected."""
-    binder = ExpressionBinder(scope, "GROUP BY")
     keys = [bind_key(binder, element, items) for element in select.group_by or ()]
     if not select.distinct:
         return keys
@@ -155,7 +157,11 @@ def _keys(select: syntax.Select, scope: Scope, items: Sequence[Item]) -> list[Ke
 
 
 def _aggregate(
-    outer: Relation, elements: _Elements, where: Sequence[Expression], grouping: Grouping
+    outer: Relation,
+    elements: _Elements,
+    where: Sequence[Expression],
+    grouping: Grouping,
+    source_spans: SourceSpans,
 ) -> tuple[Plan, Groups]:
     """Return the aggregate of each row's elements, and how its columns are found."""
     plan = LateralAggregate(
@@ -170,7 +176,7 @@ def _aggregate(
     )
     names = [column.name for column in outer.plan.schema]
     names += [field.name for field in elements.fields]
-    return plan, Groups(grouping.places, outer.width, tuple(names))
+    return plan, Groups(grouping.places, outer.width, tuple(names), source_spans)
 
 
 def _beside(

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Final, TypedDict
 
 from fsql.compiler import syntax
 from fsql.compiler.binder.literals import bind_number
-from fsql.compiler.binder.places import note_place
 from fsql.compiler.binder.report import Refusal, not_implemented, refusal
 from fsql.compiler.diagnostics import Label
 from fsql.compiler.expression import Call, Expression, Literal
@@ -189,7 +188,7 @@ def bind_chain(binder: ExpressionBinder, chain: syntax.Chain) -> Expression:
         else:
             left = balanced("concat", texts)
             texts = [_arithmetic(link, left, right, span)]
-            note_place(texts[0], Span(chain.span.start, link.span.end))
+            binder.source_spans.add(texts[0], Span(chain.span.start, link.span.end))
         span = span.to(link.operand.span)
     return balanced("concat", texts)
 

@@ -13,7 +13,6 @@ from fsql.compiler import syntax
 from fsql.compiler.binder.aggregate import make_aggregate, numbered
 from fsql.compiler.binder.expression import ExpressionBinder
 from fsql.compiler.binder.pending import RunningValue, replaced
-from fsql.compiler.binder.places import note_move
 from fsql.compiler.binder.report import Refusal, not_implemented, refusal
 from fsql.compiler.binder.scope import listing, matches
 from fsql.compiler.expression import AggregateCall, ColumnRef, Expression
@@ -22,6 +21,7 @@ from fsql.compiler.logical import FrameEnd, Over, OverCall, Plan
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from fsql.compiler.binder.source_spans import SourceSpans
     from fsql.compiler.text.source import Span
 
 _FRAMES = "ROWS UNBOUNDED PRECEDING, or ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING"
@@ -32,6 +32,7 @@ class RunningCollector:
     """Collects the running aggregates of a SELECT, each with its partition, each once."""
 
     windows: tuple[syntax.NamedWindow, ...]
+    source_spans: SourceSpans
     calls: dict[tuple[tuple[Expression, ...], OverCall], int] = field(default_factory=dict)
     spans: dict[Expression, Span] = field(default_factory=dict)
     first_span: Span | None = None
@@ -44,7 +45,9 @@ class RunningCollector:
         """
         window = self._window(written)
         frame_end = _frame_end(window, written.span)
-        inner = ExpressionBinder(binder.scope, "OVER", binder.aggregates, spans=self.spans)
+        inner = ExpressionBinder(
+            binder.scope, "OVER", self.source_spans, binder.aggregates, spans=self.spans
+        )
         partition = tuple(inner.bind_whole(key) for key in window.partition_by)
         aggregate = make_aggregate(inner, written, empty=frame_end is FrameEnd.ONE_PRECEDING)
         self.first_span = self.first_span or written.span
@@ -118,7 +121,7 @@ def run(
     by_partition: dict[tuple[Expression, ...], dict[int, OverCall]] = {}
     for (partition, call), index in collector.calls.items():
         carried = tuple(carry(key) for key in partition)
-        by_partition.setdefault(carried, {})[index] = _carried(call, carry)
+        by_partition.setdefault(carried, {})[index] = _carried(call, carry, collector.source_spans)
     columns: dict[int, int] = {}
     for partition, calls in by_partition.items():
         width = len(plan.schema)
@@ -134,14 +137,17 @@ def run(
                 if isinstance(part, RunningValue)
                 else None
             ),
+            collector.source_spans,
         )
 
     return plan, resolve
 
 
-def _carried(call: OverCall, carry: Callable[[Expression], Expression]) -> OverCall:
+def _carried(
+    call: OverCall, carry: Callable[[Expression], Expression], source_spans: SourceSpans
+) -> OverCall:
     aggregate = call.aggregate
     argument = None if aggregate.argument is None else carry(aggregate.argument)
     carried = AggregateCall(aggregate.function, argument, aggregate.type, aggregate.nullable)
-    note_move(aggregate, carried)
+    source_spans.copy(aggregate, carried)
     return OverCall(carried, call.frame_end)

@@ -9,13 +9,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from fsql.compiler.binder.places import note_move
 from fsql.compiler.expression import Expression
 from fsql.compiler.node import children, map_children
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from fsql.compiler.binder.source_spans import SourceSpans
     from fsql.compiler.node import Node
 
 
@@ -34,9 +34,14 @@ class RunningValue(Expression):
 
 
 def replaced(
-    expression: Expression, replacement: Callable[[Expression], Expression | None]
+    expression: Expression,
+    replacement: Callable[[Expression], Expression | None],
+    source_spans: SourceSpans,
 ) -> Expression:
-    """Return `expression` with the largest parts that have a replacement replaced by it."""
+    """Return `expression` with the largest parts that have a replacement replaced by it.
+
+    The parts of the result get the spans of those they were made of.
+    """
     results: dict[Node, Node] = {}
     waiting: list[tuple[Node, bool]] = [(expression, False)]
     while waiting:
@@ -49,8 +54,8 @@ def replaced(
                 results[node] = found
             else:
                 waiting.append((node, True))
-                waiting.extend((child, False) for child in reversed(list(children(node))))
+                waiting.extend((child, False) for child in reversed(children(node)))
     result = results[expression]
-    note_move(expression, result)
+    source_spans.copy(expression, result)
     assert isinstance(result, Expression)
     return result

@@ -8,6 +8,7 @@ Names without quotes match without regard to case, quoted ones exactly.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -34,11 +35,22 @@ class Field:
 Layer = tuple[Field, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Scope:
     """The visible fields, in layers from the innermost."""
 
     layers: tuple[Layer, ...]
+
+    @cached_property
+    def _fields_by_name(self) -> tuple[dict[str, list[Field]], ...]:
+        """Return the fields of each layer by their names in lower case."""
+        tables: list[dict[str, list[Field]]] = []
+        for layer in self.layers:
+            by_name: dict[str, list[Field]] = {}
+            for field in layer:
+                by_name.setdefault(field.name.lower(), []).append(field)
+            tables.append(by_name)
+        return tuple(tables)
 
     @property
     def fields(self) -> Layer:
@@ -51,10 +63,10 @@ class Scope:
         No field: the name means nothing.  Several: it is ambiguous.  Of fields that differ in case
         only, the one that is written the same is meant.
         """
-        for layer in self.layers:
+        for by_name in self._fields_by_name:
             found = [
                 field
-                for field in layer
+                for field in by_name.get(name.name.lower(), ())
                 if matches(name, field.name)
                 and (qualifier is None or matches(qualifier, field.qualifier))
             ]

@@ -13,8 +13,8 @@ from fsql.compiler.binder.context import Context, Mentions
 from fsql.compiler.binder.ddl import create_table, create_view
 from fsql.compiler.binder.insert import bind_insert, bind_select_statement
 from fsql.compiler.binder.options import check_deliveries
-from fsql.compiler.binder.places import Places, noting_places
 from fsql.compiler.binder.report import Abandoned, Report, not_implemented, refusal
+from fsql.compiler.binder.source_spans import SourceSpans
 from fsql.compiler.binder.time_kinds import decide_times
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
 from fsql.compiler.logical import Insert, Job, tables
@@ -29,11 +29,11 @@ _STACK_DEPTH: Final = 10_000
 
 @dataclass(frozen=True, slots=True)
 class BoundScript:
-    """What a script means: the job, what its author should know, and where in the text its parts stand."""
+    """A bound script: its job, the warnings about it, and the spans of its parts."""
 
     job: Job
     warnings: tuple[Diagnostic, ...]
-    places: Places
+    source_spans: SourceSpans
 
 
 def bind(script: syntax.Script) -> BoundScript:
@@ -43,16 +43,17 @@ def bind(script: syntax.Script) -> BoundScript:
         FsqlError: E2xx to E4xx, all that were found, up to 20.
     """
     report = Report(script.source)
+    source_spans = SourceSpans()
     job = None
-    with _deep_stack(), noting_places() as places:
+    with _deep_stack():
         try:
             with report.part():
-                job = _ScriptBinder(script, report).bind()
+                job = _ScriptBinder(script, report, source_spans).bind()
         except Abandoned:
             assert report.full
     if report.errors or job is None:
         raise FsqlError(report.errors, script.source)
-    return BoundScript(job, tuple(report.warnings), places)
+    return BoundScript(job, tuple(report.warnings), source_spans)
 
 
 @contextmanager
@@ -69,9 +70,10 @@ def _deep_stack() -> Iterator[None]:
 class _ScriptBinder:
     """Binds the statements of one script, in order."""
 
-    def __init__(self, script: syntax.Script, report: Report) -> None:
+    def __init__(self, script: syntax.Script, report: Report, source_spans: SourceSpans) -> None:
         self._script = script
         self._report = report
+        self._source_spans = source_spans
         self._catalog = Catalog()
         self._tables_count = 0
         self._inserts: list[Insert] = []
@@ -100,7 +102,7 @@ class _ScriptBinder:
         return Job(inserts)
 
     def _bind_statement(self, statement: syntax.Statement) -> None:
-        context = Context(self._report, self._catalog, Mentions())
+        context = Context(self._report, self._catalog, Mentions(), self._source_spans)
         match statement:
             case syntax.CreateTable():
                 self._tables_count += 1

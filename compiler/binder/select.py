@@ -51,7 +51,7 @@ def bind_select(select: syntax.Select, context: Context, bind_query: QueryBinder
         raise not_implemented("QUALIFY", select.qualify.span, help="filter a subquery in FROM")
     with context.report.whole():
         relation = _source(select, context, bind_query)
-        relation, window = _windowed(select, relation)
+        relation, window = _windowed(select, relation, context)
         return _SelectBinder(select, relation, window, context).bind()
 
 
@@ -60,7 +60,7 @@ def _source(select: syntax.Select, context: Context, bind_query: QueryBinder) ->
     where = _and_parts(select.where)
     conditions = tuple(read_condition(condition) for condition in where)
     source = FromBinder(context, conditions, bind_query).bind(select.relations)
-    binder = ExpressionBinder(source.relation.scope, "WHERE")
+    binder = ExpressionBinder(source.relation.scope, "WHERE", context.source_spans)
     kept: list[Expression] = []
     for condition in where:
         with context.report.part():
@@ -77,7 +77,9 @@ def _and_parts(condition: syntax.Expression | None) -> tuple[syntax.Expression, 
     return (condition,)
 
 
-def _windowed(select: syntax.Select, relation: Relation) -> tuple[Relation, list[Key]]:
+def _windowed(
+    select: syntax.Select, relation: Relation, context: Context
+) -> tuple[Relation, list[Key]]:
     """Return the relation with the windows that GROUP BY assigns, and the keys that they are."""
     keys: list[Key] = []
     for element in select.group_by or ():
@@ -87,7 +89,7 @@ def _windowed(select: syntax.Select, relation: Relation) -> tuple[Relation, list
                     "E307", "a GROUP BY has one window", element.span, help="use a subquery in FROM"
                 )
             call = read_window_call(element.name, element.arguments, element.span, in_from=False)
-            relation = assign_windows(relation, call, element.span)
+            relation = assign_windows(relation, call, element.span, context.source_spans)
             field = window_field(relation, Bound.END)
             reference = ColumnRef(field.column.type, field.column.nullable, field.index)
             keys.append(Key(reference, field.name, element.span))
@@ -104,14 +106,19 @@ class _SelectBinder:
         self._relation = relation
         self._window = window
         self._report = context.report
+        self._source_spans = context.source_spans
         self._aggregates = AggregateCollector(append_only=append_only(relation.plan))
-        self._running = RunningCollector(select.windows)
+        self._running = RunningCollector(select.windows, context.source_spans)
         self._items_binder = self._binder("SELECT", running=True)
         self._having_binder = self._binder("HAVING")
 
     def _binder(self, clause: str, *, running: bool = False) -> ExpressionBinder:
         return ExpressionBinder(
-            self._relation.scope, clause, self._aggregates, self._running if running else None
+            self._relation.scope,
+            clause,
+            self._source_spans,
+            self._aggregates,
+            self._running if running else None,
         )
 
     def bind(self) -> Plan:
@@ -136,7 +143,8 @@ class _SelectBinder:
         self, items: list[Item], having: list[Expression], grouping: Grouping, keys: list[Key]
     ) -> Plan:
         below = self._relation.plan
-        groups = Groups(grouping.places, 0, [column.name for column in below.schema])
+        names = [column.name for column in below.schema]
+        groups = Groups(grouping.places, 0, names, self._source_spans)
         span = keys[0].span.to(keys[-1].span) if keys else items[0].span
         expressions: list[Expression] = []
         kept: list[Expression] = []
@@ -193,7 +201,7 @@ class _SelectBinder:
         return having
 
     def _keys(self, items: list[Item]) -> list[Key]:
-        binder = ExpressionBinder(self._relation.scope, "GROUP BY")
+        binder = ExpressionBinder(self._relation.scope, "GROUP BY", self._source_spans)
         keys: list[Key] = []
         for element in self._select.group_by or ():
             with self._report.part():

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Final
 from fsql.compiler import syntax
 from fsql.compiler.analysis.properties import Bound
 from fsql.compiler.binder.expression import ExpressionBinder
-from fsql.compiler.binder.places import note_place
 from fsql.compiler.binder.relation import Relation
 from fsql.compiler.binder.report import Refusal, not_implemented, refusal
 from fsql.compiler.binder.scope import Field, Scope
+from fsql.compiler.binder.source_spans import SourceSpans
 from fsql.compiler.diagnostics.near_names import near_name
 from fsql.compiler.functions.evaluate import constant, evaluate
 from fsql.compiler.functions.failure import RowFailure
@@ -181,7 +181,7 @@ def constant_interval_us(expression: syntax.Expression) -> int | None:
     Raises:
         Refusal: E2xx to E4xx, if it means nothing at all.
     """
-    bound = ExpressionBinder(Scope(((),)), "a constant").bind_whole(expression)
+    bound = ExpressionBinder(Scope(((),)), "a constant", SourceSpans()).bind_whole(expression)
     if bound.type != INTERVAL or not constant(bound):
         return None
     try:
@@ -191,7 +191,9 @@ def constant_interval_us(expression: syntax.Expression) -> int | None:
     return value if isinstance(value, int) else None
 
 
-def assign_windows(relation: Relation, call: WindowCall, span: Span) -> Relation:
+def assign_windows(
+    relation: Relation, call: WindowCall, span: Span, source_spans: SourceSpans
+) -> Relation:
     """Return the relation's rows with their windows.
 
     The new columns hide those of the same names, which a window below may have left.
@@ -199,11 +201,11 @@ def assign_windows(relation: Relation, call: WindowCall, span: Span) -> Relation
     Raises:
         Refusal: E203, E204, E304.
     """
-    time = ExpressionBinder(relation.scope, "a window").column(call.time_column)
+    time = ExpressionBinder(relation.scope, "a window", source_spans).column(call.time_column)
     if not time.column.time_attribute:
         raise _not_event_time(relation, time, call.time_column)
     plan = AssignWindows(relation.plan, time.index, call.size_us, call.slide_us, call.offset_us)
-    note_place(plan, span)
+    source_spans.add(plan, span)
     names = {bound.value for bound in Bound}
     kept = tuple(field for field in relation.fields if field.name.lower() not in names)
     qualifier = _only_qualifier(relation)

@@ -171,7 +171,7 @@ class _Rewriting:
             return []
         below = self._below.get(node)
         if below is None:
-            below = self._below[node] = tuple(children(node))
+            below = self._below[node] = children(node)
         return [child for child in below if child not in self._became][::-1]
 
     def _replacement(self, node: Node) -> Node | None:

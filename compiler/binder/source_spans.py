@@ -1,0 +1,59 @@
+"""Source spans of the parts of a plan: a table beside the plan.
+
+Nodes carry no spans (`compiler.node`): equal expressions that are written twice are one node, which then
+has two spans.  Whoever binds an expression, or makes one expression of another, adds to the table.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from fsql.compiler.logical import AssignWindows
+from fsql.compiler.node import children
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable
+
+    from fsql.compiler.node import Node
+    from fsql.compiler.text.source import Span
+
+SPANS_OF_NODE_MAX: Final = 16
+"""Of a node that is written more often, the first spans are kept.  Without a bound, copying the spans of
+`a` for each term of `a + 1 = b AND a + 2 = b AND …` would take quadratic time."""
+
+
+class SourceSpans:
+    """The spans of each part of a plan, in the order in which they were bound."""
+
+    def __init__(self) -> None:
+        self._spans: dict[Hashable, dict[Span, None]] = {}
+
+    def add(self, node: Node, span: Span) -> None:
+        """Record that `node` is written at `span`."""
+        spans = self._spans.setdefault(_key(node), {})
+        if len(spans) < SPANS_OF_NODE_MAX:
+            spans[span] = None
+
+    def of(self, node: Node) -> tuple[Span, ...]:
+        """Return the spans of `node`, none if they are not known."""
+        return tuple(self._spans.get(_key(node), ()))
+
+    def copy(self, before: Node, after: Node) -> None:
+        """Give the parts of `after` the spans of the parts of `before` that they were made of."""
+        waiting = [(before, after)]
+        while waiting:
+            old, new = waiting.pop()
+            if old is new or type(old) is not type(new):
+                continue
+            for span in self.of(old):
+                self.add(new, span)
+            old_parts, new_parts = children(old), children(new)
+            if len(old_parts) == len(new_parts):
+                waiting.extend(zip(old_parts, new_parts, strict=True))
+
+
+def _key(node: Node) -> Hashable:
+    # The times of tables are decided last, which makes the operators above them anew.
+    if isinstance(node, AssignWindows):
+        return AssignWindows, node.size_us, node.slide_us, node.offset_us
+    return node
