@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
+from fsql.compiler.logical import SPLITS_MAX
 from fsql.connectors import open_source
 from fsql.connectors.generated.generators import GeneratorSplit
 from fsql.console.outputs import opened_outputs
@@ -65,7 +66,7 @@ def open_splits(compiled: Compiled, front_logs: Path | None = None) -> Splits:
     What cannot be read again is read by way of its log in `front_logs`, where that is given.
 
     Raises:
-        FsqlError: E318, E531 to E534, if a source cannot be opened.
+        FsqlError: E318, E531 to E534, if a source cannot be opened; E539, if it has too many splits.
     """
     splits = {}
     for table in compiled.job.tables:
@@ -75,7 +76,20 @@ def open_splits(compiled: Compiled, front_logs: Path | None = None) -> Splits:
             splits[table.ordinal] = open_source(
                 table, compiled.script.base_directory, front_logs=front_logs
             )
+            _check_count(table, splits[table.ordinal])
     return splits
+
+
+def _check_count(table: Table, splits: Sequence[Split]) -> None:
+    """Check that the splits of a table can be numbered.
+
+    Raises:
+        FsqlError: E539.
+    """
+    if len(splits) > SPLITS_MAX:
+        message = f'table "{table.name}" has {len(splits):,} splits; the limit is {SPLITS_MAX:,}'
+        helps = ("join the files to fewer ones, or declare several tables",)
+        raise FsqlError([Diagnostic("E539", message, helps=helps)])
 
 
 def _check_standard_input(compiled: Compiled, table: Table) -> None:

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from fsql.compiler.functions.failure import RowFailure
-from fsql.compiler.functions.timestamps import parse_timestamp
+from fsql.compiler.functions.timestamps import read_timestamp
 from fsql.compiler.sqltypes import TIMESTAMP_MAX, TIMESTAMP_MIN
 from fsql.runtime.arrow_types import string_buffers
 
@@ -29,8 +29,11 @@ if TYPE_CHECKING:
 
 _PLAIN: Final = pa.timestamp("us")
 _ZONED: Final = pa.timestamp("us", tz="UTC")
+_DAY_LENGTH: Final = len("YYYY-MM-DD")
 _MINUTES_LENGTH: Final = len("YYYY-MM-DDThh:mm")
+_MICROS_LENGTH: Final = len("YYYY-MM-DDThh:mm:ss.ffffff")
 _OFFSET_LENGTH: Final = len("+hh:mm")
+_NANOSECONDS: Final = r"^(.{19}\.[0-9]{6})[0-9]{1,3}(Z|[+-][0-9:]{5})?$"
 _MILLIS_US: Final = 1_000
 _ROWS_ONE_BY_ONE: Final = 32
 
@@ -52,7 +55,7 @@ def timestamps(values: Sequence[str | int | None]) -> tuple[Ints, Bools, Bools]:
             null[row] = True
         elif isinstance(value, str):
             try:
-                read[row] = parse_timestamp(value)
+                read[row] = read_timestamp(value)
             except RowFailure:
                 unread[row] = True
         else:
@@ -73,7 +76,7 @@ def _strings(text: pa.StringArray) -> tuple[Ints, Bools]:
     """Return the microseconds of strings, and which were read."""
     offsets, characters = string_buffers(text)
     lengths = np.diff(offsets)
-    known = np.flatnonzero(lengths >= _MINUTES_LENGTH)
+    known = np.flatnonzero((lengths >= _MINUTES_LENGTH) | (lengths == _DAY_LENGTH))
     ends = offsets[1:][known]
     last = characters[ends - 1]
     sign = characters[ends - _OFFSET_LENGTH]
@@ -87,6 +90,8 @@ def _strings(text: pa.StringArray) -> tuple[Ints, Bools]:
     for rows, arrow_type in ((zoned_rows, _ZONED), (known[~zoned], _PLAIN)):
         if len(rows):
             group = text if len(rows) == len(text) else text.take(pa.array(rows))
+            if (lengths[rows] > _MICROS_LENGTH + 1).any():
+                group = pc.replace_substring_regex(group, _NANOSECONDS, r"\1\2")
             read[rows], done[rows] = _cast(group, arrow_type)
     return read, done & (read >= TIMESTAMP_MIN) & (read <= TIMESTAMP_MAX)
 

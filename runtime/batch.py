@@ -47,7 +47,7 @@ END: Final = Root(TIME_END, TIME_END)
 
 
 def origin(source: int, split: int, row: int) -> int:
-    """Return the origin of a row: table ordinal (0..127), split number (16 bits), row (40 bits)."""
+    """Return the origin of a row; the numbers are below `TABLES_MAX`, `SPLITS_MAX` and `ROWS_MAX`."""
     return source << 56 | split << 40 | row
 
 

@@ -9,6 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
+from fsql.compiler.diagnostics import Diagnostic, FsqlError
+from fsql.compiler.logical import ROWS_MAX
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -52,6 +55,18 @@ class Chunk:
     rejects: Sequence[Reject]
     bytes_read: int
     unknown_fields: int = 0
+
+    def check_row_numbers(self) -> None:
+        """Check that every row has a number that its origin has room for.
+
+        Raises:
+            FsqlError: E539.
+        """
+        last = int(self.rows[-1]) if len(self.rows) else -1
+        if max(last, max((reject.row for reject in self.rejects), default=-1)) >= ROWS_MAX:
+            message = f"a split has more than {ROWS_MAX:,} rows"
+            helps = ("start the job anew, with an empty state directory and new input",)
+            raise FsqlError([Diagnostic("E539", message, helps=helps)])
 
 
 @dataclass(frozen=True, slots=True)

@@ -53,6 +53,7 @@ IN_NO_CASE = {
     "E536": "a source that changed while its job was down; tests/unit/connectors/test_replay.py has it",
     "E537": "an output that changed while its job was down; tests/conformance/test_sinks.py has it",
     "E538": "an input that grew while its job was down; tests/unit/drivers/test_split_ends.py has it",
+    "E539": "more splits than tests make; tests/unit/connectors/test_limits.py has it",
     "E601": "an address that jobs do not choose; tests/unit/drivers/test_transport.py has it",
     "E602": "a spoilt key; tests/unit/drivers/test_cluster_key.py has it",
     "E603": "a port in use; tests/unit/drivers/test_transport.py has it",

@@ -9,12 +9,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.binder.report import refusal
-from fsql.compiler.logical import operators
+from fsql.compiler.logical import TABLES_MAX, operators
 from fsql.compiler.node import children, walk
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from fsql.compiler.binder.catalog import TableEntry
     from fsql.compiler.expression import Expression
-    from fsql.compiler.logical import Plan
+    from fsql.compiler.logical import Job, Plan
     from fsql.compiler.text.source import Span
 
 EXPRESSION_DEPTH_MAX: Final = 300
@@ -72,3 +75,20 @@ def check_depth(plan: Plan, span: Span) -> None:
             span,
             help="write an intermediate result to a table",
         )
+
+
+def check_ordinals(job: Job, entries: Mapping[int, TableEntry]) -> None:
+    """Check that the tables that a job reads can be numbered; `entries` are those of the script.
+
+    Raises:
+        Refusal: E319.
+    """
+    for table in job.tables:
+        if table.ordinal >= TABLES_MAX:
+            raise refusal(
+                "E319",
+                f'table "{table.name}" is number {table.ordinal + 1} of the script, and read;'
+                f" the limit is {TABLES_MAX}",
+                entries[table.ordinal].span,
+                help="declare first what is read, or write several jobs",
+            )

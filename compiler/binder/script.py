@@ -12,6 +12,7 @@ from fsql.compiler.binder.catalog import Catalog, TableEntry, ViewEntry
 from fsql.compiler.binder.context import Context, Mentions
 from fsql.compiler.binder.ddl import create_table, create_view
 from fsql.compiler.binder.insert import bind_insert, bind_select_statement
+from fsql.compiler.binder.limits import check_ordinals
 from fsql.compiler.binder.options import check_deliveries
 from fsql.compiler.binder.report import Abandoned, Report, not_implemented, refusal
 from fsql.compiler.binder.source_spans import SourceSpans
@@ -97,9 +98,10 @@ class _ScriptBinder:
             if isinstance(entry, TableEntry)
         }
         check_deliveries([insert.sink for insert in self._inserts], entries.values())
-        inserts = decide_times(self._inserts, entries)
-        self._check_reads(inserts)
-        return Job(inserts)
+        job = Job(decide_times(self._inserts, entries))
+        self._check_reads(job.inserts)
+        check_ordinals(job, entries)
+        return job
 
     def _bind_statement(self, statement: syntax.Statement) -> None:
         context = Context(self._report, self._catalog, Mentions(), self._source_spans)

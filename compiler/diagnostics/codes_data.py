@@ -102,7 +102,7 @@ DATA_ROWS: Final[tuple[Row, ...]] = (
     (
         "E520",
         "invalid timestamp",
-        "A timestamp is `YYYY-MM-DDThh:mm:ss`, a day that exists, or an integer of milliseconds since 1970.",
+        "A timestamp is `YYYY-MM-DDThh:mm:ss`, `YYYY-MM-DD`, or an integer of milliseconds since 1970.",
         "Repair the value, or declare the column as STRING and convert it in the query.",
         '{"at": "2024-02-30T00:00:00Z"}',
     ),
@@ -168,5 +168,12 @@ DATA_ROWS: Final[tuple[Row, ...]] = (
         "The job had read the file to its end and released rows because of that: new rows have no place now.",
         "Remove what was added, or start the job anew with an empty state directory.",
         "SELECT a FROM t;  -- rows were appended to t's file, and the job was started again with its state",
+    ),
+    (
+        "E539",
+        "too many splits or rows",
+        "Rows are ordered by the numbers of their split, of which a table has 65,536, and in it, up to 2^40.",
+        "Join small files, or declare several tables; start a job that has read so much anew.",
+        "SELECT a FROM t;  -- t is a directory of 70,000 files",
     ),
 )

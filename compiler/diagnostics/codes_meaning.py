@@ -191,5 +191,12 @@ MEANING_ROWS: Final[tuple[Row, ...]] = (
         "Bound the time between the sides: `a.at BETWEEN b.at - INTERVAL '1' HOUR AND b.at`.",
         "SELECT a.k FROM a JOIN b ON a.k = b.k;",
     ),
+    (
+        "E319",
+        "too many tables",
+        "Rows are ordered by the number of their table among others; only the first 128 can be read.",
+        "Declare the tables that are read first, or write several jobs.",
+        "SELECT a FROM t129;  -- t129 is declared behind 128 other tables",
+    ),
 )
 """The rows, by code."""

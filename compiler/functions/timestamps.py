@@ -21,6 +21,9 @@ _PATTERN: Final = re.compile(
     re.ASCII,
 )
 
+_DAY_LENGTH: Final = len("YYYY-MM-DD")
+_NANOSECONDS: Final = re.compile(r"(?<=^.{19})(\.\d{6})\d{1,3}(?!\d)", re.ASCII)
+
 
 def in_range(value_us: int) -> int:
     """Return `value_us`.
@@ -54,6 +57,23 @@ def parse_timestamp(text: str) -> int:
         raise UnreadableTextFailure(text, TIMESTAMP) from None
     value_us = (moment - _EPOCH) // _MICROSECOND + int((fraction or "").ljust(6, "0"))
     return in_range(value_us - _zone_us(text, zone))
+
+
+def read_timestamp(text: str) -> int:
+    """Return the timestamp that a text of the input names: also a day, and a fraction of up to 9 digits.
+
+    A day begins at midnight UTC; digits below the microsecond are cut off.
+
+    >>> read_timestamp("1970-01-02"), read_timestamp("1970-01-01T00:00:00.000001999Z")
+    (86400000000, 1)
+
+    Raises:
+        UnreadableTextFailure: E503, for any other text and for days and hours that do not exist.
+        TimestampRangeFailure: E504, if the zone carries it out of the years 1 to 9999.
+    """
+    if len(text) == _DAY_LENGTH:
+        return parse_timestamp(f"{text}T00:00")
+    return parse_timestamp(_NANOSECONDS.sub(r"\1", text))
 
 
 def _zone_us(text: str, zone: str | None) -> int:

@@ -13,7 +13,15 @@ defined on the plan as bound, before any rule, and rules keep the order that the
 
 from __future__ import annotations
 
-from fsql.compiler.logical.declared import Changes, SinkTable, Table, TimeKind
+from fsql.compiler.logical.declared import (
+    ROWS_MAX,
+    SPLITS_MAX,
+    TABLES_MAX,
+    Changes,
+    SinkTable,
+    Table,
+    TimeKind,
+)
 from fsql.compiler.logical.groups import (
     Aggregate,
     FrameEnd,
@@ -45,6 +53,9 @@ from fsql.compiler.logical.rows import (
 )
 
 __all__ = [
+    "ROWS_MAX",
+    "SPLITS_MAX",
+    "TABLES_MAX",
     "Aggregate",
     "AssignWindows",
     "Changes",

@@ -4,13 +4,21 @@ from __future__ import annotations
 
 import enum
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.node import Node
 
 if TYPE_CHECKING:
     from fsql.compiler.expression import Expression
     from fsql.compiler.schema import Schema
+
+
+TABLES_MAX: Final = 128
+"""How many tables of a script can be read: those declared first."""
+SPLITS_MAX: Final = 1 << 16
+"""How many splits a table has at most."""
+ROWS_MAX: Final = 1 << 40
+"""How many rows a split has at most."""
 
 
 class TimeKind(enum.Enum):
@@ -28,7 +36,7 @@ class Table(Node):
     `event_time` is an expression over the physical columns (it may go through a computed column);
     present exactly where `time` is EVENT.  The watermark at a position with time T is
     `floor((T - delay_us) / grain_us) * grain_us`.  `ordinal` numbers the tables of the script in the
-    order of their declaration: it is the source part of an origin.
+    order of their declaration: it is the source part of an origin, and less than `TABLES_MAX`.
     """
 
     name: str

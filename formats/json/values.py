@@ -11,7 +11,7 @@ import math
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from fsql.compiler.functions.failure import RowFailure
-from fsql.compiler.functions.timestamps import parse_timestamp
+from fsql.compiler.functions.timestamps import read_timestamp
 from fsql.compiler.sqltypes import (
     BIGINT_MAX,
     BIGINT_MIN,
@@ -113,7 +113,7 @@ def _double(text: str, field: str) -> float:
 def _timestamp(value: str | Number, field: str) -> str | int:
     if isinstance(value, str):
         try:
-            parse_timestamp(value)
+            read_timestamp(value)
         except RowFailure:
             reason = "the string does not name a time of the years 1 to 9999"
             raise MalformedError(INVALID_TIMESTAMP, reason, field) from None

@@ -125,6 +125,7 @@ class LocalRun:
             if chunk is None:
                 cluster.end(at)
             else:
+                chunk.check_row_numbers()
                 cluster.read(at, chunk)
                 self.freshness.chunk_read(at.front, time.monotonic())
             read = True

@@ -29,6 +29,7 @@ from fsql.runtime.hosts.diagnostics import diagnostics_bytes
 from fsql.runtime.hosts.host import Host
 from fsql.runtime.hosts.split_ends import SplitEnds
 from fsql.runtime.hosts.worker_state import StateFailedError, WorkerState
+from fsql.runtime.ports import Chunk
 
 if TYPE_CHECKING:
     from fsql.runtime.cluster.frames import Begin
@@ -100,6 +101,8 @@ class WorkerHost(Host["WorkerMachine"]):
         try:
             place = reader.place()
             chunk = reader.read(self._chunk_rows)
+            if isinstance(chunk, Chunk):
+                chunk.check_row_numbers()
         except FsqlError as error:
             self.step(SourceFailed(diagnostics_bytes(error)))
             return

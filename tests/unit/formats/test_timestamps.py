@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import strategies as st
 
 from fsql.compiler.functions.failure import RowFailure
-from fsql.compiler.functions.timestamps import parse_timestamp
+from fsql.compiler.functions.timestamps import read_timestamp
 from fsql.compiler.sqltypes import TIMESTAMP_MAX, TIMESTAMP_MIN
 from fsql.formats.timestamps import timestamps
 from fsql.tests.unit.formats.drawn import drawn
@@ -21,12 +21,13 @@ SHAPES = st.builds(
     st.integers(0, 25).map("{:02d}".format),
     st.integers(0, 61).map("{:02d}".format),
     st.integers(0, 61).map("{:02d}".format),
-    st.sampled_from(["", ".", ".1", ".12", ".123", ".123456", ".1234567", ".12 "]),
+    st.sampled_from(["", ".", ".1", ".12", ".123", ".123456", ".123456789", ".1234567891", ".12 "]),
     st.sampled_from(["", "Z", "z", "+01:00", "-23:59", "+24:00", "+0100"]),
 )
 VALUES = st.one_of(
     SHAPES,
     st.datetimes().map(str),
+    st.dates().map(str),
     st.datetimes().map(lambda moment: moment.isoformat() + "Z"),
     st.text(max_size=22),
     st.none(),
@@ -41,7 +42,7 @@ def exactly(value: str | int | None) -> int | str | None:
     if isinstance(value, int):
         return value * 1000
     try:
-        return parse_timestamp(value)
+        return read_timestamp(value)
     except RowFailure:
         return "unreadable"
 
@@ -55,3 +56,18 @@ def test_a_column_is_read_as_its_values_are(values: list[str | int | None]) -> N
             for i in range(len(column))
         ]
         assert found == [exactly(value) for value in column]
+
+
+def test_days_and_nanoseconds() -> None:
+    """Digits below the microsecond are cut off; a day begins at midnight UTC."""
+    values = [
+        "1970-01-02",
+        "1970-01-01T00:00:00.000001999",
+        "1970-01-01 00:00:00.123456789Z",
+        "1970-01-01T01:00:00.1234567+01:00",
+        "1970-01-01T00:00:00.1234567891",
+        "1970-01-0",
+    ]
+    read, null, unread = timestamps(values)
+    assert read.tolist()[:4] == [86_400_000_000, 1, 123_456, 123_456]
+    assert (null.tolist(), unread.tolist()) == ([False] * 6, [False] * 4 + [True] * 2)

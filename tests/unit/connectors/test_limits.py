@@ -1,0 +1,65 @@
+"""Limits on the numbers of splits and rows, which origins have room for."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from fsql.compiler.diagnostics import FsqlError
+from fsql.compiler.logical import ROWS_MAX, SPLITS_MAX, TABLES_MAX
+from fsql.compiler.text.source import SourceText
+from fsql.console import job
+from fsql.console.compiled import compiled
+from fsql.console.script import Script
+from fsql.runtime.batch import END, Root, origin, origin_parts
+from fsql.runtime.ports import Chunk, Reject
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+GREATEST = (TABLES_MAX - 1, SPLITS_MAX - 1, ROWS_MAX - 1)
+
+
+def test_the_greatest_numbers_have_room() -> None:
+    packed = origin(*GREATEST)
+    assert origin_parts(packed) == GREATEST
+    assert Root(0, packed) < Root(0, END.origin + 1)
+
+
+def chunk_of(row: int, rejects: list[Reject]) -> Chunk:
+    return Chunk([pa.array([1])], np.array([row]), rejects, 0)
+
+
+def test_a_row_that_has_no_number_is_refused() -> None:
+    chunk_of(ROWS_MAX - 1, []).check_row_numbers()
+    for chunk in (
+        chunk_of(ROWS_MAX, []),
+        chunk_of(0, [Reject(ROWS_MAX, -1, -1, 511, "", "", "")]),
+    ):
+        with pytest.raises(FsqlError, match="more than 1,099,511,627,776 rows"):
+            chunk.check_row_numbers()
+
+
+def test_a_table_has_so_many_splits_at_most(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("a", "b", "c"):
+        (tmp_path / name).write_text("")
+    text = (
+        f"CREATE TABLE t (n BIGINT) WITH ('connector' = 'file', 'path' = '{tmp_path}');"
+        " SELECT n FROM t;"
+    )
+    result = compiled(Script(SourceText("job.sql", text), {}, tmp_path))
+    monkeypatch.setattr(job, "SPLITS_MAX", 3)
+    assert len(job.open_splits(result)[0]) == 3
+    monkeypatch.setattr(job, "SPLITS_MAX", 2)
+    with pytest.raises(FsqlError) as caught:
+        job.open_splits(result)
+    [diagnostic] = caught.value.diagnostics
+    assert (diagnostic.code, diagnostic.message) == (
+        "E539",
+        'table "t" has 3 splits; the limit is 2',
+    )
