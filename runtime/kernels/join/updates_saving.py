@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from fsql.runtime.batch import Root
     from fsql.runtime.kernels.keyed.kernel import Slotted
 
-    Bools = NDArray[np.bool_]
+    Ints = NDArray[np.int64]
 
 
 class JoinUpdatesSaving:
@@ -62,7 +62,7 @@ class JoinUpdatesSaving:
     def before(self, sides: Sequence[Slotted | None]) -> None:
         """See `Saving`: changes are noted when they settle."""
 
-    def taken_back(self, slots: Bools, greatest: Root) -> None:
+    def taken_back(self, slots: Ints, greatest: Root) -> None:
         """See `Saving`: what was taken back has not settled."""
 
     def freed(self, slots: list[int]) -> None:
