@@ -21,9 +21,9 @@ from fsql.console.snapshot_commands import snapshot
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from fsql.console.job import RunOptions
-    from fsql.console.script import Script
     from fsql.console.talk import Talk
+    from fsql.job.run import RunOptions
+    from fsql.job.script import Script
 
 _ENGINES = ("columnar", "model")
 _POLICIES = ("speculative", "ordered")
@@ -40,7 +40,7 @@ _policy = click.option(
 
 
 def _the_script(name: str | None, text: str | None, parameters: Mapping[str, str]) -> Script:
-    from fsql.console.script import read_script, script_of_text
+    from fsql.job.script import read_script, script_of_text
 
     if (name is None) == (text is None):
         raise click.UsageError("give either a script or -e with its text")
@@ -54,7 +54,7 @@ def _run_options(
     workers: int, policy: str | None, engine: str = "columnar", lead: int | None = None
 ) -> RunOptions:
     from fsql.compiler.tick_plan import Policy
-    from fsql.console.job import RunOptions
+    from fsql.job.run import RunOptions
     from fsql.runtime.drivers.local import LEAD_ROWS
 
     return RunOptions(
@@ -202,7 +202,8 @@ def check(talk: Talk, files: tuple[str, ...], parameters: tuple[tuple[str, str],
     remembers, and what keeps that from growing for ever.  Nothing is read or written.
     """
     from fsql.console.check import checked, checked_json, checked_text
-    from fsql.console.script import read_script, warn_of_unused_parameters
+    from fsql.console.unused_parameters import warn_of_unused_parameters
+    from fsql.job.script import read_script
 
     scripts = [read_script(name, dict(parameters)) for name in files]
     checks = [checked(script) for script in scripts]
@@ -270,9 +271,9 @@ def explain(
     A tick plan depends on workers, policy, and how many splits the tables have now.  Mermaid and SVG are
     for graphs.  --json is the same as --format json.
     """
-    from fsql.console.compiled import compiled
     from fsql.console.explained import FormatError, check_output, explained, format_of
-    from fsql.console.script import warn_of_unused_parameters
+    from fsql.console.unused_parameters import warn_of_unused_parameters
+    from fsql.job.compiled import compiled
 
     the_script = _the_script(script, text, dict(flags["parameters"]))
     form = flags["form"] or ("json" if talk.json else format_of(output.name))

@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, Any, Final
 from fsql.benchmarks.measure import SCRIPTS, HeldSplit, pin
 from fsql.benchmarks.text import write_documents
 from fsql.compiler.tick_plan import Policy
-from fsql.console.compiled import compiled
-from fsql.console.job import RunOptions, open_splits, planned
-from fsql.console.outputs import opened_outputs
-from fsql.console.script import read_script
+from fsql.job.compiled import compiled
+from fsql.job.outputs import opened_outputs
+from fsql.job.run import RunOptions, open_splits, planned
+from fsql.job.script import read_script
 from fsql.runtime.drivers.local import Edges, LocalRun
 from fsql.runtime.drivers.memory import collect_less_often, keep_freed_memory
 from fsql.runtime.ports import Wait

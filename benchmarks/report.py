@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from fsql.console.numbers import count_text, seconds_text
+from fsql.compiler.diagnostics.numbers import count_text, seconds_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from fsql.compiler.lowering.job import lower
 from fsql.compiler.tick_plan import SourceHead
-from fsql.console.compiled import compiled
-from fsql.console.script import script_of_text
 from fsql.console.sim_queries import SIM_QUERIES
+from fsql.job.compiled import compiled
+from fsql.job.script import script_of_text
 from fsql.optimizer.choose import choose
 from fsql.runtime.cluster.frames import Frame
 from fsql.runtime.cluster.job_spec import Settings

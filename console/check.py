@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from fsql.compiler.diagnostics import FsqlError
+from fsql.compiler.diagnostics.numbers import count_text
 from fsql.compiler.diagnostics.render import render_json
 from fsql.compiler.explain.traits import key_names, state_bound
 from fsql.compiler.logical import operators
-from fsql.console.compiled import compiled
-from fsql.console.numbers import count_text
+from fsql.job.compiled import compiled
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from fsql.compiler.diagnostics import Diagnostic
     from fsql.compiler.logical import Insert
     from fsql.compiler.text.source import SourceText
-    from fsql.console.script import Script
+    from fsql.job.script import Script
 
 
 @dataclass(frozen=True, slots=True)

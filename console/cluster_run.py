@@ -15,18 +15,18 @@ from fsql.connectors.live.live_splits import needs_front_log, open_feed
 from fsql.connectors.stream_stores import StreamStore
 from fsql.connectors.tcp.reference import ConsumerServer
 from fsql.console import exit_codes, summary
-from fsql.console.compiled import compiled
 from fsql.console.course import ShownCourse
-from fsql.console.description import JobDescription, plan_digest, readied, split_names
-from fsql.console.file_uses import FileUses
 from fsql.console.interrupt import Interrupt, Interrupted
-from fsql.console.job import open_splits
 from fsql.console.joining import joining_address, listening_at, say_how_to_join
 from fsql.console.progress import progress_of
 from fsql.console.reader_gone import forget_standard_output, reader_gone
-from fsql.console.script import warn_of_unused_parameters
-from fsql.console.state_directory import begun_or_new, note_over, say_if_over, state_directory
-from fsql.console.stop import stop_error
+from fsql.console.unused_parameters import warn_of_unused_parameters
+from fsql.job.compiled import compiled
+from fsql.job.description import JobDescription, plan_digest, readied, split_names
+from fsql.job.file_uses import FileUses
+from fsql.job.run import open_splits
+from fsql.job.state_directory import begun_or_new, is_over, note_over, state_directory
+from fsql.job.stop import stop_error
 from fsql.runtime.batch import Root
 from fsql.runtime.dataflow.barrier import Stopped
 from fsql.runtime.drivers.cluster_key import cluster_key
@@ -40,11 +40,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from fsql.console.compiled import Compiled
-    from fsql.console.description import Readied
-    from fsql.console.job import RunOptions
-    from fsql.console.script import Script
     from fsql.console.talk import Talk
+    from fsql.job.compiled import Compiled
+    from fsql.job.description import Readied
+    from fsql.job.run import RunOptions
+    from fsql.job.script import Script
     from fsql.runtime.drivers.processes.lines import Over
 
 _SERVE_SECONDS: Final = 0.1
@@ -92,7 +92,7 @@ def _run(script: Script, options: RunOptions, cluster: ClusterOptions, talk: Tal
         state = stack.enter_context(state_directory(cluster.state))
         job = readied(_described(result, options, cluster, state))
         FileUses(job.compiled).check()
-        say_if_over(state, talk)
+        _say_if_over(state, talk)
         stdout = stack.enter_context(_standard_output(job))
         feeds = stack.enter_context(_feeds(job))
         key = state / "cluster.key"
@@ -133,6 +133,16 @@ def _run(script: Script, options: RunOptions, cluster: ClusterOptions, talk: Tal
     course.ended()
     summary.say_summary(status, counters, talk)
     return code
+
+
+def _say_if_over(state: Path, talk: Talk) -> None:
+    """Print that the job has come to its end before: what was added to its input is not read."""
+    if is_over(state):
+        text = (
+            "this job came to its end before: only what its outputs lack is written\n"
+            f"  to read its input anew, name another directory than --state {state}\n"
+        )
+        talk.inform("over", {"state": str(state)}, text)
 
 
 class _StandardOutput:

@@ -41,7 +41,7 @@ class Commands(click.Group):
     def _carried_out(self, ctx: click.Context) -> object:
         from fsql.compiler.diagnostics import FsqlError
         from fsql.console.reader_gone import forget_standard_output
-        from fsql.console.script import ScriptError
+        from fsql.job.script import ScriptError
 
         try:
             return super().invoke(ctx)

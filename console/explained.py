@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Final
 from fsql.compiler import explain
 from fsql.compiler.diagnostics import FsqlError
 from fsql.compiler.explain.syntax import syntax_json, syntax_text
-from fsql.console.file_uses import FileUse, FileUses
-from fsql.console.job import open_splits, planned
+from fsql.job.file_uses import FileUse, FileUses
+from fsql.job.run import open_splits, planned
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from fsql.compiler.tick_plan import TickPlan
-    from fsql.console.compiled import Compiled
-    from fsql.console.job import RunOptions
+    from fsql.job.compiled import Compiled
+    from fsql.job.run import RunOptions
 
     Printer = Callable[[Compiled, RunOptions], str]
 

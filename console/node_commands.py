@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Final
 from fsql.compiler.diagnostics import FsqlError
 from fsql.connectors.addresses import loopback
 from fsql.connectors.live.front_logs import LocalFrontLog
-from fsql.console.consumers import job_consumers
-from fsql.console.description import description_of, readied
-from fsql.console.open_files import raise_open_files_limit
 from fsql.console.patience import PATIENCE_SECONDS, Patience
 from fsql.console.talk import say
+from fsql.job.description import description_of, readied
+from fsql.job.open_files import raise_open_files_limit
+from fsql.job.sinks import job_consumers
 from fsql.runtime.cluster.coordinator_node import CoordinatorNode
 from fsql.runtime.cluster.delivery import DeliveryOption
 from fsql.runtime.cluster.job_spec import JobSpec, Settings

@@ -11,7 +11,7 @@ from rich.panel import Panel as Box
 from rich.table import Table
 from rich.text import Text
 
-from fsql.console.numbers import bytes_text, count_text, seconds_text
+from fsql.compiler.diagnostics.numbers import bytes_text, count_text, seconds_text
 from fsql.console.progress import Rates
 
 if TYPE_CHECKING:

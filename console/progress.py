@@ -8,7 +8,7 @@ from collections import deque
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Final, Protocol, Self
 
-from fsql.console.numbers import count_text, rate_text, seconds_text
+from fsql.compiler.diagnostics.numbers import count_text, rate_text, seconds_text
 from fsql.console.talk import say
 
 if TYPE_CHECKING:

@@ -6,20 +6,20 @@ from typing import TYPE_CHECKING
 
 from fsql.compiler.diagnostics import FsqlError
 from fsql.console import exit_codes, summary
-from fsql.console.compiled import compiled
 from fsql.console.interrupt import Interrupt, Interrupted
-from fsql.console.job import open_splits, opened_run
-from fsql.console.open_files import raise_open_files_limit
 from fsql.console.progress import progress_of
 from fsql.console.reader_gone import forget_standard_output, reader_gone
-from fsql.console.script import warn_of_unused_parameters
-from fsql.console.stop import stop_error
+from fsql.console.unused_parameters import warn_of_unused_parameters
+from fsql.job.compiled import compiled
+from fsql.job.open_files import raise_open_files_limit
+from fsql.job.run import open_splits, opened_run
+from fsql.job.stop import stop_error
 from fsql.runtime.drivers.memory import collect_less_often, keep_freed_memory
 
 if TYPE_CHECKING:
-    from fsql.console.job import RunOptions
-    from fsql.console.script import Script
     from fsql.console.talk import Talk
+    from fsql.job.run import RunOptions
+    from fsql.job.script import Script
     from fsql.runtime.drivers.local import Counters
 
 

@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.lowering.job import lower
-from fsql.console.compiled import compiled
 from fsql.console.interrupt import Interrupt, Interrupted
-from fsql.console.job import open_splits
-from fsql.console.script import script_of_text
 from fsql.console.sim_queries import SIM_QUERIES, rows_of
+from fsql.job.compiled import compiled
+from fsql.job.run import open_splits
+from fsql.job.script import script_of_text
 from fsql.optimizer.choose import choose
 from fsql.runtime.drivers.model_run import rows_of_chunk
 from fsql.runtime.ports import Wait
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
     from fsql.compiler.logical import Table
     from fsql.compiler.tick_plan import Policy, TickPlan
-    from fsql.console.compiled import Compiled
-    from fsql.console.script import Script
+    from fsql.job.compiled import Compiled
+    from fsql.job.script import Script
     from fsql.runtime.drivers.in_memory import Outcome, Row
     from fsql.runtime.ports import Reject, Split
 

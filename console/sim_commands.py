@@ -15,8 +15,8 @@ from fsql.console.flags import define, delivery, workers
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from fsql.console.script import Script
     from fsql.console.talk import Talk
+    from fsql.job.script import Script
     from fsql.runtime.simulation.run import Plan
 
 
@@ -166,7 +166,8 @@ def sim_replay(  # noqa: PLR0913 - one an option
 
 
 def _read(talk: Talk, name: str | None, parameters: Sequence[tuple[str, str]]) -> Script | None:
-    from fsql.console.script import read_script, warn_of_unused_parameters
+    from fsql.console.unused_parameters import warn_of_unused_parameters
+    from fsql.job.script import read_script
 
     if name is None:
         if parameters:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
-from fsql.console.numbers import count_text, seconds_text
+from fsql.compiler.diagnostics.numbers import count_text, seconds_text
 from fsql.console.progress import LINE_SECONDS
 from fsql.console.talk import say
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
-from fsql.console.numbers import bytes_text, count_text
+from fsql.compiler.diagnostics.numbers import bytes_text, count_text
 from fsql.runtime.coordination.commits import committed
 from fsql.runtime.coordination.embedded import FILE, EmbeddedCoordination
 from fsql.runtime.coordination.port import (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Final
 
-from fsql.console.numbers import bytes_text, count_text, rate_text, seconds_text
+from fsql.compiler.diagnostics.numbers import bytes_text, count_text, rate_text, seconds_text
 
 if TYPE_CHECKING:
     from fsql.console.talk import Talk

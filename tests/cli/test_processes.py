@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from fsql.console.compiled import compiled
 from fsql.console.interrupt import Interrupt, Interrupted
-from fsql.console.job import RunOptions, open_splits, opened_run
-from fsql.console.script import read_script
+from fsql.job.compiled import compiled
+from fsql.job.run import RunOptions, open_splits, opened_run
+from fsql.job.script import read_script
 from fsql.tests.cli.commands import COMMAND, ENDLESS, NUMBERS, process
 from fsql.tests.kept_port import KeptPort
 
@@ -78,7 +78,7 @@ def test_ctrl_c_before_anything_runs(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "imported", ["click", "fsql.cli", "fsql.console.script", "fsql.console.cluster_run", "zmq"]
+    "imported", ["click", "fsql.cli", "fsql.job.script", "fsql.console.cluster_run", "zmq"]
 )
 def test_ctrl_c_while_the_command_is_still_importing(imported: str) -> None:
     press = (

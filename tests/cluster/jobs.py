@@ -9,10 +9,10 @@ from contextlib import redirect_stdout
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from fsql.console.compiled import Compiled, compiled
-from fsql.console.description import JobDescription, plan_digest, split_names
-from fsql.console.job import RunOptions, open_splits, opened_run
-from fsql.console.script import Script, read_script
+from fsql.job.compiled import Compiled, compiled
+from fsql.job.description import JobDescription, plan_digest, split_names
+from fsql.job.run import RunOptions, open_splits, opened_run
+from fsql.job.script import Script, read_script
 
 if TYPE_CHECKING:
     from pathlib import Path

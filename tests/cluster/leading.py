@@ -16,8 +16,8 @@ import msgspec
 from fsql.connectors.live.front_logs import LocalFrontLog
 from fsql.connectors.stream_stores import StreamStore
 from fsql.connectors.tcp.reference import ConsumerServer
-from fsql.console.consumers import job_consumers
-from fsql.console.description import readied
+from fsql.job.description import readied
+from fsql.job.sinks import job_consumers
 from fsql.runtime.cluster.coordinator_node import CoordinatorNode
 from fsql.runtime.cluster.delivery import DeliveryOption
 from fsql.runtime.cluster.frames import Answer, Begin, Frame, Ready, Saved
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import BinaryIO
 
-    from fsql.console.description import JobDescription, Readied
+    from fsql.job.description import JobDescription, Readied
     from fsql.runtime.batch import Root
     from fsql.runtime.cluster.node import CoordinatorEffect, CoordinatorEvent
     from fsql.tests.cluster.jobs import Job, Written

@@ -26,9 +26,9 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from fsql.console import node_commands
-from fsql.console.compiled import compiled
 from fsql.console.node_commands import run_worker
-from fsql.console.script import script_of_text
+from fsql.job.compiled import compiled
+from fsql.job.script import script_of_text
 from fsql.runtime.drivers.processes.lines import Address, LineReader
 from fsql.runtime.drivers.transport import ANY_PORT, Transport, TransportSettings
 

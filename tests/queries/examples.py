@@ -8,9 +8,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fsql.console.compiled import Compiled, compiled
-from fsql.console.job import open_splits
-from fsql.console.script import read_script
+from fsql.job.compiled import Compiled, compiled
+from fsql.job.run import open_splits
+from fsql.job.script import read_script
 from fsql.runtime.drivers.local import CHUNK_ROWS
 from fsql.runtime.drivers.model_run import rows_of_chunk
 from fsql.runtime.ports import Chunk

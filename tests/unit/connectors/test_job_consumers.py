@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from fsql.console.compiled import compiled
-from fsql.console.consumers import ConsumedOutput, job_consumers
-from fsql.console.job import RunOptions, open_splits, planned
-from fsql.console.script import read_script
+from fsql.job.compiled import compiled
+from fsql.job.run import RunOptions, open_splits, planned
+from fsql.job.script import read_script
+from fsql.job.sinks import ConsumedOutput, job_consumers
 from fsql.runtime.batch import END, START, Root
 from fsql.runtime.cluster.delivery import Delivery, DeliveryOption
 from fsql.runtime.consumer import Opening
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-    from fsql.console.compiled import Compiled
+    from fsql.job.compiled import Compiled
     from fsql.runtime.batch import Batch
     from fsql.runtime.cluster.delivery import Bundle
     from fsql.runtime.ports import Reject, Release

@@ -13,15 +13,13 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
-from fsql.console.description import description_of
-from fsql.console.talk import say
+from fsql.job.description import description_of
 from fsql.runtime.state.local_directory import sync_directory
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from fsql.console.description import JobDescription
-    from fsql.console.talk import Talk
+    from fsql.job.description import JobDescription
 
 _JOB = "job.json"
 _OVER = "over"
@@ -93,15 +91,9 @@ def note_over(state: Path) -> None:
     (state / _OVER).touch(0o600)
 
 
-def say_if_over(state: Path, talk: Talk) -> None:
-    """Say that the job has come to its end before, since what was added to its input is no part of it."""
-    if talk.quiet or not (state / _OVER).exists():
-        return
-    if talk.json:
-        talk.event("over", {"state": str(state)})
-        return
-    say("this job came to its end before: only what its outputs lack is written\n")
-    say(f"  to read its input anew, name another directory than --state {state}\n")
+def is_over(state: Path) -> bool:
+    """Return whether the job has come to its end before."""
+    return (state / _OVER).exists()
 
 
 def _check_same(state: Path, begun: JobDescription, new: JobDescription) -> None:

@@ -11,8 +11,8 @@ from fsql.compiler.diagnostics import Diagnostic, FsqlError
 from fsql.compiler.logical import WindowAggregate, operators
 from fsql.connectors import open_sink
 from fsql.connectors.side_outputs import LateOutput, Origins, RejectsOutput
-from fsql.console.file_uses import FileUses
-from fsql.console.places import pointing_at
+from fsql.job.file_uses import FileUses
+from fsql.job.places import pointing_at
 from fsql.runtime.batch import origin_parts
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from fsql.compiler.logical import Insert, Job
     from fsql.compiler.schema import Schema
-    from fsql.console.compiled import Compiled
+    from fsql.job.compiled import Compiled
     from fsql.runtime.batch import Batch, Root
     from fsql.runtime.ports import Reject, SinkWriter, Split
 

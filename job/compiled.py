@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from fsql.compiler.logical import Job
     from fsql.compiler.rules.driver import Firing
     from fsql.compiler.syntax import Script as ScriptSyntax
-    from fsql.console.script import Script
+    from fsql.job.script import Script
 
 
 @dataclass(frozen=True, slots=True)

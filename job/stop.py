@@ -9,19 +9,19 @@ from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
 from fsql.compiler.diagnostics.codes import CODES
+from fsql.compiler.diagnostics.numbers import count_text
 from fsql.compiler.functions.timestamps import format_timestamp
 from fsql.compiler.logical import TimeKind
 from fsql.compiler.text.source import SourceText
 from fsql.connectors.file.source import FileSplit
-from fsql.console.failing_place import failing_labels
-from fsql.console.numbers import count_text
+from fsql.job.failing_place import failing_labels
 from fsql.runtime.batch import PUNCTUATION, TIME_START, origin_parts
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from fsql.compiler.logical import Table
-    from fsql.console.compiled import Compiled
+    from fsql.job.compiled import Compiled
     from fsql.runtime.batch import Root
     from fsql.runtime.dataflow.barrier import Stopped
     from fsql.runtime.ports import Reject, Split

@@ -1,4 +1,4 @@
-"""The script that a command is given: a file, standard input, or text on the command line."""
+"""The script of a job: a file, standard input, or text."""
 
 from __future__ import annotations
 
@@ -8,13 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fsql.compiler.diagnostics import Diagnostic, FsqlError, Label
-from fsql.compiler.text.parameters import unused_parameters
 from fsql.compiler.text.source import SourceText, Span
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from fsql.console.talk import Talk
+    from collections.abc import Mapping
 
 STANDARD_INPUT = "-"
 
@@ -85,10 +82,3 @@ def _decoded(name: str, content: bytes) -> str:
         raise FsqlError([Diagnostic("E117", message, label)], shown) from None
     # Some editors put a mark in front; it says nothing about UTF-8, and is no part of the script.
     return text.removeprefix("\ufeff")
-
-
-def warn_of_unused_parameters(scripts: Sequence[Script], talk: Talk) -> None:
-    """Say which values none of the scripts, which are given the same, makes use of."""
-    unused = unused_parameters([each.source for each in scripts], scripts[0].parameters)
-    if unused and not talk.quiet:
-        talk.diagnostics(unused, scripts[0].source if len(scripts) == 1 else None)

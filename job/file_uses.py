@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING
 
 from fsql.connectors import paths
 from fsql.connectors.settings import Settings
-from fsql.console.places import pointing_at
+from fsql.job.places import pointing_at
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
     from fsql.compiler.logical import Job
-    from fsql.console.compiled import Compiled
+    from fsql.job.compiled import Compiled
 
 
 @dataclass(frozen=True, slots=True)

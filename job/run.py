@@ -14,8 +14,8 @@ from fsql.compiler.diagnostics import Diagnostic, FsqlError
 from fsql.compiler.logical import SPLITS_MAX
 from fsql.connectors import open_source
 from fsql.connectors.generated.generators import GeneratorSplit
-from fsql.console.outputs import opened_outputs
-from fsql.console.places import pointing_at
+from fsql.job.outputs import opened_outputs
+from fsql.job.places import pointing_at
 from fsql.optimizer.choose import choose
 from fsql.runtime.drivers.local import CHUNK_ROWS, LEAD_ROWS, Edges, LocalRun
 from fsql.runtime.drivers.model_run import ModelRun
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from fsql.compiler.logical import Table
     from fsql.compiler.tick_plan import Policy, TickPlan
-    from fsql.console.compiled import Compiled
+    from fsql.job.compiled import Compiled
     from fsql.runtime.dataflow.barrier import Stopped
     from fsql.runtime.drivers.local import Counters
     from fsql.runtime.ports import Split

@@ -13,9 +13,9 @@ from fsql.connectors.file.store import FileStore
 from fsql.connectors.settings import Settings
 from fsql.connectors.side_outputs import LateLines, Origins, RejectedLines
 from fsql.connectors.tcp.consumer import TcpConsumer
-from fsql.console.file_uses import FileUses
-from fsql.console.outputs import check_standard_output, window_columns
-from fsql.console.places import pointing_at
+from fsql.job.file_uses import FileUses
+from fsql.job.outputs import check_standard_output, window_columns
+from fsql.job.places import pointing_at
 from fsql.runtime.cluster.delivery import DeliveryOption
 from fsql.runtime.cluster.job_spec import Output
 from fsql.runtime.consumer import LocalConsumer
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from fsql.compiler.logical import Insert
-    from fsql.console.compiled import Compiled
+    from fsql.job.compiled import Compiled
     from fsql.runtime.consumer import Consumer, ContentsEncoder
     from fsql.runtime.ports import Split
 

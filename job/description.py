@@ -18,10 +18,10 @@ from fsql.compiler.serialize import digest
 from fsql.compiler.text.source import SourceText
 from fsql.compiler.tick_plan import Policy, SourceHead
 from fsql.connectors.live.live_splits import front_log_of, needs_front_log
-from fsql.console.compiled import compiled
-from fsql.console.job import RunOptions, open_splits, planned
-from fsql.console.places import pointing_at
-from fsql.console.script import Script
+from fsql.job.compiled import compiled
+from fsql.job.places import pointing_at
+from fsql.job.run import RunOptions, open_splits, planned
+from fsql.job.script import Script
 from fsql.runtime.cluster.job_spec import Settings
 from fsql.runtime.cluster.node import FrontTask
 from fsql.runtime.hosts.prepared import Prepared
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from fsql.compiler.tick_plan import TickPlan
-    from fsql.console.compiled import Compiled
-    from fsql.console.job import Splits
+    from fsql.job.compiled import Compiled
+    from fsql.job.run import Splits
     from fsql.runtime.ports import Split
 
 FORMAT: Final = 2
