@@ -312,6 +312,16 @@ def consume(talk: Talk, listen: str, target: str, times: TextIO | None, *, until
     click.get_current_context().exit(code)
 
 
+@main.command(short_help="List connectors and formats with their options.")
+@click.argument("name", required=False)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def connectors(name: str | None, *, as_json: bool) -> None:
+    """List the connectors and formats with their options, or only what is called NAME."""
+    from fsql.console.connectors import connectors_json, connectors_text
+
+    click.echo(connectors_json(name) if as_json else connectors_text(name), nl=False)
+
+
 @main.command("explain-error", short_help="Say what an error code means.")
 @click.argument("code")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")

@@ -26,8 +26,8 @@ import pyarrow as pa
 from fsql.compiler.logical import Table, TimeKind
 from fsql.compiler.schema import Column
 from fsql.compiler.sqltypes import BIGINT, STRING, array_of
-from fsql.connectors import open_source
 from fsql.connectors.generated.word_law import WordLaw
+from fsql.connectors.opening import open_source
 from fsql.formats.json.encoder import JsonEncoder
 from fsql.runtime.drivers.memory import keep_freed_memory
 from fsql.runtime.ports import Chunk

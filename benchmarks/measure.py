@@ -26,6 +26,7 @@ from fsql.job.compiled import compiled
 from fsql.job.outputs import opened_outputs
 from fsql.job.run import RunOptions, open_splits, planned
 from fsql.job.script import read_script
+from fsql.runtime.dataflow.barrier import Released
 from fsql.runtime.drivers.local import Edges, LocalRun
 from fsql.runtime.drivers.memory import collect_less_often, keep_freed_memory
 from fsql.runtime.ports import Chunk, Place, Wait
@@ -33,7 +34,11 @@ from fsql.runtime.ports import Chunk, Place, Wait
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from fsql.runtime.ports import Release, SinkWriter, Split, SplitReader
+    from fsql.runtime.batch import Root
+    from fsql.runtime.cluster.delivery import Contents
+    from fsql.runtime.drivers.local import ReleaseTaker
+    from fsql.runtime.drivers.output_writer import Outputs
+    from fsql.runtime.ports import Release, Split, SplitReader
 
 SCRIPTS: Final = Path(__file__).resolve().parents[1] / "queries" / "benchmarks"
 _WARM_UP: Final = 0.2
@@ -205,18 +210,23 @@ class _PacedSplit(HeldSplit):
         return self.rows_before(max(stop, self._row))
 
 
-@dataclass(frozen=True, slots=True)
-class _PacedSink:
-    sink: SinkWriter
+@dataclass(slots=True)
+class _PacedOutputs:
+    outputs: Outputs
     pace: _Pace
+    taken: list[Release] = field(default_factory=list)
 
-    def write(self, release: Release) -> None:
-        self.sink.write(release)
-        rows = np.unique(release.origin & (1 << _ROW_BITS) - 1)
-        self.pace.out.append((rows, time.monotonic()))
+    def take(self, contents: Contents) -> None:
+        self.outputs.take(contents)
+        if isinstance(contents, Released):
+            self.taken.append(contents.release)
 
-    def close(self) -> None:
-        self.sink.close()
+    def advance(self, bound: Root) -> None:
+        self.outputs.advance(bound)
+        for release in self.taken:
+            rows = np.unique(release.origin & (1 << _ROW_BITS) - 1)
+            self.pace.out.append((rows, time.monotonic()))
+        self.taken.clear()
 
 
 def measure(benchmark: Benchmark, load: Load) -> Measured:
@@ -268,11 +278,11 @@ def _run(benchmark: Benchmark, load: Load, text: Path, words: int, batch: float 
     watch = Stopwatch()
     pace = None if load.rate is None else _Pace(load.rate)
     with opened_outputs(result, splits) as outputs:
-        sinks: list[SinkWriter] = list(outputs.sinks)
+        taker: ReleaseTaker = outputs
         if pace is not None:
             splits = {t: [_PacedSplit(s, pace) for s in parts] for t, parts in splits.items()}
-            sinks = [_PacedSink(sink, pace) for sink in sinks]
-        edges = Edges(splits, sinks, outputs.write_late, outputs.write_rejects)
+            taker = _PacedOutputs(outputs, pace)
+        edges = Edges(splits, taker)
         run = LocalRun(plan, edges, watch=watch)
         collect_less_often()
         started = time.perf_counter()

@@ -106,8 +106,7 @@ def _run(directory: str, policy: Policy, distance: int) -> tuple[LocalRun, float
         for ordinal, parts in splits.items()
     }
     with opened_outputs(result, splits) as outputs:
-        edges = Edges(lagging, outputs.sinks, outputs.write_late, outputs.write_rejects)
-        run = LocalRun(plan, edges)
+        run = LocalRun(plan, Edges(lagging, outputs))
         started = time.process_time()
         run.run()
         return run, time.process_time() - started

@@ -1,17 +1,18 @@
-"""The connectors and their options, in one table.
+"""What connectors and formats declare: their options, and what a user reads of them.
 
-The compiler judges the options of a table by it; the runtime reads those same keys.  Options are kept as
-they were given, keys in lower case; what is not given has the default that is named here.
+The declarations themselves stand in `fsql.connectors` and `fsql.formats`, one module `options` for each.
+The compiler is handed all of them as one `Declarations`; it imports none.  A table's options are kept as they
+were given, keys in lower case; an option that is not given has the default that is declared.
 """
 
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Iterator
 
 
 DELIVERIES: Final = ("exactly-once", "at-least-once", "at-most-once", "none")
@@ -22,18 +23,21 @@ class OptionKind(enum.Enum):
     """What values an option takes; the member's value says it to people."""
 
     TEXT = "text that is not empty"
+    ANY_TEXT = "any text"
     CHOICE = "one of its choices"
     POSITIVE = "a whole number from 1"
     COUNT = "a whole number from 0"
     NAME = "the name of a column"
+    CHARACTER = "one ASCII character"
 
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """One option: its key, its values, and what it means where it is not given."""
+    """One option: its key, its values, and what it means; `about` is a line of documentation."""
 
     key: str
     kind: OptionKind
+    about: str
     choices: tuple[str, ...] = ()
     default: str | None = None
     required: bool = False
@@ -48,6 +52,10 @@ class Option:
                 return _whole(value) and 1 <= int(value) <= self.greatest
             case OptionKind.COUNT:
                 return _whole(value)
+            case OptionKind.CHARACTER:
+                return len(value) == 1 and value.isascii() and value not in "\r\n\0"
+            case OptionKind.ANY_TEXT:
+                return "\n" not in value and "\r" not in value
             case OptionKind.TEXT | OptionKind.NAME:
                 return bool(value.strip())
 
@@ -66,13 +74,62 @@ def _whole(value: str) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Connector:
-    """A connector: whether a query can read it and write it, and its options."""
+class ColumnRule:
+    """Which columns a table may have: `types` are the lists of type names that fit, each sorted."""
+
+    types: tuple[tuple[str, ...], ...]
+    message: str
+    help: str
+
+    def allows(self, types: Iterable[str]) -> bool:
+        """Say whether a table may have columns of these types."""
+        return tuple(sorted(types)) in self.types
+
+
+class Layout(enum.Enum):
+    """How rows stand in bytes: as lines, which any stream carries, or as a file with its own structure."""
+
+    LINES = "lines"
+    FILE = "file"
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """A format: how it lays rows out, whether it has a place for changes and lists, and its options.
+
+    `about` is one line, `notes` are paragraphs of documentation.
+    """
 
     name: str
+    about: str
+    layout: Layout
+    takes_changes: bool
+    options: tuple[Option, ...] = ()
+    notes: str = ""
+    takes_lists: bool = True
+    columns: ColumnRule | None = None
+
+
+FORMAT: Final = Option("format", OptionKind.CHOICE, "form of the records", default="json")
+"""Stands among a connector's options where those of the format go; its choices are the formats that fit."""
+
+
+@dataclass(frozen=True, slots=True)
+class Connector:
+    """A connector: whether a query can read it and write it, and its options.
+
+    `about` is one line, `notes` are paragraphs of documentation.  `layouts` says which formats it carries,
+    if its options have `FORMAT`.
+    """
+
+    name: str
+    about: str
     reads: bool
     writes: bool
     options: tuple[Option, ...]
+    layouts: tuple[Layout, ...] = ()
+    notes: str = ""
+    columns: ColumnRule | None = None
 
     def option(self, key: str) -> Option | None:
         """Return the option of that key."""
@@ -84,69 +141,123 @@ class Connector:
         return tuple(option.key for option in self.options)
 
 
-_PATH: Final = Option("path", OptionKind.TEXT, required=True)
-_ADDRESS: Final = Option("address", OptionKind.TEXT, required=True)
-_FORMAT: Final = Option("format", OptionKind.CHOICE, ("json", "text"), default="json")
-_ENDS: Final = Option("ends", OptionKind.CHOICE, ("never", "connection"), default="never")
-_LOG_MIB: Final = Option("log_mib", OptionKind.POSITIVE, default="1024", greatest=1 << 40)
+@dataclass(frozen=True, slots=True)
+class Declarations:
+    """All connectors and all formats, in the order in which messages and documents list them."""
 
-_TIME: Final = (
-    Option("time", OptionKind.CHOICE, ("event", "offset", "start", "arrival")),
-    Option("grain_ms", OptionKind.POSITIVE, default="1", greatest=86_400_000),
-)
-_RECORDS: Final = (
-    Option("on_error", OptionKind.CHOICE, ("stop", "reject"), default="stop"),
-    Option("rejects_path", OptionKind.TEXT),
-    Option("max_record_bytes", OptionKind.POSITIVE, default="1048576"),
-)
-_CHANGES: Final = (
-    Option("changes", OptionKind.CHOICE, ("append", "upsert", "retract")),
-    Option("op_column", OptionKind.NAME, default="op"),
-    Option("late_path", OptionKind.TEXT),
-    Option("delivery", OptionKind.CHOICE, DELIVERIES, default="exactly-once"),
-)
-_GENERATED: Final = (
-    Option("seed", OptionKind.COUNT, default="0"),
-    Option("count", OptionKind.COUNT),
-    Option("vocabulary", OptionKind.POSITIVE, default="10000"),
-    Option("rate", OptionKind.POSITIVE),
-    Option("start_ms", OptionKind.COUNT),
-)
+    connectors: tuple[Connector, ...]
+    formats: tuple[Format, ...]
 
-CONNECTORS: Final[Mapping[str, Connector]] = {
-    connector.name: connector
-    for connector in (
-        Connector(
-            "file", reads=True, writes=True, options=(_PATH, _FORMAT, *_TIME, *_RECORDS, *_CHANGES)
-        ),
-        Connector(
-            "stdin", reads=True, writes=False, options=(_FORMAT, *_TIME, *_RECORDS, _LOG_MIB)
-        ),
-        Connector(
-            "socket",
-            reads=True,
-            writes=False,
-            options=(_ADDRESS, _FORMAT, _ENDS, *_TIME, *_RECORDS, _LOG_MIB),
-        ),
-        Connector("stdout", reads=False, writes=True, options=(_FORMAT, *_CHANGES)),
-        Connector("tcp", reads=False, writes=True, options=(_ADDRESS, _FORMAT, *_CHANGES)),
-        Connector("blackhole", reads=False, writes=True, options=_CHANGES),
-        Connector(
-            "documents",
-            reads=True,
-            writes=False,
-            options=(*_GENERATED, Option("words", OptionKind.POSITIVE, default="100"), *_TIME),
-        ),
-        Connector(
-            "words",
-            reads=True,
-            writes=False,
-            options=(
-                *_GENERATED,
-                Option("words_per_line", OptionKind.POSITIVE, default="10"),
-                *_TIME,
-            ),
-        ),
-    )
-}
-"""The connectors by name, in the order in which messages list them."""
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Return the names of the connectors."""
+        return tuple(connector.name for connector in self.connectors)
+
+    def connector(self, name: str) -> Connector | None:
+        """Return the connector of that name, without the options of any format."""
+        return next((each for each in self.connectors if each.name == name), None)
+
+    def format(self, name: str) -> Format | None:
+        """Return the format of that name."""
+        return next((each for each in self.formats if each.name == name), None)
+
+    def formats_of(self, connector: Connector) -> tuple[Format, ...]:
+        """Return the formats that a connector carries."""
+        return tuple(each for each in self.formats if each.layout in connector.layouts)
+
+    def with_format(self, connector: Connector, format_name: str) -> Connector:
+        """Return the connector with the options of a format, in the place of `FORMAT`.
+
+        A format's option hides one of the connector's with the same key.
+        """
+        choices = tuple(each.name for each in self.formats_of(connector))
+        if FORMAT.key not in connector.keys:
+            return connector
+        own = self.format(format_name)
+        added = () if own is None or own.name not in choices else own.options
+        hidden = {option.key for option in added}
+        merged: list[Option] = []
+        for option in connector.options:
+            if option.key == FORMAT.key:
+                merged += (replace(FORMAT, choices=choices), *added)
+            elif option.key not in hidden:
+                merged.append(option)
+        return replace(connector, options=tuple(merged))
+
+    def formats_with(self, connector: Connector, key: str) -> Iterator[str]:
+        """Yield the names of the connector's formats that have the option `key`."""
+        for each in self.formats_of(connector):
+            if any(option.key == key for option in each.options):
+                yield each.name
+
+
+TIME_OPTIONS: Final = (
+    Option(
+        "time",
+        OptionKind.CHOICE,
+        "what orders the rows: event time, row numbers, or nothing (a table at rest, read before all"
+        " else); see [order](language.md#time-and-order)",
+        ("event", "offset", "start", "arrival"),
+    ),
+    Option(
+        "grain_ms",
+        OptionKind.POSITIVE,
+        "the watermark advances in steps of so many milliseconds",
+        default="1",
+        greatest=86_400_000,
+    ),
+)
+"""Options of every table that is read: the engine follows them, whatever the connector."""
+
+RECORD_OPTIONS: Final = (
+    Option(
+        "on_error",
+        OptionKind.CHOICE,
+        "what a malformed row does: stop the job, or become a reject",
+        ("stop", "reject"),
+        default="stop",
+    ),
+    Option(
+        "rejects_path",
+        OptionKind.TEXT,
+        "where rejects are written, with `'on_error' = 'reject'`",
+    ),
+)
+"""Options of tables whose rows may be malformed."""
+
+RECORD_LENGTH: Final = Option(
+    "max_record_bytes",
+    OptionKind.POSITIVE,
+    "longest record that is read; at most 16 MiB",
+    default="1048576",
+)
+"""An option of every format of lines."""
+
+CHANGE_OPTIONS: Final = (
+    Option(
+        "changes",
+        OptionKind.CHOICE,
+        "what a sink is given; see [changes](language.md#changes)",
+        ("append", "upsert", "retract"),
+    ),
+    Option(
+        "op_column",
+        OptionKind.NAME,
+        "name of the field that says the kind of change",
+        default="op",
+    ),
+    Option(
+        "late_path",
+        OptionKind.TEXT,
+        "where rows that were too late for the query's windows are written",
+    ),
+    Option(
+        "delivery",
+        OptionKind.CHOICE,
+        "what is promised when a job that keeps state goes on after a failure; see"
+        " [delivery](language.md#delivery)",
+        DELIVERIES,
+        default="exactly-once",
+    ),
+)
+"""Options of every table that is written."""

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from fsql.compiler.binder.source_spans import SourceSpans
+    from fsql.compiler.connectors import Declarations
     from fsql.compiler.diagnostics import Diagnostic
     from fsql.compiler.logical import Job
     from fsql.compiler.rules.driver import Firing
@@ -45,16 +46,20 @@ class CompiledScript:
 
 
 def compile_script(
-    source: SourceText, parameters: Mapping[str, str] = _NO_PARAMETERS
+    source: SourceText,
+    declared: Declarations,
+    parameters: Mapping[str, str] = _NO_PARAMETERS,
 ) -> CompiledScript:
-    """Return what the script means; `parameters` are the values of its `${name}`.
+    """Return what the script means.
+
+    `declared` has the connectors and formats that there are, `parameters` the values of `${name}`.
 
     Raises:
         FsqlError: E1xx for the form of the text, the first that is wrong; E2xx to E4xx for its meaning,
             all that were found, up to 20.
     """
     script = parse_script(source, parameters)
-    bound = bind(script)
+    bound = bind(script, declared)
     return CompiledScript(script, bound.job, bound.warnings, bound.source_spans)
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from fsql.runtime.dataflow.barrier import Released
 
 if TYPE_CHECKING:
-    from fsql.connectors.sinks import LineEncoder
+    from fsql.formats.lines import LineEncoder
     from fsql.runtime.cluster.delivery import Contents
 
 

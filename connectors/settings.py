@@ -1,52 +1,16 @@
-"""The options of a table as the connector reads them: with defaults, as numbers."""
+"""The settings of a table, by the connector and the format that its options name."""
 
 from __future__ import annotations
 
-from typing import Final
-
-from fsql.compiler.connectors import CONNECTORS
-from fsql.compiler.diagnostics import Diagnostic, FsqlError
-
-RECORD_BYTES_CAP: Final = 16 * 1024 * 1024
-"""The most that `max_record_bytes` may say; it bounds what a hostile line can make a reader hold."""
+from fsql.compiler.connectors import FORMAT
+from fsql.connectors.declared import DECLARED
+from fsql.formats.settings import Settings
 
 
-class Settings:
-    """The options of one table; the compiler has checked keys and forms."""
-
-    def __init__(self, options: tuple[tuple[str, str], ...]) -> None:
-        self._given = dict(options)
-        self.connector = CONNECTORS[self._given["connector"]]
-
-    def optional(self, key: str) -> str | None:
-        """Return the option's value, its default where it is not given, None where it has none."""
-        declared = self.connector.option(key)
-        assert declared is not None, f"{self.connector.name} has no option {key}"
-        return self._given.get(key, declared.default)
-
-    def text(self, key: str) -> str:
-        """Return the value of an option that is required or has a default."""
-        value = self.optional(key)
-        assert value is not None, f"the compiler let a table pass without {key}"
-        return value
-
-    def number(self, key: str) -> int:
-        """Return the value of a numeric option that is required or has a default."""
-        return int(self.text(key))
-
-    def optional_number(self, key: str) -> int | None:
-        """Return the value of a numeric option, None where it is not given and has no default."""
-        value = self.optional(key)
-        return None if value is None else int(value)
-
-    def record_bytes_max(self) -> int:
-        """Return how long a record may be.
-
-        Raises:
-            FsqlError: E534, if the table asks for more than `RECORD_BYTES_CAP`.
-        """
-        asked = self.number("max_record_bytes")
-        if asked > RECORD_BYTES_CAP:
-            message = f'option "max_record_bytes" is {asked:,}; the limit is {RECORD_BYTES_CAP:,}'
-            raise FsqlError([Diagnostic("E534", message, helps=("write smaller records",))])
-        return asked
+def settings_of(options: tuple[tuple[str, str], ...]) -> Settings:
+    """Return the settings of a table with these options."""
+    given = dict(options)
+    connector = DECLARED.connector(given["connector"])
+    assert connector is not None, f"the compiler let pass the connector {given['connector']}"
+    assert FORMAT.default is not None
+    return Settings(options, DECLARED.with_format(connector, given.get("format", FORMAT.default)))

@@ -20,7 +20,6 @@ import pyarrow as pa
 
 from fsql.compiler.schema import Column
 from fsql.compiler.sqltypes import BIGINT, STRING
-from fsql.connectors.sinks import LineFile
 from fsql.formats.json.encoder import JsonEncoder
 from fsql.runtime.arrow_types import to_arrow
 from fsql.runtime.batch import PUNCTUATION, origin_parts
@@ -28,15 +27,13 @@ from fsql.runtime.dataflow.barrier import LateRows, Rejected
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from pathlib import Path
 
     from numpy.typing import NDArray
 
     from fsql.compiler.expression import Value
     from fsql.compiler.schema import Schema
-    from fsql.runtime.batch import Batch, Root
     from fsql.runtime.cluster.delivery import Contents
-    from fsql.runtime.ports import Reject, Split
+    from fsql.runtime.ports import Split
 
     Ints = NDArray[np.int64]
 
@@ -129,65 +126,6 @@ class LateLines:
         columns = [*rows.columns, *self._origins.columns(rows.origin), reason]
         lines = self._encoders[contents.window].encode(columns, None)
         return [memoryview(line) for line in lines]
-
-
-class RejectsOutput:
-    """The malformed rows of one table, in a file."""
-
-    def __init__(self, path: Path, origins: Origins) -> None:
-        """Create the file, or empty it.
-
-        Raises:
-            FsqlError: E532, if that is not possible.
-        """
-        self._lines = RejectedLines(origins)
-        self._file = LineFile(path)
-
-    def write(self, rejects: Sequence[tuple[Root, Reject]]) -> None:
-        """Write the rows, which are all of this table.
-
-        Raises:
-            FsqlError: E535, if the operating system refuses them.
-        """
-        self._file.append(self._lines(Rejected(tuple(rejects))))
-
-    def close(self) -> None:
-        """Finish the file.
-
-        Raises:
-            FsqlError: E535, if the operating system could not keep what was written.
-        """
-        self._file.close()
-
-
-class LateOutput:
-    """The rows that came too late for the windows of one INSERT, in a file."""
-
-    def __init__(self, path: Path, windows: Mapping[int, Schema], origins: Origins) -> None:
-        """Create the file, or empty it; `windows` has the columns of each window operator's input.
-
-        Raises:
-            FsqlError: E532, if that is not possible.
-        """
-        self.windows = frozenset(windows)
-        self._lines = LateLines(windows, origins)
-        self._file = LineFile(path)
-
-    def write(self, window: int, rows: Batch) -> None:
-        """Write rows that came too late for window operator number `window`.
-
-        Raises:
-            FsqlError: E535, if the operating system refuses them.
-        """
-        self._file.append(self._lines(LateRows(window, rows)))
-
-    def close(self) -> None:
-        """Finish the file.
-
-        Raises:
-            FsqlError: E535, if the operating system could not keep what was written.
-        """
-        self._file.close()
 
 
 def _encoder(columns: Schema) -> JsonEncoder:

@@ -21,6 +21,8 @@ import numpy as np
 from fsql.formats.malformed import EXCERPT_BYTES
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import pyarrow as pa
     from numpy.typing import NDArray
 
@@ -131,6 +133,15 @@ class LineDecoder(Protocol):
 
     def decode(self, lines: Lines, first_row: int) -> DecodedRows:
         """Return the rows of the lines, which would have the numbers from `first_row` on."""
+
+
+class LineEncoder(Protocol):
+    """Makes lines of rows."""
+
+    def encode(
+        self, columns: Sequence[pa.Array], operations: NDArray[np.int8] | None
+    ) -> Sequence[pa.Buffer]:
+        """Return whole lines, in order, in one or more buffers."""
 
 
 class LineCutter:

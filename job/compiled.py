@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from fsql.compiler.lowering import lower
 from fsql.compiler.pipeline import apply_rules, compile_script
+from fsql.connectors.declared import DECLARED
 
 if TYPE_CHECKING:
     from fsql.compiler.binder.source_spans import SourceSpans
@@ -42,7 +43,7 @@ def compiled(script: Script) -> Compiled:
     Raises:
         FsqlError: what its text gets wrong.
     """
-    result = compile_script(script.source, script.parameters)
+    result = compile_script(script.source, DECLARED, script.parameters)
     firings: list[Firing] = []
     job = apply_rules(result.logical, trace=firings)
     return Compiled(

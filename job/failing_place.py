@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Final
 from fsql.compiler.analysis.failing import FailingPart, failing_part, parts_that_may_fail
 from fsql.compiler.diagnostics import FsqlError, Label
 from fsql.compiler.diagnostics.codes import CODES
-from fsql.connectors import open_source
 from fsql.connectors.file.source import FileSplit
+from fsql.connectors.opening import open_source
 from fsql.runtime.batch import PUNCTUATION, origin_parts
 from fsql.runtime.drivers.model_run import rows_of_chunk
 from fsql.runtime.ports import Chunk, Reject

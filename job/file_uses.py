@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from fsql.connectors import paths
-from fsql.connectors.settings import Settings
+from fsql.connectors.settings import settings_of
 from fsql.job.places import pointing_at
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ def _uses(job: Job, base_directory: Path, script: Path | None) -> list[FileUse]:
 def _named(
     options: tuple[tuple[str, str], ...], keys: tuple[str, ...], base_directory: Path
 ) -> Iterator[tuple[str, Path]]:
-    settings = Settings(options)
+    settings = settings_of(options)
     for key in keys:
         if settings.connector.option(key) is not None:
             value = settings.optional(key)

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Protocol
 
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
 from fsql.compiler.logical import SPLITS_MAX
-from fsql.connectors import open_source
 from fsql.connectors.generated.generators import GeneratorSplit
+from fsql.connectors.opening import open_source
 from fsql.job.outputs import opened_outputs
 from fsql.job.places import pointing_at
 from fsql.optimizer.choose import choose
@@ -120,7 +120,7 @@ def opened_run(compiled: Compiled, splits: Splits, options: RunOptions) -> Itera
     if options.model:
         _check_ends(compiled, splits)
     with opened_outputs(compiled, splits) as outputs:
-        edges = Edges(splits, outputs.sinks, outputs.write_late, outputs.write_rejects)
+        edges = Edges(splits, outputs)
         if options.model:
             yield ModelRun(compiled.graph, edges, options.workers)
         else:

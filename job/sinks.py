@@ -1,20 +1,22 @@
-"""What a job that keeps state writes: for each output, what is promised of it, and its consumer.
+"""What a job writes: for each output, what is promised of it, and the consumer that takes it.
 
 The outputs are the job's INSERTs, their late rows, the rejects of its tables, in that order.
 """
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from fsql.connectors import open_consumer, sink_lines
-from fsql.connectors.file.store import FileStore
-from fsql.connectors.settings import Settings
+from fsql.compiler.diagnostics import Diagnostic, FsqlError
+from fsql.compiler.logical import WindowAggregate, operators
+from fsql.connectors.file.sink import file_store
+from fsql.connectors.opening import open_sink, sink_lines
+from fsql.connectors.settings import settings_of
 from fsql.connectors.side_outputs import LateLines, Origins, RejectedLines
 from fsql.connectors.tcp.consumer import TcpConsumer
 from fsql.job.file_uses import FileUses
-from fsql.job.outputs import check_standard_output, window_columns
 from fsql.job.places import pointing_at
 from fsql.runtime.cluster.delivery import DeliveryOption
 from fsql.runtime.cluster.job_spec import Output
@@ -24,24 +26,31 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from fsql.compiler.logical import Insert
+    from fsql.compiler.logical import Insert, Job
+    from fsql.compiler.schema import Schema
     from fsql.job.compiled import Compiled
+    from fsql.job.file_uses import FileUse
     from fsql.runtime.consumer import Consumer, ContentsEncoder
     from fsql.runtime.ports import Split
 
 
 @dataclass(frozen=True, slots=True)
 class ConsumedOutput:
-    """An output as its coordinator must know it, and who takes it."""
+    """An output as its coordinator must know it, and who takes it.
+
+    `option` of `table` is what the script says about it.
+    """
 
     output: Output
     consumer: Consumer
+    table: str
+    option: str
 
 
 def job_consumers(
     compiled: Compiled,
     splits: Mapping[int, Sequence[Split]],
-    positions: Path,
+    positions: Path | None,
     *,
     stdout: tuple[str, int] | None = None,
     option: DeliveryOption | None = None,
@@ -51,7 +60,7 @@ def job_consumers(
     Args:
         compiled: the job.
         splits: the splits of its tables.
-        positions: the directory where files' positions are kept.
+        positions: the directory where files' positions are kept; None in a run that keeps no state.
         stdout: where the process listens that owns standard output; None if this one does.
         option: what is promised of every output, whatever its table asks for.
 
@@ -70,7 +79,7 @@ class _Making:
         self,
         compiled: Compiled,
         splits: Mapping[int, Sequence[Split]],
-        positions: Path,
+        positions: Path | None,
         stdout: tuple[str, int] | None,
         option: DeliveryOption | None,
     ) -> None:
@@ -86,23 +95,23 @@ class _Making:
         outputs = []
         for number, insert in enumerate(self._job.inserts):
             with pointing_at(self._compiled.syntax, insert.sink.name, "path"):
-                consumer = self._of_insert(insert, self._positions / f"insert-{number}")
+                consumer = self._of_insert(insert, self._journal(f"insert-{number}"))
             name = f'table "{insert.sink.name}"'
             output = Output(self._delivery_of(insert), insert=number, name=name)
-            outputs.append(ConsumedOutput(output, consumer))
+            outputs.append(ConsumedOutput(output, consumer, insert.sink.name, "path"))
         return outputs
 
-    def _of_insert(self, insert: Insert, journal: Path) -> Consumer:
-        to_stdout = Settings(insert.sink.options).connector.name == "stdout"
+    def _of_insert(self, insert: Insert, journal: Path | None) -> Consumer:
+        to_stdout = settings_of(insert.sink.options).connector.name == "stdout"
         if to_stdout and self._stdout is not None:
             return TcpConsumer(self._stdout, insert.sink.name, sink_lines(insert.sink))
         check_standard_output(insert)
         directory = self._compiled.script.base_directory
-        return open_consumer(insert.sink, directory, journal)
+        return open_sink(insert.sink, directory, journal=journal)
 
     def _delivery_of(self, insert: Insert) -> DeliveryOption:
         """Return what is promised of an INSERT's table."""
-        wanted = Settings(insert.sink.options).text("delivery")
+        wanted = settings_of(insert.sink.options).text("delivery")
         return self._option or DeliveryOption(wanted)
 
     def late(self) -> list[ConsumedOutput]:
@@ -113,7 +122,7 @@ class _Making:
                 option, name = self._delivery_of(insert), f'late rows of table "{insert.sink.name}"'
                 output = Output(option, windows=frozenset(windows), name=name)
                 lines = LateLines(windows, self._origins)
-                outputs.append(self._in_file(output, use.path, f"late-{number}", lines))
+                outputs.append(self._in_file(output, use, f"late-{number}", lines))
         return outputs
 
     def rejects(self) -> list[ConsumedOutput]:
@@ -128,11 +137,42 @@ class _Making:
                 output = Output(option, rejects_of=table.ordinal, name=name)
                 lines = RejectedLines(self._origins)
                 journal = f"rejects-{table.ordinal}"
-                outputs.append(self._in_file(output, use.path, journal, lines))
+                outputs.append(self._in_file(output, use, journal, lines))
         return outputs
 
     def _in_file(
-        self, output: Output, path: Path, name: str, lines: ContentsEncoder
+        self, output: Output, use: FileUse, name: str, lines: ContentsEncoder
     ) -> ConsumedOutput:
-        store = FileStore(path, self._positions / name)
-        return ConsumedOutput(output, LocalConsumer(store, lines))
+        store = file_store(use.path, self._journal(name))
+        return ConsumedOutput(output, LocalConsumer(store, lines), use.table, use.option)
+
+    def _journal(self, name: str) -> Path | None:
+        return None if self._positions is None else self._positions / name
+
+
+def check_standard_output(insert: Insert) -> None:
+    """Check that there is a standard output where an INSERT writes to it.
+
+    Raises:
+        FsqlError: E532.
+    """
+    if dict(insert.sink.options)["connector"] == "stdout" and sys.stdout is None:
+        message = "standard output cannot be written: it is closed"
+        raise FsqlError([Diagnostic("E532", message)])
+
+
+def window_columns(job: Job, insert: Insert) -> dict[int, Schema]:
+    """Return the columns of the rows that come into each window operator of an INSERT, by its number.
+
+    The operators of a job are numbered as lowering meets them.
+    """
+    windows = dict.fromkeys(
+        operator
+        for each in job.inserts
+        for operator in operators(each.query)
+        if isinstance(operator, WindowAggregate)
+    )
+    own = set(operators(insert.query))
+    return {
+        number: operator.input.schema for number, operator in enumerate(windows) if operator in own
+    }

@@ -99,6 +99,9 @@ class Consumer(Protocol):
             ConsumerLostError: if it may in another epoch.
         """
 
+    def wait(self, seconds: float) -> None:
+        """Return when there may be an acknowledgement, after `seconds` at the latest."""
+
     def sync(self) -> None:
         """Return when everything acknowledged survives the loss of power; any thread may call this.
 
@@ -231,6 +234,9 @@ class LocalConsumer:
         """Return what has been stored since the last call."""
         acknowledged, self._acknowledged = self._acknowledged, []
         return acknowledged
+
+    def wait(self, seconds: float) -> None:
+        """Return at once: what is stored is acknowledged."""
 
     def sync(self) -> None:
         """Return when everything stored survives the loss of power.

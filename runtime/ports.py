@@ -137,13 +137,3 @@ class Release:
     operations: NDArray[np.int8] | None
     time: NDArray[np.int64]
     origin: NDArray[np.int64]
-
-
-class SinkWriter(Protocol):
-    """Writes what a barrier releases, in the order in which it comes."""
-
-    def write(self, release: Release) -> None:
-        """Write the rows; when it returns they have been handed to the operating system."""
-
-    def close(self) -> None:
-        """Finish and release what the writer holds."""

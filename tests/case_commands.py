@@ -18,6 +18,7 @@ from fsql.compiler.pipeline import compile_script
 from fsql.compiler.text.parameters import unused_parameters
 from fsql.compiler.text.source import SourceText
 from fsql.compiler.verify.logical import verify_logical
+from fsql.connectors.declared import DECLARED
 from fsql.tests.plan_commands import explain, optimize, rule, trace
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ def parse(text: str, *, format: str = "text", **parameters: str) -> str:
 def bind(text: str) -> str:
     """Return the logical plan of a script, as bound, and the warnings about it."""
     source = SourceText("case.sql", text)
-    compiled = compile_script(source)
+    compiled = compile_script(source, DECLARED)
     verify_logical(compiled.logical)
     plan = logical_text(compiled.logical, details=False)
     return plan + "".join(f"{each.code}: {each.message}\n" for each in compiled.warnings)
@@ -49,7 +50,7 @@ def errors(text: str, *, repeat: str = "1", escapes: str = "no", **parameters: s
     if escapes == "yes":
         text = text.encode("latin-1", "backslashreplace").decode("unicode-escape")
     try:
-        compile_script(SourceText("case.sql", text), parameters)
+        compile_script(SourceText("case.sql", text), DECLARED, parameters)
     except FsqlError as error:
         return render_error(error)
     return "no errors\n"
@@ -59,7 +60,7 @@ def warnings(text: str, **parameters: str) -> str:
     """Return the warnings about a script; other arguments are the values of its `${name}`."""
     source = SourceText("case.sql", text)
     unused = unused_parameters([source], parameters)
-    return render_text([*unused, *compile_script(source, parameters).warnings], source)
+    return render_text([*unused, *compile_script(source, DECLARED, parameters).warnings], source)
 
 
 COMMANDS: Mapping[str, Callable[..., str]] = {

@@ -11,6 +11,7 @@ from fsql.compiler.rules import PASSES
 from fsql.compiler.rules.driver import rewrite
 from fsql.compiler.text.source import SourceText
 from fsql.compiler.verify.logical import verify_logical
+from fsql.connectors.declared import DECLARED
 from fsql.optimizer.choose import choose
 
 if TYPE_CHECKING:
@@ -70,6 +71,6 @@ def explain(
 
 
 def _bound(text: str) -> Job:
-    job = compile_script(SourceText("case.sql", text)).logical
+    job = compile_script(SourceText("case.sql", text), DECLARED).logical
     verify_logical(job)
     return job

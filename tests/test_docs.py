@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from fsql.compiler.connectors import CONNECTORS, OptionKind
 from fsql.compiler.diagnostics import FsqlError
 from fsql.compiler.diagnostics.codes import CODES
 from fsql.compiler.functions.aggregates import AGGREGATES
@@ -20,7 +19,9 @@ from fsql.compiler.functions.table import CALLABLE
 from fsql.compiler.parser.keywords import RESERVED
 from fsql.compiler.pipeline import compile_script
 from fsql.compiler.text.source import SourceText
+from fsql.connectors.declared import DECLARED
 from fsql.tests.cli.commands import fsql
+from fsql.tests.docs.connectors_page import CONNECTORS_PAGE, connectors_page
 from fsql.tests.docs.data_errors import FAILING, script
 from fsql.tests.docs.errors_page import ERRORS_PAGE, errors_page
 from fsql.tests.docs.pages import (
@@ -40,7 +41,6 @@ from fsql.tests.unit.state.directories import make_state
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from fsql.compiler.connectors import Option
     from fsql.tests.docs.pages import Example
 
 EXAMPLES = {
@@ -111,36 +111,11 @@ def test_links_of_the_language_reference_lead_somewhere() -> None:
 # --- Tables of the language reference ---
 
 
-def _used_by(key: str) -> str:
-    return ", ".join(f"`{each.name}`" for each in CONNECTORS.values() if key in each.keys)
-
-
-def _values(option: Option) -> str:
-    if option.kind is OptionKind.CHOICE:
-        return ", ".join(f"`{choice}`" for choice in option.choices)
-    return option.expected
-
-
-def test_the_table_of_options_is_that_of_the_connectors() -> None:
-    options = {option.key: option for each in CONNECTORS.values() for option in each.options}
-    rows = table_rows(section(page_text(LANGUAGE), "### Options"))
-    assert {tuple(row[:4]) for row in rows} == {
-        (
-            f"`{key}`",
-            _used_by(key),
-            _values(option),
-            "required" if option.required else f"`{option.default}`" if option.default else "",
-        )
-        for key, option in options.items()
-    }
-
-
-def test_the_table_of_connectors_is_complete() -> None:
-    rows = table_rows(section(page_text(LANGUAGE), "### Connectors"))
-    assert {tuple(row[:3]) for row in rows if row[0].startswith("`") and len(row) == 4} == {
-        (f"`{each.name}`", "yes" if each.reads else "", "yes" if each.writes else "")
-        for each in CONNECTORS.values()
-    }
+def test_the_page_of_connectors_is_up_to_date(request: pytest.FixtureRequest) -> None:
+    path = ROOT / CONNECTORS_PAGE
+    if request.config.getoption("--rewrite"):
+        path.write_text(connectors_page())
+    assert path.read_text() == connectors_page(), "run pytest tests/test_docs.py --rewrite"
 
 
 def test_the_tables_of_functions_are_complete() -> None:
@@ -176,7 +151,7 @@ def test_what_is_said_to_be_not_implemented_is_refused_so(row: list[str]) -> Non
         text = written if written.startswith(("SELECT", "CREATE", "EXPLAIN")) else None
         text = text or f"SELECT k, {written} AS x FROM t"
         with pytest.raises(FsqlError) as raised:
-            compile_script(SourceText("row.sql", f"{LATER_TABLES}{text};"))
+            compile_script(SourceText("row.sql", f"{LATER_TABLES}{text};"), DECLARED)
         codes = {each.code for each in raised.value.diagnostics}
         assert codes == {"E301"}, f"{text}: {raised.value.diagnostics}"
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from fsql.compiler.connectors import Connector
+    from fsql.compiler.connectors import Connector, Format
     from fsql.compiler.diagnostics import Diagnostic
     from fsql.compiler.expression import Expression
     from fsql.compiler.logical import Plan, TimeKind
@@ -47,6 +47,7 @@ class TableEntry:
     columns: Schema
     computed: tuple[ComputedColumn, ...]
     connector: Connector
+    format: Format | None
     options: tuple[tuple[str, str], ...]
     option_spans: dict[str, Span]
     primary_key: tuple[int, ...] | None

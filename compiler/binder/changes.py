@@ -52,12 +52,12 @@ def _operation_column(table: TableEntry, changes: Changes, span: Span) -> str:
     operation = table.option("op_column") or "op"
     if changes is Changes.APPEND:
         return operation
-    if table.option("format") == "text":
+    if table.format is not None and not table.format.takes_changes:
         raise refusal(
             "E311",
-            f"table \"{table.name}\" of format 'text' cannot take changes",
+            f"table \"{table.name}\" of format '{table.format.name}' cannot take changes",
             span,
-            note="a line of text has no place for the operation",
+            note="the format has no place for the operation",
             help="write 'format' = 'json'",
         )
     if any(column.name == operation for column in table.columns):

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from fsql.compiler.binder.catalog import Catalog
     from fsql.compiler.binder.report import Report
     from fsql.compiler.binder.source_spans import SourceSpans
+    from fsql.compiler.connectors import Declarations
     from fsql.compiler.text.source import Span
 
 
@@ -41,12 +42,16 @@ class Mentions:
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """What binding a query needs beside its text: where diagnostics and spans go, and what names mean."""
+    """What binding a query needs beside its text: where diagnostics and spans go, and what names mean.
+
+    `declared` has the connectors and formats that there are.
+    """
 
     report: Report
     catalog: Catalog
     mentions: Mentions
     source_spans: SourceSpans
+    declared: Declarations
 
     def with_catalog(self, catalog: Catalog) -> Context:
         """Return the context in which names mean what `catalog` says."""

@@ -17,7 +17,6 @@ from fsql.compiler.binder.watermark import delay_us, event_time, mark_event_time
 from fsql.compiler.diagnostics import Label
 from fsql.compiler.logical import TimeKind
 from fsql.compiler.schema import Column, Schema
-from fsql.compiler.sqltypes import STRING
 
 if TYPE_CHECKING:
     from fsql.compiler.binder.context import Context
@@ -41,7 +40,7 @@ def create_table(table: syntax.CreateTable, ordinal: int, context: Context) -> N
     report = context.report
     with report.whole():
         with report.part():
-            options = bind_options(table, report)
+            options = bind_options(table, context)
         with report.part():
             columns = _physical_columns(table, context)
     _check_columns(table, options, columns)
@@ -61,6 +60,7 @@ def create_table(table: syntax.CreateTable, ordinal: int, context: Context) -> N
             columns=columns,
             computed=computed,
             connector=options.connector,
+            format=options.format,
             options=options.given,
             option_spans=options.spans,
             primary_key=_primary_key(table, columns),
@@ -148,23 +148,28 @@ def _check_columns(table: syntax.CreateTable, options: TableOptions, columns: Sc
     Raises:
         Refusal: E318.
     """
-    if options.value("format") == "text" and [column.type for column in columns] != [STRING]:
-        raise refusal(
-            "E318",
-            "a table of format 'text' has one STRING column: the line",
-            table.name.span,
-            secondary=(Label(options.spans["format"], "text has no fields"),),
-            help="declare (line STRING), and split it in a query",
-        )
-    name = options.connector.name
-    kinds = sorted(column.type.kind.value for column in columns)
-    if name in {"documents", "words"} and kinds not in (["STRING"], ["BIGINT", "STRING"]):
-        raise refusal(
-            "E318",
-            f"connector '{name}' does not fill these columns",
-            table.name.span,
-            help="declare (line STRING) or (id BIGINT, line STRING)",
-        )
+    types = [str(column.type) for column in columns]
+    rules = (
+        ("connector", options.connector.columns),
+        ("format", None if options.format is None else options.format.columns),
+    )
+    for key, rule in rules:
+        if rule is not None and not rule.allows(types):
+            span = options.spans.get(key)
+            secondary = () if span is None else (Label(span, f"because of this {key}"),)
+            raise refusal(
+                "E318", rule.message, table.name.span, secondary=secondary, help=rule.help
+            )
+    if options.format is not None and not options.format.takes_lists:
+        for column in columns:
+            if column.type.element is not None:
+                raise refusal(
+                    "E318",
+                    f'column "{column.name}" is {column.type}, and format'
+                    f" '{options.format.name}' has no lists",
+                    table.name.span,
+                    help="choose another format, or write the list as a STRING",
+                )
 
 
 def _watermark(table: syntax.CreateTable) -> syntax.Watermark | None:

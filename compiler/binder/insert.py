@@ -13,7 +13,6 @@ from fsql.compiler.binder.relation import check_column_names, project
 from fsql.compiler.binder.report import Abandoned, Refusal, no_column, refusal
 from fsql.compiler.binder.scope import counted, listing, matches
 from fsql.compiler.binder.tables import find_entry
-from fsql.compiler.connectors import CONNECTORS
 from fsql.compiler.diagnostics import Label
 from fsql.compiler.expression import Expression, Literal
 from fsql.compiler.functions.casts import castable
@@ -77,6 +76,8 @@ def bind_select_statement(select: syntax.SelectStatement, context: Context) -> I
     typed = [coerce(each, STRING) if each.type == NULL else each for each in expressions]
     plan = project(below, typed, names)
     check_depth(plan, select.query.span)
+    printing = context.declared.connector("stdout")
+    assert printing is not None, "a bare SELECT needs the connector stdout"
     table = TableEntry(
         name="stdout",
         span=select.span,
@@ -85,7 +86,8 @@ def bind_select_statement(select: syntax.SelectStatement, context: Context) -> I
             Column(column.name, column.type, nullable=column.nullable) for column in plan.schema
         ),
         computed=(),
-        connector=CONNECTORS["stdout"],
+        connector=context.declared.with_format(printing, "json"),
+        format=context.declared.format("json"),
         options=(("connector", "stdout"), ("format", "json")),
         option_spans={},
         primary_key=None,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.binder.report import Refusal, not_implemented, refusal
 from fsql.compiler.binder.scope import listing
-from fsql.compiler.connectors import CONNECTORS, Connector
+from fsql.compiler.connectors import Connector
 from fsql.compiler.diagnostics import Label
 from fsql.compiler.diagnostics.near_names import near_name
 
@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 
     from fsql.compiler import syntax
     from fsql.compiler.binder.catalog import TableEntry
-    from fsql.compiler.binder.report import Report
+    from fsql.compiler.binder.context import Context
+    from fsql.compiler.connectors import Connector, Declarations, Format
     from fsql.compiler.logical import SinkTable
     from fsql.compiler.text.source import Span
 
@@ -25,9 +26,13 @@ _AT_MOST_ONCE: Final = "at-most-once"
 
 @dataclass(frozen=True, slots=True)
 class TableOptions:
-    """The checked options of a table: as given, keys in lower case, in the order of the text."""
+    """The checked options of a table: as given, keys in lower case, in the order of the text.
+
+    `connector` has the options of the table's format among its own.
+    """
 
     connector: Connector
+    format: Format | None
     given: tuple[tuple[str, str], ...]
     spans: dict[str, Span]
 
@@ -40,14 +45,17 @@ class TableOptions:
         return None if option is None else option.default
 
 
-def bind_options(table: syntax.CreateTable, report: Report) -> TableOptions:
-    """Return the options of the table, checked against those of its connector.
+def bind_options(table: syntax.CreateTable, context: Context) -> TableOptions:
+    """Return the options of the table, checked against those of its connector and format.
 
     Raises:
         Refusal: E212 where no connector is named.
         Abandoned: where other options were refused.
     """
-    connector = _connector(table)
+    declared, report = context.declared, context.report
+    bare = _connector(table, declared)
+    format_ = _format(table, bare, declared)
+    connector = declared.with_format(bare, "" if format_ is None else format_.name)
     values: dict[str, syntax.TableOption] = {}
     with report.whole():
         for option in table.options:
@@ -62,25 +70,40 @@ def bind_options(table: syntax.CreateTable, report: Report) -> TableOptions:
                         secondary=(first,),
                     )
                 values[key] = option
-                _check_option(connector, key, option)
+                _check_option(connector, key, option, declared)
         with report.part():
             _check_required(connector, values, table.name.span)
     given = tuple((key, option.value.value) for key, option in values.items())
-    return TableOptions(connector, given, {key: o.value.span for key, o in values.items()})
+    return TableOptions(connector, format_, given, {key: o.value.span for key, o in values.items()})
 
 
-def _connector(table: syntax.CreateTable) -> Connector:
+def _format(
+    table: syntax.CreateTable, connector: Connector, declared: Declarations
+) -> Format | None:
+    """Return the format that the table names, else that of its connector; None if there is none."""
+    default = connector.option("format")
+    if default is None:
+        return None
+    named = [each.value.value for each in table.options if each.key.value.lower() == "format"]
+    found = declared.format(named[0]) if named else None
+    if found is not None and found in declared.formats_of(connector):
+        return found
+    return declared.format(default.default or "")
+
+
+def _connector(table: syntax.CreateTable, declared: Declarations) -> Connector:
     for option in table.options:
         if option.key.value.lower() == "connector":
             name = option.value.value
-            if name in CONNECTORS:
-                return CONNECTORS[name]
-            near = near_name(name, CONNECTORS)
+            found = declared.connector(name)
+            if found is not None:
+                return found
+            near = near_name(name, declared.names)
             raise refusal(
                 "E212",
                 f"connector '{name}' does not exist",
                 option.value.span,
-                note=f"connectors: {listing(list(CONNECTORS))}",
+                note=f"connectors: {listing(declared.names)}",
                 help=f"a connector with a similar name exists: '{near}'" if near else None,
             )
     message = f'table "{table.name.parts[-1].name}" has no connector'
@@ -91,7 +114,7 @@ def _connector(table: syntax.CreateTable) -> Connector:
         "E212",
         message,
         table.name.span,
-        note=f"connectors: {listing(list(CONNECTORS))}",
+        note=f"connectors: {listing(declared.names)}",
         help="write WITH ('connector' = 'file', 'path' = 'rows.jsonl')",
     )
 
@@ -116,11 +139,21 @@ def check_deliveries(sinks: Sequence[SinkTable], declared: Iterable[TableEntry])
         )
 
 
-def _check_option(connector: Connector, key: str, written: syntax.TableOption) -> None:
+def _check_option(
+    connector: Connector, key: str, written: syntax.TableOption, declared: Declarations
+) -> None:
     if key == "connector":
         return
     option = connector.option(key)
     if option is None:
+        others = list(declared.formats_with(connector, key))
+        if others:
+            raise refusal(
+                "E213",
+                f"option '{key}' belongs to another format",
+                written.key.span,
+                help=f"write 'format' = '{others[0]}', or leave the option out",
+            )
         near = near_name(key, connector.keys)
         raise refusal(
             "E213",

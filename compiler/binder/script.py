@@ -24,6 +24,8 @@ from fsql.compiler.text.source import Span
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from fsql.compiler.connectors import Declarations
+
 _STACK_DEPTH: Final = 10_000
 """What the parser lets nest, 200 levels of subqueries, takes some 3,000 calls."""
 
@@ -37,8 +39,10 @@ class BoundScript:
     source_spans: SourceSpans
 
 
-def bind(script: syntax.Script) -> BoundScript:
+def bind(script: syntax.Script, declared: Declarations) -> BoundScript:
     """Return the job that the script's INSERTs and its last SELECT are.
+
+    `declared` has the connectors and formats that there are.
 
     Raises:
         FsqlError: E2xx to E4xx, all that were found, up to 20.
@@ -49,7 +53,7 @@ def bind(script: syntax.Script) -> BoundScript:
     with _deep_stack():
         try:
             with report.part():
-                job = _ScriptBinder(script, report, source_spans).bind()
+                job = _ScriptBinder(script, report, source_spans, declared).bind()
         except Abandoned:
             assert report.full
     if report.errors or job is None:
@@ -71,10 +75,17 @@ def _deep_stack() -> Iterator[None]:
 class _ScriptBinder:
     """Binds the statements of one script, in order."""
 
-    def __init__(self, script: syntax.Script, report: Report, source_spans: SourceSpans) -> None:
+    def __init__(
+        self,
+        script: syntax.Script,
+        report: Report,
+        source_spans: SourceSpans,
+        declared: Declarations,
+    ) -> None:
         self._script = script
         self._report = report
         self._source_spans = source_spans
+        self._declared = declared
         self._catalog = Catalog()
         self._tables_count = 0
         self._inserts: list[Insert] = []
@@ -104,7 +115,9 @@ class _ScriptBinder:
         return job
 
     def _bind_statement(self, statement: syntax.Statement) -> None:
-        context = Context(self._report, self._catalog, Mentions(), self._source_spans)
+        context = Context(
+            self._report, self._catalog, Mentions(), self._source_spans, self._declared
+        )
         match statement:
             case syntax.CreateTable():
                 self._tables_count += 1

@@ -1,1 +1,1 @@
-"""Files and directories."""
+"""Connector `file`: files and directories."""

@@ -1,4 +1,4 @@
-"""Splits that are byte streams: files, the files of a directory, standard input.
+"""The source of connector `file`: a file, or the files of a directory, one split each.
 
 A reader takes big blocks, cuts them into lines and decodes as many lines at a time as it is asked for.
 Which rows there are, and their numbers, depend on the bytes alone.
@@ -11,16 +11,20 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from fsql.connectors import paths
-from fsql.connectors.streams.blocks import FileBlocks, LiveBlocks
+from fsql.connectors.streams.blocks import FileBlocks
 from fsql.connectors.streams.line_reader import LineReader
-from fsql.connectors.streams.replay import check_replayable, not_replayable
+from fsql.connectors.streams.replay import check_replayable
+from fsql.formats.making import make_decoder
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
+    from fsql.compiler.logical import Table
+    from fsql.connectors.surroundings import Surroundings
     from fsql.formats.lines import LineDecoder
-    from fsql.runtime.ports import Place
+    from fsql.formats.settings import Settings
+    from fsql.runtime.ports import Place, Split
 
 BLOCK_BYTES: Final = 1 << 22
 
@@ -55,28 +59,17 @@ class FileSplit:
             raise
 
 
-@dataclass(frozen=True, slots=True)
-class StreamSplit:
-    """A stream that somebody else opened, such as standard input; it can be read once only."""
+def open_source(table: Table, settings: Settings, surroundings: Surroundings) -> Sequence[Split]:
+    """Return the file, or the files of the directory, as splits sorted by name.
 
-    name: str
-    descriptor: int
-    decoder: Callable[[], LineDecoder]
-    block_bytes: int = BLOCK_BYTES
-
-    def open(self, place: Place | None = None) -> LineReader:
-        """Return a reader that hands out what is there and never blocks.
-
-        Raises:
-            FsqlError: E531, if the stream is closed; E536, if it is to be read from a place on.
-        """
-        if place is not None and place.byte:
-            raise not_replayable(self.name, place, "a stream can be read once only")
-        try:
-            descriptor = os.dup(self.descriptor)
-        except OSError as error:
-            raise paths.cannot_open("E531", self.name, error) from None
-        return LineReader(LiveBlocks(descriptor, self.name, self.block_bytes), self.decoder())
+    Raises:
+        FsqlError: E531, E533 or E534, if they cannot be opened.
+    """
+    path = surroundings.resolve(settings.text("path"))
+    splits = file_splits(path, make_decoder(table.columns, settings))
+    for split in splits:  # a directory may have links that lead elsewhere
+        surroundings.resolve(str(split.path))
+    return splits
 
 
 def file_splits(path: Path, decoder: Callable[[], LineDecoder]) -> list[FileSplit]:

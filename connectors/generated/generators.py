@@ -20,7 +20,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from fsql.compiler.diagnostics import Diagnostic, FsqlError
 from fsql.compiler.sqltypes import Kind
 from fsql.connectors.generated.word_law import WordLaw, mix
 from fsql.runtime.arrow_types import string_buffers
@@ -33,7 +32,7 @@ if TYPE_CHECKING:
 
     from fsql.compiler.logical import Table
     from fsql.compiler.schema import Schema
-    from fsql.connectors.settings import Settings
+    from fsql.formats.settings import Settings
 
     Ints = NDArray[np.int64]
     Hashes = NDArray[np.uint64]
@@ -208,25 +207,13 @@ class GeneratorReader:
         return pa.StringArray.from_buffers(len(numbers), pa.py_buffer(bounds), words.buffers()[2])
 
 
-def generator_split(table: Table, settings: Settings, clock: Callable[[], float]) -> GeneratorSplit:
-    """Return the split of a table whose connector is `documents` or `words`.
+def generator_split(
+    table: Table, settings: Settings, lengths: Lengths, clock: Callable[[], float]
+) -> GeneratorSplit:
+    """Return the split of a table whose lines have these lengths.
 
     The table has a column of STRING for the line, and may have one of BIGINT for the row's number.
-
-    Raises:
-        FsqlError: E318, if the table has other columns.
     """
-    kinds = sorted(column.type.kind.value for column in table.columns)
-    if kinds not in (["STRING"], ["BIGINT", "STRING"]):
-        name = settings.connector.name
-        message = f'table "{table.name}" has columns that connector "{name}" does not fill'
-        helps = ("declare (line STRING) or (id BIGINT, line STRING)",)
-        raise FsqlError([Diagnostic("E318", message, helps=helps)])
-    lengths: Lengths
-    if settings.connector.name == "documents":
-        lengths = LogNormalLengths(settings.number("words"))
-    else:
-        lengths = EqualLengths(settings.number("words_per_line"))
     start_ms = settings.optional_number("start_ms")
     text = GeneratedText(
         seed=settings.number("seed"),

@@ -10,10 +10,11 @@ import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from fsql.connectors import paths
 from fsql.connectors.addresses import loopback
 from fsql.connectors.live.front_log import LogWriter
 from fsql.connectors.live.inflows import DescriptorInflow, Feed, PipeOutflow, SocketInflow
-from fsql.connectors.settings import Settings
+from fsql.connectors.settings import settings_of
 from fsql.connectors.streams.blocks import LiveBlocks
 from fsql.connectors.streams.line_reader import LineReader
 from fsql.connectors.streams.replay import not_replayable
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from fsql.compiler.logical import Table
     from fsql.connectors.live.inflows import Inflow
     from fsql.formats.lines import LineDecoder
+    from fsql.formats.settings import Settings
     from fsql.runtime.ports import Place
 
 _BLOCK_BYTES: Final = 1 << 20
@@ -34,7 +36,7 @@ _MIB: Final = 1 << 20
 
 def needs_front_log(table: Table) -> bool:
     """Say whether what the table reads cannot be read again."""
-    return Settings(table.options).connector.option("log_mib") is not None
+    return settings_of(table.options).connector.option("log_mib") is not None
 
 
 def front_log_of(front_logs: Path, table: Table) -> Path:
@@ -50,7 +52,7 @@ def open_feed(
     Raises:
         FsqlError: E531, E532 or E534, if that is not possible.
     """
-    settings = Settings(table.options)
+    settings = settings_of(table.options)
     log = LogWriter(front_log_of(front_logs, table), settings.number("log_mib") * _MIB)
     inflow: Inflow
     if settings.connector.name == "stdin":
@@ -72,6 +74,30 @@ def socket_inflow(settings: Settings) -> SocketInflow:
     """
     ends = settings.text("ends") == "connection"
     return SocketInflow(loopback(settings.text("address")), ends_with_connection=ends)
+
+
+@dataclass(frozen=True, slots=True)
+class StreamSplit:
+    """A stream that somebody else opened, such as standard input; it can be read once only."""
+
+    name: str
+    descriptor: int
+    decoder: Callable[[], LineDecoder]
+    block_bytes: int = _BLOCK_BYTES
+
+    def open(self, place: Place | None = None) -> LineReader:
+        """Return a reader that hands out what is there and never blocks.
+
+        Raises:
+            FsqlError: E531, if the stream is closed; E536, if it is to be read from a place on.
+        """
+        if place is not None and place.byte:
+            raise not_replayable(self.name, place, "a stream can be read once only")
+        try:
+            descriptor = os.dup(self.descriptor)
+        except OSError as error:
+            raise paths.cannot_open("E531", self.name, error) from None
+        return LineReader(LiveBlocks(descriptor, self.name, self.block_bytes), self.decoder())
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,1 +1,1 @@
-"""The consumer that is reached by TCP: its protocol, both ends."""
+"""Connector `tcp`: a consumer that is reached by TCP; its protocol, both ends."""

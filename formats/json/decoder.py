@@ -30,10 +30,13 @@ from fsql.formats.json.values import column_values
 from fsql.formats.malformed import MalformedError, check_length, reject
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from numpy.typing import NDArray
 
     from fsql.compiler.schema import Schema
-    from fsql.formats.lines import DecodedRows, Lines
+    from fsql.formats.lines import DecodedRows, LineDecoder, Lines
+    from fsql.formats.settings import Settings
     from fsql.runtime.ports import Reject
 
     Bools = NDArray[np.bool_]
@@ -59,6 +62,16 @@ class _Rows:
         """Return the indexes of the lines that the decoded rows come from."""
         kept = np.arange(len(self.lines))
         return np.delete(kept, [each.row - self.first_row for each in self.rejects])
+
+
+def make_decoder(columns: Schema, settings: Settings) -> Callable[[], LineDecoder]:
+    """Return what makes the decoder of one split.
+
+    Raises:
+        FsqlError: E534, if records may not be as long as the settings say.
+    """
+    record_bytes_max = settings.record_bytes_max()
+    return lambda: JsonDecoder(columns, record_bytes_max)
 
 
 class JsonDecoder:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, cast
 import numpy as np
 import pyarrow as pa
 
+from fsql.compiler.logical import Changes
 from fsql.compiler.sqltypes import STRING, Kind, SqlType
 from fsql.formats.json.columns import Formatted, format_column, format_dictionary
 from fsql.formats.json.dictionary import DictionaryMemory, Use
@@ -36,7 +37,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from fsql.compiler.logical import SinkTable
     from fsql.formats.json.pieces import Indexes
+    from fsql.formats.settings import Settings
 
     Operations = NDArray[np.int8]
 
@@ -62,6 +65,16 @@ class _Framed(NamedTuple):
 
     pieces: pa.StringArray
     length_max: int
+
+
+def make_encoder(sink: SinkTable, settings: Settings) -> JsonEncoder:
+    """Return the encoder of what goes to a table."""
+    del settings
+    return JsonEncoder(
+        [column.name for column in sink.columns],
+        [column.type for column in sink.columns],
+        None if sink.changes is Changes.APPEND else sink.operation_column,
+    )
 
 
 class JsonEncoder:

@@ -14,8 +14,23 @@ import pyarrow as pa
 from fsql.formats.malformed import MalformedError, check_length, decode_utf8, reject
 
 if TYPE_CHECKING:
-    from fsql.formats.lines import DecodedRows, Lines
+    from collections.abc import Callable
+
+    from fsql.compiler.schema import Schema
+    from fsql.formats.lines import DecodedRows, LineDecoder, Lines
+    from fsql.formats.settings import Settings
     from fsql.runtime.ports import Reject
+
+
+def make_decoder(columns: Schema, settings: Settings) -> Callable[[], LineDecoder]:
+    """Return what makes the decoder of one split; the compiler has checked that there is one column.
+
+    Raises:
+        FsqlError: E534, if records may not be as long as the settings say.
+    """
+    del columns
+    record_bytes_max = settings.record_bytes_max()
+    return lambda: TextDecoder(record_bytes_max)
 
 
 class TextDecoder:

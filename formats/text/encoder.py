@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
+from fsql.compiler.logical import Changes
 from fsql.formats.json.pieces import row_too_long, written
 from fsql.runtime.arrow_types import decoded
 
@@ -14,6 +15,16 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
+
+    from fsql.compiler.logical import SinkTable
+    from fsql.formats.settings import Settings
+
+
+def make_encoder(sink: SinkTable, settings: Settings) -> TextEncoder:
+    """Return the encoder of what goes to a table; the compiler has checked that it is rows only."""
+    del settings
+    assert sink.changes is Changes.APPEND, "text has no place for changes"
+    return TextEncoder()
 
 
 class TextEncoder:

@@ -9,21 +9,22 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from fsql.compiler.tick_plan import SourceHead, TickPlan
 from fsql.runtime.dataflow.barrier import LateRows, Rejected, Released, Stopped
 from fsql.runtime.dataflow.freshness import Freshness
 from fsql.runtime.dataflow.front import Front
 from fsql.runtime.dataflow.stage_pipeline import Watch, unwatched
-from fsql.runtime.drivers.cluster import Cluster, Fair, FrontAt, LetGo
+from fsql.runtime.drivers.cluster import Cluster, Fair, FrontAt
 from fsql.runtime.ports import Wait
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from fsql.runtime.batch import Batch, Root
-    from fsql.runtime.ports import Reject, SinkWriter, Split, SplitReader
+    from fsql.runtime.batch import Root
+    from fsql.runtime.cluster.delivery import Contents
+    from fsql.runtime.ports import Split, SplitReader
 
 CHUNK_ROWS = 65_536
 """How many rows a front asks for at once; readers give fewer where their block holds fewer."""
@@ -57,14 +58,26 @@ class Counters:
     seconds_behind: float = 0.0
 
 
+class ReleaseTaker(Protocol):
+    """Takes what the barrier releases."""
+
+    def take(self, contents: Contents) -> None:
+        """Take rows; they are written when `advance` says that the bound has passed them."""
+
+    def advance(self, bound: Root) -> None:
+        """Write what was taken, which is all below `bound`; END says that nothing more comes.
+
+        Raises:
+            FsqlError: if a sink fails.
+        """
+
+
 @dataclass(frozen=True, slots=True)
 class Edges:
-    """What a job is connected to: splits by table ordinal, a writer for each INSERT, and the side outputs."""
+    """What a job is connected to: splits by table ordinal, and what takes the rows that are released."""
 
     splits: Mapping[int, Sequence[Split]]
-    sinks: Sequence[SinkWriter]
-    on_late: Callable[[int, Batch], None]
-    on_rejects: Callable[[Sequence[tuple[Root, Reject]]], None]
+    outputs: ReleaseTaker
 
 
 @dataclass(slots=True)
@@ -129,25 +142,30 @@ class LocalRun:
                 cluster.read(at, chunk)
                 self.freshness.chunk_read(at.front, time.monotonic())
             read = True
-            for let_go in cluster.deliver_all():
-                self._write(let_go)
+            self._write(cluster)
         if not read and waits:
             time.sleep(max(0.0, min(WAIT_SECONDS_MAX, *waits)))
         return (read or bool(waits)) and self.stopped is None
 
-    def _write(self, let_go: LetGo) -> None:
-        match let_go:
-            case Released(insert, release):
-                self.watch("write", self.edges.sinks[insert].write)(release)
+    def _write(self, cluster: Cluster) -> None:
+        """Write what the barrier releases now."""
+        for let_go in cluster.deliver_all():
+            if isinstance(let_go, Stopped):
+                self.stopped = let_go
+            else:
+                self._count_released(let_go)
+                self.edges.outputs.take(let_go)
+        bound = cluster.barrier.min_time if self.stopped is None else self.stopped.root
+        self.watch("write", self.edges.outputs.advance)(bound)
+
+    def _count_released(self, contents: Contents) -> None:
+        match contents:
+            case Released(_, release):
                 self.counters.rows_out += len(release.time)
-            case LateRows(window, rows):
+            case LateRows(_, rows):
                 self.counters.rows_late += len(rows)
-                self.edges.on_late(window, rows)
             case Rejected(rejects):
                 self.counters.rows_rejected += len(rejects)
-                self.edges.on_rejects(rejects)
-            case Stopped():
-                self.stopped = let_go
 
     def _count(self, cluster: Cluster, started: float) -> None:
         counters = self.counters

@@ -14,8 +14,8 @@ import numpy as np
 
 from fsql.compiler.graph import LateSink, Sink, Source
 from fsql.runtime.arrow_types import from_arrow, to_arrow
-from fsql.runtime.batch import Batch, origin_parts
-from fsql.runtime.dataflow.barrier import LateRows, Stopped, in_order
+from fsql.runtime.batch import END, Batch, origin_parts
+from fsql.runtime.dataflow.barrier import LateRows, Rejected, Released, Stopped, in_order
 from fsql.runtime.drivers.local import CHUNK_ROWS, Counters
 from fsql.runtime.model.run import run
 from fsql.runtime.ports import OPERATIONS, Chunk, Reject, Release, Wait
@@ -106,7 +106,8 @@ class ModelRun:
                     if labels[0] is not None:
                         operations = np.array(list(map(OPERATIONS.index, labels)), np.int8)
                     columns = _columns(rows, vertex.schema)
-                    self.edges.sinks[insert].write(Release(columns, operations, *_roots(roots)))
+                    release = Release(columns, operations, *_roots(roots))
+                    self.edges.outputs.take(Released(insert, release))
                     self.counters.rows_out += len(rows)
                 case LateSink(window=window) if result.late[window]:
                     roots, rows, _ = zip(*result.late[window], strict=True)
@@ -114,10 +115,11 @@ class ModelRun:
                     late.append(LateRows(window, Batch(columns, *_roots(roots), ())))
                     self.counters.rows_late += len(rows)
         for each in in_order(late):
-            self.edges.on_late(each.window, each.rows)
+            self.edges.outputs.take(each)
         if result.rejects:
-            self.edges.on_rejects([(root, reject) for root, reject in result.rejects])
+            self.edges.outputs.take(Rejected(tuple(result.rejects)))
             self.counters.rows_rejected = len(result.rejects)
+        self.edges.outputs.advance(END if result.error is None else result.error.root)
 
     def _count(self, result: ModelResult, inputs: Inputs) -> None:
         counted = result.counters

@@ -47,7 +47,7 @@ def test_a_run_sends_its_rows_to_the_consumer(tmp_path: Path) -> None:
 def test_a_run_without_a_consumer_says_what_to_start(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("fsql.connectors.TCP_PATIENCE_SECONDS", 0.1)
+    monkeypatch.setattr("fsql.connectors.tcp.sink.STATELESS_PATIENCE_SECONDS", 0.1)
     (tmp_path / "numbers.jsonl").write_text('{"n":1}\n')
     script = tmp_path / "job.sql"
     script.write_text(

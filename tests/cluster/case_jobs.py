@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 from fsql.compiler.diagnostics import FsqlError
 from fsql.compiler.pipeline import compile_script
 from fsql.compiler.text.source import SourceText
+from fsql.connectors.declared import DECLARED
 from fsql.runtime.ports import Reject
 from fsql.tests.cluster.jobs import Job
 from fsql.tests.property.test_case_queries import rows_of
@@ -31,7 +32,10 @@ _MALFORMED: Final = 0.05
 
 def case_job(name: str, text: str, directory: Path, rows_max: int) -> Job:
     """Write a script of the case files, and random input for it; return the job."""
-    tables = {table.name: table for table in compile_script(SourceText(name, text)).logical.tables}
+    tables = {
+        table.name: table
+        for table in compile_script(SourceText(name, text), DECLARED).logical.tables
+    }
 
     def moved(late: str) -> str:
         def with_files(create: re.Match[str]) -> str:

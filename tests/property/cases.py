@@ -14,6 +14,7 @@ from fsql.compiler.explain import logical_text
 from fsql.compiler.parser import parse_script
 from fsql.compiler.text.source import SourceText
 from fsql.compiler.verify.logical import verify_logical
+from fsql.connectors.declared import DECLARED
 from fsql.runtime.ports import Reject
 from fsql.tests.property.inputs import random_splits
 from fsql.tests.property.plans import random_plan_case
@@ -71,7 +72,7 @@ def script_case(random: Random, name: str) -> Case:
         for table in writer.tables
     }
     text = "\n".join(writer.statements)
-    job = bind(parse_script(SourceText(name, text))).job
+    job = bind(parse_script(SourceText(name, text)), DECLARED).job
     verify_logical(job)
     return Case(name, text, job, {table.ordinal: tables[table.name] for table in job.tables})
 

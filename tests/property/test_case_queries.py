@@ -15,6 +15,7 @@ import pytest
 from fsql.compiler.pipeline import compile_script
 from fsql.compiler.sqltypes import Kind
 from fsql.compiler.text.source import SourceText
+from fsql.connectors.declared import DECLARED
 from fsql.tests.case_files import read_cases
 from fsql.tests.property.cases import Case
 from fsql.tests.property.check import check
@@ -76,7 +77,7 @@ def test_there_are_many() -> None:
 @pytest.mark.parametrize("part", range(8))
 def test_every_query_of_the_case_files(part: int) -> None:
     for name, text in queries()[part::8]:
-        job = compile_script(SourceText(name, text)).logical
+        job = compile_script(SourceText(name, text), DECLARED).logical
         random = Random(name)
         inputs: dict[int, Splits] = {
             table.ordinal: [rows_of(random, table) for _ in range(random.randint(1, 3))]

@@ -15,6 +15,7 @@ from fsql.compiler.parser import parse_script
 from fsql.compiler.sqltypes import BIGINT_MAX
 from fsql.compiler.text.source import SourceText
 from fsql.compiler.tick_plan import Policy
+from fsql.connectors.declared import DECLARED
 from fsql.tests.property.ways import Outcome, Schedule, by_engine, by_model, by_oracle
 
 if TYPE_CHECKING:
@@ -196,7 +197,7 @@ def run(corner: Corner, way: str) -> Outcome:
         CREATE TABLE o ({corner.columns}) WITH ('connector' = 'blackhole');
         INSERT INTO o {corner.query};
     """
-    job = bind(parse_script(SourceText(corner.name, script))).job
+    job = bind(parse_script(SourceText(corner.name, script)), DECLARED).job
     rows: list[tuple[Value, ...] | Reject] = [
         (*row, *(4 - len(row)) * (None,), second * SECOND) for second, row in enumerate(corner.rows)
     ]

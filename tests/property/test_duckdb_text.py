@@ -21,6 +21,7 @@ from fsql.compiler.diagnostics import FsqlError
 from fsql.compiler.logical import Join, operators
 from fsql.compiler.parser import parse_script
 from fsql.compiler.text.source import SourceText
+from fsql.connectors.declared import DECLARED
 from fsql.runtime.ports import Reject
 from fsql.tests.property.by_duckdb import comparable
 from fsql.tests.property.duckdb_text import SETTINGS, duckdb_text, duckdb_type, plain_column
@@ -49,7 +50,7 @@ def compare(seed: int) -> str:
         for table in writer.tables
     }
     try:
-        job = bind(parse_script(SourceText(f"text {seed}", script))).job
+        job = bind(parse_script(SourceText(f"text {seed}", script)), DECLARED).job
     except FsqlError:
         return "refused"
     insert = job.inserts[0]

@@ -19,6 +19,7 @@ from fsql.compiler.diagnostics.render import render_error
 from fsql.compiler.pipeline import compile_script
 from fsql.compiler.text.source import SourceText
 from fsql.compiler.verify.logical import verify_logical
+from fsql.connectors.declared import DECLARED
 from fsql.tests.case_files import read_cases
 
 CASES = Path(__file__).parents[2] / "cases"
@@ -79,7 +80,7 @@ def test_changed_scripts(seed: int) -> None:
         tables, script = random.choice(corpus)
         text = tables + changed(script, by_kind, random)
         try:
-            verify_logical(compile_script(SourceText("changed.sql", text)).logical)
+            verify_logical(compile_script(SourceText("changed.sql", text), DECLARED).logical)
             bound += 1
         except FsqlError as error:
             render_error(error)
@@ -112,7 +113,7 @@ TABLE = (
     ids=["subqueries", "common tables", "AND", "IN", "||", "signs", "UNION"],
 )
 def test_long_and_deep_scripts_bind(query: str) -> None:
-    verify_logical(compile_script(SourceText("deep.sql", TABLE + query)).logical)
+    verify_logical(compile_script(SourceText("deep.sql", TABLE + query), DECLARED).logical)
 
 
 @pytest.mark.parametrize(
@@ -132,6 +133,7 @@ def test_long_and_deep_scripts_bind(query: str) -> None:
 def test_what_would_grow_without_bound_is_refused(query: str) -> None:
     with pytest.raises(FsqlError) as caught:
         compile_script(
-            SourceText("large.sql", TABLE + "CREATE VIEW v0 AS SELECT * FROM t;\n" + query)
+            SourceText("large.sql", TABLE + "CREATE VIEW v0 AS SELECT * FROM t;\n" + query),
+            DECLARED,
         )
     assert {diagnostic.code for diagnostic in caught.value.diagnostics} == {"E315"}

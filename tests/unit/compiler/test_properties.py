@@ -11,6 +11,7 @@ import pytest
 from fsql.compiler.analysis.properties import derived_keys, window_columns
 from fsql.compiler.pipeline import compile_script
 from fsql.compiler.text.source import SourceText
+from fsql.connectors.declared import DECLARED
 
 TABLES = """
 CREATE TABLE t (k STRING, b BIGINT, i INT, a ARRAY<INT>, at TIMESTAMP, WATERMARK FOR at)
@@ -65,7 +66,7 @@ CREATE VIEW totals AS SELECT i, b, SUM(i) AS s FROM t GROUP BY i, b;
     ],
 )
 def test_derived_keys(query: str, keys: tuple[tuple[str, ...], ...]) -> None:
-    plan = compile_script(SourceText("test.sql", TABLES + query)).logical.inserts[0].query
+    plan = compile_script(SourceText("test.sql", TABLES + query), DECLARED).logical.inserts[0].query
     names = [column.name for column in plan.schema]
     assert tuple(tuple(names[i] for i in key) for key in derived_keys(plan)) == keys
 
@@ -77,6 +78,6 @@ def test_window_columns() -> None:
               GROUP BY k, window_start, window_end)
         WHERE n > 1
     """
-    plan = compile_script(SourceText("test.sql", TABLES + query)).logical.inserts[0].query
+    plan = compile_script(SourceText("test.sql", TABLES + query), DECLARED).logical.inserts[0].query
     found = [column and (column.bound.value, column.open) for column in window_columns(plan)]
     assert found == [None, ("window_end", False), None, ("window_start", False)]

@@ -9,10 +9,18 @@ import numpy as np
 from fsql.compiler.logical import Changes, SinkTable, Table, TimeKind
 from fsql.compiler.schema import Column
 from fsql.compiler.sqltypes import BIGINT
+from fsql.connectors.opening import open_sink
+from fsql.runtime.batch import Root
+from fsql.runtime.cluster.delivery import DeliveryOption
+from fsql.runtime.cluster.job_spec import Output
+from fsql.runtime.dataflow.barrier import Released
+from fsql.runtime.drivers.output_writer import OutputWriter
 from fsql.runtime.ports import Release
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from pathlib import Path
+    from typing import BinaryIO
 
     import pyarrow as pa
 
@@ -39,7 +47,21 @@ def sink(
     )
 
 
-def release(*columns: pa.Array, operations: Sequence[int] | None = None) -> Release:
-    rows = np.zeros(len(columns[0]), np.int64)
-    labels = None if operations is None else np.array(operations, np.int8)
-    return Release(columns, labels, rows, rows)
+class Writer:
+    """Writes rows to a sink as a run that keeps no state does."""
+
+    def __init__(self, table: SinkTable, directory: Path, stdout: BinaryIO | None = None) -> None:
+        consumer = open_sink(table, directory, stdout=stdout)
+        self._writer = OutputWriter(Output(DeliveryOption.NONE, insert=0), consumer)
+        self._time = 0
+
+    def write(self, *columns: pa.Array, operations: Sequence[int] | None = None) -> None:
+        time = np.full(len(columns[0]), self._time, np.int64)
+        labels = None if operations is None else np.array(operations, np.int8)
+        self._time += 1
+        if len(time):
+            self._writer.take(Released(0, Release(columns, labels, time, np.zeros_like(time))))
+        self._writer.advance(Root(self._time, 0))
+
+    def close(self) -> None:
+        self._writer.close()

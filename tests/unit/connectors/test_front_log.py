@@ -16,11 +16,11 @@ import pytest
 from fsql.compiler.diagnostics import FsqlError
 from fsql.compiler.schema import Column
 from fsql.compiler.sqltypes import STRING
-from fsql.connectors import open_source
 from fsql.connectors.live import front_log
 from fsql.connectors.live.front_log import LogSplit, LogWriter, segments, trim
 from fsql.connectors.live.inflows import DescriptorInflow, Feed, SocketInflow
 from fsql.connectors.live.live_splits import needs_front_log, open_feed
+from fsql.connectors.opening import open_source
 from fsql.connectors.streams.replay import CHECKED_BYTES
 from fsql.formats.text.decoder import TextDecoder
 from fsql.runtime.ports import Chunk, Place, Wait

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from functools import partial
 from pathlib import Path
 from statistics import fmean
 
 from fsql.compiler.schema import Column, Schema
-from fsql.compiler.sqltypes import BIGINT, DOUBLE, STRING
-from fsql.connectors import open_source
+from fsql.compiler.sqltypes import BIGINT, STRING
 from fsql.connectors.generated.word_law import WordLaw
+from fsql.connectors.opening import open_source
 from fsql.runtime.ports import Chunk, Place, SplitReader, Wait
 from fsql.tests.unit.connectors.reading import read_all
 from fsql.tests.unit.connectors.tables import table
-from fsql.tests.unit.connectors.test_sources import refusal
 
 LINES: Schema = (Column("id", BIGINT), Column("line", STRING))
 
@@ -63,16 +61,6 @@ def test_a_column_may_be_missing_and_in_any_order() -> None:
     turned = (LINES[1], LINES[0])
     rows = read_all(generator("words", turned, count="2"), turned, 5).rows
     assert rows == {0: (expected[0], 0), 1: (expected[1], 1)}
-
-
-def test_other_columns_are_refused() -> None:
-    for columns in ((Column("x", DOUBLE),), (*LINES, Column("y", STRING)), (Column("id", BIGINT),)):
-        assert refusal(partial(generator, "documents", columns)) == (
-            "E318",
-            'table "t" has columns that connector "documents" does not fill',
-            (),
-            ("declare (line STRING) or (id BIGINT, line STRING)",),
-        )
 
 
 def test_lines_have_the_length_that_is_asked_for() -> None:

@@ -24,9 +24,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from fsql.job.compiled import Compiled
-    from fsql.runtime.batch import Batch
     from fsql.runtime.cluster.delivery import Bundle
-    from fsql.runtime.ports import Reject, Release
+    from fsql.runtime.dataflow.barrier import LateRows, Rejected, Released
 
 SCRIPT = """\
 CREATE TABLE events (at TIMESTAMP(3), n BIGINT, WATERMARK FOR at AS at - INTERVAL '1' SECOND) WITH (
@@ -102,20 +101,6 @@ class Delivered:
             self._send(each, delivery, delivery.acknowledge(position))
 
 
-@dataclass
-class Taking:
-    """A sink that hands on what it is given."""
-
-    insert: int
-    delivered: Delivered
-
-    def write(self, release: Release) -> None:
-        self.delivered.take(Released(self.insert, release))
-
-    def close(self) -> None:
-        """Do nothing."""
-
-
 def deliver(job: Compiled, folder: Path, epoch: int) -> list[ConsumedOutput]:
     splits = open_splits(job)
     positions = folder / "positions"
@@ -123,15 +108,7 @@ def deliver(job: Compiled, folder: Path, epoch: int) -> list[ConsumedOutput]:
     outputs = job_consumers(job, splits, positions)
     delivered = Delivered(outputs, epoch)
 
-    def on_late(window: int, rows: Batch) -> None:
-        delivered.take(LateRows(window, rows))
-
-    def on_rejects(rejects: Iterable[tuple[Root, Reject]]) -> None:
-        delivered.take(Rejected(tuple(rejects)))
-
-    sinks = [Taking(number, delivered) for number in range(len(job.job.inserts))]
-    edges = Edges(splits, sinks, on_late, on_rejects)
-    LocalRun(planned(job, splits, RunOptions()), edges).run()
+    LocalRun(planned(job, splits, RunOptions()), Edges(splits, delivered)).run()
     delivered.advance(END)
     assert [delivery.complete_below for delivery in delivered.deliveries] == [END] * len(outputs)
     delivered.close()

@@ -10,7 +10,7 @@ import pytest
 from fsql.compiler.diagnostics import FsqlError
 from fsql.compiler.schema import Column
 from fsql.compiler.sqltypes import BIGINT, STRING
-from fsql.connectors import open_source
+from fsql.connectors.opening import open_source
 from fsql.connectors.streams.replay import CHECKED_BYTES
 from fsql.runtime.ports import Chunk, Place
 from fsql.tests.unit.connectors.reading import read_all

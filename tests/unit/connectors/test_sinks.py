@@ -11,9 +11,7 @@ import pyarrow as pa
 from fsql.compiler.logical import Changes
 from fsql.compiler.schema import Column, Schema
 from fsql.compiler.sqltypes import BIGINT, STRING
-from fsql.connectors import open_sink
-from fsql.connectors.sinks import BlackholeSink
-from fsql.tests.unit.connectors.tables import NUMBERS, release, sink
+from fsql.tests.unit.connectors.tables import NUMBERS, Writer, sink
 from fsql.tests.unit.connectors.test_sources import refusal
 
 _ANYWHERE = Path()
@@ -24,44 +22,42 @@ LINE: Schema = (Column("line", STRING),)
 def test_a_file_holds_what_was_released_since_it_was_opened(tmp_path: Path) -> None:
     path = tmp_path / "out.jsonl"
     path.write_text("old")
-    writer = open_sink(sink(WORDS, connector="file", path="out.jsonl"), tmp_path)
+    writer = Writer(sink(WORDS, connector="file", path="out.jsonl"), tmp_path)
     assert path.read_bytes() == b""
-    writer.write(release(pa.array(["a", "b"]), pa.array([1, 2])))
+    writer.write(pa.array(["a", "b"]), pa.array([1, 2]))
     assert path.read_bytes() == b'{"word":"a","n":1}\n{"word":"b","n":2}\n'
-    writer.write(release(pa.array([], pa.string()), pa.array([], pa.int64())))
-    writer.write(release(pa.array(["c"]), pa.array([3])))
+    writer.write(pa.array([], pa.string()), pa.array([], pa.int64()))
+    writer.write(pa.array(["c"]), pa.array([3]))
     writer.close()
     assert path.read_bytes() == b'{"word":"a","n":1}\n{"word":"b","n":2}\n{"word":"c","n":3}\n'
 
 
 def test_changes_have_a_label() -> None:
     stdout = io.BytesIO()
-    writer = open_sink(sink(NUMBERS, Changes.RETRACT, connector="stdout"), _ANYWHERE, stdout)
-    writer.write(release(pa.array([1, 1, 2]), operations=[0, 1, 2]))
+    writer = Writer(sink(NUMBERS, Changes.RETRACT, connector="stdout"), _ANYWHERE, stdout)
+    writer.write(pa.array([1, 1, 2]), operations=[0, 1, 2])
     writer.close()
     assert stdout.getvalue() == b'{"op":"+I","n":1}\n{"op":"-U","n":1}\n{"op":"+U","n":2}\n'
 
 
 def test_text_is_written_as_it_is() -> None:
     stdout = io.BytesIO()
-    writer = open_sink(sink(LINE, connector="stdout", format="text"), _ANYWHERE, stdout)
-    writer.write(release(pa.array(['a "b"', None, "", "é"])))
-    writer.write(release(pa.array(["x", "y", "x"]).dictionary_encode()))
+    writer = Writer(sink(LINE, connector="stdout", format="text"), _ANYWHERE, stdout)
+    writer.write(pa.array(['a "b"', None, "", "é"]))
+    writer.write(pa.array(["x", "y", "x"]).dictionary_encode())
     assert stdout.getvalue().decode() == 'a "b"\n\n\né\nx\ny\nx\n'
 
 
-def test_a_black_hole_counts() -> None:
-    writer = open_sink(sink(connector="blackhole"), _ANYWHERE)
-    writer.write(release(pa.array([1, 2])))
-    writer.write(release(pa.array([3])))
+def test_a_black_hole_takes_everything() -> None:
+    writer = Writer(sink(connector="blackhole"), _ANYWHERE)
+    writer.write(pa.array([1, 2]))
+    writer.write(pa.array([3]))
     writer.close()
-    assert isinstance(writer, BlackholeSink)
-    assert writer.rows == 3
 
 
 def test_what_cannot_be_opened(tmp_path: Path) -> None:
     def refused(**options: str) -> tuple[str, str, tuple[str, ...], tuple[str, ...]]:
-        return refusal(lambda: open_sink(sink(LINE, **options), tmp_path))
+        return refusal(lambda: Writer(sink(LINE, **options), tmp_path))
 
     assert refused(connector="file", path="missing/out") == (
         "E532",
@@ -77,19 +73,9 @@ def test_what_cannot_be_opened(tmp_path: Path) -> None:
     )
 
 
-def test_text_has_no_place_for_changes() -> None:
-    table = sink(LINE, Changes.UPSERT, connector="stdout", format="text")
-    assert refusal(lambda: open_sink(table, _ANYWHERE)) == (
-        "E534",
-        'table "s" is written as text, which has no place for changes',
-        (),
-        ("write it as JSON: 'format' = 'json'",),
-    )
-
-
 def test_a_full_disk_is_said_to_be_full(tmp_path: Path) -> None:
-    writer = open_sink(sink(connector="file", path="/dev/full"), tmp_path)
-    assert refusal(lambda: writer.write(release(pa.array([1])))) == (
+    writer = Writer(sink(connector="file", path="/dev/full"), tmp_path)
+    assert refusal(lambda: writer.write(pa.array([1]))) == (
         "E535",
         'writing "/dev/full" failed: no space left on device',
         (),
@@ -102,8 +88,8 @@ def test_a_reader_that_is_gone_is_said_to_be_gone() -> None:
     read_end, write_end = os.pipe()
     os.close(read_end)
     stream = os.fdopen(write_end, "wb", buffering=0)
-    writer = open_sink(sink(connector="stdout"), _ANYWHERE, stream)
-    assert refusal(lambda: writer.write(release(pa.array([1])))) == (
+    writer = Writer(sink(connector="stdout"), _ANYWHERE, stream)
+    assert refusal(lambda: writer.write(pa.array([1]))) == (
         "E535",
         'writing "standard output" failed: broken pipe',
         (),

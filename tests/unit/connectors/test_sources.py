@@ -11,7 +11,7 @@ import pytest
 from fsql.compiler.diagnostics import FsqlError
 from fsql.compiler.schema import Column, Schema
 from fsql.compiler.sqltypes import STRING
-from fsql.connectors import open_source
+from fsql.connectors.opening import open_source
 from fsql.runtime.ports import Chunk, Wait
 from fsql.tests.unit.connectors.reading import read_all
 from fsql.tests.unit.connectors.tables import NUMBERS, table

@@ -89,6 +89,9 @@ class ConsumerOfTwo:
             return []
         return came[-1:]
 
+    def wait(self, seconds: float) -> None:
+        """Do nothing."""
+
     def sync(self) -> None:
         raise FsqlError([Diagnostic("E537", "it is somebody else's")])
 

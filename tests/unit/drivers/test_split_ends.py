@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from fsql.compiler.diagnostics import FsqlError
-from fsql.connectors import open_source
+from fsql.connectors.opening import open_source
 from fsql.runtime.hosts.split_ends import SplitEnds
 from fsql.runtime.ports import Chunk
 from fsql.runtime.state.local_directory import LocalDirectory

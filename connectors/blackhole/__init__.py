@@ -1,0 +1,1 @@
+"""Connector `blackhole`: drops what is written."""

@@ -1,0 +1,20 @@
+"""The sink of connector `blackhole`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fsql.connectors.stream_stores import NowhereStore
+from fsql.runtime.consumer import LocalConsumer
+
+if TYPE_CHECKING:
+    from fsql.compiler.logical import SinkTable
+    from fsql.connectors.surroundings import Surroundings
+    from fsql.formats.settings import Settings
+    from fsql.runtime.consumer import Consumer
+
+
+def open_sink(sink: SinkTable, settings: Settings, surroundings: Surroundings) -> Consumer:
+    """Return what drops the rows."""
+    del sink, settings, surroundings
+    return LocalConsumer(NowhereStore(), lambda _: ())

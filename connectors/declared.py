@@ -1,0 +1,24 @@
+"""All connectors: compiler, runtime, checks and documentation know them from here.
+
+A connector that reads has a function `open_source` in its module `source`, one that writes a function
+`open_sink` in its module `sink`; `fsql.connectors.opening` says what they are given.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from fsql.compiler.connectors import Declarations
+from fsql.connectors.blackhole.options import CONNECTOR as BLACKHOLE
+from fsql.connectors.documents.options import CONNECTOR as DOCUMENTS
+from fsql.connectors.file.options import CONNECTOR as FILE
+from fsql.connectors.socket.options import CONNECTOR as SOCKET
+from fsql.connectors.stdin.options import CONNECTOR as STDIN
+from fsql.connectors.stdout.options import CONNECTOR as STDOUT
+from fsql.connectors.tcp.options import CONNECTOR as TCP
+from fsql.connectors.words.options import CONNECTOR as WORDS
+from fsql.formats.declared import FORMATS
+
+CONNECTORS: Final = (FILE, STDIN, SOCKET, STDOUT, TCP, BLACKHOLE, DOCUMENTS, WORDS)
+
+DECLARED: Final = Declarations(CONNECTORS, FORMATS)

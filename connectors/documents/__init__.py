@@ -1,0 +1,1 @@
+"""Connector `documents`: generated documents."""

@@ -1,0 +1,76 @@
+"""A file of lines in a run that keeps no state: it is empty when the run begins."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from fsql.connectors import paths
+from fsql.runtime.batch import START
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from fsql.runtime.batch import Root
+    from fsql.runtime.consumer import Opening
+
+
+class LineFile:
+    """A store that hands each line to the operating system as it comes, and keeps no position."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._descriptor: int | None = None
+
+    def open(self, opening: Opening) -> Root:
+        """Create the file, or empty it.
+
+        Raises:
+            FsqlError: E532, if that is not possible.
+        """
+        del opening
+        if not self._path.parent.is_dir():
+            help_ = f'create the directory "{self._path.parent}"'
+            raise paths.cannot_open("E532", self._path, "its directory does not exist", help_)
+        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC
+        try:
+            self._descriptor = os.open(self._path, flags, 0o666)
+        except OSError as error:
+            raise paths.cannot_open("E532", self._path, error) from None
+        return START
+
+    def append(self, data: Sequence[memoryview]) -> None:
+        """Write whole lines.
+
+        Raises:
+            FsqlError: E535, if the operating system refuses them: the disk is full, say.
+        """
+        assert self._descriptor is not None
+        for piece in data:
+            rest = piece.cast("B")
+            while rest:
+                try:
+                    rest = rest[os.write(self._descriptor, rest) :]
+                except OSError as error:
+                    raise paths.failed("writing", self._path, error) from None
+
+    def commit(self, position: Root) -> None:
+        """Do nothing: no position is kept."""
+
+    def sync(self) -> None:
+        """Do nothing: a run that keeps no state promises nothing about the loss of power."""
+
+    def close(self) -> None:
+        """Close the file.
+
+        Raises:
+            FsqlError: E535, if the operating system could not keep what was written.
+        """
+        if self._descriptor is None:
+            return
+        descriptor, self._descriptor = self._descriptor, None
+        try:
+            os.close(descriptor)
+        except OSError as error:
+            raise paths.failed("writing", self._path, error) from None

@@ -1,0 +1,35 @@
+"""The sink of connector `file`: with a journal in a job that keeps state, else a file that is begun anew."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fsql.connectors.file.line_file import LineFile
+from fsql.connectors.file.store import FileStore
+from fsql.connectors.released_lines import ReleasedLines
+from fsql.formats.making import make_encoder
+from fsql.runtime.consumer import LocalConsumer
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from fsql.compiler.logical import SinkTable
+    from fsql.connectors.surroundings import Surroundings
+    from fsql.formats.settings import Settings
+    from fsql.runtime.consumer import Consumer, Store
+
+
+def open_sink(sink: SinkTable, settings: Settings, surroundings: Surroundings) -> Consumer:
+    """Return what writes the file.
+
+    Raises:
+        FsqlError: E533 or E534, if the options cannot be followed.
+    """
+    path = surroundings.resolve(settings.text("path"))
+    lines = ReleasedLines(make_encoder(sink, settings))
+    return LocalConsumer(file_store(path, surroundings.journal), lines)
+
+
+def file_store(path: Path, journal: Path | None) -> Store:
+    """Return what keeps lines in a file; `journal` is where the position is kept, if it is."""
+    return LineFile(path) if journal is None else FileStore(path, journal)

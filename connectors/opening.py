@@ -1,0 +1,101 @@
+"""Sources and sinks opened, each by its table's option `connector`.
+
+The modules of a connector are imported where they are needed, so that a job loads no connector that it does
+not use.  Whatever cannot be opened is a `FsqlError` with a code and what to do.
+"""
+
+from __future__ import annotations
+
+import time
+from importlib import import_module
+from typing import TYPE_CHECKING, BinaryIO, Protocol, cast
+
+from fsql.connectors.released_lines import ReleasedLines
+from fsql.connectors.settings import settings_of
+from fsql.connectors.surroundings import Surroundings
+from fsql.formats.making import make_encoder
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+    from fsql.compiler.logical import SinkTable, Table
+    from fsql.formats.settings import Settings
+    from fsql.runtime.consumer import Consumer
+    from fsql.runtime.ports import Split
+
+
+class SourceModule(Protocol):
+    """The module `source` of a connector that reads."""
+
+    def open_source(
+        self, table: Table, settings: Settings, surroundings: Surroundings
+    ) -> Sequence[Split]:
+        """Return the splits of a table, sorted by name.
+
+        Raises:
+            FsqlError: E531, E533 or E534, if the source cannot be opened.
+        """
+
+
+class SinkModule(Protocol):
+    """The module `sink` of a connector that writes."""
+
+    def open_sink(
+        self, sink: SinkTable, settings: Settings, surroundings: Surroundings
+    ) -> Consumer:
+        """Return what takes the rows of a table; it is opened by whoever delivers them.
+
+        Raises:
+            FsqlError: E533 or E534, if the options cannot be followed.
+        """
+
+
+def open_source(
+    table: Table,
+    base_directory: Path,
+    *,
+    data_roots: Sequence[Path] = (),
+    clock: Callable[[], float] = time.monotonic,
+    stdin: int = 0,
+    front_logs: Path | None = None,
+) -> Sequence[Split]:
+    """Return the splits of a table, sorted by name; `Surroundings` has what the arguments mean.
+
+    Raises:
+        FsqlError: E531, E533 or E534, if the source cannot be opened.
+    """
+    settings = settings_of(table.options)
+    surroundings = Surroundings(
+        base_directory, data_roots, clock=clock, stdin=stdin, front_logs=front_logs
+    )
+    module = import_module(f"fsql.connectors.{settings.connector.name}.source")
+    return cast("SourceModule", module).open_source(table, settings, surroundings)
+
+
+def open_sink(
+    sink: SinkTable,
+    base_directory: Path,
+    *,
+    journal: Path | None = None,
+    stdout: BinaryIO | None = None,
+    data_roots: Sequence[Path] = (),
+) -> Consumer:
+    """Return what takes the rows of a table; `Surroundings` has what the arguments mean.
+
+    Raises:
+        FsqlError: E533 or E534, if the options cannot be followed.
+    """
+    settings = settings_of(sink.options)
+    surroundings = Surroundings(base_directory, data_roots, stdout=stdout, journal=journal)
+    module = import_module(f"fsql.connectors.{settings.connector.name}.sink")
+    return cast("SinkModule", module).open_sink(sink, settings, surroundings)
+
+
+def sink_lines(sink: SinkTable) -> ReleasedLines:
+    """Return what makes lines of the rows of a table.
+
+    Raises:
+        FsqlError: E534, if its format has no place for its changes.
+    """
+    return ReleasedLines(make_encoder(sink, settings_of(sink.options)))

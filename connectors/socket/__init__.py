@@ -1,0 +1,1 @@
+"""Connector `socket`: lines that come by connections."""

@@ -1,0 +1,42 @@
+"""The options of connector `socket`."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from fsql.compiler.connectors import (
+    FORMAT,
+    RECORD_OPTIONS,
+    TIME_OPTIONS,
+    Connector,
+    Layout,
+    Option,
+    OptionKind,
+)
+from fsql.connectors.live.options import LOG_OPTION
+
+CONNECTOR: Final = Connector(
+    "socket",
+    "lines that come by connections to an address of this machine, one connection at a time",
+    reads=True,
+    writes=False,
+    options=(
+        Option("address", OptionKind.TEXT, "`127.0.0.1:PORT`", required=True),
+        FORMAT,
+        Option(
+            "ends",
+            OptionKind.CHOICE,
+            "whether the input ends with the first connection",
+            ("never", "connection"),
+            default="never",
+        ),
+        *TIME_OPTIONS,
+        *RECORD_OPTIONS,
+        LOG_OPTION,
+    ),
+    layouts=(Layout.LINES,),
+    notes="""\
+A line that a connection does not finish ends with the connection.  A job that keeps state writes what
+comes to its state directory first, since a socket cannot be read again.
+""",
+)

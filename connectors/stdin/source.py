@@ -1,0 +1,29 @@
+"""The source of connector `stdin`: read directly, or by way of its log in a job that keeps state."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fsql.connectors.live.front_log import LogSplit
+from fsql.connectors.live.live_splits import StreamSplit, front_log_of
+from fsql.formats.making import make_decoder
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from fsql.compiler.logical import Table
+    from fsql.connectors.surroundings import Surroundings
+    from fsql.formats.settings import Settings
+    from fsql.runtime.ports import Split
+
+
+def open_source(table: Table, settings: Settings, surroundings: Surroundings) -> Sequence[Split]:
+    """Return standard input as a split.
+
+    Raises:
+        FsqlError: E534, if the options cannot be followed.
+    """
+    decoder = make_decoder(table.columns, settings)
+    if surroundings.front_logs is not None:
+        return [LogSplit("stdin", front_log_of(surroundings.front_logs, table), decoder)]
+    return [StreamSplit("stdin", surroundings.stdin, decoder)]

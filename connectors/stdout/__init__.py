@@ -1,0 +1,1 @@
+"""Connector `stdout`: standard output."""

@@ -1,0 +1,45 @@
+"""What sources and sinks are given of the run that they belong to."""
+
+from __future__ import annotations
+
+import sys
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, BinaryIO
+
+from fsql.connectors import paths
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """The run that a source or a sink belongs to.
+
+    `clock` gives the seconds by which a generator keeps its rate.  `stdin` is the descriptor of standard
+    input, `stdout` the stream that is written as standard output.  Where `front_logs` is given, input that
+    cannot be read again is read by way of its log there.  `journal` is where a sink keeps its position, a
+    path to which something is appended; without one the sink belongs to a run that keeps no state.
+    """
+
+    base_directory: Path
+    data_roots: Sequence[Path] = ()
+    clock: Callable[[], float] = time.monotonic
+    stdin: int = 0
+    stdout: BinaryIO | None = None
+    front_logs: Path | None = None
+    journal: Path | None = None
+
+    def resolve(self, path: str) -> Path:
+        """Return where a path of an option leads.
+
+        Raises:
+            FsqlError: E531 or E533, if it leads nowhere, or out of the data roots.
+        """
+        return paths.resolve(path, self.base_directory, self.data_roots)
+
+    def standard_output(self) -> BinaryIO:
+        """Return the stream that is standard output."""
+        return self.stdout or sys.stdout.buffer

@@ -1,0 +1,1 @@
+"""Connector `words`: generated lines of words."""

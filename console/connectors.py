@@ -1,0 +1,117 @@
+"""What `fsql connectors` prints: every connector and format, with its options."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING, Any, Final
+
+from fsql.compiler.diagnostics import Diagnostic, FsqlError
+from fsql.compiler.diagnostics.near_names import near_name
+from fsql.connectors.declared import DECLARED
+
+_LINK: Final = re.compile(r"\[([^]]*)\]\([^)]*\)")
+"""A link of the documentation, of which only the text is printed."""
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from fsql.compiler.connectors import Connector, Format, Option
+
+
+def connectors_json(name: str | None) -> str:
+    """Return the connectors and formats of that name, or all, as JSON.
+
+    Raises:
+        FsqlError: E212, if there is none.
+    """
+    connectors, formats = _selected(name)
+    shown = {
+        "connectors": [
+            {
+                "name": each.name,
+                "about": each.about,
+                "reads": each.reads,
+                "writes": each.writes,
+                "formats": [format_.name for format_ in DECLARED.formats_of(each)],
+                "options": [_option_json(option) for option in own_options(each)],
+            }
+            for each in connectors
+        ],
+        "formats": [
+            {
+                "name": each.name,
+                "about": each.about,
+                "options": [_option_json(option) for option in each.options],
+            }
+            for each in formats
+        ],
+    }
+    return json.dumps(shown, indent=2, ensure_ascii=False) + "\n"
+
+
+def connectors_text(name: str | None) -> str:
+    """Return the connectors and formats of that name, or all, to be read.
+
+    Raises:
+        FsqlError: E212, if there is none.
+    """
+    connectors, formats = _selected(name)
+    lines: list[str] = []
+    for connector in connectors:
+        lines += (f"connector '{connector.name}' ({uses(connector)}): {_plain(connector.about)}",)
+        lines += (*_option_lines(own_options(connector)), "")
+    for format_ in formats:
+        lines += (f"format '{format_.name}': {format_.about}",)
+        lines += (*_option_lines(format_.options), "")
+    return "\n".join(lines[:-1]) + "\n"
+
+
+def own_options(connector: Connector) -> tuple[Option, ...]:
+    """Return the options of a connector; those of its format are not among them."""
+    return DECLARED.with_format(connector, "").options
+
+
+def uses(connector: Connector) -> str:
+    """Return what the connector can do."""
+    return " and ".join(
+        use for use, can in (("reads", connector.reads), ("writes", connector.writes)) if can
+    )
+
+
+def _selected(name: str | None) -> tuple[Sequence[Connector], Sequence[Format]]:
+    if name is None:
+        return DECLARED.connectors, DECLARED.formats
+    connectors = [each for each in DECLARED.connectors if each.name == name]
+    formats = [each for each in DECLARED.formats if each.name == name]
+    if not connectors and not formats:
+        names = [*DECLARED.names, *(each.name for each in DECLARED.formats)]
+        near = near_name(name, names)
+        helps = () if near is None else (f"there is '{near}'",)
+        note = f"connectors and formats: {', '.join(names)}"
+        message = f"'{name}' is neither a connector nor a format"
+        raise FsqlError([Diagnostic("E212", message, notes=(note,), helps=helps)])
+    return connectors, formats
+
+
+def _option_json(option: Option) -> dict[str, Any]:
+    return {
+        "key": option.key,
+        "values": list(option.choices) or option.expected,
+        "required": option.required,
+        "default": option.default,
+        "about": option.about,
+    }
+
+
+def _option_lines(options: Sequence[Option]) -> Iterator[str]:
+    for option in options:
+        default = "" if option.default is None else f", default '{option.default}'"
+        required = ", required" if option.required else ""
+        yield f"  '{option.key}': {option.expected}{required}{default}"
+        yield f"      {_plain(option.about)}"
+
+
+def _plain(about: str) -> str:
+    """Return a line of documentation without the targets of its links."""
+    return _LINK.sub(r"\1", about)

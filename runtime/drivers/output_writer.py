@@ -1,0 +1,124 @@
+"""The outputs of a run in one process: what the barrier releases goes to consumers, as in a run on many.
+
+Such a run keeps no state, and cannot go on after a failure.  So it asks for nothing to be kept: each consumer
+begins anew, or puts the rows behind those that it has.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING, Final
+
+from fsql.compiler.diagnostics import Diagnostic, FsqlError
+from fsql.runtime.batch import END, START
+from fsql.runtime.cluster.delivery import Delivery, DeliveryOption
+from fsql.runtime.consumer import ConsumerLostError, ConsumerMissingError, Opening
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from fsql.runtime.batch import Root
+    from fsql.runtime.cluster.delivery import Bundle, Contents
+    from fsql.runtime.cluster.job_spec import Output
+    from fsql.runtime.consumer import Consumer
+
+BUNDLE_ROWS_MAX: Final = 16_384
+WAITING_ROWS_MAX: Final = 262_144
+"""How many rows may be under way before a write waits."""
+_WAIT_SECONDS: Final = 0.05
+
+
+class OutputWriter:
+    """Writes one output to its consumer."""
+
+    def __init__(self, output: Output, consumer: Consumer) -> None:
+        """Open the consumer.
+
+        Raises:
+            FsqlError: E532, if it cannot be reached or refuses; E537, if it refuses for good.
+        """
+        self._output = output
+        self._consumer = consumer
+        self._failed = False
+        option = DeliveryOption.NONE
+        try:
+            opened = consumer.open(Opening(0, START, option))
+        except ConsumerMissingError as error:
+            consumer.close()
+            raise error.at_start() from None
+        except ConsumerLostError as error:
+            consumer.close()
+            message = f"the sink cannot be written: {error}"
+            raise FsqlError([Diagnostic("E532", message)]) from None
+        self._delivery = Delivery(option, opened.position, opened.window, BUNDLE_ROWS_MAX)
+
+    def take(self, contents: Contents) -> None:
+        """Take this output's share of what the barrier releases; `advance` writes it."""
+        share = self._output.share(contents)
+        if share is not None:
+            self._delivery.take(share)
+
+    def advance(self, bound: Root) -> None:
+        """Write what was taken, which is all below `bound`; wait while too many rows are under way.
+
+        Raises:
+            FsqlError: E535, if the consumer is lost or cannot write.
+        """
+        self._send(self._delivery.advance(bound))
+        self._wait_for(0 if bound == END else WAITING_ROWS_MAX)
+
+    def close(self) -> None:
+        """Wait until the consumer has everything that it was sent, and release it.
+
+        Raises:
+            FsqlError: E535, if the consumer is lost or cannot write.
+        """
+        try:
+            if not self._failed:
+                self._wait_for(0)
+        finally:
+            self._consumer.close()
+
+    def _wait_for(self, rows: int) -> None:
+        while self._delivery.rows_waiting > rows:
+            self._consumer.wait(_WAIT_SECONDS)
+            self._send([])
+
+    def _send(self, bundles: Sequence[Bundle]) -> None:
+        try:
+            self._deliver(deque(bundles))
+        except BaseException as error:
+            self._failed = True
+            if isinstance(error, ConsumerLostError):
+                raise FsqlError([Diagnostic("E535", f"writing failed: {error}")]) from None
+            raise
+
+    def _deliver(self, pending: deque[Bundle]) -> None:
+        while True:
+            while pending:
+                self._consumer.deliver(pending.popleft())
+            for position in self._consumer.acknowledged():
+                pending += self._delivery.acknowledge(position)
+            if not pending:
+                return
+
+
+class Outputs:
+    """All outputs of a run."""
+
+    def __init__(self, writers: Sequence[OutputWriter]) -> None:
+        self._writers = writers
+
+    def take(self, contents: Contents) -> None:
+        """Take what the barrier releases; `advance` writes it."""
+        for writer in self._writers:
+            writer.take(contents)
+
+    def advance(self, bound: Root) -> None:
+        """Write what was taken, which is all below `bound`; END says that nothing more comes.
+
+        Raises:
+            FsqlError: E535, if a consumer is lost or cannot write.
+        """
+        for writer in self._writers:
+            writer.advance(bound)
