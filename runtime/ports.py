@@ -48,6 +48,9 @@ class Chunk:
     `rows` are the row numbers, ascending; numbers that are missing among them belong to `rejects`.
     `bytes_read` is how much input the chunk used up, `unknown_fields` how many fields its rows had besides
     that are no columns.
+
+    Rows with an event time after `time_at_most`, in microseconds since 1970, are malformed.  All rows behind
+    the chunk count as at least `time_at_least`: a source that is silent says so, with a chunk without rows.
     """
 
     columns: Sequence[pa.Array]
@@ -55,6 +58,8 @@ class Chunk:
     rejects: Sequence[Reject]
     bytes_read: int
     unknown_fields: int = 0
+    time_at_most: int | None = None
+    time_at_least: int | None = None
 
     def check_row_numbers(self) -> None:
         """Check that every row has a number that its origin has room for.

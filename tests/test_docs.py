@@ -49,6 +49,7 @@ EXAMPLES = {
 LANGUAGE = "docs/language.md"
 IN_NO_CASE = {
     "E117": "cases are UTF-8; tests/cli/test_errors.py has it",
+    "E522": "a row against the clock; tests/unit/dataflow/test_front.py has it",
     "E533": "no command sets data roots; tests/unit/connectors/test_sources.py has it",
     "E536": "a source that changed while its job was down; tests/unit/connectors/test_replay.py has it",
     "E537": "an output that changed while its job was down; tests/conformance/test_sinks.py has it",

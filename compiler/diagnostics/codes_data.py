@@ -114,6 +114,13 @@ DATA_ROWS: Final[tuple[Row, ...]] = (
         "{}  -- with a BIGINT NOT NULL",
     ),
     (
+        "E522",
+        "event time far ahead of the clock",
+        "The event time is ahead of the clock by more than `max_ahead` allows: all later rows would be late.",
+        "Correct the producer's clock, reject such rows, or raise the option `max_ahead`.",
+        '{"at": "2099-01-01T00:00:00Z"}  -- from a socket, in 2026',
+    ),
+    (
         "E531",
         "source cannot be opened",
         "The file or directory is not there, is empty of files, or may not be read; or it is the script's.",

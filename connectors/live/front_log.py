@@ -110,6 +110,11 @@ class LogWriter:
             raise paths.cannot_open("E532", directory, error) from None
 
     @property
+    def line_end(self) -> int:
+        """Return the place behind the last whole line."""
+        return self._line_end
+
+    @property
     def length(self) -> int:
         """Return how many bytes were ever written."""
         return self._start + self._size
@@ -139,6 +144,9 @@ class LogWriter:
                     self._begin(self.length)
         except OSError as error:
             raise paths.failed("writing", self._directory, error) from None
+        newline = data.rfind(b"\n", 0, written)
+        if newline >= 0:
+            self._line_end = self.length - written + newline + 1
         return written
 
     def _end_of_segment(self, data: bytes, start: int) -> int | None:
@@ -191,6 +199,7 @@ class LogWriter:
             last = known[-1].path
             os.truncate(last, last.read_bytes().rfind(b"\n") + 1)
         self._begin(known[-1].start if known else 0)
+        self._line_end = self.length
 
     def _begin(self, start: int) -> None:
         flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC

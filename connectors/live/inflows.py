@@ -20,6 +20,8 @@ from fsql.connectors.addresses import not_listening
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from fsql.connectors.live.time_bounds import LogClock
+
 _READ_BYTES: Final = 1 << 20
 _WAIT_SECONDS: Final = 0.1
 _FULL_SECONDS: Final = 0.05
@@ -167,12 +169,17 @@ class Feed:
     """Carries bytes from an inflow to an outflow, in a thread, until the end or until it is closed."""
 
     def __init__(
-        self, inflow: Inflow, outflow: Outflow, on_failure: Callable[[FsqlError], None]
+        self,
+        inflow: Inflow,
+        outflow: Outflow,
+        on_failure: Callable[[FsqlError], None],
+        clock: LogClock | None = None,
     ) -> None:
         """Begin; `on_failure` is called in the thread, whatever the reason why it cannot go on."""
         self._inflow = inflow
         self._outflow = outflow
         self._on_failure = on_failure
+        self._clock = clock
         self._stopped = threading.Event()
         self._thread = threading.Thread(target=self._run, name="feed", daemon=True)
         self._thread.start()
@@ -196,19 +203,28 @@ class Feed:
                 self._inflow.close()
             with contextlib.suppress(OSError):
                 self._outflow.close()
+            if self._clock is not None:
+                with contextlib.suppress(OSError):
+                    self._clock.close()
 
     def _carry(self) -> None:
         while not self._stopped.is_set() and not self._outflow.ended:
             room = self._outflow.room()
             if room == 0:
+                if self._clock is not None:
+                    self._clock.heard()  # what it sends meanwhile waits: that is no silence
                 self._stopped.wait(_FULL_SECONDS)
                 continue
             data = self._inflow.read(room, _WAIT_SECONDS)
             if data is None:
+                if self._clock is not None:
+                    self._clock.in_silence()
                 continue
             if not data:
                 self._outflow.end()
                 return
+            if self._clock is not None:
+                self._clock.before_data()
             self._put(data)
 
     def _put(self, data: bytes) -> None:

@@ -4,16 +4,31 @@ from __future__ import annotations
 
 import os
 import select
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from fsql.connectors import paths
 from fsql.connectors.streams.replay import content_before
 
 
-class Blocks(Protocol):
-    """The bytes of a stream, from some place on."""
+class AtLeast(NamedTuple):
+    """Rows behind this have at least this time, in microseconds since 1970; earlier ones count as it."""
 
-    def read(self) -> bytes | None:
+    us: int
+
+
+class AtMost(NamedTuple):
+    """Rows behind this have at most this event time; later ones are rejected."""
+
+    us: int
+
+
+TimeBound = AtLeast | AtMost
+
+
+class Blocks(Protocol):
+    """The bytes of a stream, from some place on, and bounds of the times of the rows behind them."""
+
+    def read(self) -> bytes | TimeBound | None:
         """Return the next bytes, none at all at the end; None if there are none yet.
 
         Raises:

@@ -8,6 +8,9 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING, Final
 
+import numpy as np
+
+from fsql.connectors.streams.blocks import AtLeast, AtMost
 from fsql.formats.lines import LineCutter
 from fsql.runtime.ports import Chunk, Place, Wait
 
@@ -31,6 +34,7 @@ class LineReader:
         self._cutter = LineCutter(decoder.record_bytes_max, byte, line)
         self._parts: deque[Lines] = deque()
         self._ended = False
+        self._time_at_most: int | None = None
         self._wait_seconds = _WAIT_SECONDS_MIN
 
     def read(self, rows_max: int) -> Chunk | Wait | None:
@@ -48,7 +52,13 @@ class LineReader:
                 self._wait_seconds = min(self._wait_seconds, _WAIT_SECONDS_MAX)
                 return Wait(wait)
             self._wait_seconds = _WAIT_SECONDS_MIN
-            self._take(block)
+            match block:
+                case AtMost(us):
+                    self._time_at_most = us
+                case AtLeast(us):
+                    return Chunk((), np.empty(0, np.int64), (), 0, time_at_least=us)
+                case bytes():
+                    self._take(block)
         lines = self._parts.popleft()
         if len(lines) > rows_max:
             self._parts.appendleft(lines.slice(rows_max, len(lines)))
@@ -59,7 +69,8 @@ class LineReader:
         unknown = self._decoder.unknown_fields - unknown_before
         self._place = Place(row + len(lines), lines.end_number, lines.end_byte)
         # Empty lines and blocks without a line end belong to the chunk that comes after them.
-        return Chunk(columns, rows, rejects, lines.end_byte - byte, unknown)
+        read = lines.end_byte - byte
+        return Chunk(columns, rows, rejects, read, unknown, time_at_most=self._time_at_most)
 
     def place(self) -> Place:
         """Return where the reader stands.

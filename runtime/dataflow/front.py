@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
+from fsql.compiler.functions.timestamps import format_timestamp
 from fsql.compiler.logical import Table, TimeKind
 from fsql.runtime.batch import END, START, TIME_START, Batch, Root, origin
 from fsql.runtime.dataflow.resume_point import ResumePoint
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     Ints = NDArray[np.int64]
 
 NULL_EVENT_TIME = 521
+EVENT_TIME_AHEAD = 522
 
 BOUNDARIES_MAX: Final = 256
 """How many boundaries of chunks a front remembers; where there are more, only every second, fourth, … one."""
@@ -61,6 +63,7 @@ class Front:
         self._ahead: deque[tuple[Root, int]] = deque()
         self._rows_ahead = 0
         self._read_up_to = START
+        self._next_row = 0
         self._boundaries: deque[Boundary] = deque()
         self._stride = 1
         self._passed_boundaries = 0
@@ -71,7 +74,8 @@ class Front:
         """Go on from `point`, and drop the rows with roots below `position`: what a snapshot has."""
         assert self.promised == START, "a front resumes before it has read anything"
         self._greatest_time = point.time
-        if point.row:
+        self._next_row = point.row
+        if point.row or point.time != TIME_START:
             self._read_up_to = self._successor(point.row - 1)
         assert self._read_up_to <= position
         self._boundaries.append(Boundary(self._read_up_to, point.place, point.time))
@@ -125,8 +129,15 @@ class Front:
             failed = np.zeros(len(rows), np.int16) if result.failed is None else result.failed
             if valid is not None:
                 failed = np.where((failed == 0) & ~valid, NULL_EVENT_TIME, failed)
+            if chunk.time_at_most is not None:
+                ahead = (failed == 0) & (times > chunk.time_at_most)
+                rejects += [
+                    _ahead(rows[i], times[i], chunk.time_at_most) for i in np.flatnonzero(ahead)
+                ]
+                failed = np.where(ahead, EVENT_TIME_AHEAD, failed)
             if failed.any():
-                rejects += [_no_event_time(rows[i], failed[i]) for i in np.flatnonzero(failed)]
+                without = np.flatnonzero((failed != 0) & (failed != EVENT_TIME_AHEAD))
+                rejects += [_no_event_time(rows[i], failed[i]) for i in without]
                 kept = np.flatnonzero(failed == 0)
                 picked = Batch(columns, rows, rows, ()).take(kept)
                 columns, rows, times = picked.columns, picked.time, times[kept]
@@ -142,6 +153,8 @@ class Front:
         if last >= 0 and self._drops():
             batch, positioned = self._kept(batch), self._kept_rejects(positioned)
         self._count_sent((0 if batch is None else len(batch)) + len(positioned), last)
+        if chunk.time_at_least is not None:
+            self._pass_time(chunk.time_at_least)
         return batch, positioned
 
     def waits(self, place: Place) -> None:
@@ -208,6 +221,7 @@ class Front:
         """Count the rows as sent, up to row number `last`, and promise what follows from it."""
         if last < 0:
             return
+        self._next_row = last + 1
         self._read_up_to = self._successor(last)
         self.promised = max(self.promised, self._read_up_to)
         if count == 0:
@@ -215,6 +229,14 @@ class Front:
         self.rows_read += count
         self._ahead.append((self.promised, count))
         self._rows_ahead += count
+
+    def _pass_time(self, time: int) -> None:
+        """Have no later row count as earlier than `time`, and promise so."""
+        if self._kind is not TimeKind.EVENT or time <= self._greatest_time:
+            return
+        self._greatest_time = time
+        self._read_up_to = Root(time, self._base + self._next_row)
+        self.promised = max(self.promised, self._read_up_to)
 
     def _successor(self, row: int) -> Root:
         """Return the least root that can follow the row, which has been read."""
@@ -231,6 +253,14 @@ class Front:
         while self._ahead and self._ahead[0][0] <= min_time:
             self._rows_ahead -= self._ahead.popleft()[1]
         return self._rows_ahead
+
+
+def _ahead(row: int, time: int, time_at_most: int) -> Reject:
+    reason = (
+        f"the event time {format_timestamp(int(time))} is after {format_timestamp(time_at_most)},"
+        " which is as far ahead of the clock as 'max_ahead' allows"
+    )
+    return Reject(int(row), -1, -1, EVENT_TIME_AHEAD, "", reason, "")
 
 
 def _no_event_time(row: int, code: int) -> Reject:

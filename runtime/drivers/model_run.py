@@ -134,6 +134,8 @@ class ModelRun:
 
 def rows_of_chunk(chunk: Chunk, columns: Schema) -> list[Values | Reject]:
     """Return the rows of a chunk as tuples, the malformed ones in their places."""
+    if not len(chunk.rows) and not chunk.rejects:
+        return []
     values = [
         from_arrow(array, column.type) for array, column in zip(chunk.columns, columns, strict=True)
     ]

@@ -229,3 +229,67 @@ def test_few_boundaries_are_remembered_and_the_first_is_among_them() -> None:
     assert all(row <= at for at, row in zip(range(4000, 10_000), rows, strict=True))
     assert all(row > at - 200 for at, row in zip(range(4000, 10_000), rows, strict=True))
     assert rows == sorted(rows)
+
+
+def read_of(*times: int, rows: Sequence[int], at_most: int | None = None) -> Chunk:
+    """Return a chunk of rows with these event times, in microseconds."""
+    columns = [pa.array(rows, pa.int64()), pa.array(times, pa.int64()).view(pa.timestamp("us"))]
+    return Chunk(columns, np.array(rows), [], 0, time_at_most=at_most)
+
+
+def silence(time: int) -> Chunk:
+    return Chunk((), np.empty(0, np.int64), (), 0, time_at_least=time)
+
+
+def test_a_silent_front_promises_by_the_clock() -> None:
+    """Rows that come later count as what was promised; another kind of time is not the clock's affair."""
+    front = front_of(TimeKind.EVENT)
+    front.take(read_of(5, 7, rows=(0, 1)))
+    origin = front.promised.origin
+    front.take(silence(6))
+    assert front.promised == Root(7, origin)
+    assert front.take(silence(20)) == (None, ())
+    assert front.promised == Root(20, origin)
+    batch, rejects = front.take(read_of(9, 21, rows=(2, 3)))
+    assert batch is not None
+    assert (batch.time.tolist(), rejects) == ([20, 21], ())
+    assert batch.origin.tolist() == [origin, origin + 1]
+    other = front_of(TimeKind.OFFSET)
+    other.take(silence(20))
+    assert other.promised == START
+
+
+def test_a_front_resumes_behind_a_promise_by_the_clock() -> None:
+    front = front_of(TimeKind.EVENT)
+    for place, chunk in (
+        (Place(0, 1, 0), silence(10)),
+        (Place(0, 1, 0), read_of(5, rows=(0,))),
+        (Place(1, 2, 9), silence(20)),
+        (Place(1, 2, 9), read_of(6, rows=(1,))),
+    ):
+        front.take(chunk, place)
+    for position in (Root(10, front.promised.origin - 2), Root(20, front.promised.origin - 1)):
+        point = front.resume_point(position)
+        again = front_of(TimeKind.EVENT)
+        again.resume(point, position)
+        assert again.promised == position
+        chunks = [silence(10), read_of(5, rows=(0,)), silence(20), read_of(6, rows=(1,))]
+        for chunk in chunks[0 if point.row == 0 else 2 :]:
+            again.take(chunk)
+        assert again.promised == front.promised
+
+
+def test_a_row_that_is_far_ahead_is_malformed() -> None:
+    """The rows behind it are not late because of it."""
+    front = front_of(TimeKind.EVENT)
+    batch, rejects = front.take(
+        read_of(5, 4_070_908_800_000_000, 7, rows=(0, 1, 2), at_most=86_400)
+    )
+    assert batch is not None
+    assert batch.time.tolist() == [5, 7]
+    [(root, reject)] = rejects
+    assert (root.time, reject.row, reject.code) == (5, 1, 522)
+    assert reject.reason == (
+        "the event time 2099-01-01T00:00:00Z is after 1970-01-01T00:00:00.086400Z,"
+        " which is as far ahead of the clock as 'max_ahead' allows"
+    )
