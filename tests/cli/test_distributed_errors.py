@@ -243,11 +243,21 @@ def test_a_job_that_is_over_says_so(tmp_path: Path) -> None:
     )
     first = fsql("run", "--state", state, path)
     assert (first.code, "came to its end" in first.err) == (0, False)
-    (tmp_path / "numbers.jsonl").write_text('{"n":1}\n{"n":2}\n')
     again = fsql("run", "--state", state, path)
     assert again.code == 0
     assert again.err.startswith(
         "this job came to its end before: only what its outputs lack is written\n"
         f"  to read its input anew, name another directory than --state {state}\n"
+    )
+    (tmp_path / "numbers.jsonl").write_text('{"n":1}\n{"n":2}\n')
+    grown = fsql("run", "--quiet", "--state", state, path)
+    assert (grown.code, grown.err) == (
+        1,
+        (
+            'error[FSQL-E538]: split "numbers.jsonl" of table "numbers" has grown since its end was read\n'
+            "  = note: it ended after row 1, at byte 8, and results were released\n"
+            "  = help: remove what was added\n"
+            "  = help: or start the job anew, with an empty state directory\n"
+        ),
     )
     assert (tmp_path / "out.jsonl").read_text() == '{"n":1}\n'
