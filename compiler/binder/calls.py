@@ -16,6 +16,7 @@ from fsql.compiler.functions.failure import RowFailure
 from fsql.compiler.functions.refused import (
     LATER,
     NOT_DETERMINISTIC,
+    OTHER_DIALECTS,
     WINDOW_BOUNDS,
     WINDOW_FUNCTIONS,
 )
@@ -79,7 +80,7 @@ def _unknown_function(name: str, written: syntax.FunctionCall) -> Refusal:
         "E202",
         f'function "{written.name.parts[-1].name}" does not exist',
         written.name.span,
-        help=WINDOW_BOUNDS.get(name, suggestion),
+        help=WINDOW_BOUNDS.get(name) or OTHER_DIALECTS.get(name, suggestion),
     )
 
 

@@ -138,6 +138,7 @@ def _unknown_column(
     return no_column(
         name,
         names,
+        text_help=name.quoted and qualifier is None,
         label=f"not a column of {where}" if where else "",
         note=f"{where} has {listing(names)}" if where and names else None,
     )
@@ -194,7 +195,7 @@ _BINDERS: Mapping[type, Callable[..., Expression]] = {
     syntax.Subscript: calls.bind_subscript,
     syntax.FunctionCall: calls.bind_function_call,
     syntax.Trim: calls.bind_trim,
-    syntax.RowConstructor: _later("rows as values"),
+    syntax.RowConstructor: _later("ROW as a value"),
     syntax.MapConstructor: _later("maps"),
     syntax.FieldAccess: _later("fields of a ROW"),
     syntax.InSubquery: _SUBQUERY,

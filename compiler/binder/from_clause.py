@@ -170,6 +170,8 @@ class FromBinder:
             on = self._on(source.relation, right.relation, clause)
             joined = self._join(source, right, on, clause.span)
             if joined is None:
+                if clause.kind == "CROSS":
+                    raise _cross_join(clause.span)
                 where = "WHERE" if clause.condition is None else "ON"
                 raise self._no_equality(source, right, clause.span, where)
             source = joined
@@ -230,7 +232,7 @@ class FromBinder:
             "join without an equality between its sides",
             span,
             note="an equality that can fail is no key in WHERE; in ON it is" if late else None,
-            help=f"write {where} {_example(left.relation, right.relation)}",
+            help=_equality_help(where, left.relation, right.relation),
         )
 
 
@@ -261,14 +263,24 @@ def _refuse_kind(clause: syntax.JoinClause) -> None:
         raise not_implemented("USING", clause.using[0].span, help=f"write ON a.{name} = b.{name}")
 
 
-def _example(left: Relation, right: Relation) -> str:
-    """Return an equality between the sides, of two columns of one name if there are such."""
+def _cross_join(span: Span) -> Refusal:
+    return refusal(
+        "E308",
+        "CROSS JOIN without an equality between its sides",
+        span,
+        help="to pair all rows, add a constant column to both sides and join on it",
+    )
+
+
+def _equality_help(clause: str, left: Relation, right: Relation) -> str:
+    """Return how to add an equality, with two columns of one name and type if there are such."""
     names = {field.name.lower(): field for field in left.fields}
     for field in right.fields:
         mate = names.get(field.name.lower())
         if mate is not None and mate.column.type == field.column.type:
-            return f"{mate.qualifier or 'a'}.{mate.name} = {field.qualifier or 'b'}.{field.name}"
-    return "a.k = b.k"
+            pair = f"{mate.qualifier or 'a'}.{mate.name} = {field.qualifier or 'b'}.{field.name}"
+            return f"add an equality to {clause}, such as {pair}"
+    return f"add an equality of a column of each side to {clause}"
 
 
 def _unbounded_join(left: Source, right: Source, span: Span, note: str | None) -> Diagnostic:

@@ -7,6 +7,7 @@ three are associative, also in what they leave unevaluated and in which failure 
 from __future__ import annotations
 
 import json
+import re
 from typing import TYPE_CHECKING, Final, TypedDict
 
 from fsql.compiler import syntax
@@ -104,7 +105,7 @@ def unify(
                 span,
                 f"this is {expression.type}",
                 secondary=(Label(common_span, f"this is {common}"),),
-                **_cast_help((common, common_span), (expression.type, span)),
+                **_help_for_types(operands, (common, common_span), (expression.type, span)),
             )
         if wider != common:
             common, common_span = wider, span
@@ -146,9 +147,32 @@ def _unreadable(expression: Expression, span: Span) -> Refusal:
     )
 
 
+_NUMBER: Final = re.compile(r"[+-]?\d{1,18}(\.\d{1,18})?", re.ASCII)
+
+
 class _Help(TypedDict, total=False):
     help: str
     quote: Span
+
+
+def _help_for_types(
+    operands: Sequence[tuple[Expression, Span]],
+    left: tuple[SqlType, Span],
+    right: tuple[SqlType, Span],
+) -> _Help:
+    """Return what to write so that the two types go together."""
+    numeric = any(each.kind in {Kind.INT, Kind.BIGINT, Kind.DOUBLE} for each, _ in (left, right))
+    for operand, span in operands:
+        if numeric and span in {left[1], right[1]} and _is_quoted_number(operand):
+            assert isinstance(operand, Literal)
+            return {"help": f"write the number without quotes: {operand.value}"}
+    return _cast_help(left, right)
+
+
+def _is_quoted_number(expression: Expression) -> bool:
+    return isinstance(expression, Literal) and bool(
+        isinstance(expression.value, str) and _NUMBER.fullmatch(expression.value)
+    )
 
 
 def _cast_help(left: tuple[SqlType, Span], right: tuple[SqlType, Span]) -> _Help:

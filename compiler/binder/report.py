@@ -130,17 +130,29 @@ def refusal(  # noqa: PLR0913 - the parts of a diagnostic, each by its name
 
 
 def no_column(
-    name: Identifier, names: Sequence[str], *, label: str = "", note: str | None = None
+    name: Identifier,
+    names: Sequence[str],
+    *,
+    label: str = "",
+    note: str | None = None,
+    text_help: bool = False,
 ) -> Refusal:
-    """Return the refusal of a name that none of the columns `names` has (E203)."""
+    """Return the refusal of a name that none of the columns `names` has (E203).
+
+    With `text_help`, a text may have been meant: other dialects write one in double quotes.
+    """
     near = near_name(name.name, names)
+    help_ = f'a column with a similar name exists: "{near}"' if near else None
+    if text_help and near is None:
+        escaped = name.name.replace("'", "''")
+        help_ = f"if it is a text, write it in single quotes: '{escaped}'"
     return refusal(
         "E203",
         f'column "{name.name}" does not exist',
         name.span,
         label,
         note=note,
-        help=f'a column with a similar name exists: "{near}"' if near else None,
+        help=help_,
     )
 
 

@@ -58,7 +58,7 @@ _LATER: Final[Mapping[str, str | None]] = {
     "TIMESTAMP WITH LOCAL TIME ZONE": "TIMESTAMP, which is in UTC",
     "TIMESTAMP_LTZ": "TIMESTAMP, which is in UTC",
     "TIMESTAMPTZ": "TIMESTAMP, which is in UTC",
-    "ROW": "a column for each field",
+    "ROW": None,
     "MAP": None,
     "MULTISET": None,
     "JSON": "STRING",

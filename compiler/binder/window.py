@@ -19,7 +19,7 @@ from fsql.compiler.binder.source_spans import SourceSpans
 from fsql.compiler.diagnostics.near_names import near_name
 from fsql.compiler.functions.evaluate import constant, evaluate
 from fsql.compiler.functions.failure import RowFailure
-from fsql.compiler.functions.refused import WINDOW_FUNCTIONS
+from fsql.compiler.functions.refused import OTHER_DIALECTS, WINDOW_FUNCTIONS
 from fsql.compiler.logical import Aggregate, AssignWindows, Join, Plan, WindowAggregate, operators
 from fsql.compiler.sqltypes import INTERVAL, TIMESTAMP
 
@@ -81,7 +81,9 @@ def read_window_call(
             "E202",
             f'table function "{name.parts[-1].name}" does not exist',
             name.span,
-            help=f"a window function with a similar name exists: {near}" if near else None,
+            help=f"a window function with a similar name exists: {near}"
+            if near
+            else OTHER_DIALECTS.get(function),
         )
     given = _by_name(function, arguments, span, in_from=in_from)
     size_us = _interval_us(given["SIZE"], "size", positive=True)

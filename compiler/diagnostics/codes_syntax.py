@@ -128,6 +128,13 @@ SYNTAX_ROWS: Final[tuple[Row, ...]] = (
         "SELECT '\\xff';",
     ),
     (
+        "E118",
+        "hint is not supported",
+        "A comment that begins with `/*+` is a hint in other systems. It would change nothing here.",
+        "Remove it, or write `/* … */` for a comment.",
+        "SELECT /*+ STATE_TTL('t' = '1d') */ a FROM t;",
+    ),
+    (
         "W101",
         "parameter that is not used",
         "A value is given for a name that does not come as `${name}` in the script, comments apart.",

@@ -32,7 +32,7 @@ A query whose result is to be the same at every replay can only be made of what 
 """
 
 LATER: Final[Mapping[str, str | None]] = {
-    "ROW_NUMBER": "number the rows of a partition with COUNT(*) OVER (… ROWS UNBOUNDED PRECEDING)",
+    "ROW_NUMBER": "for the first or last value of a key, use GROUP BY with MIN or MAX",
     "RANK": None,
     "DENSE_RANK": None,
     "LAG": None,
@@ -58,6 +58,46 @@ LATER: Final[Mapping[str, str | None]] = {
     "CURRENT_WATERMARK": None,
 }
 """Functions of the language that this version does not carry out; and what may serve."""
+
+_EVENT_TIME_TEXT: Final = "use CAST(text AS TIMESTAMP), or TIMESTAMP_MILLIS(milliseconds)"
+_TABLE_OVER_FILE: Final = "declare a table: CREATE TABLE … WITH ('connector' = 'file', 'path' = …)"
+_JSON: Final = "declare the fields of the JSON object as columns of the table"
+
+OTHER_DIALECTS: Final[Mapping[str, str]] = {
+    "DATE_TRUNC": "group by a window: TUMBLE(t, at, INTERVAL '1' MINUTE)",
+    "DATE_BIN": "group by a window: TUMBLE(t, at, INTERVAL '1' MINUTE)",
+    "TIME_BUCKET": "group by a window: TUMBLE(t, at, INTERVAL '1' MINUTE)",
+    "NVL": "use COALESCE",
+    "ISNULL": "write a IS NULL",
+    "IIF": "use IF",
+    "LEN": "use CHAR_LENGTH",
+    "ARRAY_LENGTH": "use CARDINALITY",
+    "COLLECT_LIST": "use ARRAY_AGG",
+    "COLLECT_SET": "use ARRAY_AGG over a subquery with DISTINCT",
+    "GROUP_CONCAT": "collect with ARRAY_AGG",
+    "LATEST_BY_OFFSET": "use MAX, or keep each row",
+    "EARLIEST_BY_OFFSET": "use MIN, or keep each row",
+    "APPROX_COUNT_DISTINCT": "count a subquery: SELECT COUNT(*) FROM (SELECT DISTINCT … FROM …)",
+    "APPROX_DISTINCT": "count a subquery: SELECT COUNT(*) FROM (SELECT DISTINCT … FROM …)",
+    "TO_TIMESTAMP": _EVENT_TIME_TEXT,
+    "TO_TIMESTAMP_LTZ": _EVENT_TIME_TEXT,
+    "FROM_UNIXTIME": _EVENT_TIME_TEXT,
+    "UNIX_TIMESTAMP": "use EPOCH_MILLIS(timestamp)",
+    "EXPLODE": "write CROSS JOIN UNNEST(array) AS u(x)",
+    "REGEXP_LIKE": "use LIKE; there are no regular expressions",
+    "REGEXP_MATCHES": "use LIKE; there are no regular expressions",
+    "JSON_EXTRACT": _JSON,
+    "JSON_EXTRACT_STRING": _JSON,
+    "JSON_QUERY": _JSON,
+    "EXTRACTJSONFIELD": _JSON,
+    "READ_CSV": _TABLE_OVER_FILE,
+    "READ_CSV_AUTO": _TABLE_OVER_FILE,
+    "READ_JSON": _TABLE_OVER_FILE,
+    "READ_JSON_AUTO": _TABLE_OVER_FILE,
+    "READ_PARQUET": _TABLE_OVER_FILE,
+    "GENERATE_SERIES": "declare a table with a generator as connector",
+}
+"""Functions of other SQL dialects, with what to write here."""
 
 WINDOW_FUNCTIONS: Final = ("TUMBLE", "HOP", "SESSION", "CUMULATE")
 """Functions that stand in FROM or GROUP BY, not in expressions."""

@@ -17,8 +17,8 @@ from fsql.compiler.parser.parse_table import END, parse_table
 _NAMED_MAX: Final = 3
 
 _OPERATORS: Final = frozenset({
-    "AND", "AT", "BANG_EQUAL", "BETWEEN", "CONCAT", "DOT", "EQUAL", "ILIKE", "IN", "IS", "LESS",
-    "LESS_EQUAL", "LIKE", "LSQB", "MINUS", "MORE", "MORE_EQUAL", "NOT", "NOT_EQUAL", "OR", "PERCENT",
+    "AND", "AT", "BANG_EQUAL", "BETWEEN", "COLON_COLON", "CONCAT", "DOT", "EQUAL", "ILIKE", "IN", "IS",
+    "LESS", "LESS_EQUAL", "LIKE", "LSQB", "MINUS", "MORE", "MORE_EQUAL", "NOT", "NOT_EQUAL", "OR", "PERCENT",
     "PLUS", "SLASH", "STAR",
 })  # fmt: skip
 _UNITS: Final = frozenset({

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from fsql.compiler.diagnostics import Diagnostic, Label
 from fsql.compiler.parser.brackets import check_brackets
+from fsql.compiler.parser.dialects import hint_help, sign_help
 from fsql.compiler.parser.parse_table import END, parse_table
 from fsql.compiler.text.limits import WORDS_MAX
 from fsql.compiler.text.source import can_be_seen
@@ -44,11 +45,12 @@ class Word(NamedTuple):
 _NAME_CHARACTER: Final = r"0-9A-Za-z_\x80-\U0010ffff"
 _TEXT: Final = re.compile(
     rf"""(?sx)
-      (?P<space> [ \t\r\n\f]++ | --[^\r\n]*+ | /\*.*?\*/ )
+      (?P<space> [ \t\r\n\f]++ | --[^\r\n]*+ | /\*(?!\+).*?\*/ )
     | (?P<NUMBER> (?: [0-9]++ (?:\.[0-9]*+)? | \.[0-9]++ ) (?:[eE][+-]?[0-9]++)? )
     | (?P<WORD> [{_NAME_CHARACTER}]++ )
     | (?P<STRING> '[^']*+(?:''[^']*+)*+' )
     | (?P<QUOTED_NAME> "[^"]*+(?:""[^"]*+)*+" | `[^`]*+(?:``[^`]*+)*+` )
+    | (?P<hint> /\*\+ .*? \*/ )
     | (?P<open> /\* | ['"`] )
     """
 )
@@ -117,6 +119,10 @@ def _sign(text: ExpandedText, offset: int) -> Word:
 
 def _word(text: ExpandedText, match: re.Match[str]) -> Word:
     kind, content, (start, end) = match.lastgroup or "", match[0], match.span()
+    if kind == "hint":
+        label = Label(text.span(start, end))
+        help_ = hint_help(content)
+        raise text.error(Diagnostic("E118", "hints are not supported", label, helps=(help_,)))
     if kind == "open":
         raise _not_closed(text, content, start)
     if kind == "NUMBER" and (after := _AFTER_NUMBER.match(text.text, end)):
@@ -168,7 +174,9 @@ def _unknown_character(text: ExpandedText, offset: int) -> FsqlError:
         helps.append(f"it is a {name}; write {meant if meant != ' ' else 'a plain space'} instead")
     elif character == "$":
         helps.append("a parameter is written ${name}, with letters, digits and underscores")
-    label = Label(text.span(offset, offset + 1), "no sign of the language")
+    elif help_ := sign_help(text.text, offset):
+        helps.append(help_)
+    label = Label(text.span(offset, offset + 1), "not valid in SQL")
     return text.error(
         Diagnostic("E102", f'unknown character "{character}"', label, helps=tuple(helps))
     )

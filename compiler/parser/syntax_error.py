@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.diagnostics import Diagnostic, Label
 from fsql.compiler.diagnostics.near_names import near_name
+from fsql.compiler.parser.dialects import CLAUSES, CREATED, KSQL_WINDOWS, STATEMENTS
 from fsql.compiler.parser.expectations import expectation
 from fsql.compiler.parser.keywords import RESERVED, kind_at
 from fsql.compiler.parser.lookahead import Lookahead
@@ -85,6 +86,11 @@ class _Place:
         return written if written.startswith(("'", '"', "`")) else f'"{written}"'
 
     @property
+    def glued(self) -> bool:
+        """Say whether nothing stands between the word and the one before it."""
+        return self.last is not None and self.last.end == self.bad.start
+
+    @property
     def title(self) -> str:
         """Return the message if there is no better one."""
         if self.last is None or self.last_kind == "SEMICOLON":
@@ -111,6 +117,50 @@ def _place(text: ExpandedText, found: list[Word], index: int) -> _Place:
         last_kind=last_kind,
         before_last=before_last,
     )
+
+
+def _other_dialect(place: _Place) -> Diagnostic | None:
+    """Explain statements, clauses and operators that other dialects have."""
+    help_ = _dialect_help(place)
+    if help_ is None:
+        return None
+    return Diagnostic("E101", place.title, Label(place.span(place.bad)), helps=(help_,))
+
+
+def _dialect_help(place: _Place) -> str | None:
+    if place.last is None or place.last_kind == "SEMICOLON":
+        return STATEMENTS.get(place.keyword)
+    before = place.last.text.upper() if place.last.kind == "WORD" else ""
+    if before == "CREATE":
+        return CREATED.get(place.keyword)
+    match place.last_kind, place.bad.kind:
+        case _, "LPAR":
+            help_ = KSQL_WINDOWS.get(before)
+        case "STAR", _ if place.keyword in {"EXCLUDE", "EXCEPT", "REPLACE", "RENAME"}:
+            help_ = "list the columns"
+        case "BY", _ if place.keyword == "ALL":
+            help_ = "list the columns to group by"
+        case "MINUS", "MORE" if place.glued:
+            help_ = "declare the fields of the JSON object as columns of the table"
+        case "INTERVAL", "NUMBER":
+            help_ = f"write the number in quotes: INTERVAL '{place.bad.text}' HOUR"
+        case _, "NUMBER" if before == "WITHIN":
+            help_ = CLAUSES[before]
+        case _:
+            help_ = CLAUSES.get(place.keyword) or _option_help(place)
+    return help_
+
+
+def _option_help(place: _Place) -> str | None:
+    """Return what to write for `WITH (connector = file)`."""
+    if "STRING" not in place.accepts or "NAME" in place.accepts:
+        return None
+    shown = place.bad.text.replace("'", "''")
+    if place.bad.kind == "WORD" and place.last_kind in {"LPAR", "COMMA"}:
+        return f"write the option's name in single quotes: '{shown}'"
+    if place.bad.kind in {"WORD", "NUMBER"} and place.last_kind == "EQUAL":
+        return f"write the option's value in single quotes: '{shown}'"
+    return None
 
 
 def _leads(place: Lookahead, kinds: Sequence[str], words: Sequence[Word]) -> bool:
@@ -247,10 +297,12 @@ def _insert_behind_with(place: _Place) -> Diagnostic | None:
 
 def _missing_unit(place: _Place) -> Diagnostic | None:
     """Explain `INTERVAL '4 seconds'`."""
-    if not {"SECOND", "SECONDS"} <= place.accepts:
+    if not {"SECOND", "SECONDS"} <= place.accepts or place.last is None:
         return None
     label = Label(place.span(place.bad), expectation(place.accepts))
-    help_ = "the unit stands behind the quotes: INTERVAL '4' SECOND"
+    number, _, unit = place.last.text.strip().partition(" ")
+    known = unit.strip().upper() in place.accepts
+    help_ = f"write the unit after the quotes: INTERVAL '{number}' {unit.upper() if known else 'SECOND'}"
     return Diagnostic("E101", place.title, label, helps=(help_,))
 
 
@@ -265,8 +317,7 @@ def _missing_semicolon(place: _Place) -> Diagnostic | None:
 
 def _missing_comma(place: _Place) -> Diagnostic | None:
     """Explain two items of a list with nothing between them."""
-    glued = place.last is not None and place.last.end == place.bad.start
-    if glued or not _leads(place.here, ["COMMA"], [place.bad, *place.following[:1]]):
+    if place.glued or not _leads(place.here, ["COMMA"], [place.bad, *place.following[:1]]):
         return None
     label = Label(place.span(place.bad), expectation(place.accepts))
     return Diagnostic("E101", place.title, label, helps=('separate the items of a list with ","',))
@@ -283,14 +334,15 @@ def _unexpected(place: _Place) -> Diagnostic:
 
 _EXPLANATIONS: Final = (
     _trailing_comma,
+    _other_dialect,
     _misspelt_before,
     _misspelt_here,
+    _missing_unit,
     _unfinished,
     _comparison_chain,
     _wrong_quotes,
     _reserved_name,
     _insert_behind_with,
-    _missing_unit,
     _missing_comma,
     _missing_keyword,
     _missing_semicolon,

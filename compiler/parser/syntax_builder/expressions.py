@@ -241,6 +241,11 @@ def when_clause(
     return syntax.WhenClause(span, condition, result)
 
 
+def colon_cast(span: Span, operand: syntax.Expression, type_: syntax.TypeName) -> syntax.Cast:
+    """Return `a::type`."""
+    return syntax.Cast(span, operand, type_, safe=False)
+
+
 def cast(span: Span, word: Word, operand: syntax.Expression, type_: syntax.TypeName) -> syntax.Cast:
     """Return `CAST(a AS type)`."""
     return syntax.Cast(span, operand, type_, word.kind == "TRY_CAST")

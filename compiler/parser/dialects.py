@@ -1,0 +1,139 @@
+"""Syntax of other SQL dialects, with what to write here.
+
+PostgreSQL, Flink, ksqlDB, RisingWave and DuckDB have statements, operators and clauses that this grammar
+does not take.  For each that users are likely to write there is a help text.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_ONE_JOB: Final = "write the INSERTs one after the other; all statements of a script are one job"
+_NO_CATALOG: Final = "remove it; a script declares all tables that it uses, and there is no catalog"
+_DECLARED_ANEW: Final = "remove it; tables and views exist only while their script runs"
+_NO_UPDATE: Final = "write a query with INSERT INTO; tables cannot be changed by other statements"
+
+STATEMENTS: Final[Mapping[str, str]] = {
+    "SET": "set options on the command line; see fsql run --help",
+    "RESET": "set options on the command line; see fsql run --help",
+    "PRAGMA": "set options on the command line; see fsql run --help",
+    "DEFINE": "use ${name} in the script, and give its value with -D name=value",
+    "DECLARE": "use ${name} in the script, and give its value with -D name=value",
+    "SHOW": "run fsql check to list what a script reads and writes",
+    "LIST": "run fsql check to list what a script reads and writes",
+    "DESCRIBE": "run fsql explain to see columns and types",
+    "DESC": "run fsql explain to see columns and types",
+    "DROP": _DECLARED_ANEW,
+    "ALTER": "change the CREATE statement; tables and views exist only while their script runs",
+    "TRUNCATE": _NO_UPDATE,
+    "UPDATE": _NO_UPDATE,
+    "DELETE": _NO_UPDATE,
+    "MERGE": _NO_UPDATE,
+    "UPSERT": "write INSERT INTO a table with a PRIMARY KEY and 'changes' = 'upsert'",
+    "COPY": "declare a table over the file with 'connector' = 'file', and use INSERT INTO or SELECT",
+    "USE": _NO_CATALOG,
+    "ATTACH": _NO_CATALOG,
+    "LOAD": _NO_CATALOG,
+    "INSTALL": _NO_CATALOG,
+    "GRANT": _NO_CATALOG,
+    "BEGIN": _ONE_JOB,
+    "EXECUTE": _ONE_JOB,
+    "COMMIT": _ONE_JOB,
+    "END": _ONE_JOB,
+    "PRINT": "write SELECT * FROM the table",
+    "FROM": "write SELECT before FROM",
+    "TERMINATE": "end the job with Ctrl-C",
+}
+"""Help for the first word of a statement."""
+
+CREATED: Final[Mapping[str, str]] = {
+    "STREAM": "write CREATE TABLE … WITH ('connector' = …), or CREATE VIEW … AS SELECT for a query",
+    "SOURCE": "write CREATE TABLE … WITH ('connector' = …)",
+    "SINK": "write CREATE TABLE … WITH ('connector' = …), then INSERT INTO it",
+    "MATERIALIZED": (
+        "write CREATE VIEW for an intermediate result; to store a result, INSERT INTO a table with a "
+        "PRIMARY KEY"
+    ),
+    "OR": "remove OR REPLACE; tables and views exist only while their script runs",
+    "EXTERNAL": "write CREATE TABLE … WITH ('connector' = …)",
+    "FOREIGN": "write CREATE TABLE … WITH ('connector' = …)",
+    "UNLOGGED": "write CREATE TABLE … WITH ('connector' = …)",
+    "INDEX": "remove it; state is indexed by the keys of joins and groups",
+    "CATALOG": _NO_CATALOG,
+    "DATABASE": _NO_CATALOG,
+    "SCHEMA": _NO_CATALOG,
+}
+"""Help for the word after CREATE."""
+
+CLAUSES: Final[Mapping[str, str]] = {
+    "PARTITION": "remove PARTITION BY; rows are distributed by the keys of joins and groups",
+    "PARTITIONED": "remove PARTITIONED BY; rows are distributed by the keys of joins and groups",
+    "DISTRIBUTED": "remove DISTRIBUTED BY; rows are distributed by the keys of joins and groups",
+    "RLIKE": "use LIKE; there are no regular expressions",
+    "REGEXP": "use LIKE; there are no regular expressions",
+    "SIMILAR": "use LIKE; there are no regular expressions",
+    "GLOB": "use LIKE, with % in place of *",
+    "RETURNING": "remove it; read the table that INSERT writes with another script",
+    "FETCH": "write LIMIT",
+    "SAMPLE": "filter rows with a condition on a column",
+    "TABLESAMPLE": "filter rows with a condition on a column",
+    "WITHIN": (
+        "bound the time in ON: b.at BETWEEN a.at - INTERVAL '1' HOUR AND a.at + INTERVAL '1' HOUR"
+    ),
+}
+"""Help for the first word of a clause."""
+
+KSQL_WINDOWS: Final[Mapping[str, str]] = {
+    "TUMBLING": "write GROUP BY TUMBLE(at, INTERVAL '1' MINUTE), with the event-time column",
+    "HOPPING": (
+        "write GROUP BY HOP(at, INTERVAL '1' MINUTE, INTERVAL '5' MINUTE), with the event-time column"
+    ),
+}
+"""Help for `WINDOW TUMBLING (…)`."""
+
+_REGEX: Final = "use LIKE; there are no regular expressions"
+_JSON: Final = "declare the fields of the JSON object as columns of the table"
+_BITS: Final = "there are no operators on bits"
+
+SIGNS: Final[Mapping[str, str]] = {
+    "!~*": _REGEX,
+    "!~": _REGEX,
+    "~*": _REGEX,
+    "~~": "write LIKE",
+    "!~~": "write NOT LIKE",
+    "~": _REGEX,
+    "#>": _JSON,
+    "#": "a comment begins with --",
+    "@>": "there are no operators on arrays; unnest the array",
+    "&&": "write AND",
+    "&": _BITS,
+    "^": "use POWER(a, b)",
+    "||/": "use POWER(a, 1 / 3.0)",
+    "|": "write || to join texts",
+    "!": "write NOT",
+    "{": _JSON,
+    ":": "write CAST(a AS type) or a::type for a cast",
+    "?": "a parameter is written ${name}",
+}
+"""Help for signs that are not in the grammar."""
+
+
+def sign_help(text: str, offset: int) -> str | None:
+    """Return the help for the longest known sign at `offset`."""
+    for length in (3, 2, 1):
+        if help_ := SIGNS.get(text[offset : offset + length]):
+            return help_
+    return None
+
+
+def hint_help(hint: str) -> str:
+    """Return what to write in place of the hint comment `/*+ … */`."""
+    name = hint[3:].strip().upper()
+    if name.startswith("OPTIONS"):
+        return "write the options in WITH of CREATE TABLE"
+    if name.startswith("STATE_TTL"):
+        return "remove it; to bound state, group by a window or bound the time of a join"
+    return "remove it, or write /* … */ for a comment"
