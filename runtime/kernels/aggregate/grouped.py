@@ -23,6 +23,7 @@ from fsql.runtime.arrow_types import arrow_type
 from fsql.runtime.batch import PUNCTUATION, Batch, Root
 from fsql.runtime.kernels.aggregate.accumulators import Accumulator, accumulator
 from fsql.runtime.kernels.aggregate.closings import Closings
+from fsql.runtime.kernels.aggregate.emptied_slots import EmptiedSlots
 from fsql.runtime.kernels.aggregate.slot_saving import SlotSaving
 from fsql.runtime.kernels.aggregate.steps import ONLY_ROW, Steps, Values, only_step, steps_of
 from fsql.runtime.kernels.keyed.kernel import Applied, Slotted, joined
@@ -84,6 +85,8 @@ class AggregateKernel:
             accumulator(call, append_only=combine.input_append_only) for call in self._calls
         ]
         self._closings = None if combine.closing is None else Closings(combine.closing)
+        self._emptied = EmptiedSlots() if self._closings is None else None
+        """None for windows: their slots are freed when they close."""
         self._saving = SlotSaving(self._table, self._key_types, self._accumulators, self._closings)
 
     def prepare(self, side: int, batch: Batch) -> tuple[Batch, Batch | None]:
@@ -124,9 +127,7 @@ class AggregateKernel:
             roots = roots_of(batch)
             sorted_root = roots.number[order]
             steps = steps_of(sorted_slot, starts_of_runs(sorted_slot, sorted_root))
-        undo = None
-        if undoable:
-            undo = _Undo(steps.slots, [one.save(steps.slots) for one in self._accumulators])
+        undo = self._undo(batch, steps.slots, undoable=undoable)
         if self._combine.final:
             self._add(batch, order, steps)
             return Applied(None, None, undo)
@@ -141,11 +142,17 @@ class AggregateKernel:
             undo,
         )
 
+    def _undo(self, batch: Batch, slots: Ints, *, undoable: bool) -> _Undo | None:
+        """Prepare for an application to slots; return how to take it back, if that may be wanted."""
+        if self._emptied is not None and (undoable or batch.weight is not None):
+            self._emptied.applied(slots, undoable=undoable)
+        if not undoable:
+            return None
+        return _Undo(slots, [one.save(slots) for one in self._accumulators])
+
     def _apply_only(self, batch: Batch, slot: Ints, *, undoable: bool) -> Applied:
         """Apply a row that is alone: what `apply` does, with a third of the calls."""
-        undo = None
-        if undoable:
-            undo = _Undo(slot, [one.save(slot) for one in self._accumulators])
+        undo = self._undo(batch, slot, undoable=undoable)
         if self._combine.final:
             self._add(batch, ONLY_ROW, only_step(slot))
             return Applied(None, None, undo)
@@ -255,9 +262,20 @@ class AggregateKernel:
 
     def settle(self, undo: object | None) -> None:
         """See `Kernel`."""
+        if self._emptied is not None and isinstance(undo, _Undo):
+            self._emptied.settled(undo.slots)
 
     def expire(self, horizon: Root) -> None:
-        """See `Kernel`."""
+        """See `Kernel`: free the slots of groups of which no row is left."""
+        del horizon
+        if self._emptied is None:
+            return
+        slots = self._emptied.take(self._accumulators[0])
+        if len(slots):
+            for one in self._accumulators:
+                one.clear(slots)
+            self._saving.emptied(slots)
+            self._table.free(slots)
 
     def close(self, min_time: Root) -> Applied | None:
         if self._closings is None:

@@ -28,7 +28,7 @@ from fsql.runtime.kernels.keyed.increment import (
 from fsql.runtime.kernels.keyed.slot_marks import SlotMarks
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
 
@@ -61,6 +61,8 @@ class SlotSaving:
         self._changed_above = SlotMarks()
         self._copy_of = StateColumn()
         self._copies: list[tuple[Ints, pa.RecordBatch]] = []
+        self._emptied: list[tuple[Callable[[], list[pa.Array]], pa.RecordBatch]] = []
+        """The keys and the empty state of slots that were freed although older increments may have them."""
 
     def announce(self, position: Root) -> None:
         self.position = position
@@ -113,6 +115,12 @@ class SlotSaving:
         if self.position is not None and greatest < self.position:
             self._void_copies(slots)
 
+    def emptied(self, slots: Ints) -> None:
+        """Learn that slots, whose state is empty for good, are about to lose their keys."""
+        if self._changed is not None:
+            keys = self._table.copied_keys(slots, self._key_types)
+            self._emptied.append((keys, self._state(slots)))
+
     def freed(self, slots: list[int]) -> None:
         if not slots:
             return
@@ -137,16 +145,24 @@ class SlotSaving:
         copied = np.concatenate([slots for slots, _ in parts])
         keys = self._table.copied_keys(copied, self._key_types)
 
+        # A key that has come again since has a row behind the one that says it was gone.
+        key_parts = [*(keys for keys, _ in self._emptied), keys]
+        states = [*(state for _, state in self._emptied), *(state for _, state in parts)]
+        self._emptied = []
+
         def rows() -> pa.RecordBatch:
-            states = pa.concat_batches([state for _, state in parts])
-            made = increment(keys(), states, appends=False)
+            columns = zip(*(made() for made in key_parts), strict=True)
+            all_keys = [pa.concat_arrays(column) for column in columns]
+            made = increment(all_keys, pa.concat_batches(states), appends=False)
             return merged([made], position, whole=whole).rows
 
         unchanged = SlotMarks() if changed is None else changed
         unchanged.set(slots, to=False)
         self._changed, self._changed_above = self._changed_above, unchanged
         self._conclude()
-        return Increment(rows, len(self._key_types), appends=False) if len(copied) else None
+        return (
+            Increment(rows, len(self._key_types), appends=False) if any(map(len, states)) else None
+        )
 
     def _state(self, slots: Ints) -> pa.RecordBatch:
         columns: dict[str, pa.Array] = {}

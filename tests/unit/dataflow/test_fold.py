@@ -171,3 +171,35 @@ def test_a_group_by_keeps_a_row_for_each_group() -> None:
     assert fold.state_rows() == 300
     fold.advance(END)
     assert fold.state_rows() == 2
+
+
+@pytest.mark.parametrize("policy", [Policy.ORDERED, Policy.SPECULATIVE])
+def test_a_group_that_is_retracted_to_nothing_frees_its_slot(policy: Policy) -> None:
+    """Every group comes and goes; the slots are used again, and the last group is right."""
+    scan = logical.Scan(table(0), 0)
+    query = grouped(grouped(scan, [KEY], call("COUNT")), [0], call("MAX", column(scan, 0)))
+    heads = [
+        stage.head
+        for stage in choose(lower(logical.Job((insert(query),))), policy=policy).stages
+        if isinstance(stage.head, FoldHead)
+    ]
+    fold = make_fold(heads[-1])
+    live: Counter[tuple[object, ...]] = Counter()
+    for time in range(0, 400, 2):
+        for at, weight in ((time, 1), (time + 1, -1)) if time < 398 else ((time, 1),):
+            one = batch([f"k{time}"], [at])
+            rows = Batch(one.columns[:2], one.time, one.origin, one.path, np.array([weight]))
+            for made in fold.accept(0, rows).rows:
+                count_live(live, made)
+        for made in fold.advance(Root(time + 2, 0)).rows:
+            count_live(live, made)
+    assert +live == Counter({("k398", "k398"): 1})
+    assert fold.state_rows() == 1
+    assert len(fold._kernel.table) <= 3
+
+
+def count_live(live: Counter[tuple[object, ...]], made: Batch) -> None:
+    for *row, weight in zip(
+        *(values.to_pylist() for values in made.columns[:2]), made.weights().tolist(), strict=True
+    ):
+        live[tuple(row)] += weight

@@ -1,0 +1,52 @@
+"""The slots of groups of which no row is left, so that they can be freed.
+
+A slot may be freed when its group has no row and no undo names it: then all that was applied to it is final,
+and its rows have cancelled out.  Slots are looked at when a row is taken away for good and when an undo is
+settled, so the cost is that of the changes.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from fsql.runtime.kernels.aggregate.state_column import StateColumn
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from fsql.runtime.kernels.aggregate.accumulators import Accumulator
+
+    Ints = NDArray[np.int64]
+
+
+class EmptiedSlots:
+    """Slots that may be free soon, and how many undos name each slot."""
+
+    def __init__(self) -> None:
+        self._undos = StateColumn()
+        self._noted: list[Ints] = []
+
+    def applied(self, slots: Ints, *, undoable: bool) -> None:
+        """Learn of an application to slots, each named once."""
+        if undoable:
+            self._undos.grow(int(slots.max()) + 1)
+            self._undos.values[slots] += 1
+        else:
+            self._noted.append(slots)
+
+    def settled(self, slots: Ints) -> None:
+        """Learn that the undo of an application to these slots is forgotten."""
+        self._undos.values[slots] -= 1
+        self._noted.append(slots)
+
+    def take(self, rows: Accumulator) -> Ints:
+        """Return once the slots that can be freed, ascending; `rows` counts the rows of each."""
+        if not self._noted:
+            return np.empty(0, np.int64)
+        slots, self._noted = np.concatenate(self._noted), []
+        slots = slots[rows.read(slots).array.to_numpy() == 0]
+        if len(slots):
+            self._undos.grow(int(slots.max()) + 1)
+        return np.unique(slots[self._undos.values[slots] == 0])
