@@ -55,6 +55,10 @@ _EXACT_FROM_BYTES: Final = 65536
 """Columns whose buffers hold more are measured exactly: they may be slices of something large."""
 
 
+_LARGE_BYTES: Final = 1 << 20
+"""Frames of more are given time for their transfer."""
+
+
 @dataclass(frozen=True, slots=True)
 class LinkSettings:
     """Limits and times of a link; the times are in seconds.
@@ -62,7 +66,8 @@ class LinkSettings:
     `resend_after` is the least; it doubles with each time that it runs out, up to `resend_after_max`, until
     something is acknowledged that was sent once.  An acknowledgement that finds no frame to go with is sent
     alone after `acknowledge_after`, or at once for every `acknowledge_frames`-th frame and each quarter of
-    `window_bytes`, so that no sender has to wait for it.
+    `window_bytes`, so that no sender has to wait for it.  Large frames are given more time, before they are
+    sent again and before their receiver counts as stuck: what they take at `bytes_per_second`.
     """
 
     window_frames: int = 256
@@ -71,6 +76,7 @@ class LinkSettings:
     resend_after_max: float = 2.0
     acknowledge_after: float = 0.005
     acknowledge_frames: int = 16
+    bytes_per_second: int = 8 << 20
 
 
 @dataclass(slots=True)
@@ -177,7 +183,13 @@ class Link:
         """
         if not self._sent:
             return 0.0
-        return max(0.0, now - max(self._sent[0].at, self._news_at))
+        return max(0.0, now - max(self._sent[0].at, self._news_at) - self._transfer_seconds())
+
+    def _transfer_seconds(self) -> float:
+        """Return how long the oldest frame under way may take because of its size."""
+        if not self._sent or self._sent[0].size < _LARGE_BYTES:
+            return 0.0
+        return self._sent[0].size / self._settings.bytes_per_second
 
     def next_due(self) -> float | None:
         """Return when `due` will have something, or None if it will not."""
@@ -295,7 +307,7 @@ class Link:
         self._signs = 0
         self._news_at = now
         self._overdue = False
-        self._resend_at = now + self._resend_wait
+        self._resend_at = now + self._resend_wait + self._transfer_seconds()
         if acknowledged < self._repair_until:
             self._repair_count *= 2
             return self._repaired() + self._transmit(now)
@@ -312,7 +324,7 @@ class Link:
         self._repair_next = self._sent[0].sequence
         self._repair_until = self._sequence
         self._repair_count = 1
-        self._resend_at = now + self._resend_wait
+        self._resend_at = now + self._resend_wait + self._transfer_seconds()
         return self._repaired()
 
     def _repaired(self) -> list[Frame]:
@@ -334,11 +346,11 @@ class Link:
             if sent and self._bytes + size > settings.window_bytes:
                 break
             waiting.popleft()
-            if not sent:
-                self._resend_at = now + self._resend_wait
             self._sequence += 1
             self._bytes += size
             sent.append(_Sent(self._sequence, items, size, now))
+            if len(sent) == 1:
+                self._resend_at = now + self._resend_wait + self._transfer_seconds()
             frames.append(self._frame(self._sequence, items))
         return frames
 

@@ -7,6 +7,7 @@ silent too early; a window that is not kept.  What it cannot: what happens when 
 from __future__ import annotations
 
 import heapq
+import math
 import random
 from dataclasses import dataclass, field
 
@@ -325,3 +326,36 @@ def test_a_slice_counts_for_what_it_holds() -> None:
     batch = Batch([large.slice(0, 10)], numbers, numbers, ())
     size = item_bytes(Message(Parcel(Address(0), batch), 1, Root(0, 0)))
     assert 10 * (100 + 24) <= size <= 2 * 10 * (100 + 24)
+
+
+def test_large_frames_on_a_slow_path_are_not_sent_again() -> None:
+    """Rows of 15 MB that take a second each: sent again, they would take the path from those behind."""
+    near, far = (Link("job", 1, 7, i, 1 - i, LinkSettings()) for i in (0, 1))
+    roots = np.zeros(1, np.int64)
+    column = pa.array(["x" * 15_000_000])
+    parcel = Parcel(Address(0), Batch([column], roots, roots, ()))
+    items = [Message(parcel, number, Root(0, 0)) for number in range(6)]
+    flying: list[tuple[float, int, Frame]] = []
+    free_at, received = 0.0, 0
+    for item in items:
+        flying += [(0.0, 1, frame) for frame in near.send([item], 0.0)]
+    for tick in range(2_000):
+        now = tick / 100
+        flying += [(now, 1, frame) for frame in near.due(now)]
+        flying += [(now, 0, frame) for frame in far.due(now)]
+        for at, to, frame in list(flying):
+            if to == 0:
+                flying.remove((at, to, frame))
+                flying += [(now, 1, more) for more in near.receive(frame, now)[1]]
+            elif now >= max(at, free_at) + 1.0:
+                flying.remove((at, to, frame))
+                free_at = now
+                came, frames = far.receive(frame, now)
+                received += len(came)
+                flying += [(now, 0, more) for more in frames]
+            elif to == 1:
+                break
+    assert received == 6
+    assert near.resent == 0
+    assert far.doubled == 0
+    assert near.due_at == math.inf
