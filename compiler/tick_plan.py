@@ -17,13 +17,11 @@ if TYPE_CHECKING:
     from fsql.compiler.expression import Expression
     from fsql.compiler.graph import Combine, MapFunction
     from fsql.compiler.logical import SinkTable, Table
+    from fsql.compiler.owner_map import OwnerMap
     from fsql.compiler.schema import Schema
 
 HEAD = -1
 """The input of a step, or the step of a send, that is the stage's head itself."""
-
-HASH_SPACE = 2**32
-"""Hashes of keys are in `[0, HASH_SPACE)`; hash ranges are half-open intervals of it."""
 
 
 class Policy(enum.Enum):
@@ -132,19 +130,19 @@ class SinkPort:
 
 @dataclass(frozen=True, slots=True)
 class TickPlan:
-    """The stages, the barrier's ports, and who owns which hash range.
+    """The stages, the barrier's ports, and who owns which hash bins.
 
-    `hash_ranges` are the bounds `(0, …, HASH_SPACE)`: worker i owns `[bounds[i], bounds[i + 1])` of
-    every exchange.  `reasons` says, a line each, why the optimizer chose as it did.
+    `owners` says who owns which hash bins of every exchange.  `reasons` says, a line each, why the
+    optimizer chose as it did.
     """
 
     stages: tuple[Stage, ...]
     sinks: tuple[SinkPort, ...]
     late_windows: tuple[str, ...]
-    hash_ranges: tuple[int, ...]
+    owners: OwnerMap
     reasons: tuple[str, ...]
 
     @property
     def workers(self) -> int:
-        """Return how many workers own hash ranges."""
-        return len(self.hash_ranges) - 1
+        """Return how many workers there are."""
+        return self.owners.workers

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 from fsql.compiler import graph as graphs
 from fsql.compiler.expression import ColumnRef
-from fsql.compiler.tick_plan import HASH_SPACE, HEAD, FoldHead, Policy, SinkPort, TickPlan, ToSink
+from fsql.compiler.owner_map import OwnerMap
+from fsql.compiler.tick_plan import HEAD, FoldHead, Policy, SinkPort, TickPlan, ToSink
 from fsql.optimizer.fuse import fuse
 from fsql.optimizer.replacements import mark_replacements
 
@@ -31,7 +32,7 @@ def choose(
 
     Args:
         graph: what is to be executed.
-        workers: how many workers own hash ranges of equal size.
+        workers: how many workers own ranges of hash bins of equal size.
         fronts: how many splits each table has, by its ordinal; one where it is not said.
         policy: the policy of every fold; chosen for each by itself where it is None.
         repairs_free: how many rows a fold may redo before it is asked whether repairs pay.
@@ -53,9 +54,9 @@ def choose(
     late_windows = tuple(
         vertex.origin for vertex in graph.vertices if isinstance(vertex.operation, graphs.LateSink)
     )
-    bounds = tuple(HASH_SPACE * worker // workers for worker in range(workers + 1))
-    reasons.append(f"hash ranges: {workers} of equal size, no statistics yet")
-    return TickPlan(stages, sinks, late_windows, bounds, tuple(reasons))
+    owners = OwnerMap.of_equal_ranges(workers)
+    reasons.append(f"hash bins: ranges of equal size for {workers}, no statistics yet")
+    return TickPlan(stages, sinks, late_windows, owners, tuple(reasons))
 
 
 def _policy(fronts: int, asked: Policy | None) -> tuple[Policy, str]:

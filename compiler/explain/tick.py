@@ -21,6 +21,7 @@ from fsql.compiler.explain.functions import combine_parts, function_parts, key_t
 from fsql.compiler.explain.literals import name_text
 from fsql.compiler.explain.parts import Part, fields, headline
 from fsql.compiler.explain.traits import columns_json, columns_text, key_names
+from fsql.compiler.owner_map import BINS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 
 
 def tick_text(plan: t.TickPlan, *, details: bool = True) -> str:
-    """Return the stages, the barrier's ports, the hash ranges, and the reasons for the choices.
+    """Return the stages, the barrier's ports, the owners of hash bins, and the reasons for the choices.
 
     With `details`, the columns of each head and of each step that changes them are shown.
     """
@@ -39,10 +40,10 @@ def tick_text(plan: t.TickPlan, *, details: bool = True) -> str:
         lines += _stage_lines(plan, number, stage, details=details)
     lines += [f"sink {number}: {_port_text(port)}" for number, port in enumerate(plan.sinks)]
     lines += [f"late rows {i}: {origin}" for i, origin in enumerate(plan.late_windows)]
-    lines.append(f"hash ranges of {plan.workers} {'worker' if plan.workers == 1 else 'workers'}:")
+    lines.append(f"hash bins of {plan.workers} {'worker' if plan.workers == 1 else 'workers'}:")
     lines += [
-        f"  worker {worker}: [{start}, {end}), {(end - start) / t.HASH_SPACE:.1%} of the keys"
-        for worker, (start, end) in enumerate(_ranges(plan))
+        f"  worker {worker}: [{first}, {end}), {(end - first) / BINS:.1%} of all bins"
+        for worker, first, end in plan.owners.ranges
     ]
     if plan.reasons:
         lines += ["reasons:", *(f"  {reason}" for reason in plan.reasons)]
@@ -56,14 +57,13 @@ def tick_json(plan: t.TickPlan) -> str:
             "stages": [_stage_json(stage) for stage in plan.stages],
             "sinks": [_port_json(port) for port in plan.sinks],
             "late_windows": list(plan.late_windows),
-            "hash_ranges": [{"from": start, "to": end} for start, end in _ranges(plan)],
+            "owners": [
+                {"worker": worker, "from": first, "to": end}
+                for worker, first, end in plan.owners.ranges
+            ],
             "reasons": list(plan.reasons),
         }
     )
-
-
-def _ranges(plan: t.TickPlan) -> list[tuple[int, int]]:
-    return list(zip(plan.hash_ranges, plan.hash_ranges[1:], strict=False))
 
 
 def _stage_lines(plan: t.TickPlan, number: int, stage: t.Stage, *, details: bool) -> Iterator[str]:

@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 import xxhash
 
+from fsql.compiler.owner_map import BinRanges, are_bin_ranges
 from fsql.runtime.batch import Root
 from fsql.runtime.dataflow.resume_point import ResumePoint  # noqa: TC001 - msgspec reads it
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-FORMAT: Final = 1
+FORMAT: Final = 2
 """The number of the format; a manifest of another format is refused, not guessed at."""
 
 KEPT: Final = 2
@@ -29,7 +30,8 @@ class Record(msgspec.Struct, frozen=True):
     """A piece of the state of one fold on one worker, kept in that worker's store under `key`.
 
     Of records of one operator, those of later snapshots (and of later places in the manifest) are
-    newer.
+    newer.  `bins` are the hash bins whose rows are valid; the others are to be left out.  A record never
+    becomes valid for a bin for which it was not.
     """
 
     worker: int
@@ -40,6 +42,7 @@ class Record(msgspec.Struct, frozen=True):
     rows: int
     size: int
     hash: str
+    bins: BinRanges
 
 
 class PassedOver(msgspec.Struct, frozen=True):
@@ -62,6 +65,7 @@ def passed_over(promises: Mapping[int, Root], first: Root) -> tuple[PassedOver, 
 class Manifest(msgspec.Struct, frozen=True):
     """A snapshot: the state as of `position`.
 
+    `owners` is the owner map that it was made under: worker, first bin and end of each range.
     `passed_over` are rows from there on that failures have taken away, where that is what was asked for
     (at-most-once): whoever begins here leaves them out.
     """
@@ -75,6 +79,7 @@ class Manifest(msgspec.Struct, frozen=True):
     records: tuple[Record, ...]
     fronts: tuple[ResumePoint, ...]
     passed_over: tuple[PassedOver, ...] = ()
+    owners: tuple[tuple[int, int, int], ...] = ()
     format: int = FORMAT
 
     @property
@@ -129,6 +134,10 @@ def manifest_of(data: bytes) -> Manifest:
         found = msgspec.json.decode(body, type=_Format).format
         if found != FORMAT:
             raise OtherFormatError(f"its format is {found}, and this is {FORMAT}")
-        return msgspec.json.decode(body, type=Manifest)
+        manifest = msgspec.json.decode(body, type=Manifest)
     except msgspec.MsgspecError as error:
         raise DamagedManifestError(str(error)) from None
+    for record in manifest.records:
+        if not are_bin_ranges(record.bins):
+            raise DamagedManifestError(f'the bins of record "{record.key}" are not ranges')
+    return manifest

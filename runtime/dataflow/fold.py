@@ -38,7 +38,7 @@ from fsql.runtime.batch import START, Batch, Root
 from fsql.runtime.dataflow.output import Output
 from fsql.runtime.dataflow.undo_log import RepairBound, UndoLog
 from fsql.runtime.dataflow.waiting_rows import WaitingRows
-from fsql.runtime.kernels.keyed.increment import merged, merged_later, owned_rows
+from fsql.runtime.kernels.keyed.increment import merged, merged_later, rows_of_bins
 from fsql.runtime.kernels.keyed.kernel import (
     Applied,
     Kernel,
@@ -56,6 +56,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from fsql.compiler.owner_map import BinRanges
     from fsql.runtime.dataflow.undo_log import Application
     from fsql.runtime.kernels.keyed.increment import Increment
 
@@ -129,14 +130,14 @@ class Fold:
             output.append(closed)
         self._recycle_slots()
 
-    def load(self, increments: Sequence[Increment], owned: tuple[int, int], position: Root) -> None:
-        """Take over the state as of `position` of the keys whose hashes are in `[owned[0], owned[1])`.
+    def load(self, increments: Sequence[Increment], owned: BinRanges, position: Root) -> None:
+        """Take over the state as of `position` of the keys in the bins `owned`.
 
         The increments are all there are, oldest first; nothing may have come in yet.
         """
         self._min_time = self._known_from = position
         if increments:
-            own = merged([owned_rows(one, owned) for one in increments], position, whole=True)
+            own = merged([rows_of_bins(one, owned) for one in increments], position, whole=True)
             self._saving.load(own, position)
         self._kernel.expire(position)
 

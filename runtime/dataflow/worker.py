@@ -8,7 +8,6 @@ the ids of all that it sent, and how the holds of its folds moved.
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections import deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
@@ -16,6 +15,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from fsql.compiler.graph import CombineAggregate, CombineJoin, CombineOver
+from fsql.compiler.owner_map import BIN_SHIFT
 from fsql.compiler.tick_plan import FoldHead, SourceHead, TickPlan, ToFold
 from fsql.runtime.batch import END, START, Batch
 from fsql.runtime.dataflow.fold import Fold
@@ -82,7 +82,7 @@ class Worker:
         self._number = number
         self._barrier_stage = len(plan.stages)
         self._errors_to = Address(self._barrier_stage, 0, PortKind.ERROR)
-        self._bounds = np.array(plan.hash_ranges, np.uint64)
+        self._owners = np.array(plan.owners.owners)
         self.folds: dict[int, Fold] = {}
         self._accept: dict[int, Callable[[int, Batch], Output]] = {}
         self._advance: dict[int, Callable[[Root], Output]] = {}
@@ -180,9 +180,9 @@ class Worker:
             state: the increments of each operator, oldest first, of any number of workers.
             position: the position that the state is of: min time of all folds, to begin with.
         """
-        low, high = self._plan.hash_ranges[self._number : self._number + 2]
+        owned = self._plan.owners.bins_of(self._number)
         for fold in self.folds.values():
-            fold.load(state.get(fold.operator, ()), (low, high), position)
+            fold.load(state.get(fold.operator, ()), owned, position)
         self._stepped.update(self.folds)
         return self._finish_step(None)
 
@@ -284,7 +284,7 @@ class Worker:
             else:
                 self._post(worker, parcel)
             return
-        owner = np.searchsorted(self._bounds, hashes.astype(np.uint64), "right") - 1
+        owner = self._owners[hashes >> BIN_SHIFT]
         for worker in range(self._plan.workers):
             rows = np.flatnonzero(owner == worker)
             if len(rows) == 0:
@@ -296,7 +296,7 @@ class Worker:
                 self._post(worker, Parcel(address, batch.take(rows), repairs))
 
     def _owner(self, key_hash: int) -> int:
-        return bisect_right(self._plan.hash_ranges, key_hash) - 1
+        return self._plan.owners.owners[key_hash >> BIN_SHIFT]
 
     def _post(self, receiver: int, parcel: Parcel) -> None:
         message = Message(parcel, self._ids[receiver].next(), parcel.least_root())

@@ -129,7 +129,8 @@ class WorkerHost(Host["WorkerMachine"]):
             mine = tuple(task for task in prepared.fronts if task.number % workers == begin.number)
             manifest = manifest_of(begin.manifest) if begin.manifest else None
             state = self._own_state(prepared.state, begin.number)
-            increments = state.load(manifest, begin.epoch, prepared.plan.hash_ranges)
+            bins = prepared.plan.owners.bins_of(begin.number)
+            increments = state.load(manifest, begin.epoch, bins)
             yield None
             self._open_readers(prepared, mine, manifest)
             self._chunk_rows = prepared.settings.chunk_rows

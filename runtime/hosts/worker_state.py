@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from typing import TYPE_CHECKING
 
-from fsql.runtime.kernels.keyed.increment import merged, owned_rows
-from fsql.runtime.state.loading import DamagedRecordError, read_state
+from fsql.runtime.kernels.keyed.increment import merged
+from fsql.runtime.state.loading import DamagedRecordError
 from fsql.runtime.state.records import Records
+from fsql.runtime.state.shares import load_share
 from fsql.runtime.state.snapshots import DamagedSnapshotError, Snapshots
 from fsql.runtime.state.store import StateStoreError
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Sequence
+    from collections.abc import Collection, Iterable
 
+    from fsql.compiler.owner_map import BinRanges
     from fsql.runtime.batch import Root
     from fsql.runtime.cluster.manifest import Manifest, Record
     from fsql.runtime.kernels.keyed.increment import Increment
@@ -43,18 +45,16 @@ class WorkerState:
         self._records: Records | None = None
 
     def load(
-        self, manifest: Manifest | None, epoch: int, hash_ranges: Sequence[int]
+        self, manifest: Manifest | None, epoch: int, bins: BinRanges
     ) -> dict[str, tuple[Increment, ...]]:
-        """Begin an epoch: return the state as of the manifest, as far as the worker's share is in it.
-
-        Where as many workers saved it as there are now, that is what this worker has saved itself.
+        """Begin an epoch in which the worker owns `bins`: return the state of these as of the manifest.
 
         Raises:
             StateFailedError: if a record that the manifest names cannot be read back.
         """
-        self._records = Records(self._store, self.number, epoch, merged)
+        self._records = Records(self._store, self.number, epoch, merged, bins)
         try:
-            state = {} if manifest is None else self._share(manifest, hash_ranges)
+            state = {} if manifest is None else self._share(manifest, self._records)
         except DamagedRecordError as error:
             raise StateFailedError(str(error)) from None
         with suppress(StateStoreError, DamagedSnapshotError, OSError):
@@ -62,45 +62,17 @@ class WorkerState:
             self._records.sweep(Snapshots(self._directory).named(self.number))
         return state
 
-    def _share(
-        self, manifest: Manifest, hash_ranges: Sequence[int]
-    ) -> dict[str, tuple[Increment, ...]]:
-        assert self._records is not None
-        if manifest.workers != len(hash_ranges) - 1:
-            return self._taken_over(manifest, hash_ranges)
-        own = [record for record in manifest.records if record.worker == self.number]
-        state = read_state(own, lambda _: self._store)
-        self._records.resume(own, state)
-        return state
+    def _share(self, manifest: Manifest, records: Records) -> dict[str, tuple[Increment, ...]]:
+        with ExitStack() as others:
+            opened: dict[int, StateStore] = {self.number: self._store}
 
-    def _taken_over(
-        self, manifest: Manifest, hash_ranges: Sequence[int]
-    ) -> dict[str, tuple[Increment, ...]]:
-        """Return the worker's share of what any number of workers have saved."""
-        assert self._records is not None
-        bounds = (hash_ranges[self.number], hash_ranges[self.number + 1])
-        others: dict[int, StateStore] = {}
+            def store_of(worker: int) -> StateStore:
+                if worker not in opened:
+                    opened[worker] = self._directory.open_store(worker, read_only=True)
+                    others.callback(opened[worker].close)
+                return opened[worker]
 
-        def store_of(worker: int) -> StateStore:
-            if worker == self.number:
-                return self._store
-            if worker not in others:
-                others[worker] = self._directory.open_store(worker, read_only=True)
-            return others[worker]
-
-        try:
-            state = read_state(manifest.records, store_of)
-        finally:
-            for store in others.values():
-                store.close()
-        shares = {
-            operator: tuple(owned_rows(increment, bounds) for increment in increments)
-            for operator, increments in state.items()
-        }
-        self._records.take_over(
-            (operator, share) for operator, each in shares.items() for share in each
-        )
-        return shares
+            return load_share(manifest.records, records, store_of)
 
     def store(
         self, snapshot: int, position: Root, increments: Iterable[tuple[str, Increment]]

@@ -15,14 +15,16 @@ from fsql.runtime.cluster.manifest import (
     manifest_bytes,
     manifest_of,
 )
-from fsql.runtime.kernels.keyed.increment import merged, owned_rows
+from fsql.runtime.kernels.keyed.increment import merged
 from fsql.runtime.state.loading import DamagedRecordError, read_state
 from fsql.runtime.state.records import Records
+from fsql.runtime.state.shares import load_share
 from fsql.runtime.state.store import StateStoreError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping
 
+    from fsql.compiler.owner_map import OwnerMap
     from fsql.runtime.cluster.manifest import Record
     from fsql.runtime.kernels.keyed.increment import Increment
     from fsql.runtime.simulation.disk import Disk
@@ -79,7 +81,7 @@ class LoadedState:
         disk: Disk,
         manifest: Manifest | None,
         place: tuple[int, int],
-        hash_ranges: Sequence[int],
+        owners: OwnerMap,
     ) -> None:
         """Load the share of the worker; `place` is its number and the epoch.
 
@@ -88,23 +90,12 @@ class LoadedState:
         """
         number, epoch = place
         store = SimulatedStore(disk, number)
-        self.records = Records(store, number, epoch, merged)
+        self.records = Records(store, number, epoch, merged, owners.bins_of(number))
         self.increments: dict[str, tuple[Increment, ...]] = {}
-        if manifest is None:
-            return
-        if manifest.workers == len(hash_ranges) - 1:
-            own = [record for record in manifest.records if record.worker == number]
-            self.increments = read_state(own, lambda _: store)
-            self.records.resume(own, self.increments)
-            return
-        bounds = (hash_ranges[number], hash_ranges[number + 1])
-        everything = read_state(manifest.records, lambda worker: SimulatedStore(disk, worker))
-        self.increments = {
-            operator: tuple(owned_rows(increment, bounds) for increment in increments)
-            for operator, increments in everything.items()
-        }
-        for operator, shares in self.increments.items():
-            self.records.take_over((operator, share) for share in shares)
+        if manifest is not None:
+            self.increments = load_share(
+                manifest.records, self.records, lambda worker: SimulatedStore(disk, worker)
+            )
 
 
 class DamagedSnapshotError(Exception):

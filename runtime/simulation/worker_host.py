@@ -154,7 +154,7 @@ class WorkerDriver:
             if cluster.stores_open.setdefault(begin.number, self._host.name) != self._host.name:
                 raise StateStoreError(f"the store of worker {begin.number} is in use")
             manifest = manifest_of(begin.manifest) if begin.manifest else None
-            loaded = LoadedState(cluster.disk, manifest, place, plan.hash_ranges)
+            loaded = LoadedState(cluster.disk, manifest, place, plan.owners)
         except (DamagedManifestError, *LOADING_FAILS) as error:
             self._host.handle(NotLoaded(begin.epoch, str(error)))
             return

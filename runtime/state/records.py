@@ -14,8 +14,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
+from fsql.compiler.owner_map import ALL_BINS
 from fsql.runtime.batch import START
 from fsql.runtime.cluster.manifest import Record
+from fsql.runtime.kernels.keyed.increment import rows_of_bins
 from fsql.runtime.state.compaction import Piece, expiry, plan
 from fsql.runtime.state.encoding import encoded, hash_of
 from fsql.runtime.state.loading import read_record
@@ -23,6 +25,7 @@ from fsql.runtime.state.loading import read_record
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
+    from fsql.compiler.owner_map import BinRanges
     from fsql.runtime.batch import Root
     from fsql.runtime.kernels.keyed.increment import Increment
     from fsql.runtime.state.store import Octets, StateStore
@@ -50,20 +53,29 @@ class Records:
         worker: its number.
         epoch: part of the keys, so that no record of another epoch is overwritten.
         merge: how increments become one.
+        bins: the hash bins of which it has the state.
     """
 
-    def __init__(self, store: StateStore, worker: int, epoch: int, merge: Merge) -> None:
+    def __init__(
+        self,
+        store: StateStore,
+        worker: int,
+        epoch: int,
+        merge: Merge,
+        bins: BinRanges = ALL_BINS,
+    ) -> None:
+        self.worker = worker
+        self.bins = bins
         self._store = store
-        self._worker = worker
         self._epoch = epoch
         self._merge = merge
         self._chains: dict[str, list[Piece]] = {}
         self._pending: dict[str, Increment] = {}
 
     def resume(self, records: Iterable[Record], state: Mapping[str, Sequence[Increment]]) -> None:
-        """Go on from own records, which have been read back as `state`."""
+        """Go on from own records, all of whose valid bins are own, and which were read back as `state`."""
         for record in records:
-            assert record.worker == self._worker, "records of others are taken by `take_over`"
+            assert record.worker == self.worker, "records of others are taken by `take_over`"
             chain = self._chains.setdefault(record.operator, [])
             chain.append(Piece(record, expiry(state[record.operator][len(chain)])))
 
@@ -125,7 +137,10 @@ class Records:
         data = encoded(increment)
         start, level = plan(chain, len(data), position.time)
         if start < len(chain):
-            older = [read_record(piece.record, self._store) for piece in chain[start:]]
+            older = [
+                rows_of_bins(read_record(piece.record, self._store), piece.record.bins)
+                for piece in chain[start:]
+            ]
             droppable = start == 0 or increment.appends
             increment = self._merge(
                 (*older, increment), position if droppable else START, whole=start == 0
@@ -136,7 +151,7 @@ class Records:
             return _Written(kept, {})
         key = f"{self._epoch:08d}/{snapshot:012d}/{operator}"
         record = Record(
-            worker=self._worker,
+            worker=self.worker,
             key=key,
             operator=operator,
             snapshot=snapshot,
@@ -144,6 +159,7 @@ class Records:
             rows=increment.rows.num_rows,
             size=len(data),
             hash=hash_of(data),
+            bins=self.bins,
         )
         return _Written([*kept, Piece(record, expiry(increment))], {key: data})
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from fsql.compiler.owner_map import ALL_BINS
 from fsql.runtime.batch import END, START, TIME_START, Root
 from fsql.runtime.cluster import coordinator_epoch as epochs
 from fsql.runtime.cluster.coordinator_epoch import Epoch
@@ -23,12 +24,15 @@ from fsql.runtime.kernels.aggregate.slot_saving import SlotSaving
 from fsql.runtime.simulation import stores
 from fsql.runtime.simulation.cluster import SimulatedCluster
 from fsql.runtime.simulation.stores import record_path
+from fsql.runtime.state import shares
 from fsql.runtime.state.encoding import UnreadableIncrementError, decoded
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     import pytest
+
+    from fsql.compiler.owner_map import BinRanges
 
     Patch = pytest.MonkeyPatch
 
@@ -155,17 +159,17 @@ def rows_below_the_position_are_read_again(patch: Patch) -> None:
 def a_worker_takes_over_the_keys_of_others(patch: Patch) -> None:
     right = Fold.load
 
-    def load(self: Fold, increments: Any, _: tuple[int, int], position: Root) -> None:
-        right(self, increments, (0, 2**32), position)
+    def load(self: Fold, increments: Any, _: BinRanges, position: Root) -> None:
+        right(self, increments, ALL_BINS, position)
 
     patch.setattr(Fold, "load", load)
-    patch.setattr(stores, "owned_rows", lambda increment, _: increment)
+    patch.setattr(shares, "rows_of_bins", lambda increment, _: increment)
 
 
 def increments_are_read_back_in_the_wrong_order(patch: Patch) -> None:
     right = Fold.load
 
-    def load(self: Fold, increments: Any, owned: tuple[int, int], position: Root) -> None:
+    def load(self: Fold, increments: Any, owned: BinRanges, position: Root) -> None:
         right(self, increments[::-1], owned, position)
 
     patch.setattr(Fold, "load", load)
@@ -178,10 +182,12 @@ def state_is_stored_before_it_is_durable(patch: Patch) -> None:
 
     patch.setattr(stores.SimulatedStore, "put", put)
     patch.setattr(stores, "read_state", _believing)
+    patch.setattr(shares, "read_state", _believing)
 
 
 def what_was_read_back_is_believed(patch: Patch) -> None:
     patch.setattr(stores, "read_state", _believing)
+    patch.setattr(shares, "read_state", _believing)
 
 
 def _believing(records: Any, store_of: Any) -> Any:

@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import pyarrow as pa
 
+from fsql.compiler.owner_map import ALL_BINS, BIN_SHIFT
 from fsql.runtime.batch import PUNCTUATION, TIME_END, TIME_START
 from fsql.runtime.hashing import hash_rows
 from fsql.runtime.order import (
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from fsql.compiler.owner_map import BinRanges
     from fsql.runtime.batch import Root
 
     Ints = NDArray[np.int64]
@@ -113,10 +115,17 @@ def merged_later(increments: Sequence[Increment], position: Root) -> Increment:
     return Increment(lambda: merged(increments, position).rows, first.keys, first.appends)
 
 
-def owned_rows(increment: Increment, bounds: tuple[int, int]) -> Increment:
-    """Return the rows whose hashes are in `[bounds[0], bounds[1])`; the increment has to be in order."""
-    first, end = np.searchsorted(_integers(increment.rows, HASH), bounds, "left").tolist()
-    return Increment(increment.rows.slice(first, end - first), increment.keys, increment.appends)
+def rows_of_bins(increment: Increment, bins: BinRanges) -> Increment:
+    """Return the rows whose hashes are in some bins; the increment has to be in order."""
+    if bins == ALL_BINS:
+        return increment
+    bounds = np.array(bins, np.int64).reshape(-1) << BIN_SHIFT
+    places = np.searchsorted(_integers(increment.rows, HASH), bounds, "left").reshape(-1, 2)
+    slices = [increment.rows.slice(first, end - first) for first, end in places.tolist()]
+    if len(slices) == 1:
+        return Increment(slices[0], increment.keys, increment.appends)
+    rows = pa.concat_batches(slices) if slices else increment.rows.slice(0, 0)
+    return Increment(rows, increment.keys, increment.appends)
 
 
 def _unexpired(rows: pa.RecordBatch, position: Root) -> pa.RecordBatch:

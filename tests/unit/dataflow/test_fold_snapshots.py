@@ -11,13 +11,21 @@ import pytest
 from fsql.compiler import logical
 from fsql.compiler.logical import FrameEnd
 from fsql.compiler.lowering import lower
-from fsql.compiler.tick_plan import HASH_SPACE, FoldHead, Policy
+from fsql.compiler.owner_map import ALL_BINS, BINS
+from fsql.compiler.tick_plan import FoldHead, Policy
 from fsql.optimizer.choose import choose
 from fsql.runtime.arrow_types import to_arrow
 from fsql.runtime.batch import END, START, Batch, Root
 from fsql.runtime.dataflow.undo_log import RepairBound
 from fsql.runtime.dataflow.worker import make_fold
-from fsql.runtime.kernels.keyed.increment import EXPIRES, GONE, HASH, Increment, merged, owned_rows
+from fsql.runtime.kernels.keyed.increment import (
+    EXPIRES,
+    GONE,
+    HASH,
+    Increment,
+    merged,
+    rows_of_bins,
+)
 from fsql.tests.unit.dataflow.plans import (
     AT,
     DOUBLE_VALUE,
@@ -38,7 +46,7 @@ if TYPE_CHECKING:
     from fsql.compiler.expression import Value
     from fsql.runtime.dataflow.fold import Fold
 
-ALL = (0, HASH_SPACE)
+ALL = ALL_BINS
 POLICIES = pytest.mark.parametrize("policy", list(Policy))
 
 
@@ -289,9 +297,9 @@ def test_owners_share_the_state_between_them() -> None:
     assert taken is not None
     hashes = taken.rows.column(HASH).to_pylist()
     assert hashes == sorted(hashes)
-    third = HASH_SPACE // 3
-    shares = [(0, third), (third, 2 * third), (2 * third, HASH_SPACE)]
-    owned = [counts(owned_rows(taken, share)) for share in shares]
+    third = BINS // 3
+    shares = [((0, third),), ((third, 2 * third),), ((2 * third, BINS),)]
+    owned = [counts(rows_of_bins(taken, share)) for share in shares]
     assert sum(map(len, owned)) == 10
     assert {key for share in owned for key in share} == set("abcdefghij")
     for share, of_share in zip(shares, owned, strict=True):

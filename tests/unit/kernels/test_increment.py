@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from fsql.compiler.owner_map import BIN_SHIFT, BINS, bin_ranges, common_bins
 from fsql.runtime import hashing
 from fsql.runtime.batch import START, Root
 from fsql.runtime.kernels.keyed.increment import (
@@ -21,7 +22,7 @@ from fsql.runtime.kernels.keyed.increment import (
     Increment,
     increment,
     merged,
-    owned_rows,
+    rows_of_bins,
 )
 
 if TYPE_CHECKING:
@@ -106,7 +107,14 @@ def test_rows_that_append_are_summed(seed: int) -> None:
 def test_what_is_owned_is_parted_by_hash(seed: int) -> None:
     random = Random(seed)
     whole = merged([made(states(random, len(KEYS)), "state", appends=False)], START)
-    bound = random.choice(whole.rows.column(HASH).to_pylist())
-    low, high = owned_rows(whole, (0, bound)), owned_rows(whole, (bound, 1 << 32))
-    assert all(value < bound for value in low.rows.column(HASH).to_pylist())
-    assert pa.concat_batches([low.rows, high.rows]).equals(whole.rows)
+    bins = [value >> BIN_SHIFT for value in whole.rows.column(HASH).to_pylist()]
+    mine = set(random.sample(bins, 3))
+    own = bin_ranges(sorted(mine))
+    others = bin_ranges(number for number in range(BINS) if number not in mine)
+    assert common_bins(own, others) == ()
+    for ranges, marks in (
+        (own, [b in mine for b in bins]),
+        (others, [b not in mine for b in bins]),
+    ):
+        assert rows_of_bins(whole, ranges).rows.equals(whole.rows.filter(pa.array(marks)))
+    assert rows_of_bins(whole, ()).rows.equals(whole.rows.slice(0, 0))

@@ -62,7 +62,10 @@ CONTROL: tuple[Item, ...] = (
     frames.Cancel(4),
     frames.Saved(
         4,
-        (Record(0, "a/1", "fold 3", 4, 1, 10, 2**40, "00ff"), Record(1, "", "", 0, 0, 0, 0, "")),
+        (
+            Record(0, "a/1", "fold 3", 4, 1, 10, 2**40, "00ff", ((0, 7), (9, 4096))),
+            Record(1, "", "", 0, 0, 0, 0, "", ()),
+        ),
         (ResumePoint(0, 1, 2, 3, -(2**63)), ResumePoint(1, 0, 0, 0, 0, "ff")),
     ),
     frames.Saved(5, (), ()),

@@ -1,0 +1,91 @@
+"""Owner maps: which worker owns which keys.
+
+The hashes of keys fall into `BINS` bins of equal width, and each bin has one owner.  Sets of bins are written
+as ranges: half-open intervals of bin numbers, ascending, that neither overlap nor touch.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import groupby, pairwise
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+BINS: Final = 4096
+BIN_SHIFT: Final = 20
+"""The bin of a hash, which has 32 bits, is `hash >> BIN_SHIFT`."""
+
+BinRanges: TypeAlias = tuple[tuple[int, int], ...]
+"""A set of bins: `(first, end)` for each range."""
+
+ALL_BINS: Final[BinRanges] = ((0, BINS),)
+
+
+def bin_ranges(bins: Iterable[int]) -> BinRanges:
+    """Return a set of bins, given ascending, as ranges."""
+    found: list[tuple[int, int]] = []
+    for number in bins:
+        if found and found[-1][1] == number:
+            found[-1] = (found[-1][0], number + 1)
+        else:
+            found.append((number, number + 1))
+    return tuple(found)
+
+
+def common_bins(one: BinRanges, other: BinRanges) -> BinRanges:
+    """Return the bins that are in both sets."""
+    found, i, k = [], 0, 0
+    while i < len(one) and k < len(other):
+        first, end = max(one[i][0], other[k][0]), min(one[i][1], other[k][1])
+        if first < end:
+            found.append((first, end))
+        if one[i][1] == end:
+            i += 1
+        else:
+            k += 1
+    return tuple(found)
+
+
+def are_bin_ranges(ranges: BinRanges) -> bool:
+    """Say whether these are ranges of bins, as they have to be."""
+    bounds = [bound for each in ranges for bound in each]
+    ascending = all(one < other for one, other in pairwise(bounds))
+    return ascending and all(0 <= bound <= BINS for bound in bounds)
+
+
+@dataclass(frozen=True)
+class OwnerMap:
+    """The owner of each bin.
+
+    `owners` has `BINS` worker numbers.  A worker may own nothing, so `workers` says how many there are.
+    """
+
+    owners: tuple[int, ...]
+    workers: int
+
+    def __post_init__(self) -> None:
+        """Check that each bin has an owner that exists."""
+        assert len(self.owners) == BINS
+        assert all(0 <= owner < self.workers for owner in self.owners)
+
+    @classmethod
+    def of_equal_ranges(cls, workers: int) -> OwnerMap:
+        """Return the map in which each worker owns one range, all of about the same width."""
+        return cls(tuple(number * workers // BINS for number in range(BINS)), workers)
+
+    @cached_property
+    def ranges(self) -> tuple[tuple[int, int, int], ...]:
+        """Return `(owner, first, end)` for each range of neighbouring bins of one owner."""
+        found, first = [], 0
+        for owner, bins in groupby(self.owners):
+            end = first + sum(1 for _ in bins)
+            found.append((owner, first, end))
+            first = end
+        return tuple(found)
+
+    def bins_of(self, worker: int) -> BinRanges:
+        """Return the bins that a worker owns."""
+        return tuple((first, end) for owner, first, end in self.ranges if owner == worker)
