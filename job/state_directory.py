@@ -97,18 +97,23 @@ def is_over(state: Path) -> bool:
 
 
 def _check_same(state: Path, begun: JobDescription, new: JobDescription) -> None:
-    """Check that a job is the one that the state is of.
+    """Check that a job is the one that the state is of: that both have the same plan.
+
+    The plan has neither comments nor names of files.  A plan that differs although script and parameters
+    are the same was made by another version; whoever compiles the job refuses it (E623).
 
     Raises:
         FsqlError: E622, if it is not.
     """
     notes: tuple[str, ...]
+    if begun.plan == new.plan:
+        return
     if begun.script_text != new.script_text:
-        what = "another script"
-        notes = (f"it began with {begun.script_path or begun.script_name}",)
+        what = "another job"
+        notes = (f"the job was started with {begun.script_path or begun.script_name}",)
     elif begun.parameters != new.parameters:
         names = sorted(begun.parameters.keys() | new.parameters.keys())
-        what = "other parameters"
+        what = "a job with other parameters"
         notes = tuple(
             f"{name} was {_given(begun, name)}, and is now {_given(new, name)}"
             for name in names
@@ -117,7 +122,7 @@ def _check_same(state: Path, begun: JobDescription, new: JobDescription) -> None
     else:
         return
     message = f'the state directory "{state}" is of {what}'
-    helps = ("name another state directory", "or run what it is of")
+    helps = ("use another state directory, or run the job that this one is of",)
     raise FsqlError([Diagnostic("E622", message, notes=notes, helps=helps)])
 
 

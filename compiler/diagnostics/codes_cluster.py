@@ -92,8 +92,8 @@ CLUSTER_ROWS: Final[tuple[Row, ...]] = (
     (
         "E622",
         "state of another job",
-        "A state directory belongs to one script and its parameters; this one began with others.",
-        "Name another state directory, or run the script that it is of.",
+        "State belongs to one plan. Comments, white space and the name of the script are no part of it.",
+        "Use another state directory, or run the job that this one is of.",
         "fsql run other.sql --state state  # state of query.sql",
     ),
     (

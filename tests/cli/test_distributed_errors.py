@@ -202,19 +202,26 @@ def test_a_state_directory_says_what_it_is_of(tmp_path: Path) -> None:
     run = ("run", "--quiet", "--state", state, path)
     assert fsql(*run, "-D", "count=2").code == 0
     assert fsql(*run, "-D", "count=3").err == (
-        f'error[FSQL-E622]: the state directory "{state}" is of other parameters\n'
+        f'error[FSQL-E622]: the state directory "{state}" is of a job with other parameters\n'
         '  = note: count was "2", and is now "3"\n'
-        "  = help: name another state directory\n"
-        "  = help: or run what it is of\n"
+        "  = help: use another state directory, or run the job that this one is of\n"
     )
     other = path.with_name("other.sql")
     other.write_text(SCRIPT)
     assert fsql("run", "--state", state, other).err == (
-        f'error[FSQL-E622]: the state directory "{state}" is of another script\n'
-        f"  = note: it began with {path}\n"
-        "  = help: name another state directory\n"
-        "  = help: or run what it is of\n"
+        f'error[FSQL-E622]: the state directory "{state}" is of another job\n'
+        f"  = note: the job was started with {path}\n"
+        "  = help: use another state directory, or run the job that this one is of\n"
     )
+
+
+def test_state_is_of_a_plan_not_of_a_text(tmp_path: Path) -> None:
+    state, path = tmp_path / "state", tmp_path / "script.sql"
+    path.write_text(SCRIPT)
+    assert fsql("run", "--quiet", "--state", state, path).code == 0
+    other = path.with_name("other.sql")
+    other.write_text("-- The same.\n" + SCRIPT.replace("SELECT ", "select\n  ") + "\n")
+    assert fsql("run", "--quiet", "--state", state, other, "-D", "unused=1").code == 0
 
 
 def test_state_of_another_plan_is_refused(tmp_path: Path) -> None:

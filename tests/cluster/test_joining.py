@@ -121,4 +121,4 @@ def test_a_state_directory_belongs_to_one_run_and_one_script(
     assert "another run has it" in refused("run", script, "--state", twin.state)
     assert twin.end(signal.SIGINT) == 130
     script.write_text(script.read_text().replace("UPPER", "LOWER"))
-    assert "is of another script" in refused("run", script, "--state", twin.state)
+    assert "is of another job" in refused("run", script, "--state", twin.state)
