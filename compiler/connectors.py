@@ -11,6 +11,8 @@ import enum
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
+from fsql.compiler.durations import duration_us
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
@@ -29,6 +31,7 @@ class OptionKind(enum.Enum):
     COUNT = "a whole number from 0"
     NAME = "the name of a column"
     CHARACTER = "one ASCII character"
+    DURATION = "a duration such as `10 s` (ms, s, min, h, d)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,14 +51,15 @@ class Option:
         match self.kind:
             case OptionKind.CHOICE:
                 return value in self.choices
-            case OptionKind.POSITIVE:
-                return _whole(value) and 1 <= int(value) <= self.greatest
-            case OptionKind.COUNT:
-                return _whole(value)
+            case OptionKind.POSITIVE | OptionKind.COUNT:
+                least = int(self.kind is OptionKind.POSITIVE)
+                return _whole(value) and least <= int(value) <= self.greatest
             case OptionKind.CHARACTER:
                 return len(value) == 1 and value.isascii() and value not in "\r\n\0"
             case OptionKind.ANY_TEXT:
                 return "\n" not in value and "\r" not in value
+            case OptionKind.DURATION:
+                return value in self.choices or duration_us(value) is not None
             case OptionKind.TEXT | OptionKind.NAME:
                 return bool(value.strip())
 
@@ -64,6 +68,8 @@ class Option:
         """Return what the option takes, to be read."""
         if self.kind is OptionKind.CHOICE:
             return " or ".join(f"'{choice}'" for choice in self.choices)
+        if self.kind is OptionKind.DURATION and self.choices:
+            return f"{self.kind.value}, or `{self.choices[0]}`"
         if self.kind is OptionKind.POSITIVE and self.greatest < 10**18:
             return f"{self.kind.value} to {self.greatest}"
         return self.kind.value

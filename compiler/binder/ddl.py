@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from fsql.compiler import syntax
 from fsql.compiler.binder.catalog import ComputedColumn, TableEntry
 from fsql.compiler.binder.expression import ExpressionBinder
-from fsql.compiler.binder.options import TableOptions, bind_options
+from fsql.compiler.binder.options import TableOptions, bind_options, check_clock_options
 from fsql.compiler.binder.query import bind_view
 from fsql.compiler.binder.report import no_column, not_implemented, refusal
 from fsql.compiler.binder.scope import Scope, fields_of, listing, matches
@@ -46,6 +46,8 @@ def create_table(table: syntax.CreateTable, ordinal: int, context: Context) -> N
     _check_columns(table, options, columns)
     watermark = _watermark(table)
     time = _time_kind(options, watermark, table.name.span)
+    if time is not TimeKind.EVENT:
+        check_clock_options(options)
     if watermark is not None and time is TimeKind.EVENT:
         columns = mark_event_time(watermark, columns)
     computed = _computed_columns(table, columns, context)

@@ -119,6 +119,22 @@ def _connector(table: syntax.CreateTable, declared: Declarations) -> Connector:
     )
 
 
+def check_clock_options(options: TableOptions) -> None:
+    """Check that a table without event time has no options that are about it.
+
+    Raises:
+        Refusal: E214.
+    """
+    for key in ("idle", "max_ahead"):
+        if key in options.spans:
+            raise refusal(
+                "E214",
+                f"option '{key}' has no effect: the table has no event time",
+                options.spans[key],
+                help="declare event time: WATERMARK FOR at AS at - INTERVAL '5' SECOND",
+            )
+
+
 def check_deliveries(sinks: Sequence[SinkTable], declared: Iterable[TableEntry]) -> None:
     """Check that what a job writes can be delivered as its tables ask.
 

@@ -21,6 +21,7 @@ import xxhash
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
 from fsql.connectors import paths
 from fsql.connectors.file.file_layer import FileLayer
+from fsql.connectors.live.time_bounds import BoundedBlocks, BoundReader
 from fsql.connectors.streams.line_reader import LineReader
 from fsql.connectors.streams.replay import CHECKED_BYTES, not_replayable
 
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from fsql.connectors.live.time_bounds import BoundOptions
+    from fsql.connectors.streams.blocks import Blocks
     from fsql.formats.lines import LineDecoder
     from fsql.runtime.ports import Place
 
@@ -337,10 +340,17 @@ class LogBlocks:
 class LogSplit:
     """A log as a split, named as the source whose bytes it has."""
 
-    def __init__(self, name: str, directory: Path, decoder: Callable[[], LineDecoder]) -> None:
+    def __init__(
+        self,
+        name: str,
+        directory: Path,
+        decoder: Callable[[], LineDecoder],
+        bounds: BoundOptions,
+    ) -> None:
         self.name = name
         self._directory = directory
         self._decoder = decoder
+        self._bounds = bounds
 
     def open(self, place: Place | None = None) -> LineReader:
         """Return a reader that stands at the first row, or at `place`, and reads along.
@@ -348,7 +358,11 @@ class LogSplit:
         Raises:
             FsqlError: E535, if the operating system fails to read; E536, if it cannot be read from there.
         """
-        blocks = LogBlocks(self._directory, 0 if place is None else place.byte)
+        byte = 0 if place is None else place.byte
+        log = LogBlocks(self._directory, byte)
         if place is not None:
-            blocks.check(place)
+            log.check(place)
+        blocks: Blocks = log
+        if self._bounds:
+            blocks = BoundedBlocks(log, BoundReader(self._directory, byte), byte)
         return LineReader(blocks, self._decoder(), place)

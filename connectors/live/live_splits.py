@@ -10,10 +10,20 @@ import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from fsql.compiler.durations import duration_us
+from fsql.compiler.logical import TimeKind
 from fsql.connectors import paths
 from fsql.connectors.addresses import loopback
-from fsql.connectors.live.front_log import LogWriter
+from fsql.connectors.live.front_log import LogWriter, segments
 from fsql.connectors.live.inflows import DescriptorInflow, Feed, PipeOutflow, SocketInflow
+from fsql.connectors.live.options import NO_LIMIT
+from fsql.connectors.live.time_bounds import (
+    ArrivalClock,
+    BoundOptions,
+    BoundWriter,
+    ClockedBlocks,
+    LogClock,
+)
 from fsql.connectors.settings import settings_of
 from fsql.connectors.streams.blocks import LiveBlocks
 from fsql.connectors.streams.line_reader import LineReader
@@ -25,7 +35,7 @@ if TYPE_CHECKING:
 
     from fsql.compiler.diagnostics import FsqlError
     from fsql.compiler.logical import Table
-    from fsql.connectors.live.inflows import Inflow
+    from fsql.connectors.streams.blocks import Blocks
     from fsql.formats.lines import LineDecoder
     from fsql.formats.settings import Settings
     from fsql.runtime.ports import Place
@@ -54,16 +64,42 @@ def open_feed(
     """
     settings = settings_of(table.options)
     log = LogWriter(front_log_of(front_logs, table), settings.number("log_mib") * _MIB)
-    inflow: Inflow
-    if settings.connector.name == "stdin":
-        inflow = DescriptorInflow(stdin)
-    else:
-        try:
-            inflow = socket_inflow(settings)
-        except BaseException:
-            log.close()
-            raise
-    return Feed(inflow, log, on_failure)
+
+    try:
+        clock = _log_clock(front_log_of(front_logs, table), log, bound_options(table, settings))
+        reads_stdin = settings.connector.name == "stdin"
+        inflow = DescriptorInflow(stdin) if reads_stdin else socket_inflow(settings)
+    except BaseException:
+        log.close()
+        raise
+    return Feed(inflow, log, on_failure, clock)
+
+
+def _log_clock(directory: Path, log: LogWriter, options: BoundOptions) -> LogClock | None:
+    """Return what reads the clock for a log, None where its table has no use for one.
+
+    Raises:
+        FsqlError: E532, if the file of the bounds cannot be written.
+    """
+    if not options:
+        return None
+    known = segments(directory)
+    try:
+        writer = BoundWriter(directory, known[0].start if known else 0)
+    except OSError as error:
+        raise paths.cannot_open("E532", directory, error) from None
+    return LogClock(ArrivalClock(options), log, writer)
+
+
+def bound_options(table: Table, settings: Settings) -> BoundOptions:
+    """Return what a live table says about its clock: nothing, if it has no event time."""
+    if table.time is not TimeKind.EVENT:
+        return BoundOptions()
+    idle, ahead = settings.optional("idle"), settings.optional("max_ahead")
+    return BoundOptions(
+        None if idle is None else duration_us(idle),
+        None if ahead in {None, NO_LIMIT} else duration_us(ahead),
+    )
 
 
 def socket_inflow(settings: Settings) -> SocketInflow:
@@ -83,6 +119,7 @@ class StreamSplit:
     name: str
     descriptor: int
     decoder: Callable[[], LineDecoder]
+    bounds: BoundOptions
     block_bytes: int = _BLOCK_BYTES
 
     def open(self, place: Place | None = None) -> LineReader:
@@ -97,7 +134,8 @@ class StreamSplit:
             descriptor = os.dup(self.descriptor)
         except OSError as error:
             raise paths.cannot_open("E531", self.name, error) from None
-        return LineReader(LiveBlocks(descriptor, self.name, self.block_bytes), self.decoder())
+        blocks = LiveBlocks(descriptor, self.name, self.block_bytes)
+        return LineReader(_clocked(blocks, self.bounds), self.decoder())
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +145,7 @@ class SocketSplit:
     name: str
     settings: Settings
     decoder: Callable[[], LineDecoder]
+    bounds: BoundOptions
 
     def open(self, place: Place | None = None) -> LineReader:
         """Listen, and return a reader of what comes.
@@ -120,7 +159,12 @@ class SocketSplit:
         reading, writing = os.pipe()
         blocks = _FedBlocks(reading, self.name, _BLOCK_BYTES)
         blocks.feed = Feed(inflow, PipeOutflow(writing), blocks.failed)
-        return LineReader(blocks, self.decoder())
+        return LineReader(_clocked(blocks, self.bounds), self.decoder())
+
+
+def _clocked(blocks: Blocks, options: BoundOptions) -> Blocks:
+    """Return the blocks with the bounds that the clock gives, where a table asks for any."""
+    return ClockedBlocks(blocks, ArrivalClock(options)) if options else blocks
 
 
 class _FedBlocks(LiveBlocks):

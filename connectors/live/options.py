@@ -1,10 +1,28 @@
-"""The option of connectors whose input cannot be read again."""
+"""The options of connectors whose input is live: it comes as it is sent, and cannot be read again."""
 
 from __future__ import annotations
 
 from typing import Final
 
 from fsql.compiler.connectors import Option, OptionKind
+
+NO_LIMIT: Final = "none"
+
+CLOCK_OPTIONS: Final = (
+    Option(
+        "idle",
+        OptionKind.DURATION,
+        "when nothing has come for so long, event time goes on with the clock, so long behind it; for tables"
+        " with a WATERMARK whose event times are times of the clock",
+    ),
+    Option(
+        "max_ahead",
+        OptionKind.DURATION,
+        "a row whose event time is ahead of the clock by more is malformed; for tables with a WATERMARK",
+        (NO_LIMIT,),
+        default="1 d",
+    ),
+)
 
 LOG_OPTION: Final = Option(
     "log_mib",

@@ -48,6 +48,10 @@ class BoundOptions:
     idle_us: int | None = None
     max_ahead_us: int | None = None
 
+    def __bool__(self) -> bool:
+        """Say whether there is any use for a clock."""
+        return self.idle_us is not None or self.max_ahead_us is not None
+
 
 class ArrivalClock:
     """Says which bounds belong where in a stream, as its bytes come."""

@@ -13,7 +13,7 @@ from fsql.compiler.connectors import (
     Option,
     OptionKind,
 )
-from fsql.connectors.live.options import LOG_OPTION
+from fsql.connectors.live.options import CLOCK_OPTIONS, LOG_OPTION
 
 CONNECTOR: Final = Connector(
     "socket",
@@ -32,6 +32,7 @@ CONNECTOR: Final = Connector(
         ),
         *TIME_OPTIONS,
         *RECORD_OPTIONS,
+        *CLOCK_OPTIONS,
         LOG_OPTION,
     ),
     layouts=(Layout.LINES,),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fsql.connectors.live.front_log import LogSplit
-from fsql.connectors.live.live_splits import SocketSplit, front_log_of
+from fsql.connectors.live.live_splits import SocketSplit, bound_options, front_log_of
 from fsql.formats.making import make_decoder
 
 if TYPE_CHECKING:
@@ -24,6 +24,8 @@ def open_source(table: Table, settings: Settings, surroundings: Surroundings) ->
         FsqlError: E534, if the options cannot be followed.
     """
     decoder = make_decoder(table.columns, settings)
+    bounds = bound_options(table, settings)
     if surroundings.front_logs is not None:
-        return [LogSplit("socket", front_log_of(surroundings.front_logs, table), decoder)]
-    return [SocketSplit("socket", settings, decoder)]
+        log = front_log_of(surroundings.front_logs, table)
+        return [LogSplit("socket", log, decoder, bounds)]
+    return [SocketSplit("socket", settings, decoder, bounds)]

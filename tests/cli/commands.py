@@ -45,10 +45,13 @@ def fsql(*arguments: str | Path, text: str = "") -> Said:
     return Said(result.exit_code, result.stdout, result.stderr)
 
 
-def process(*arguments: str | Path, **variables: str) -> subprocess.Popen[bytes]:
+def process(
+    *arguments: str | Path, stdin: bool = False, **variables: str
+) -> subprocess.Popen[bytes]:
     """Start the command as a process of its own, with variables added to its environment."""
     return subprocess.Popen(
         [*COMMAND, *map(str, arguments)],
+        stdin=subprocess.PIPE if stdin else None,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         env={**os.environ, **variables},

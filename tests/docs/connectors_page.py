@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from fsql.compiler.connectors import OptionKind
 from fsql.connectors.declared import DECLARED
 from fsql.console.connectors import own_options, uses
 
@@ -54,7 +55,9 @@ def _table(options: Sequence[Option]) -> str:
 
 
 def _values(option: Option) -> str:
-    return ", ".join(f"`{choice}`" for choice in option.choices) or option.expected
+    if option.kind is not OptionKind.CHOICE:
+        return option.expected
+    return ", ".join(f"`{choice}`" for choice in option.choices)
 
 
 def _default(option: Option) -> str:

@@ -20,6 +20,7 @@ from fsql.connectors.live import front_log
 from fsql.connectors.live.front_log import LogSplit, LogWriter, segments, trim
 from fsql.connectors.live.inflows import DescriptorInflow, Feed, SocketInflow
 from fsql.connectors.live.live_splits import needs_front_log, open_feed
+from fsql.connectors.live.time_bounds import BoundOptions
 from fsql.connectors.opening import open_source
 from fsql.connectors.streams.replay import CHECKED_BYTES
 from fsql.formats.text.decoder import TextDecoder
@@ -37,7 +38,7 @@ LARGE = 1 << 40
 
 
 def split_of(directory: Path) -> LogSplit:
-    return LogSplit("stdin", directory, lambda: TextDecoder(1 << 20))
+    return LogSplit("stdin", directory, lambda: TextDecoder(1 << 20), BoundOptions())
 
 
 def available(reader: SplitReader, rows_max: int = 100) -> list[tuple[int, str]]:

@@ -1,0 +1,90 @@
+"""Live input against the clock: silence closes windows, and a row from the future makes no other one late."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from fsql.tests.cli.commands import Said, process
+
+if TYPE_CHECKING:
+    import subprocess
+    from pathlib import Path
+
+pytestmark = pytest.mark.slow
+
+COUNTS = """
+CREATE TABLE t (at TIMESTAMP, WATERMARK FOR at) WITH ('connector' = 'stdin'{options});
+SELECT COUNT(*) AS n, window_end
+FROM TABLE(TUMBLE(TABLE t, DESCRIPTOR(at), INTERVAL '1' SECOND)) GROUP BY window_start, window_end;
+"""
+OLD = b'{"at":"2020-01-01T00:00:00Z"}\n'
+FUTURE = b'{"at":"2999-01-01T00:00:00Z"}\n'
+CLOSED = b'{"n":1,"window_end":"2020-01-01T00:00:01Z"}\n'
+
+
+def idle_run(*flags: str) -> subprocess.Popen[bytes]:
+    """Start a run that takes a tenth of a second for silence."""
+    script = COUNTS.format(options=", 'idle' = '100 ms'")
+    return process("run", "--json", *flags, "-e", script, stdin=True)
+
+
+def said_of(flag: str, options: str, data: bytes) -> Said:
+    """Return what a run says that reads these bytes."""
+    with process("run", flag, "-e", COUNTS.format(options=options), stdin=True) as run:
+        out, err = run.communicate(data)
+    return Said(run.returncode, out.decode(), err.decode())
+
+
+def summary_of(err: bytes | str) -> dict[str, object]:
+    events = [json.loads(line) for line in err.splitlines()]
+    return next(event for event in events if event["event"] == "summary")
+
+
+def test_silence_closes_windows() -> None:
+    with idle_run() as run:
+        assert run.stdin is not None
+        assert run.stdout is not None
+        run.stdin.write(OLD)
+        run.stdin.flush()
+        assert run.stdout.readline() == CLOSED
+        out, err = run.communicate(OLD)
+    summary = summary_of(err)
+    assert (run.returncode, out, summary["rows_in"], summary["rows_late"]) == (0, b"", 2, 1)
+
+
+def test_a_job_that_goes_on_agrees_that_a_row_is_late(tmp_path: Path) -> None:
+    """The row comes after a promise by the clock, which the run before has made and written down."""
+    flags = ("--state", str(tmp_path / "state"))
+    with idle_run(*flags) as run:
+        assert run.stdin is not None
+        assert run.stdout is not None
+        run.stdin.write(OLD)
+        run.stdin.flush()
+        assert run.stdout.readline() == CLOSED
+        run.kill()
+    with idle_run(*flags) as run:
+        _, err = run.communicate(OLD)
+    assert run.returncode == 0, err
+    assert summary_of(err)["rows_late"] == 1
+
+
+def test_a_row_from_the_future_is_malformed() -> None:
+    said = said_of("-q", "", FUTURE)
+    assert said.code == 3
+    assert said.err.startswith("error[FSQL-E522]: ")
+    assert "the event time 2999-01-01T00:00:00Z is after " in said.err
+
+
+def test_rows_behind_a_row_from_the_future_are_not_late() -> None:
+    said = said_of("--json", ", 'on_error' = 'reject'", FUTURE + OLD)
+    summary = summary_of(said.err)
+    assert (said.code, said.out) == (0, CLOSED.decode())
+    assert (summary["rows_rejected"], summary["rows_late"]) == (1, 0)
+
+
+def test_a_table_may_have_no_limit() -> None:
+    said = said_of("-q", ", 'max_ahead' = 'none'", FUTURE)
+    assert (said.code, said.out) == (0, '{"n":1,"window_end":"2999-01-01T00:00:01Z"}\n')
