@@ -31,7 +31,10 @@ PRINTERS: Final[Mapping[tuple[str, str], Printer]] = {
     ("graph", "json"): lambda result, _: explain.graph_json(result.graph),
     ("graph", "mermaid"): lambda result, _: explain.graph_mermaid(result.graph),
     ("graph", "svg"): lambda result, _: explain.graph_svg(result.graph),
-    ("tick", "text"): lambda result, options: explain.tick_text(_tick_plan(result, options)),
+    ("tick", "text"): lambda result, options: explain.tick_text(
+        _tick_plan(result, options),
+        scan_lines=lambda scan: result.source_spans.lines_of(scan, result.syntax.source),
+    ),
     ("tick", "json"): lambda result, options: explain.tick_json(_tick_plan(result, options)),
 }
 """What can be shown of each stage, and in which formats."""

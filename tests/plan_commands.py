@@ -17,13 +17,13 @@ from fsql.optimizer.choose import choose
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from fsql.compiler.logical import Job
+    from fsql.compiler.pipeline import CompiledScript
     from fsql.compiler.rules.driver import Firing
 
 
 def rule(text: str, *, name: str) -> str:
     """Return the plan as bound, and as the rules `name`, separated by commas, leave it one by one."""
-    before = after = _bound(text)
+    before = after = _compiled(text).logical
     rules = {each.name: each for one in PASSES for each in one.rules}
     for each in name.split(","):
         after = rewrite(after, [rules[each]])
@@ -37,13 +37,15 @@ def rule(text: str, *, name: str) -> str:
 def optimize(text: str, *, without: str = "") -> str:
     """Return the plan after all passes, but for the rules `without`, separated by commas."""
     disabled = frozenset(without.split(",")) - {""}
-    return printers.logical_text(apply_rules(_bound(text), disabled=disabled), details=False)
+    return printers.logical_text(
+        apply_rules(_compiled(text).logical, disabled=disabled), details=False
+    )
 
 
 def trace(text: str) -> str:
     """Return what each rule did."""
     firings: list[Firing] = []
-    apply_rules(_bound(text), trace=firings)
+    apply_rules(_compiled(text).logical, trace=firings)
     return printers.trace_text(firings)
 
 
@@ -51,7 +53,8 @@ def explain(
     text: str, *, stage: str = "bound", form: str = "text", details: str = "yes", workers: str = "1"
 ) -> str:
     """Return the script at a stage: bound, logical, graph or tick, in one of its formats."""
-    bound = _bound(text)
+    compiled = _compiled(text)
+    bound = compiled.logical
     if stage == "bound":
         return printers.logical_text(bound)
     job, show = apply_rules(bound), details == "yes"
@@ -64,13 +67,17 @@ def explain(
         ("graph", "json"): lambda: printers.graph_json(graph),
         ("graph", "mermaid"): lambda: printers.graph_mermaid(graph),
         ("graph", "svg"): lambda: printers.graph_svg(graph),
-        ("tick", "text"): lambda: printers.tick_text(plan, details=show),
+        ("tick", "text"): lambda: printers.tick_text(
+            plan,
+            details=show,
+            scan_lines=lambda scan: compiled.source_spans.lines_of(scan, compiled.syntax.source),
+        ),
         ("tick", "json"): lambda: printers.tick_json(plan),
     }
     return print_stage[stage, form]()
 
 
-def _bound(text: str) -> Job:
-    job = compile_script(SourceText("case.sql", text), DECLARED).logical
-    verify_logical(job)
-    return job
+def _compiled(text: str) -> CompiledScript:
+    compiled = compile_script(SourceText("case.sql", text), DECLARED)
+    verify_logical(compiled.logical)
+    return compiled

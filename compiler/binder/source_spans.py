@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from fsql.compiler.logical import AssignWindows
+from fsql.compiler.logical import AssignWindows, Scan
 from fsql.compiler.node import children
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
 
     from fsql.compiler.node import Node
-    from fsql.compiler.text.source import Span
+    from fsql.compiler.text.source import SourceText, Span
 
 SPANS_OF_NODE_MAX: Final = 16
 """Of a node that is written more often, the first spans are kept.  Without a bound, copying the spans of
@@ -38,6 +38,10 @@ class SourceSpans:
         """Return the spans of `node`, none if they are not known."""
         return tuple(self._spans.get(_key(node), ()))
 
+    def lines_of(self, node: Node, source: SourceText) -> tuple[int, ...]:
+        """Return the lines of the script on which `node` is written, from 1."""
+        return tuple(sorted({source.line_column(span.start)[0] for span in self.of(node)}))
+
     def copy(self, before: Node, after: Node) -> None:
         """Give the parts of `after` the spans of the parts of `before` that they were made of."""
         waiting = [(before, after)]
@@ -53,7 +57,9 @@ class SourceSpans:
 
 
 def _key(node: Node) -> Hashable:
-    # The times of tables are decided last, which makes the operators above them anew.
+    # The times of tables are decided last, which makes their scans and the operators above them anew.
+    if isinstance(node, Scan):
+        return Scan, node.table.ordinal, node.mention
     if isinstance(node, AssignWindows):
         return AssignWindows, node.size_us, node.slide_us, node.offset_us
     return node

@@ -87,6 +87,7 @@ def _scan(entry: TableEntry, context: Context, span: Span) -> Plan:
         entry.grain_us,
     )
     scan = Scan(table, context.mentions.take(1, span))
+    context.source_spans.add(scan, span)
     expressions, names = column_refs(scan), [column.name for column in scan.schema]
     for column in entry.computed:
         expressions.insert(column.place, column.expression)
@@ -106,4 +107,10 @@ def _put_in(view: ViewEntry, context: Context, span: Span) -> Plan:
         context.report.warn(warning)
     count = sum(isinstance(node, Scan) for node in operators(view.plan))
     first = context.mentions.take(count, span)
-    return replace_scans(view.plan, lambda scan: Scan(scan.table, first + scan.mention))
+
+    def mentioned(scan: Scan) -> Scan:
+        made = Scan(scan.table, first + scan.mention)
+        context.source_spans.add(made, span)
+        return made
+
+    return replace_scans(view.plan, mentioned)

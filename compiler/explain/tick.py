@@ -1,7 +1,7 @@
 """The tick plan as text and as JSON.
 
     stage 0: Source bids
-      s0 ← head  Mention 0
+      s0 ← head  Read bids, line 3
       s1 ← s0    Select price > 100
       send s1 → stage 1, exchanged by auction
     stage 1: Fold CombineAggregate by auction; compute COUNT(*) AS n
@@ -21,23 +21,30 @@ from fsql.compiler.explain.functions import combine_parts, function_parts, key_t
 from fsql.compiler.explain.literals import name_text
 from fsql.compiler.explain.parts import Part, fields, headline
 from fsql.compiler.explain.traits import columns_json, columns_text, key_names
+from fsql.compiler.graph import Mention
+from fsql.compiler.logical import Scan
 from fsql.compiler.owner_map import BINS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from fsql.compiler.explain.document import JsonObject
     from fsql.compiler.schema import Schema
 
+    ScanLines = Callable[[Scan], Sequence[int]]
 
-def tick_text(plan: t.TickPlan, *, details: bool = True) -> str:
+
+def tick_text(
+    plan: t.TickPlan, *, details: bool = True, scan_lines: ScanLines = lambda _: ()
+) -> str:
     """Return the stages, the barrier's ports, the owners of hash bins, and the reasons for the choices.
 
     With `details`, the columns of each head and of each step that changes them are shown.
+    `scan_lines` returns the lines of the script on which a table is read.
     """
     lines: list[str] = []
     for number, stage in enumerate(plan.stages):
-        lines += _stage_lines(plan, number, stage, details=details)
+        lines += _stage_lines(plan, number, stage, scan_lines, details=details)
     lines += [f"sink {number}: {_port_text(port)}" for number, port in enumerate(plan.sinks)]
     lines += [f"late rows {i}: {origin}" for i, origin in enumerate(plan.late_windows)]
     lines.append(f"hash bins of {plan.workers} {'worker' if plan.workers == 1 else 'workers'}:")
@@ -66,7 +73,9 @@ def tick_json(plan: t.TickPlan) -> str:
     )
 
 
-def _stage_lines(plan: t.TickPlan, number: int, stage: t.Stage, *, details: bool) -> Iterator[str]:
+def _stage_lines(
+    plan: t.TickPlan, number: int, stage: t.Stage, scan_lines: ScanLines, *, details: bool
+) -> Iterator[str]:
     yield f"stage {number}: {_head_text(stage.head)}"
     if isinstance(stage.head, t.FoldHead):
         yield f"  policy: {_policy_text(stage.head)}; operator: {stage.head.operator}"
@@ -77,7 +86,7 @@ def _stage_lines(plan: t.TickPlan, number: int, stage: t.Stage, *, details: bool
     width = max((len(_step_name(step.input)) for step in stage.steps), default=0)
     for index, step in enumerate(stage.steps):
         name, below = f"s{index}".ljust(len(f"s{len(stage.steps) - 1}")), _step_name(step.input)
-        yield f"  {name} ← {below.ljust(width)}  {_step_text(stage, step)}"
+        yield f"  {name} ← {below.ljust(width)}  {_step_text(stage, step, scan_lines)}"
         if details and step.schema != _schema(stage, step.input):
             yield f"  {' ' * len(name)}   {' ' * width}    columns: {columns_text(step.schema)}"
     yield from (
@@ -119,7 +128,12 @@ def _head_text(head: t.SourceHead | t.FoldHead) -> str:
     return headline(_head_name(head), _head_parts(head))
 
 
-def _step_text(stage: t.Stage, step: t.Step) -> str:
+def _step_text(stage: t.Stage, step: t.Step, scan_lines: ScanLines) -> str:
+    if isinstance(step.function, Mention) and isinstance(stage.head, t.SourceHead):
+        table = stage.head.table
+        numbers = scan_lines(Scan(table, step.function.ordinal))
+        where = f", line{'s' if len(numbers) > 1 else ''} {', '.join(map(str, numbers))}"
+        return f"Read {name_text(table.name)}{where if numbers else ''}"
     return headline(type(step.function).__name__, _step_parts(stage, step))
 
 
