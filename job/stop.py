@@ -1,4 +1,4 @@
-"""Why a job stopped: the row at fault, down to its line, and what had been released before it."""
+"""Why a job stopped: the row at fault with its line, and what had been released before."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from fsql.runtime.dataflow.barrier import Stopped
     from fsql.runtime.ports import Reject, Split
 
-_REJECT_HELP: Final = "or go on without such rows: 'on_error' = 'reject', 'rejects_path' = '…'"
+_REJECT_HELP: Final = "to skip such rows, set 'on_error' = 'reject' and 'rejects_path' = '…'"
 
 
 def stop_error(
@@ -39,7 +39,7 @@ def stop_error(
     """
     code = f"E{stopped.code}"
     rows = "row was" if rows_released == 1 else "rows were"
-    released = f"{count_text(rows_released)} {rows} released before it, and nothing behind it"
+    released = f"{count_text(rows_released)} {rows} released before the job stopped"
     if stopped.root.origin == PUNCTUATION:
         when = format_timestamp(stopped.root.time)
         message = f"{CODES[code].title}, in a window that closed at {when}"
@@ -47,7 +47,7 @@ def stop_error(
     ordinal, number, row = origin_parts(stopped.root.origin)
     table = next(table for table in compiled.job.tables if table.ordinal == ordinal)
     split = splits[ordinal][number]
-    notes = [f"row {count_text(row)} of {_named(split)}, counted from 0", released]
+    notes = [f"the row is row {count_text(row + 1)} of {_named(split)}", released]
     time = _time_note(table, stopped.root)
     if time:
         notes.insert(1, time)
@@ -58,7 +58,7 @@ def stop_error(
         )
     message = f'malformed row of table "{table.name}": {_fault(stopped.reject)}'
     if stopped.reject.excerpt:
-        notes.insert(0, f"it reads {stopped.reject.excerpt}")
+        notes.insert(0, f"the line is {stopped.reject.excerpt}")
     helps = (CODES[code].fix, _REJECT_HELP)
     error = Diagnostic(code, message, notes=tuple(notes), helps=helps)
     return FsqlError([error], SourceText(f"{_place(split)}{_line(stopped.reject)}", ""))
@@ -94,12 +94,11 @@ def _place(split: Split) -> str:
 
 
 def _named(split: Split) -> str:
-    """Return the split by its name, and its path where that says more."""
-    place = _place(split)
-    return f'split "{split.name}"' + ("" if place == split.name else f", {place}")
+    """Return the file or split by its kind and name."""
+    return f'{"file" if isinstance(split, FileSplit) else "split"} "{_place(split)}"'
 
 
 def _time_note(table: Table, root: Root) -> str:
     if table.time is not TimeKind.EVENT or root.time == TIME_START:
         return ""
-    return f"event time had come to {format_timestamp(root.time)}"
+    return f"event time was {format_timestamp(root.time)}"

@@ -209,11 +209,11 @@ def test_a_malformed_row_stops_the_job(folder: Path, engine: str) -> None:
         'error[FSQL-E513]: malformed row of table "numbers":'
         ' field "n": expected BIGINT, found a string\n'
         " --> numbers.jsonl:3 (byte 9)\n"
-        '  = note: it reads {"n":"two"}\n'
-        '  = note: row 1 of split "numbers.jsonl", counted from 0\n'
-        "  = note: 1 row was released before it, and nothing behind it\n"
+        '  = note: the line is {"n":"two"}\n'
+        '  = note: the row is row 2 of file "numbers.jsonl"\n'
+        "  = note: 1 row was released before the job stopped\n"
         "  = help: Declare the column with the type that the data has, and cast in the query.\n"
-        "  = help: or go on without such rows: 'on_error' = 'reject', 'rejects_path' = '…'\n"
+        "  = help: to skip such rows, set 'on_error' = 'reject' and 'rejects_path' = '…'\n"
     )
 
 
@@ -230,8 +230,8 @@ def test_an_expression_that_fails_stops_the_job(folder: Path, engine: str) -> No
         "  |\n"
         "2 | SELECT 4 / n AS quarter FROM numbers\n"
         "  |        ^^^^^\n"
-        '  = note: row 2 of split "numbers.jsonl", counted from 0\n'
-        "  = note: 2 rows were released before it, and nothing behind it\n"
+        '  = note: the row is row 3 of file "numbers.jsonl"\n'
+        "  = note: 2 rows were released before the job stopped\n"
         "  = help: Guard the divisor: `a / NULLIF(b, 0)`, or use DOUBLE, where the result is Infinity"
         " or NaN.\n"
     )
@@ -251,8 +251,8 @@ def test_a_failing_row_of_event_time_is_told_with_its_time(folder: Path) -> None
     assert (code, out) == (3, '{"inverse":1}\n')
     assert err.splitlines()[4:7] == [
         "  |        ^^^^^",
-        '  = note: row 0 of split "b.jsonl", splits/b.jsonl, counted from 0',
-        "  = note: event time had come to 2024-01-01T00:00:05.500Z",
+        '  = note: the row is row 1 of file "splits/b.jsonl"',
+        "  = note: event time was 2024-01-01T00:00:05.500Z",
     ]
 
 
