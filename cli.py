@@ -5,6 +5,7 @@ What takes time to import is imported where it is called, so that `fsql --help` 
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, TextIO, TypedDict, Unpack
 
 import click
@@ -13,7 +14,14 @@ from fsql import __version__
 from fsql.benchmarks.commands import bench
 from fsql.console import exit_codes
 from fsql.console.commands import Commands, talking
-from fsql.console.flags import define, delivery, snapshot_ms, workers
+from fsql.console.flags import (
+    define,
+    delivery,
+    existing_of,
+    existing_outputs,
+    snapshot_ms,
+    workers,
+)
 from fsql.console.process_commands import coordinator, worker
 from fsql.console.sim_commands import sim
 from fsql.console.snapshot_commands import snapshot
@@ -90,6 +98,8 @@ class _RunFlags(TypedDict):
     delivery: str | None
     listen: str | None
     joining: int
+    overwrite: bool
+    append: bool
 
 
 @main.command(short_help="Run a script.")
@@ -133,6 +143,7 @@ class _RunFlags(TypedDict):
     metavar="N",
     help="How many of the workers you start by hand, with fsql worker.",
 )
+@existing_outputs
 @talking
 def run(talk: Talk, script: str | None, text: str | None, **flags: Unpack[_RunFlags]) -> None:
     """Run SCRIPT until its input ends.
@@ -143,7 +154,9 @@ def run(talk: Talk, script: str | None, text: str | None, **flags: Unpack[_RunFl
 
     Neither workers nor policy, engine or lead show in the results: they are the same bytes.
     """
+    existing = existing_of(overwrite=flags["overwrite"], append=flags["append"])
     options = _run_options(flags["workers"], flags["policy"], flags["engine"], flags["lead"])
+    options = replace(options, existing=existing)
     the_script = _the_script(script, text, dict(flags["parameters"]))
     if _on_processes(flags):
         code = _run_on_processes(the_script, options, flags, talk)
@@ -291,6 +304,12 @@ def explain(
     click.echo(shown, file=output, nl=False)
 
 
+class _ConsumeFlags(TypedDict):
+    until_end: bool
+    overwrite: bool
+    append: bool
+
+
 @main.command(short_help="Store what a job sends to a table with connector tcp.")
 @click.option("--listen", metavar="ADDRESS", required=True, help="127.0.0.1:PORT; port 0 is any.")
 @click.option(
@@ -300,15 +319,20 @@ def explain(
     "--times", type=click.File("w"), metavar="FILE", help="Note there when each bundle was stored."
 )
 @click.option("--until-end", is_flag=True, help="End when a job has come to its end.")
+@existing_outputs
 @talking
-def consume(talk: Talk, listen: str, target: str, times: TextIO | None, *, until_end: bool) -> None:
+def consume(
+    talk: Talk, listen: str, target: str, times: TextIO | None, **flags: Unpack[_ConsumeFlags]
+) -> None:
     """Store the rows that one job sends to one table with connector `tcp`, each once, whatever fails.
 
     What FILE has is noted beside it, in FILE.position.*; started again, it goes on there.
     """
+    from fsql.console.consume import Target
     from fsql.console.consume import consume as store_rows
 
-    code = store_rows(listen, target, times, talk, until_end=until_end)
+    existing = existing_of(overwrite=flags["overwrite"], append=flags["append"])
+    code = store_rows(listen, Target(target, existing), times, talk, until_end=flags["until_end"])
     click.get_current_context().exit(code)
 
 

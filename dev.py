@@ -52,8 +52,8 @@ def install(*, tools: bool) -> None:
 def demo() -> int:
     """Run the inverted index over the text files in `queries/inverted_index/input`."""
     install(tools=False)
-    say(f"fsql run {(DEMO / 'query.sql').relative_to(ROOT)}")
-    code = run(BIN / "fsql", "run", DEMO / "query.sql")
+    say(f"fsql run --overwrite {(DEMO / 'query.sql').relative_to(ROOT)}")
+    code = run(BIN / "fsql", "run", "--overwrite", DEMO / "query.sql")
     if code:
         return code
     result = (DEMO / "changes.jsonl").read_bytes()

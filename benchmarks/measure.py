@@ -22,6 +22,7 @@ import numpy as np
 import pyarrow as pa
 
 from fsql.benchmarks.baseline import seconds_of
+from fsql.connectors.file.output_files import Existing
 from fsql.job.compiled import compiled
 from fsql.job.outputs import opened_outputs
 from fsql.job.run import RunOptions, open_splits, planned
@@ -277,7 +278,7 @@ def _run(benchmark: Benchmark, load: Load, text: Path, words: int, batch: float 
     plan = planned(result, splits, RunOptions(workers=load.workers))
     watch = Stopwatch()
     pace = None if load.rate is None else _Pace(load.rate)
-    with opened_outputs(result, splits) as outputs:
+    with opened_outputs(result, splits, Existing.OVERWRITE) as outputs:
         taker: ReleaseTaker = outputs
         if pace is not None:
             splits = {t: [_PacedSplit(s, pace) for s in parts] for t, parts in splits.items()}

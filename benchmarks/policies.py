@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 from fsql.benchmarks.measure import SCRIPTS, HeldSplit, pin
 from fsql.benchmarks.text import write_documents
 from fsql.compiler.tick_plan import Policy
+from fsql.connectors.file.output_files import Existing
 from fsql.job.compiled import compiled
 from fsql.job.outputs import opened_outputs
 from fsql.job.run import RunOptions, open_splits, planned
@@ -105,7 +106,7 @@ def _run(directory: str, policy: Policy, distance: int) -> tuple[LocalRun, float
         ordinal: [_Split(parts[0], first, None), _Split(parts[1], first, distance)]
         for ordinal, parts in splits.items()
     }
-    with opened_outputs(result, splits) as outputs:
+    with opened_outputs(result, splits, Existing.OVERWRITE) as outputs:
         run = LocalRun(plan, Edges(lagging, outputs))
         started = time.process_time()
         run.run()

@@ -80,6 +80,7 @@ def open_sink(
     journal: Path | None = None,
     stdout: BinaryIO | None = None,
     data_roots: Sequence[Path] = (),
+    append: bool = False,
 ) -> Consumer:
     """Return what takes the rows of a table; `Surroundings` has what the arguments mean.
 
@@ -87,7 +88,9 @@ def open_sink(
         FsqlError: E533 or E534, if the options cannot be followed.
     """
     settings = settings_of(sink.options)
-    surroundings = Surroundings(base_directory, data_roots, stdout=stdout, journal=journal)
+    surroundings = Surroundings(
+        base_directory, data_roots, stdout=stdout, journal=journal, append=append
+    )
     module = import_module(f"fsql.connectors.{settings.connector.name}.sink")
     return cast("SinkModule", module).open_sink(sink, settings, surroundings)
 

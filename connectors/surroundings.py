@@ -21,7 +21,8 @@ class Surroundings:
     `clock` gives the seconds by which a generator keeps its rate.  `stdin` is the descriptor of standard
     input, `stdout` the stream that is written as standard output.  Where `front_logs` is given, input that
     cannot be read again is read by way of its log there.  `journal` is where a sink keeps its position, a
-    path to which something is appended; without one the sink belongs to a run that keeps no state.
+    path to which something is appended; without one the sink belongs to a run that keeps no state.  With
+    `append` a job that begins writes behind what its files have; without, it empties them.
     """
 
     base_directory: Path
@@ -31,6 +32,7 @@ class Surroundings:
     stdout: BinaryIO | None = None
     front_logs: Path | None = None
     journal: Path | None = None
+    append: bool = False
 
     def resolve(self, path: str) -> Path:
         """Return where a path of an option leads.

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
 from fsql.compiler.diagnostics.codes import CODES
+from fsql.connectors.file.output_files import Existing
 from fsql.connectors.live.live_splits import needs_front_log, open_feed
 from fsql.connectors.stream_stores import StreamStore
 from fsql.connectors.tcp.reference import ConsumerServer
@@ -90,8 +91,11 @@ def _run(script: Script, options: RunOptions, cluster: ClusterOptions, talk: Tal
         address = joining_address(listening)
         interrupt = stack.enter_context(Interrupt())
         state = stack.enter_context(state_directory(cluster.state))
-        job = readied(_described(result, options, cluster, state))
-        FileUses(job.compiled).check()
+        files = FileUses(result)
+        files.check()
+        described = _described(result, options, cluster, state)
+        locks = stack.enter_context(files.locked(options.existing, state / "positions"))
+        job = readied(begun_or_new(state, described))
         _say_if_over(state, talk)
         stdout = stack.enter_context(_standard_output(job))
         feeds = stack.enter_context(_feeds(job))
@@ -119,7 +123,7 @@ def _run(script: Script, options: RunOptions, cluster: ClusterOptions, talk: Tal
             options.workers - cluster.joining,
             course.heard,
             check,
-            inherits=(listening.fileno(),),
+            inherits=(listening.fileno(), *locks),
         )
         try:
             with progress_of(result.job, script.source.name, talk) as progress:
@@ -185,13 +189,13 @@ class _StandardOutput:
 def _described(
     result: Compiled, options: RunOptions, cluster: ClusterOptions, state: Path
 ) -> JobDescription:
-    """Return the description of the job, from the state directory if it has begun before.
+    """Return the description of the job, as if it had not begun before.
 
     Raises:
-        FsqlError: E621 to E623, if the state is that of another job, or nobody knows of which.
+        FsqlError: E318, E531 to E534, if a source cannot be opened.
     """
     script = result.script
-    new = JobDescription(
+    return JobDescription(
         job=secrets.token_hex(8),
         script_name=script.source.name,
         script_text=script.source.text,
@@ -207,8 +211,8 @@ def _described(
         chunk_rows=options.chunk_rows,
         snapshot_every=cluster.snapshot_every,
         delivery=cluster.delivery,
+        append=options.existing is Existing.APPEND,
     )
-    return begun_or_new(state, new)
 
 
 @contextmanager

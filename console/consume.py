@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import sys
 import time
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
-from fsql.connectors import paths
 from fsql.connectors.addresses import loopback, not_listening
+from fsql.connectors.file.journal import has_journal
+from fsql.connectors.file.output_files import Existing, check_existing, locked_output
 from fsql.connectors.file.store import FileStore
 from fsql.connectors.stream_stores import StreamStore
 from fsql.connectors.tcp.reference import ConsumerServer
@@ -18,7 +20,7 @@ from fsql.console import exit_codes
 from fsql.console.interrupt import Interrupt, Interrupted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from fsql.connectors.tcp.reference import StoredRows
     from fsql.console.talk import Talk
@@ -27,11 +29,21 @@ if TYPE_CHECKING:
 _WAIT_SECONDS = 0.2
 
 
-def consume(address: str, target: str, times: TextIO | None, talk: Talk, *, until_end: bool) -> int:
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Where rows are stored: a path, or `-`; and what is done with a file that is not empty."""
+
+    name: str
+    existing: Existing = Existing.REFUSE
+
+
+def consume(
+    address: str, target: Target, times: TextIO | None, talk: Talk, *, until_end: bool
+) -> int:
     """Listen and store until interrupted or, if that is asked for, until a job has come to its end.
 
     Raises:
-        FsqlError: E532 or E534, if that is not possible at all; E535, if storing fails.
+        FsqlError: E532, E534, E540 or E541, if that is not possible at all; E535, if storing fails.
     """
     rows = bytes_ = 0
 
@@ -45,7 +57,7 @@ def consume(address: str, target: str, times: TextIO | None, talk: Talk, *, unti
 
     code = exit_codes.OK
     with ExitStack() as open_:
-        server = _server(address, _store(target), on_stored)
+        server = _server(address, open_.enter_context(_opened_store(target)), on_stored)
         open_.callback(server.close)
         host, port = server.address
         talk.inform("listening", {"host": host, "port": port}, f"listening at {host}:{port}\n")
@@ -61,14 +73,17 @@ def consume(address: str, target: str, times: TextIO | None, talk: Talk, *, unti
     return code
 
 
-def _store(target: str) -> Store:
-    if target == "-":
-        return StreamStore(sys.stdout.buffer, "standard output")
-    path = Path(target)
-    if not path.parent.is_dir():
-        create = f'create the directory "{path.parent}"'
-        raise paths.cannot_open("E532", path, "its directory does not exist", create)
-    return FileStore(path, path.with_name(f"{path.name}.position"))
+@contextmanager
+def _opened_store(target: Target) -> Iterator[Store]:
+    if target.name == "-":
+        yield StreamStore(sys.stdout.buffer, "standard output")
+        return
+    path = Path(target.name)
+    prefix = path.with_name(f"{path.name}.position")
+    with locked_output(path):
+        if not has_journal(prefix):
+            check_existing(path, target.existing)
+        yield FileStore(path, prefix, append=target.existing is Existing.APPEND)
 
 
 def _server(address: str, store: Store, on_stored: Callable[[StoredRows], None]) -> ConsumerServer:

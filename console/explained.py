@@ -50,7 +50,7 @@ def check_output(result: Compiled, output: str) -> None:
     Raises:
         FsqlError: E532, if it is.
     """
-    use = FileUse("", "output", Path(output).resolve(), written=True)
+    use = FileUse("", "output", Path(output).resolve(), "-")
     FileUses(result).check_apart(use)
 
 

@@ -11,6 +11,8 @@ from fsql.compiler.connectors import DELIVERIES
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from fsql.connectors.file.output_files import Existing
+
     Flag = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 WORKERS_MAX: Final = 64
@@ -42,6 +44,36 @@ snapshot_ms = click.option(
     show_default=True,
     help="How many milliseconds lie between two snapshots.",
 )
+
+
+_overwrite = click.option(
+    "--overwrite",
+    is_flag=True,
+    help="Replace what output files have; without it, a run refuses them.",
+)
+_append = click.option(
+    "--append", is_flag=True, help="Write behind what output files have, instead of refusing them."
+)
+
+
+def existing_outputs(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the flags that say what is done with output files that are not empty."""
+    return _overwrite(_append(command))
+
+
+def existing_of(*, overwrite: bool, append: bool) -> Existing:
+    """Return what the flags say about output files that are not empty.
+
+    Raises:
+        click.UsageError: if they say both.
+    """
+    from fsql.connectors.file.output_files import Existing
+
+    if overwrite and append:
+        raise click.UsageError("--overwrite and --append exclude each other")
+    if overwrite:
+        return Existing.OVERWRITE
+    return Existing.APPEND if append else Existing.REFUSE
 
 
 def workers(help_: str, default: int | None = 1) -> Flag:

@@ -120,6 +120,7 @@ def _lead(
         positions,
         stdout=None if stdout is None else loopback(stdout),
         option=None if option is None else DeliveryOption(option),
+        append=job.description.append,
     )
     outputs = tuple(each.output for each in consumed)
     logs = {front: LocalFrontLog(path) for front, path in job.front_logs().items()}

@@ -41,6 +41,7 @@ FORMAT: Final = 2
 class JobDescription(msgspec.Struct, frozen=True):
     """A job; see above.
 
+    `append` says that output files keep what they had before the job first started.
     `plan` is the digest of its plan, `splits` are the names of each table's splits, by the table's ordinal.
     """
 
@@ -60,6 +61,7 @@ class JobDescription(msgspec.Struct, frozen=True):
     snapshot_every: float | None
     delivery: str | None
     format: int = FORMAT
+    append: bool = False
 
     def script(self) -> Script:
         """Return the script."""

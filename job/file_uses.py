@@ -1,15 +1,18 @@
 """Which files a job reads and writes: none is written that something else reads or writes.
 
-A sink empties its file when it is opened.  So a slip in a path could destroy the input, and a sink inside
+With `--overwrite` a sink empties its file.  So a mistake in a path could destroy the input, and a sink inside
 of a directory that is read would be input itself the next time.
 """
 
 from __future__ import annotations
 
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from fsql.connectors import paths
+from fsql.connectors.file.journal import has_journal
+from fsql.connectors.file.output_files import check_existing, locked_output
 from fsql.connectors.settings import settings_of
 from fsql.job.places import pointing_at
 
@@ -18,17 +21,26 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from fsql.compiler.logical import Job
+    from fsql.connectors.file.output_files import Existing
     from fsql.job.compiled import Compiled
 
 
 @dataclass(frozen=True, slots=True)
 class FileUse:
-    """A path that an option of a table names, and whether it is written."""
+    """A path that an option of a table names.
+
+    `journal` names the journal of what a job with state writes there, None for a file that is only read.
+    """
 
     table: str
     option: str
     path: Path
-    written: bool
+    journal: str | None = None
+
+    @property
+    def written(self) -> bool:
+        """Say whether the job writes the file."""
+        return self.journal is not None
 
     @property
     def purpose(self) -> str:
@@ -59,6 +71,27 @@ class FileUses:
                 with pointing_at(self._syntax, use.table, use.option):
                     self.check_apart(use)
 
+    @contextmanager
+    def locked(self, existing: Existing, journals: Path | None = None) -> Iterator[list[int]]:
+        """Lock each file that the job writes until the end of the block; return the locked descriptors.
+
+        `existing` says what is done with files that are not empty.  It does not matter for files that have a
+        journal in the directory `journals`: the job has written them before.
+
+        Raises:
+            FsqlError: E532, E540 or E541.
+        """
+        with ExitStack() as locks:
+            descriptors = []
+            for use in self._uses:
+                if use.journal is None:
+                    continue
+                with pointing_at(self._syntax, use.table, use.option):
+                    descriptors.append(locks.enter_context(locked_output(use.path)))
+                    if journals is None or not has_journal(journals / use.journal):
+                        check_existing(use.path, existing)
+            yield [each for each in descriptors if each is not None]
+
     def check_apart(self, use: FileUse) -> None:
         """Check that what `use` writes is nobody else's.
 
@@ -76,15 +109,22 @@ class FileUses:
 
 def _uses(job: Job, base_directory: Path, script: Path | None) -> list[FileUse]:
     return [
-        *(() if script is None else (FileUse("", "", script, written=False),)),
+        *(() if script is None else (FileUse("", "", script),)),
         *(
-            FileUse(table.name, option, path, written=option != "path")
+            FileUse(
+                table.name, option, path, None if option == "path" else f"rejects-{table.ordinal}"
+            )
             for table in job.tables
             for option, path in _named(table.options, ("path", "rejects_path"), base_directory)
         ),
         *(
-            FileUse(insert.sink.name, option, path, written=True)
-            for insert in job.inserts
+            FileUse(
+                insert.sink.name,
+                option,
+                path,
+                f"{'insert' if option == 'path' else 'late'}-{number}",
+            )
+            for number, insert in enumerate(job.inserts)
             for option, path in _named(insert.sink.options, ("path", "late_path"), base_directory)
         ),
     ]

@@ -5,6 +5,8 @@ from __future__ import annotations
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
 
+from fsql.connectors.file.output_files import Existing
+from fsql.job.file_uses import FileUses
 from fsql.job.places import pointing_at
 from fsql.job.sinks import job_consumers
 from fsql.runtime.drivers.output_writer import Outputs, OutputWriter
@@ -17,14 +19,20 @@ if TYPE_CHECKING:
 
 
 @contextmanager
-def opened_outputs(compiled: Compiled, splits: Mapping[int, Sequence[Split]]) -> Iterator[Outputs]:
-    """Open all that the job writes, which empties the files; close it at the end.
+def opened_outputs(
+    compiled: Compiled, splits: Mapping[int, Sequence[Split]], existing: Existing
+) -> Iterator[Outputs]:
+    """Open all that the job writes; close it at the end.
+
+    `existing` says what is done with files that are not empty.
 
     Raises:
-        FsqlError: E532 to E534, if an output cannot be opened; E535, if it cannot be closed.
+        FsqlError: E532 to E534, E540 or E541, if an output cannot be opened; E535, if it cannot be closed.
     """
-    consumed = job_consumers(compiled, splits, None)  # checks all before the first is emptied
-    with ExitStack() as opened:
+    append = existing is Existing.APPEND
+    # Everything is checked before the first file is emptied.
+    consumed = job_consumers(compiled, splits, None, append=append)
+    with FileUses(compiled).locked(existing), ExitStack() as opened:
         writers = []
         for each in consumed:
             with pointing_at(compiled.syntax, each.table, each.option):

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
 from fsql.compiler.logical import SPLITS_MAX
+from fsql.connectors.file.output_files import Existing
 from fsql.connectors.generated.generators import GeneratorSplit
 from fsql.connectors.opening import open_source
 from fsql.job.outputs import opened_outputs
@@ -36,13 +37,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class RunOptions:
-    """How a job is run; nothing here shows in what it releases."""
+    """How a job is run; nothing here changes the rows that it releases."""
 
     workers: int = 1
     policy: Policy | None = None
     model: bool = False
     lead_rows: int = LEAD_ROWS
     chunk_rows: int = CHUNK_ROWS
+    existing: Existing = Existing.REFUSE
 
 
 class Run(Protocol):
@@ -115,11 +117,11 @@ def opened_run(compiled: Compiled, splits: Splits, options: RunOptions) -> Itera
     """Open what the job writes and return a run of it; close everything at the end.
 
     Raises:
-        FsqlError: E532 to E535, if an output cannot be opened, or closed.
+        FsqlError: E532 to E535, E540 or E541, if an output cannot be opened, or closed.
     """
     if options.model:
         _check_ends(compiled, splits)
-    with opened_outputs(compiled, splits) as outputs:
+    with opened_outputs(compiled, splits, options.existing) as outputs:
         edges = Edges(splits, outputs)
         if options.model:
             yield ModelRun(compiled.graph, edges, options.workers)

@@ -54,6 +54,7 @@ def job_consumers(
     *,
     stdout: tuple[str, int] | None = None,
     option: DeliveryOption | None = None,
+    append: bool = False,
 ) -> list[ConsumedOutput]:
     """Return all outputs of a job.  Nothing is opened yet.
 
@@ -63,11 +64,12 @@ def job_consumers(
         positions: the directory where files' positions are kept; None in a run that keeps no state.
         stdout: where the process listens that owns standard output; None if this one does.
         option: what is promised of every output, whatever its table asks for.
+        append: whether files keep what they have when the job first starts.
 
     Raises:
         FsqlError: E532 to E534, if an output cannot be what the script says.
     """
-    making = _Making(compiled, splits, positions, stdout, option)
+    making = _Making(compiled, splits, positions, stdout, option, append=append)
     making.files.check()
     return [*making.sinks(), *making.late(), *making.rejects()]
 
@@ -82,12 +84,15 @@ class _Making:
         positions: Path | None,
         stdout: tuple[str, int] | None,
         option: DeliveryOption | None,
+        *,
+        append: bool,
     ) -> None:
         self._compiled = compiled
         self._job = compiled.job
         self._positions = positions
         self._stdout = stdout
         self._option = option
+        self._append = append
         self.files = FileUses(compiled)
         self._origins = Origins({table.ordinal: table.name for table in self._job.tables}, splits)
 
@@ -107,7 +112,7 @@ class _Making:
             return TcpConsumer(self._stdout, insert.sink.name, sink_lines(insert.sink))
         check_standard_output(insert)
         directory = self._compiled.script.base_directory
-        return open_sink(insert.sink, directory, journal=journal)
+        return open_sink(insert.sink, directory, journal=journal, append=self._append)
 
     def _delivery_of(self, insert: Insert) -> DeliveryOption:
         """Return what is promised of an INSERT's table."""
@@ -116,13 +121,12 @@ class _Making:
 
     def late(self) -> list[ConsumedOutput]:
         outputs = []
-        for number, insert in enumerate(self._job.inserts):
+        for insert in self._job.inserts:
             for use in self.files.of(insert.sink.name, "late_path"):
                 windows = window_columns(self._job, insert)
                 option, name = self._delivery_of(insert), f'late rows of table "{insert.sink.name}"'
                 output = Output(option, windows=frozenset(windows), name=name)
-                lines = LateLines(windows, self._origins)
-                outputs.append(self._in_file(output, use, f"late-{number}", lines))
+                outputs.append(self._in_file(output, use, LateLines(windows, self._origins)))
         return outputs
 
     def rejects(self) -> list[ConsumedOutput]:
@@ -135,15 +139,12 @@ class _Making:
             for use in self.files.of(table.name, "rejects_path"):
                 name = f'rejects of table "{table.name}"'
                 output = Output(option, rejects_of=table.ordinal, name=name)
-                lines = RejectedLines(self._origins)
-                journal = f"rejects-{table.ordinal}"
-                outputs.append(self._in_file(output, use, journal, lines))
+                outputs.append(self._in_file(output, use, RejectedLines(self._origins)))
         return outputs
 
-    def _in_file(
-        self, output: Output, use: FileUse, name: str, lines: ContentsEncoder
-    ) -> ConsumedOutput:
-        store = file_store(use.path, self._journal(name))
+    def _in_file(self, output: Output, use: FileUse, lines: ContentsEncoder) -> ConsumedOutput:
+        assert use.journal is not None
+        store = file_store(use.path, self._journal(use.journal), append=self._append)
         return ConsumedOutput(output, LocalConsumer(store, lines), use.table, use.option)
 
     def _journal(self, name: str) -> Path | None:

@@ -55,6 +55,8 @@ IN_NO_CASE = {
     "E537": "an output that changed while its job was down; tests/conformance/test_sinks.py has it",
     "E538": "an input that grew while its job was down; tests/unit/drivers/test_split_ends.py has it",
     "E539": "more splits than tests make; tests/unit/connectors/test_limits.py has it",
+    "E540": "an output that another job writes; tests/cli/test_existing_outputs.py has it",
+    "E541": "an output that is not empty; tests/cli/test_existing_outputs.py has it",
     "E601": "an address that jobs do not choose; tests/unit/drivers/test_transport.py has it",
     "E602": "a spoilt key; tests/unit/drivers/test_cluster_key.py has it",
     "E603": "a port in use; tests/unit/drivers/test_transport.py has it",

@@ -183,4 +183,18 @@ DATA_ROWS: Final[tuple[Row, ...]] = (
         "Join small files, or declare several tables; start a job that has read so much anew.",
         "SELECT a FROM t;  -- t is a directory of 70,000 files",
     ),
+    (
+        "E540",
+        "output is being written by another job",
+        "Two jobs that write one file would overwrite each other's rows.",
+        "Wait for the other job, end it, or choose another path.",
+        "INSERT INTO t SELECT a FROM u;  -- in two runs at the same time",
+    ),
+    (
+        "E541",
+        "output is not empty",
+        "A job that begins finds rows in a file that it is to write, and was not told what to do with them.",
+        "Replace them with `--overwrite`, write behind them with `--append`, or choose another path.",
+        "INSERT INTO t SELECT a FROM u;  -- a second time",
+    ),
 )

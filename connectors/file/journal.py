@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 import xxhash
 
+from fsql.connectors.file.file_layer import FileLayer
+
 if TYPE_CHECKING:
     from pathlib import Path
-
-    from fsql.connectors.file.file_layer import FileLayer
 
 _SUFFIX: Final = ".journal"
 _NEW: Final = ".new"
@@ -126,6 +126,11 @@ class Journal:
         name, _, rest = path.name.removeprefix(f"{self._prefix.name}.").partition(_SUFFIX)
         mine = path.name.startswith(f"{self._prefix.name}.") and rest in {"", _NEW}
         return int(name) if mine and name.isdigit() else None
+
+
+def has_journal(prefix: Path) -> bool:
+    """Say whether a journal with this prefix has an entry: a job that keeps state wrote its file."""
+    return prefix.parent.is_dir() and bool(Journal(prefix, FileLayer()).entries())
 
 
 def _line(entry: Entry) -> bytes:

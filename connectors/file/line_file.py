@@ -1,4 +1,4 @@
-"""A file of lines in a run that keeps no state: it is empty when the run begins."""
+"""A file of lines in a run that keeps no state."""
 
 from __future__ import annotations
 
@@ -19,12 +19,13 @@ if TYPE_CHECKING:
 class LineFile:
     """A store that hands each line to the operating system as it comes, and keeps no position."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, append: bool = False) -> None:
         self._path = path
+        self._append = append
         self._descriptor: int | None = None
 
     def open(self, opening: Opening) -> Root:
-        """Create the file, or empty it.
+        """Create the file, or empty it unless lines are to be appended.
 
         Raises:
             FsqlError: E532, if that is not possible.
@@ -33,7 +34,8 @@ class LineFile:
         if not self._path.parent.is_dir():
             help_ = f'create the directory "{self._path.parent}"'
             raise paths.cannot_open("E532", self._path, "its directory does not exist", help_)
-        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC
+        mode = os.O_APPEND if self._append else os.O_TRUNC
+        flags = os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | mode
         try:
             self._descriptor = os.open(self._path, flags, 0o666)
         except OSError as error:

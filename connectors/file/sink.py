@@ -27,9 +27,15 @@ def open_sink(sink: SinkTable, settings: Settings, surroundings: Surroundings) -
     """
     path = surroundings.resolve(settings.text("path"))
     lines = ReleasedLines(make_encoder(sink, settings))
-    return LocalConsumer(file_store(path, surroundings.journal), lines)
+    store = file_store(path, surroundings.journal, append=surroundings.append)
+    return LocalConsumer(store, lines)
 
 
-def file_store(path: Path, journal: Path | None) -> Store:
-    """Return what keeps lines in a file; `journal` is where the position is kept, if it is."""
-    return LineFile(path) if journal is None else FileStore(path, journal)
+def file_store(path: Path, journal: Path | None, *, append: bool = False) -> Store:
+    """Return what keeps lines in a file; `journal` is where the position is kept, if it is.
+
+    With `append` a job that begins writes behind what the file has; without, it empties the file.
+    """
+    if journal is None:
+        return LineFile(path, append=append)
+    return FileStore(path, journal, append=append)

@@ -49,9 +49,15 @@ _PASSING: Final = frozenset({errno.ENOSPC, errno.EDQUOT})
 class FileStore:
     """One file and its journal."""
 
-    def __init__(self, path: Path, journal: Path, files: FileLayer | None = None) -> None:
-        """Name the file, and the journal without epoch and suffix."""
+    def __init__(
+        self, path: Path, journal: Path, files: FileLayer | None = None, *, append: bool = False
+    ) -> None:
+        """Name the file, and the journal without epoch and suffix.
+
+        The first epoch of a job empties the file, or with `append` writes behind the rows that it has.
+        """
         self._path = path
+        self._append = append
         self._owner = ""
         self._files = FileLayer() if files is None else files
         self._journal = Journal(journal, self._files)
@@ -66,7 +72,7 @@ class FileStore:
         self._hasher = xxhash.xxh3_128()
 
     def open(self, opening: Opening) -> Root:
-        """Begin an epoch; the first of a job finds the file empty, or empties it.
+        """Begin an epoch.
 
         Raises:
             FsqlError: E532, E535, or E537, if the file has lost what it had or is somebody else's.
@@ -81,7 +87,7 @@ class FileStore:
         self._check(entries, opening)
         self._descriptor = self._opened()
         with self._failing():
-            if not entries:
+            if not entries and not self._append:
                 self._files.truncate(self._descriptor, 0)
             if opening.option.keeps_position:
                 self._go_on_from(entries, opening)
@@ -192,7 +198,9 @@ class FileStore:
 
     def _go_on_from(self, entries: Sequence[Entry], opening: Opening) -> None:
         """Take up the best entry whose bytes are there."""
-        self._position, self._length = START, 0
+        assert self._descriptor is not None
+        self._position = START
+        self._length = 0 if entries else self._files.size(self._descriptor)
         if entries:
             found = next((entry for entry in entries if self._holds(entry)), None)
             if found is None:
@@ -200,7 +208,6 @@ class FileStore:
             self._position, self._length = Root(*found.position), found.length
         if self._position < opening.begins:
             raise self._unfit("it lacks rows that it had")
-        assert self._descriptor is not None
         self._there_before = self._files.size(self._descriptor)
 
     def _go_on_at_the_last_line(self, opening: Opening) -> None:

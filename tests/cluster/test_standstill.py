@@ -46,7 +46,7 @@ def test_snapshots_go_on_when_one_of_two_tables_has_ended(new_twin: Callable[[],
     counts = twin.directory / "counts.jsonl"
     counts.unlink()
     job.write_text(script(", 'rate' = '400'"))
-    twin.start(2)
+    twin.start(2, "--overwrite")
     wait_until(lambda: has(counts, right[counts.name]), "the end of the first table")
     assert twin.running()
     before = newest(twin)
@@ -79,7 +79,7 @@ INSERT INTO counts SELECT line, COUNT(*) AS n FROM lines GROUP BY line;
     written = []
     for flags in ((), ("--state", str(tmp_path / "state"), "--snapshot-ms", "50")):
         subprocess.run(
-            [*FSQL, "run", "--quiet", str(job), *flags],
+            [*FSQL, "run", "--quiet", "--overwrite", str(job), *flags],
             input=(b"x" * 99 + b"\n") * 30_000,
             check=True,
             timeout=HANGS_AFTER_SECONDS,

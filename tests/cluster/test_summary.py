@@ -46,7 +46,8 @@ def line(number: int) -> str:
 
 
 def summary(script: Path, workers: int) -> dict[str, object]:
-    command = [*FSQL, "run", "--json", "--workers", str(workers), str(script)]
+    flags = ("--json", "--overwrite", "--workers", str(workers))
+    command = [*FSQL, "run", *flags, str(script)]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     found: dict[str, object] = json.loads(done.stderr.splitlines()[-1])
     return found

@@ -97,7 +97,7 @@ def check(case: Case, directory: Path) -> None:
     random = Random(case.name)
     write_case(random, case, directory)
     expected = by_oracle(case.job, case.inputs)
-    given = ["run", "--quiet", *options(random), str(directory / "script.sql")]
+    given = ["run", "--quiet", "--overwrite", *options(random), str(directory / "script.sql")]
     result = CliRunner().invoke(main, given, catch_exceptions=False)
     shown = f"{case.name}: fsql {' '.join(given)}\n{result.output}"
     assert result.exit_code == (0 if expected.error is None else 3), shown

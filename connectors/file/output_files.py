@@ -1,0 +1,141 @@
+"""Files that jobs write: one job at a time writes a file, and none overwrites rows unless that is asked for.
+
+The lock is advisory (`flock`), on the file itself, so that it needs no file of its own and ends with whoever
+holds it, however that comes about.  Children that inherit the descriptor hold the lock as well.  Devices and
+FIFOs are not locked: anybody may write them, and they keep nothing.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import time
+from contextlib import contextmanager
+from enum import Enum
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from fsql.compiler.diagnostics import Diagnostic, FsqlError
+from fsql.connectors import paths
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_LOCKS: Final = Path("/proc/locks")
+_PROCESSES: Final = Path("/proc")
+_END_SECONDS: Final = 15.0
+"""How long processes may take to end whose launcher was killed; they hold its locks until then."""
+_POLL_SECONDS: Final = 0.05
+
+
+class Existing(Enum):
+    """What a new job does with an output file that is not empty."""
+
+    REFUSE = "refuse"
+    OVERWRITE = "overwrite"
+    APPEND = "append"
+
+
+def check_existing(path: Path, existing: Existing) -> None:
+    """Check that a new job may write to the file at `path`.
+
+    Raises:
+        FsqlError: E541, if it is not empty and that was not expected, or if it ends within a line that rows
+            would be appended to.
+    """
+    if existing is Existing.OVERWRITE or not path.is_file():
+        return
+    try:
+        size = path.stat().st_size
+        if size == 0:
+            return
+        if existing is Existing.APPEND:
+            _check_last_line(path)
+            return
+    except OSError as error:
+        raise paths.cannot_open("E532", path, error) from None
+    message = f'output "{path}" is not empty: it has {size:,} bytes'
+    helps = ("--overwrite replaces them, --append writes behind them", "or choose another path")
+    raise FsqlError([Diagnostic("E541", message, helps=helps)])
+
+
+def _check_last_line(path: Path) -> None:
+    with path.open("rb") as file:
+        file.seek(-1, os.SEEK_END)
+        if file.read() == b"\n":
+            return
+    message = f'output "{path}" cannot be appended to: its last line does not end'
+    helps = ("complete or remove that line", "or choose another path")
+    raise FsqlError([Diagnostic("E541", message, helps=helps)])
+
+
+@contextmanager
+def locked_output(path: Path) -> Iterator[int | None]:
+    """Lock the file at `path` until the end of the block, and create it if it is not there.
+
+    Gives the descriptor that holds the lock; None where there is nothing to lock.
+
+    Raises:
+        FsqlError: E532, if the file cannot be opened; E540, if another job writes it.
+    """
+    if path.exists() and not path.is_file():
+        yield None
+        return
+    if not path.parent.is_dir():
+        create = f'create the directory "{path.parent}"'
+        raise paths.cannot_open("E532", path, "its directory does not exist", create)
+    try:
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o666)
+    except OSError as error:
+        raise paths.cannot_open("E532", path, error) from None
+    try:
+        _lock(path, descriptor)
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def _lock(path: Path, descriptor: int) -> None:
+    deadline = time.monotonic() + _END_SECONDS
+    while True:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            pid = _holder(descriptor)
+            ends = pid is not None and not _runs(pid)
+            if not ends or time.monotonic() > deadline:
+                raise _held(path, None if ends else pid) from None
+            time.sleep(_POLL_SECONDS)
+        except OSError as error:
+            raise paths.cannot_open("E532", path, error) from None
+        else:
+            return
+
+
+def _holder(descriptor: int) -> int | None:
+    """Return the process that locked the file, None if the operating system does not say."""
+    status = os.fstat(descriptor)
+    major, minor = os.major(status.st_dev), os.minor(status.st_dev)
+    file = f"{major:02x}:{minor:02x}:{status.st_ino}"
+    try:
+        locks = [line.split() for line in _LOCKS.read_text(encoding="ascii").splitlines()]
+    except OSError:
+        return None
+    pids = [int(lock[4]) for lock in locks if lock[1] == "FLOCK" and lock[5] == file]
+    return pids[0] if pids and pids[0] > 0 else None
+
+
+def _runs(pid: int) -> bool:
+    """Say whether a process exists and is no zombie, which has ended and waits for its parent."""
+    try:
+        status = (_PROCESSES / str(pid) / "stat").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return False
+    return status.rpartition(")")[2].split()[0] != "Z"
+
+
+def _held(path: Path, pid: int | None) -> FsqlError:
+    by = "" if pid is None else f", process {pid}"
+    message = f'output "{path}" is being written by another job{by}'
+    helps = ("wait for that job, or end it", "or choose another path")
+    return FsqlError([Diagnostic("E540", message, helps=helps)])
