@@ -60,7 +60,8 @@ def begun_or_new(state: Path, new: JobDescription) -> JobDescription:
     """Return the description of a job with what stays from when it first started; write it down.
 
     Raises:
-        FsqlError: E621 to E623, if the state is that of another job, or nobody knows of which.
+        FsqlError: E621, if it cannot be written; E621 to E623, if the state is that of another job, or
+            nobody knows of which.
     """
     path = state / _JOB
     if path.exists():
@@ -70,15 +71,27 @@ def begun_or_new(state: Path, new: JobDescription) -> JobDescription:
     elif (state / "snapshots").exists():
         helps = ("bring it back from a copy", "or name another directory")
         raise _no_state(state, f'there are snapshots, and no "{path.name}"', *helps)
-    draft = path.with_suffix(".partial")
-    draft.unlink(missing_ok=True)
-    with open(draft, "xb", opener=_private) as file:
-        file.write(msgspec.json.encode(new))
-        file.flush()
-        os.fsync(file.fileno())
-    draft.replace(path)
-    sync_directory(state)
+    with _no_state_if_refused(state):
+        draft = path.with_suffix(".partial")
+        draft.unlink(missing_ok=True)
+        with open(draft, "xb", opener=_private) as file:
+            file.write(msgspec.json.encode(new))
+            file.flush()
+            os.fsync(file.fileno())
+        draft.replace(path)
+        sync_directory(state)
     return new
+
+
+@contextmanager
+def _no_state_if_refused(state: Path) -> Iterator[None]:
+    """Raise E621 where the operating system refuses to write in the state directory."""
+    try:
+        yield
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        helps = ("make room on its disk, or correct the permissions", "or name another directory")
+        raise _no_state(state, reason, *helps) from None
 
 
 def _private(path: str, flags: int) -> int:
@@ -87,8 +100,13 @@ def _private(path: str, flags: int) -> int:
 
 
 def note_over(state: Path) -> None:
-    """Note that the job has come to its end."""
-    (state / _OVER).touch(0o600)
+    """Note that the job has come to its end.
+
+    Raises:
+        FsqlError: E621, if that cannot be written.
+    """
+    with _no_state_if_refused(state):
+        (state / _OVER).touch(0o600)
 
 
 def is_over(state: Path) -> bool:

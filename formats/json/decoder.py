@@ -2,10 +2,11 @@
 
 msgspec decodes each record into a struct made for the table's columns; it is strict about types,
 ranges and syntax, and what it accepts has the value that `json_strict` and `json_values` define.  They
-alone decide about a record in three cases:
+alone decide about a record in four cases:
 
 * msgspec refuses it, or it is too long or not UTF-8;
 * a timestamp in it cannot be read;
+* there is a DOUBLE column, and the record has a `-0`, whose sign msgspec drops;
 * it may have a key twice, which msgspec would not notice.  A key is followed by a colon, and that
   colon is preceded by a quote or white space.  If a record has no more such colons than columns that
   were found in it, then its keys are exactly those columns, each once.  This costs one pass over the
@@ -17,6 +18,7 @@ keys counted.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
@@ -24,6 +26,7 @@ import msgspec
 import numpy as np
 import pyarrow as pa
 
+from fsql.compiler.sqltypes import Kind
 from fsql.formats.json.rows import REFUSED, RowType
 from fsql.formats.json.strict import DEPTH_MAX, parse_object
 from fsql.formats.json.values import column_values
@@ -35,6 +38,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from fsql.compiler.schema import Schema
+    from fsql.compiler.sqltypes import SqlType
     from fsql.formats.lines import DecodedRows, LineDecoder, Lines
     from fsql.formats.settings import Settings
     from fsql.runtime.ports import Reject
@@ -44,6 +48,7 @@ if TYPE_CHECKING:
     Octets = NDArray[np.uint8]
 
 _COLON, _QUOTE, _SPACE, _BRACE, _BRACKET = b':" {['
+_NEGATIVE_ZERO: Final = re.compile(rb"-0[\s,\]}]")
 _CONTAINERS: Final = (dict, list)
 _DECODE_ANY: Final = msgspec.json.Decoder().decode
 
@@ -82,6 +87,7 @@ class JsonDecoder:
     def __init__(self, columns: Schema, record_bytes_max: int) -> None:
         self._columns = columns
         self._row_type = RowType(columns)
+        self._reads_doubles = any(_innermost(column.type) is Kind.DOUBLE for column in columns)
         self.record_bytes_max = record_bytes_max
         self.unknown_fields = 0
 
@@ -105,7 +111,8 @@ class JsonDecoder:
         lines = rows.lines
         records = lines.contents(rows.span)
         lengths = lines.ends - lines.starts
-        if not (lengths > self.record_bytes_max).any() and _utf8(rows.span):
+        long = (lengths > self.record_bytes_max).any()
+        if not long and _utf8(rows.span) and not self._has_negative_zero(rows.span):
             try:
                 rows.decoded = list(map(self._row_type.decode, records))
             except REFUSED:
@@ -115,9 +122,14 @@ class JsonDecoder:
         decoded = (self._row(rows, line, record) for line, record in enumerate(records))
         rows.decoded = [row for row in decoded if row is not None]
 
+    def _has_negative_zero(self, text: bytes) -> bool:
+        """Say whether there may be a `-0` that a DOUBLE column has to keep the sign of."""
+        return self._reads_doubles and _NEGATIVE_ZERO.search(text) is not None
+
     def _row(self, rows: _Rows, line: int, record: bytes) -> msgspec.Struct | None:
         """Return the row of a line, None if it is rejected."""
-        if len(record) <= self.record_bytes_max and _utf8(record):
+        fits = len(record) <= self.record_bytes_max
+        if fits and _utf8(record) and not self._has_negative_zero(record):
             try:
                 return self._row_type.decode(record)
             except REFUSED:
@@ -192,6 +204,12 @@ def _key_count(value: dict[str, object] | list[object]) -> int:
         if isinstance(each, _CONTAINERS):
             count += _key_count(each)
     return count
+
+
+def _innermost(sql_type: SqlType) -> Kind:
+    while sql_type.element is not None:
+        sql_type = sql_type.element
+    return sql_type.kind
 
 
 def _utf8(data: bytes) -> bool:

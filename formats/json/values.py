@@ -106,8 +106,7 @@ def _double(text: str, field: str) -> float:
     value = float(text)
     if math.isinf(value):
         raise MalformedError(NUMBER_OUT_OF_RANGE, "the number does not fit DOUBLE", field)
-    # An integer has no negative zero, and a number without fraction and exponent is an integer.
-    return 0.0 if text == "-0" else value
+    return value
 
 
 def _timestamp(value: str | Number, field: str) -> str | int:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
+from fsql.compiler.diagnostics import Diagnostic, FsqlError
 from fsql.runtime.coordination.embedded import EmbeddedCoordination
+from fsql.runtime.coordination.port import CoordinationUnavailableError
 from fsql.runtime.hosts.front_logs import FrontLogs
 from fsql.runtime.hosts.job_state import LEASE_SECONDS, JobState, damage_told
 from fsql.runtime.state.local_directory import LocalDirectory
@@ -15,6 +17,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from fsql.runtime.hosts.ports import FrontLog
+
+_HELPS: Final = ("make room on its disk, or correct the permissions", "or name another directory")
 
 
 def open_job_state(
@@ -27,15 +31,19 @@ def open_job_state(
     """Open the state of a job; `owner` is what others read of who leads, `logs` are by front.
 
     Raises:
-        FsqlError: E615, if the coordination file is damaged.
-        CoordinationUnavailableError: if it cannot be opened now.
+        FsqlError: E615, if the coordination file is damaged; E621, if it cannot be opened, on a full disk,
+            say.
     """
     path = directory / "coordination.sqlite"
     # Where there are snapshots there was coordination: that it is gone is not taken for a beginning.
     first = not (directory / "snapshots").is_dir()
-    with damage_told():
-        keeper = EmbeddedCoordination(path, create=first)
-        deciding = EmbeddedCoordination(path, create=first)
+    try:
+        with damage_told():
+            keeper = EmbeddedCoordination(path, create=first)
+            deciding = EmbeddedCoordination(path, create=first)
+    except CoordinationUnavailableError as error:
+        message = f'the state directory "{directory}" cannot be used: {error}'
+        raise FsqlError([Diagnostic("E621", message, helps=_HELPS)]) from None
     local = LocalDirectory(directory)
     return JobState(
         local,

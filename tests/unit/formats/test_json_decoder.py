@@ -99,7 +99,7 @@ def test_good_records_have_these_values() -> None:
     }
     result = read(data.encode())
     assert result.rows == expected
-    assert [repr(result.rows[row][2]) for row in (0, 3)] == ["-0.0", "0.0"]
+    assert [repr(result.rows[row][2]) for row in (0, 3)] == ["-0.0", "-0.0"]
     assert [(reject.row, reject.byte, reject.code) for reject in result.rejects] == [
         (4, len(("\ufeff" + "\n".join(records[:4]) + "\n").encode()), 511)
     ]
@@ -238,3 +238,21 @@ def test_exact_json_is_the_json_of_the_standard_library(
         assert expected is None
     else:
         assert parsed == expected
+
+
+@pytest.mark.parametrize("text", ["-0", "-0.0", "-0e0", "-0E5", "-1e-400", "0", "0.0"])
+@pytest.mark.parametrize("unknown", ["", ',"x":{"y":[1]}'], ids=["known", "unknown field"])
+@pytest.mark.parametrize("rows", [1, 3])
+def test_a_zero_has_the_sign_that_is_written(text: str, unknown: str, rows: int) -> None:
+    columns = (
+        Column("d", DOUBLE, nullable=True),
+        Column("i", BIGINT, nullable=True),
+        Column("l", array_of(DOUBLE), nullable=True),
+    )
+    record = f'{{"d":{text},"i":-0,"l":[{text} ,{text}]{unknown}}}\n'.encode()
+    other = b'{"d":1.5,"i":2,"l":[]}\n'
+    found = read((record + other) * rows, columns).rows
+    zero = repr(float(text))
+    assert [repr(found[2 * row]) for row in range(rows)] == [
+        f"({zero}, 0, ({zero}, {zero}))"
+    ] * rows
