@@ -111,6 +111,8 @@ class JobState:
         except OtherFormatSnapshotError as error:
             raise _lost("E613", str(error)) from None
         except NoSnapshotError as error:
+            if error.passing:
+                raise CoordinationUnavailableError(f"cannot read snapshots: {error}") from None
             raise _lost("E611", str(error)) from None
         except OSError as error:
             raise CoordinationUnavailableError(f"cannot read snapshots: {error}") from None

@@ -10,19 +10,25 @@ without it; of two ends of one split the first counts.
 
 from __future__ import annotations
 
+import errno
 from typing import TYPE_CHECKING, Final
 
 import msgspec
 import xxhash
 
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
-from fsql.runtime.ports import Chunk, Place
+from fsql.runtime.hosts.worker_state import StateFailedError
+from fsql.runtime.ports import Chunk, Place, Wait
 
 if TYPE_CHECKING:
-    from fsql.runtime.ports import Split, SplitReader, Wait
+    from fsql.runtime.ports import Split, SplitReader
     from fsql.runtime.state.directory import StateDirectory
 
+RETRY_SECONDS: Final = 1.0
+"""How long to wait where the disk fails or is full until an end is noted again."""
+
 _NAME: Final = "ends"
+_PASSING: Final = {errno.EIO, errno.ENOSPC, errno.EDQUOT}
 
 
 class _End(msgspec.Struct, frozen=True):
@@ -98,7 +104,9 @@ class SplitEnds:
                 self._ends.setdefault(end.front, end)
         return self._ends.get(front)
 
-    def _failed(self, action: str, reason: OSError) -> FsqlError:
+    def _failed(self, action: str, reason: OSError) -> FsqlError | StateFailedError:
+        if reason.errno in _PASSING:
+            return StateFailedError(f"{action} split ends failed: {reason.strerror}")
         path = self._files.path / _NAME
         message = f'{action} "{path}" failed: {(reason.strerror or str(reason)).lower()}'
         return FsqlError([Diagnostic("E535", message)])
@@ -115,12 +123,17 @@ class _EndingReader:
         self._table = table
         self._split = split
         self._reader = reader
+        self._ended = False
 
     def read(self, rows_max: int) -> Chunk | Wait | None:
         """Return what the reader returns."""
-        chunk = self._reader.read(rows_max)
+        chunk = None if self._ended else self._reader.read(rows_max)
         if chunk is None:
-            self._ends.note(self._front, self._table, self._split, self._reader.place())
+            self._ended = True
+            try:
+                self._ends.note(self._front, self._table, self._split, self._reader.place())
+            except StateFailedError:
+                return Wait(RETRY_SECONDS)
         return chunk
 
     def place(self) -> Place:

@@ -66,6 +66,7 @@ class WorkerHost(Host["WorkerMachine"]):
         self._close_readers()
         if self._state is not None:
             self._state.close()
+            self._state = None
 
     def _carry_out(self, effect: WorkerEffect) -> None:
         match effect:
@@ -82,15 +83,11 @@ class WorkerHost(Host["WorkerMachine"]):
                 self._background.submit(self._trim(unneeded))
             case Close():
                 self._close_readers()
+                self._background.submit(self._close_state())
             case Leave():
                 self.done = True
 
     # Sources.
-
-    def next_reader(self) -> SplitReader | None:
-        """Return what `read` reads next, None if no front may read."""
-        readable = self.node.readable(self.clock())
-        return self._reader(readable[0]) if readable else None
 
     def read(self) -> None:
         """Read for the front that has promised least of those that may read, if there is one."""
@@ -140,6 +137,13 @@ class WorkerHost(Host["WorkerMachine"]):
             yield NotLoaded(begin.epoch, str(error))
         else:
             yield Loaded(begin.epoch, prepared.plan, mine, increments, prepared.settings)
+
+    def _close_state(self) -> Work:
+        """Close the store: in the next epoch another worker may have this one's number."""
+        if self._state is not None:
+            self._state.close()
+            self._state = None
+        yield None
 
     def _own_state(self, directory: StateDirectory, number: int) -> WorkerState:
         """Return the store of the worker's number, which may be another one than in the last epoch."""

@@ -55,7 +55,7 @@ class WorkerState:
         self._records = Records(self._store, self.number, epoch, merged, bins)
         try:
             state = {} if manifest is None else self._share(manifest, self._records)
-        except DamagedRecordError as error:
+        except (StateStoreError, DamagedRecordError) as error:
             raise StateFailedError(str(error)) from None
         with suppress(StateStoreError, DamagedSnapshotError, OSError):
             # What snapshots that were never committed have left behind; it may stay until next time.

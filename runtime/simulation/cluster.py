@@ -1,8 +1,7 @@
-"""A simulated cluster: its hosts, what lies between them, and who starts them again."""
+"""A simulated cluster: its processes, what lies between them, and who starts them again."""
 
 from __future__ import annotations
 
-from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 from fsql.compiler.tick_plan import SourceHead
@@ -16,21 +15,21 @@ from fsql.runtime.cluster.phase import Phase
 from fsql.runtime.cluster.worker_node import WorkerNode
 from fsql.runtime.simulation.consumers import Consumer
 from fsql.runtime.simulation.coordination import Coordination
-from fsql.runtime.simulation.coordinator_host import CoordinatorDriver
+from fsql.runtime.simulation.coordinator_process import CoordinatorProgram
 from fsql.runtime.simulation.disk import Disk
-from fsql.runtime.simulation.hosts import Host
 from fsql.runtime.simulation.network import Network
-from fsql.runtime.simulation.sources import SimulatedSplit, front_tasks
-from fsql.runtime.simulation.stores import (
-    DamagedSnapshotError,
-    load_manifest,
-    manifest_path,
-    read_manifest,
-    record_path,
+from fsql.runtime.simulation.process import Process
+from fsql.runtime.simulation.sources import (
+    SimulatedFrontLog,
+    SimulatedSplit,
+    SplitOfProcess,
+    front_tasks,
 )
-from fsql.runtime.simulation.worker_host import WorkerDriver
+from fsql.runtime.simulation.stores import SimulatedDirectory, manifest_path, record_path
+from fsql.runtime.simulation.worker_process import WorkerProgram
 from fsql.runtime.simulation.workload import outputs_of
 from fsql.runtime.simulation.world import MILLISECOND, SECOND, Clock
+from fsql.runtime.state.snapshots import DamagedSnapshotError, Snapshots
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -40,7 +39,6 @@ if TYPE_CHECKING:
     from fsql.runtime.cluster.job_spec import Settings
     from fsql.runtime.cluster.manifest import Manifest
     from fsql.runtime.cluster.node import Finish, FrontTask, Progress
-    from fsql.runtime.coordination.commits import Committed
     from fsql.runtime.simulation.codec import WireCodec
     from fsql.runtime.simulation.coverage import Coverage
     from fsql.runtime.simulation.judge import Judge
@@ -78,7 +76,7 @@ class SimulatedCluster:
         nodes: Nodes = REAL_NODES,
         codec: WireCodec | None = None,
     ) -> None:
-        """Set up hosts that are not started yet; the input comes within about `input_us`."""
+        """Set up processes that are not started yet; the input comes within about `input_us`."""
         self.world = world
         self.job = workload.name
         self.run_settings = run_settings
@@ -90,7 +88,8 @@ class SimulatedCluster:
         self.disk = Disk(world.tape.stream("disk"))
         self._disk_time = world.tape.stream("disk time")
         self.coordination = Coordination(world)
-        self.stores_open: dict[int, str] = {}
+        self._snapshots = Snapshots(SimulatedDirectory(self.disk))
+        self._stores_open: dict[int, str] = {}
         self.workers_wanted = run_settings.workers
         self.when_committed: Callable[[], None] | None = None
         self.epochs: list[int] = []
@@ -98,7 +97,7 @@ class SimulatedCluster:
         self.over = False
         self.input_lost = False
         self._committed = False
-        self.leading: dict[str, CoordinatorDriver] = {}
+        self.leading: dict[str, CoordinatorProgram] = {}
         self._min_times: dict[int, Root] = {}
         self._begun = 0
         self.passed_over: dict[int, list[tuple[Root, Root]]] = {}
@@ -107,19 +106,28 @@ class SimulatedCluster:
         choices = world.tape.stream("hosts")
         self._restarts = choices
         self.splits = self._paced(workload, choices, input_us)
+        logged = world.tape.stream("front logs")
+        self._logged = frozenset(number for number, _ in self.sources() if logged.below(2))
         plan = self.plan(self.workers_wanted)
         self.outputs = outputs_of(plan, run_settings.option)
         self.consumers = self._consumers()
-        self.coordinators = [
-            Host(f"c{number}", world, _clock(choices), lambda host: CoordinatorDriver(host, self))
-            for number in range(run_settings.coordinators)
+        self.coordinators, self.workers = self._processes(choices)
+        for process in self.processes():
+            process.on_kill = self._killed(process)
+
+    def _processes(self, choices: Stream) -> tuple[list[Process], list[Process]]:
+        """Return the coordinators and the workers, which are not started."""
+        settings = self.run_settings
+        world = self.world
+        coordinators = [
+            Process(f"c{number}", world, _clock(choices), lambda own: CoordinatorProgram(own, self))
+            for number in range(settings.coordinators)
         ]
-        self.workers = [
-            Host(f"w{number}", world, _clock(choices), lambda host: WorkerDriver(host, self))
-            for number in range(run_settings.workers + run_settings.spare)
+        workers = [
+            Process(f"w{number}", world, _clock(choices), lambda own: WorkerProgram(own, self))
+            for number in range(settings.workers + settings.spare)
         ]
-        for host in self.hosts():
-            host.on_kill = self._killed(host)
+        return coordinators, workers
 
     def _consumers(self) -> list[Consumer]:
         settings = self.run_settings
@@ -152,8 +160,8 @@ class SimulatedCluster:
                 splits.setdefault(table.ordinal, [])
         return splits
 
-    def hosts(self) -> Iterator[Host]:
-        """Yield all hosts."""
+    def processes(self) -> Iterator[Process]:
+        """Yield all processes."""
         yield from self.coordinators
         yield from self.workers
 
@@ -163,18 +171,18 @@ class SimulatedCluster:
         If not, it is the launcher that ends them.
         """
         return any(
-            host.up and self.leading[host.name].machine.phase is Phase.FINISHED
-            for host in self.coordinators
+            process.up and self.leading[process.name].machine.phase is Phase.FINISHED
+            for process in self.coordinators
         )
 
     def workers_up(self) -> bool:
         """Say whether any worker runs."""
-        return any(host.up for host in self.workers)
+        return any(process.up for process in self.workers)
 
     def start(self) -> None:
         """Start all processes."""
-        for host in self.hosts():
-            host.start()
+        for process in self.processes():
+            process.start()
 
     # What nodes and drivers are told.
 
@@ -195,10 +203,50 @@ class SimulatedCluster:
         """Return the plan that a coordinator's description of the job stands for."""
         return self.plan(int(description))
 
-    def fronts_of(self, plan: TickPlan, worker: int) -> tuple[FrontTask, ...]:
-        """Return the fronts of a worker."""
-        tasks = front_tasks(plan, self.splits)
-        return tuple(task for task in tasks if task.number % plan.workers == worker)
+    def fronts(self, plan: TickPlan) -> tuple[FrontTask, ...]:
+        """Return the fronts of the job."""
+        return front_tasks(plan, self.splits)
+
+    def splits_for(self, process: Process) -> Mapping[int, Sequence[SplitOfProcess]]:
+        """Return all splits as a process reads them."""
+        draws = self.world.tape.stream(f"rows {process.name}")
+
+        def rows_max() -> int:
+            return 1 + draws.below(self.run_settings.rows_max)
+
+        return {
+            ordinal: [
+                SplitOfProcess(split, process, rows_max, self._input_lost, self._rows_read)
+                for split in splits
+            ]
+            for ordinal, splits in self.splits.items()
+        }
+
+    def _input_lost(self) -> None:
+        self.coverage.sometimes("input that cannot be read again")
+        self.input_lost = True
+
+    def _rows_read(self, rows: int) -> None:
+        self.rows_read += rows
+
+    def front_logs(self, process: Process) -> dict[int, SimulatedFrontLog]:
+        """Return the logs of the splits that have one, as a process has them, by front."""
+        return {
+            number: SimulatedFrontLog(split, process)
+            for number, split in self.sources()
+            if number in self._logged
+        }
+
+    def directory(self, process: Process) -> SimulatedDirectory:
+        """Return the state directory as a process has it."""
+        return SimulatedDirectory(self.disk, process, self._disk_us, self._stores_open)
+
+    def process_ended(self, process: Process) -> None:
+        """Release what a process has: its stores and its address."""
+        self.network.leave(process.name)
+        opened = self._stores_open
+        for number in [number for number, name in opened.items() if name == process.name]:
+            del opened[number]
 
     def sources(self) -> list[tuple[int, SimulatedSplit]]:
         """Return all splits, with the numbers of their fronts."""
@@ -211,8 +259,8 @@ class SimulatedCluster:
         if not self._committed:
             return {}
         try:
-            kept = [read_manifest(self.disk, number) for number in self._snapshots_kept()]
-        except DamagedSnapshotError:
+            kept = self._snapshots_kept()
+        except (DamagedSnapshotError, OSError):
             return {}
         for manifest in kept:
             rows = {point.front: point.row for point in manifest.fronts}
@@ -221,47 +269,26 @@ class SimulatedCluster:
                 needed[number] = min(needed.get(number, row), row)
         return needed
 
-    def candidates(self, newest: Committed | None) -> list[tuple[int, str | None]]:
-        """Return which snapshots to try: the one committed, then those before it on the disk."""
-        if newest is None:
-            return []
-        older = [number for number in self._snapshots_kept() if number < newest.snapshot]
-        return [(newest.snapshot, newest.hash), *((number, None) for number in reversed(older))]
-
-    def committed(self, manifest: Manifest) -> dict[int, tuple[str, ...]]:
-        """Keep a committed snapshot and the one before; return what these do not name, by worker."""
+    def committed(self) -> None:
+        """Learn that a snapshot is committed."""
         self._committed = True
         if self.when_committed is not None:
             self.world.after(MILLISECOND, self.when_committed)
             self.when_committed = None
-        known: list[Manifest] = []
-        for number in self._snapshots_kept():
-            with suppress(DamagedSnapshotError):
-                known.append(read_manifest(self.disk, number))
-        before = [each for each in known if each.snapshot < manifest.snapshot]
-        kept = [*before[-1:], manifest]
-        needed = {record_path(record) for each in kept for record in each.records}
-        unneeded: dict[int, dict[str, None]] = {}
-        for each in known:
-            if each.snapshot < kept[0].snapshot:
-                self.disk.remove(manifest_path(each.snapshot))
-                for record in each.records:
-                    if record_path(record) not in needed:
-                        unneeded.setdefault(record.worker, {})[record.key] = None
-        return {worker: tuple(keys) for worker, keys in unneeded.items()}
 
-    def _snapshots_kept(self) -> list[int]:
-        names = [path.rpartition("/")[2] for path in self.disk.paths("snapshots/")]
-        return sorted(int(name) for name in names if name.isdecimal())
+    def _snapshots_kept(self) -> list[Manifest]:
+        """Return the manifests on the disk, newest last.
 
-    def disk_us(self) -> int:
+        Raises:
+            DamagedSnapshotError: if one is not what was written.
+            OSError: if one cannot be read now.
+        """
+        return [self._snapshots.read(number) for number in reversed(self._snapshots.numbers())]
+
+    def _disk_us(self) -> int:
         """Return how long the disk takes for something."""
         slow_us = self.run_settings.disk_us + self.disk.delay_us
         return 50 + self._disk_time.below(slow_us)
-
-    def rows_max(self, choices: Stream) -> int:
-        """Return how many rows a read asks for."""
-        return 1 + choices.below(self.run_settings.rows_max)
 
     def progress(self) -> object:
         """Return something that moves as long as the job gets anywhere, and never moves back.
@@ -279,8 +306,8 @@ class SimulatedCluster:
 
     # What happens.
 
-    def phase_begins(self, progress: Progress) -> None:
-        """Learn that a coordinator is in another phase."""
+    def phase_begins(self, progress: Progress, manifest: Manifest | None) -> None:
+        """Learn that a coordinator is in another phase, of an epoch that begins with a manifest."""
         phases = [driver.machine.phase for name, driver in self.leading.items()]
         if sum(phase not in {Phase.WAITING, Phase.FINISHED} for phase in phases) > 1:
             self.coverage.sometimes("two coordinators")
@@ -293,6 +320,10 @@ class SimulatedCluster:
             self._begun = 0
         if progress.phase == "running" and progress.epoch not in self.epochs:
             self.epochs.append(progress.epoch)
+            if manifest is not None:
+                self.coverage.sometimes("recovered from a snapshot")
+                if manifest.workers != self.workers_wanted:
+                    self.coverage.sometimes("recovered with another number of workers")
 
     def begins(self, begin: Begin) -> None:
         """Learn what a coordinator tells a worker to begin with."""
@@ -322,38 +353,38 @@ class SimulatedCluster:
         The snapshot before stays whole, as a job can only go on from what is whole.
         """
         try:
-            kept = [read_manifest(self.disk, number) for number in self._snapshots_kept()]
+            kept = self._snapshots_kept()
             if len(kept) < 2:
                 return False
-            load_manifest(self.disk, kept[-2].snapshot, None)
-        except DamagedSnapshotError:
+            self._snapshots.verify(kept[-2])
+        except (DamagedSnapshotError, OSError):
             return False
         older = {record_path(record) for each in kept[:-1] for record in each.records}
         newest = [record_path(record) for record in kept[-1].records]
         paths = [manifest_path(kept[-1].snapshot), *(p for p in newest if p not in older)]
         return self.disk.rot(paths)
 
-    def start_again(self, host: Host) -> None:
+    def start_again(self, process: Process) -> None:
         """Start a process, as the launcher does, unless the job is over."""
-        if not self.over and not host.up:
-            host.start()
+        if not self.over and not process.up:
+            process.start()
 
-    def _killed(self, host: Host) -> Callable[[str], None]:
-        kind = "worker" if host in self.workers else "coordinator"
+    def _killed(self, process: Process) -> Callable[[str], None]:
+        kind = "worker" if process in self.workers else "coordinator"
 
         def killed(step: str) -> None:
             self.coverage.struck(f"kill {kind}", f"{kind} {step}")
             least_us, more_us = RESTART_US
-            self.world.after(least_us + self._restarts.below(more_us), self.start_again, host)
-            if self.run_settings.launcher_tells and host in self.workers:
-                self.world.after(5 * MILLISECOND, self._tell, host.name)
+            self.world.after(least_us + self._restarts.below(more_us), self.start_again, process)
+            if self.run_settings.launcher_tells and process in self.workers:
+                self.world.after(5 * MILLISECOND, self._tell, process.name)
 
         return killed
 
     def _tell(self, address: str) -> None:
-        for host in self.coordinators:
-            if host.up:
-                host.later(0, host.handle, WorkerGone(address))
+        for process in self.coordinators:
+            if process.up:
+                process.later(0, process.handle, WorkerGone(address))
 
 
 def _clock(choices: Stream) -> Clock:

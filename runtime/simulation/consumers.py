@@ -4,34 +4,33 @@ A consumer outlives the cluster's processes.  It stores a bundle only if that fo
 has already it acknowledges again; anything else it refuses, and whoever sent it has lost the output.  Where
 the output may come again (`at-least-once`, `none`) it takes what comes.  Unless twins say the same
 (`exactly-once`), it hears only the newest epoch, as consumers have to.  Its faults: it is slow, or mute;
-it acknowledges twice, or late; it breaks the connection; it comes back with less than it had, or claims to
-have more.
+it acknowledges twice, or late; it breaks the connection; it loses power, and comes back with what was synced.
 """
 
 from __future__ import annotations
 
-from collections import deque
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from fsql.runtime.batch import START, Root
 from fsql.runtime.cluster.delivery import DeliveryOption
-from fsql.runtime.cluster.node import Delivered, OutputAt, OutputLost
+from fsql.runtime.consumer import ConsumerLostError, Opened
 from fsql.runtime.simulation.world import MILLISECOND
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from fsql.runtime.cluster.delivery import Bundle
+    from fsql.runtime.consumer import Opening
     from fsql.runtime.simulation.coverage import Coverage
-    from fsql.runtime.simulation.hosts import Host
     from fsql.runtime.simulation.judge import Judge
+    from fsql.runtime.simulation.process import Process
     from fsql.runtime.simulation.world import World
 
-    Answer = Callable[[object], None]
+    Says = Root | ConsumerLostError
 
-KEPT_POSITIONS: Final = 8
-"""How many bundles a consumer may lose when it comes back with less than it had."""
+OPENS_FOR_US: Final = 200 * MILLISECOND
+"""How long a coordinator waits for the answer of a consumer that is mute."""
 
 
 @dataclass(slots=True)
@@ -42,7 +41,6 @@ class Manner:
     mute: bool = False
     acknowledges_twice: bool = False
     acknowledges_late_us: int = 0
-    claims_more: bool = False
 
 
 @dataclass(slots=True)
@@ -50,7 +48,7 @@ class Connection:
     """A coordinator's connection to the consumer; `parts` are those of a bundle that is not whole yet."""
 
     epoch: int
-    answer: Answer
+    answer: Callable[[Connection, Says], None]
     parts: list[Bundle] = field(default_factory=list)
     free_us: int = 0
     open: bool = True
@@ -82,27 +80,34 @@ class Consumer:
         self._takes_us = takes_us
         self._takes_repeats = not option.keeps_position
         self._hears_newest_only = option is not DeliveryOption.EXACTLY_ONCE
-        self._older: deque[Root] = deque([START], maxlen=KEPT_POSITIONS)
+        self._loses_rows = option is DeliveryOption.EXACTLY_ONCE
+        self._not_synced: list[Root] = [START]
+        """The positions that it has had since the one that survives the loss of power, which is the first."""
         self._connections: list[Connection] = []
-        self._muted: list[tuple[Connection, object]] = []
+        self._muted: list[tuple[Connection, Says]] = []
 
-    def open(self, epoch: int, host: Host) -> Connection:
-        """Open a connection for a coordinator, and tell it what the consumer has."""
+    def open(
+        self, epoch: int, process: Process, answer: Callable[[Connection, Says], None]
+    ) -> tuple[Connection, Opened]:
+        """Open a connection for a coordinator; return what the consumer has.
 
-        def answer(event: object) -> None:
-            host.later(self._way_us(), host.handle, event)
-
-        connection = Connection(epoch, answer)
+        Raises:
+            ConsumerLostError: if there is a newer epoch, or no answer.
+        """
+        process.charge(2 * self._way_us() + self.manner.acknowledges_late_us)
         if self._hears_newest_only and any(other.epoch > epoch for other in self._connections):
-            self._lose(connection, "there is a newer epoch")
-            return connection
+            raise ConsumerLostError("there is a newer epoch")
+        if self.manner.mute:
+            self._struck("mute", "OpenOutputs")
+            process.charge(OPENS_FOR_US)
+            raise ConsumerLostError("it does not answer")
+
+        def answer_later(connection: Connection, says: Says) -> None:
+            process.later(self._way_us(), answer, connection, says)
+
+        connection = Connection(epoch, answer_later)
         self._connections = [*self._connections[-3:], connection]
-        position = self.position
-        if self.manner.claims_more:
-            position = Root(position.time // 2 + (1 << 61), 0)
-            self._struck("claims more", "OpenOutputs")
-        self._say(connection, OutputAt(epoch, self.number, position, self._window))
-        return connection
+        return connection, Opened(self.position, self._window)
 
     def send(self, connection: Connection, bundle: Bundle) -> None:
         """Take a bundle off the connection, when its turn has come."""
@@ -144,36 +149,45 @@ class Consumer:
         self._judge.stored(self.number, follows, ends, [part.contents for part in parts])
         self.bundles += 1
         self.position = ends if self._takes_repeats else max(self.position, ends)
-        self._older.append(self.position)
+        self._not_synced.append(self.position)
         self._world.trace.happened(
             self._world.now_us, f"consumer {self.number}", f"has all below {tuple(ends)}"
         )
 
     def _acknowledge(self, connection: Connection, position: Root) -> None:
-        event = Delivered(connection.epoch, self.number, position)
-        self._say(connection, event)
+        self._say(connection, position)
         if self.manner.acknowledges_twice:
             self._struck("acknowledges twice", "Deliver")
-            self._say(connection, event)
+            self._say(connection, position)
 
-    def _say(self, connection: Connection, event: object) -> None:
+    def _say(self, connection: Connection, says: Says) -> None:
         if self.manner.mute:
-            self._struck("mute", type(event).__name__)
-            self._muted.append((connection, event))
+            self._struck("mute", "Delivered")
+            self._muted.append((connection, says))
         elif self.manner.acknowledges_late_us:
-            self._struck("late", type(event).__name__)
+            self._struck("late", "Delivered")
             late_us = self.manner.acknowledges_late_us
-            self._world.after(late_us, self._speak, connection, event)
+            self._world.after(late_us, self._speak, connection, says)
         else:
-            self._speak(connection, event)
+            self._speak(connection, says)
 
-    def _speak(self, connection: Connection, event: object) -> None:
+    def _speak(self, connection: Connection, says: Says) -> None:
         if connection.open:
-            connection.answer(event)
+            connection.answer(connection, says)
 
     def _lose(self, connection: Connection, reason: str) -> None:
         connection.open = False
-        connection.answer(OutputLost(self.number, reason))
+        connection.answer(connection, ConsumerLostError(reason))
+
+    def sync(self, connection: Connection) -> None:
+        """Have what is stored survive the loss of power.
+
+        Raises:
+            ConsumerLostError: if the connection is lost.
+        """
+        if not connection.open:
+            raise ConsumerLostError("the connection is lost")
+        del self._not_synced[:-1]
 
     def _way_us(self) -> int:
         return 50 + self._choices.below(MILLISECOND)
@@ -190,20 +204,85 @@ class Consumer:
                 self._lose(connection, "the consumer has ended")
         self._muted.clear()
 
-    def come_back_with_less(self) -> None:
-        """Restart with a position that the consumer had some bundles ago."""
+    def lose_power(self) -> None:
+        """End, and come back with what was synced, or some of what was stored after it."""
         self.restart()
-        back = self._choices.below(len(self._older))
-        for _ in range(back):
-            self._older.pop()
-        if not self._older:
-            self._older.append(START)
-        self.position = self._older[-1]
-        self._judge.lost_rows(self.number, self.position)
+        if self._loses_rows:
+            del self._not_synced[1 + self._choices.below(len(self._not_synced)) :]
+            self.position = self._not_synced[-1]
+            self._judge.lost_rows(self.number, self.position)
+            del self._not_synced[:-1]
 
     def behave(self) -> None:
         """Be as a consumer should be, and say what was held back."""
         self.manner = Manner(self._takes_us)
         muted, self._muted = self._muted, []
-        for connection, event in muted:
-            self._speak(connection, event)
+        for connection, says in muted:
+            self._speak(connection, says)
+
+
+class SimulatedConsumer:
+    """A consumer as a coordinator's process has it: see `runtime/consumer.py`."""
+
+    missing = None
+    descriptor = None
+
+    def __init__(
+        self,
+        process: Process,
+        consumer: Consumer,
+        on_deliver: Callable[[], None],
+        on_answer: Callable[[], None],
+    ) -> None:
+        self._process = process
+        self._life = process.life
+        self._consumer = consumer
+        self._on_deliver = on_deliver
+        self._on_answer = on_answer
+        self._connection: Connection | None = None
+        self._positions: list[Root] = []
+        self._lost: ConsumerLostError | None = None
+
+    def open(self, opening: Opening) -> Opened:
+        """See `Consumer`."""
+        self._process.check(self._life)
+        self._connection = None
+        self._positions, self._lost = [], None
+        self._connection, opened = self._consumer.open(opening.epoch, self._process, self._answered)
+        return opened
+
+    def _answered(self, connection: Connection, says: Says) -> None:
+        if connection is not self._connection:
+            return
+        if isinstance(says, ConsumerLostError):
+            self._lost = says
+        else:
+            self._positions.append(says)
+        self._on_answer()
+
+    def deliver(self, bundle: Bundle) -> None:
+        """See `Consumer`."""
+        self._on_deliver()
+        self._consumer.send(self._connected(), bundle)
+
+    def acknowledged(self) -> list[Root]:
+        """See `Consumer`."""
+        self._connected()
+        positions, self._positions = self._positions, []
+        return positions
+
+    def wait(self, seconds: float) -> None:
+        """See `Consumer`; a host is told when there is an acknowledgement."""
+
+    def sync(self) -> None:
+        """See `Consumer`."""
+        self._process.call(self._life, "sync consumer")
+        self._consumer.sync(self._connected())
+
+    def close(self) -> None:
+        """See `Consumer`."""
+
+    def _connected(self) -> Connection:
+        if self._lost is not None or self._connection is None:
+            raise self._lost or ConsumerLostError("it was not opened")
+        return self._connection

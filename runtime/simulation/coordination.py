@@ -1,28 +1,28 @@
 """The way to coordination: calls take a while, fail, lose their answers, or see what is old.
 
-Coordination itself is that of `fsql.runtime.coordination` in memory, with lease, epochs and commits as every
-driver uses them; it lives outside of the cluster and outlives it.
+Coordination itself is that of `fsql.runtime.coordination` in memory; it lives outside of the cluster and
+outlives it.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
+from fsql.runtime.coordination.commits import committed
 from fsql.runtime.coordination.in_memory import Ensemble, MemoryCoordination
-from fsql.runtime.coordination.port import CoordinationUnavailableError
+from fsql.runtime.hosts.job_state import LEADER
 from fsql.runtime.simulation.world import MILLISECOND, SECOND
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from fsql.runtime.coordination.commits import Committed
     from fsql.runtime.coordination.lease import Lease
-    from fsql.runtime.simulation.hosts import Host
+    from fsql.runtime.coordination.port import Changes, Entry
+    from fsql.runtime.simulation.process import Process
     from fsql.runtime.simulation.world import World
 
 _Answer = TypeVar("_Answer")
-
-LEADER: Final = "leader"
-"""The key of the lease; its value is the address of whoever leads."""
 
 
 class Coordination:
@@ -33,41 +33,11 @@ class Coordination:
         self.reachable = True
         self.away: set[str] = set()
         self.fault_rate = 0.0
-        self._world = world
-        self._choices = world.tape.stream("coordination")
+        self.choices = world.tape.stream("coordination")
 
-    def way(self) -> MemoryCoordination:
-        """Return a way of its own for one process."""
-        return MemoryCoordination(self.ensemble)
-
-    def call(
-        self,
-        host: Host,
-        way: MemoryCoordination,
-        operation: Callable[[], _Answer],
-        answer: Callable[[_Answer | None], None],
-    ) -> None:
-        """Have a process call coordination, and `answer` called with the result; None means: not known."""
-        host.later(
-            100 + self._choices.below(MILLISECOND), self._there, host, way, operation, answer
-        )
-
-    def _there(
-        self,
-        host: Host,
-        way: MemoryCoordination,
-        operation: Callable[[], _Answer],
-        answer: Callable[[_Answer | None], None],
-    ) -> None:
-        faults = way.faults
-        faults.unavailable = not self.reachable or host.name in self.away
-        faults.replies_lost = int(self._choices.chance(self.fault_rate))
-        faults.stale_writes = 2 * int(self._choices.chance(self.fault_rate))
-        try:
-            result: _Answer | None = operation()
-        except CoordinationUnavailableError:
-            result = None
-        host.later(100 + self._choices.below(MILLISECOND), answer, result)
+    def newest_committed(self) -> Committed | None:
+        """Return the newest snapshot, as somebody outside of the cluster sees it."""
+        return committed(MemoryCoordination(self.ensemble))
 
     def holds(self, lease: Lease) -> bool:
         """Say whether a lease is really held now."""
@@ -78,3 +48,66 @@ class Coordination:
         if entry is None or session is None:
             return False
         return entry.session == lease.session and session.ends > self.ensemble.clock()
+
+
+class SimulatedCoordination:
+    """The `Coordination` of one process."""
+
+    def __init__(self, coordination: Coordination, process: Process) -> None:
+        self._shared = coordination
+        self._way = MemoryCoordination(coordination.ensemble)
+        self._process = process
+        self._life = process.life
+
+    def _call(self, name: str, operation: Callable[[], _Answer], *, writes: bool) -> _Answer:
+        if writes:
+            self._process.call(self._life, name)
+        else:
+            self._process.check(self._life)
+        shared, faults = self._shared, self._way.faults
+        self._process.charge(200 + shared.choices.below(MILLISECOND))
+        faults.unavailable = not shared.reachable or self._process.name in shared.away
+        faults.replies_lost = faults.stale_writes = 0
+        if shared.fault_rate:
+            faults.replies_lost = int(shared.choices.chance(shared.fault_rate))
+            faults.stale_writes = 2 * int(shared.choices.chance(shared.fault_rate))
+        return operation()
+
+    def open_session(self, ttl_seconds: float) -> int:
+        """See `Coordination`."""
+        return self._call("open_session", lambda: self._way.open_session(ttl_seconds), writes=True)
+
+    def keep_alive(self, session: int) -> None:
+        """See `Coordination`."""
+        self._call("keep_alive", lambda: self._way.keep_alive(session), writes=False)
+
+    def close_session(self, session: int) -> None:
+        """See `Coordination`."""
+        self._call("close_session", lambda: self._way.close_session(session), writes=True)
+
+    def get(self, key: str) -> Entry | None:
+        """See `Coordination`."""
+        return self._call("get", lambda: self._way.get(key), writes=False)
+
+    def create(self, session: int, key: str, value: bytes, *, ephemeral: bool = False) -> Entry:
+        """See `Coordination`."""
+        way = self._way
+        return self._call(
+            "create", lambda: way.create(session, key, value, ephemeral=ephemeral), writes=True
+        )
+
+    def replace(self, session: int, key: str, value: bytes, version: int) -> Entry:
+        """See `Coordination`."""
+        way = self._way
+        return self._call("replace", lambda: way.replace(session, key, value, version), writes=True)
+
+    def delete(self, session: int, key: str, version: int) -> None:
+        """See `Coordination`."""
+        self._call("delete", lambda: self._way.delete(session, key, version), writes=True)
+
+    def changed_since(self, mark: int) -> Changes:
+        """See `Coordination`."""
+        return self._call("changed_since", lambda: self._way.changed_since(mark), writes=False)
+
+    def close(self) -> None:
+        """See `Coordination`."""

@@ -1,14 +1,14 @@
 """The disk: files that a crash may tear, and a disk that is full, slow, broken, or rots.
 
 What was written is there for whoever reads, but only what was synced outlives a crash of the machine: of
-the rest each file keeps what the tape says: all, nothing, or a part, and the part may end in zeros.  A file
-that was never synced may be missing, and a rename that no sync of the directory followed may be undone.
+the rest each file keeps what the tape says: all, nothing, or a part, and the part may end in zeros.  Names
+are synced with their directory, which is what stands before the first slash: a name that was not may be
+missing, and one that was removed may come back.
 """
 
 from __future__ import annotations
 
 import errno
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -16,13 +16,17 @@ if TYPE_CHECKING:
 
     from fsql.runtime.simulation.tape import Stream
 
+    Names = dict[str, "_File"]
 
-@dataclass(slots=True)
+
 class _File:
-    """A file as it is read, and what of it would outlive a crash (None: not even its name)."""
+    """A file as it is read, and what of it would outlive a crash (None: it was never synced)."""
 
-    content: bytes
-    durable: bytes | None = None
+    __slots__ = ("content", "durable")
+
+    def __init__(self, content: bytes, durable: bytes | None = None) -> None:
+        self.content = content
+        self.durable = durable
 
 
 class Disk:
@@ -30,8 +34,8 @@ class Disk:
 
     def __init__(self, choices: Stream) -> None:
         self._choices = choices
-        self._files: dict[str, _File] = {}
-        self._removed: dict[str, bytes] = {}
+        self._directories: dict[str, Names] = {}
+        self._durable: dict[str, Names] = {}
         self.full = False
         self.failure_rate = 0.0
         self.delay_us = 0
@@ -42,32 +46,46 @@ class Disk:
         Raises:
             OSError: if the disk is full or fails.
         """
-        if self.full:
-            raise OSError(errno.ENOSPC, "no space left on the disk", path)
-        self._may_fail(path)
-        file = self._files.get(path)
+        self._may_be_full(path)
+        names = self._names(path)
+        file = names.get(path)
         if file is None:
-            file = self._files[path] = _File(b"")
-        file.content = content
+            names[path] = _File(content)
+        else:
+            file.content = content
+
+    def append(self, path: str, content: bytes) -> None:
+        """Write at the end of a file.
+
+        Raises:
+            OSError: if the disk is full or fails.
+        """
+        file = self._names(path).get(path)
+        self.write(path, (b"" if file is None else file.content) + content)
 
     def sync(self, path: str) -> None:
-        """Make a file and its name outlive a crash.
+        """Make what is in a file outlive a crash.
 
         Raises:
             OSError: if the disk fails; what of the file is durable is not known then.
         """
         self._may_fail(path)
-        file = self._files[path]
+        file = self._names(path)[path]
         file.durable = file.content
 
+    def sync_directory(self, directory: str) -> None:
+        """Make the names in a directory outlive a crash.
+
+        Raises:
+            OSError: if the disk fails.
+        """
+        self._may_fail(directory)
+        self._durable[directory] = dict(self._directories.get(directory, {}))
+
     def rename(self, path: str, new_path: str) -> None:
-        """Give a file another name, and replace what had that name."""
-        file = self._files.pop(path)
-        replaced = self._files.get(new_path)
-        kept = None if replaced is None else replaced.durable
-        self._files[new_path] = _File(file.content, kept)
-        if file.durable is not None:
-            self._removed[path] = file.durable
+        """Give a file another name in its directory, and replace what had that name."""
+        names = self._names(path)
+        names[new_path] = names.pop(path)
 
     def read(self, path: str) -> bytes:
         """Return the content of a file.
@@ -76,65 +94,79 @@ class Disk:
             OSError: if there is none, or the disk fails.
         """
         self._may_fail(path)
-        file = self._files.get(path)
+        file = self._names(path).get(path)
         if file is None:
             raise FileNotFoundError(errno.ENOENT, "no such file", path)
         return file.content
 
     def remove(self, path: str) -> None:
         """Remove a file, if there is one."""
-        file = self._files.pop(path, None)
-        if file is not None and file.durable is not None:
-            self._removed[path] = file.durable
+        self._names(path).pop(path, None)
 
-    def paths(self, prefix: str = "") -> list[str]:
-        """Return the names of all files that begin so, sorted."""
-        return sorted(path for path in self._files if path.startswith(prefix))
+    def paths(self, directory: str) -> list[str]:
+        """Return the names of all files in a directory, sorted."""
+        return sorted(self._directories.get(directory, ()))
 
-    def size(self) -> int:
-        """Return how many bytes all files have."""
-        return sum(len(file.content) for file in self._files.values())
+    def directories(self) -> list[str]:
+        """Return the directories in which files are, sorted."""
+        return sorted(name for name, names in self._directories.items() if names)
 
     def crash(self) -> None:
         """Lose or tear what was not synced."""
-        for path in sorted(self._files):
-            file = self._files[path]
-            if file.content is file.durable:
-                continue
-            kept = self._after_crash(file)
-            if kept is None:
-                del self._files[path]
-            else:
-                file.content = file.durable = kept
-        for path, durable in self._removed.items():
-            if path not in self._files and self._choices.below(4) == 3:
-                self._files[path] = _File(durable, durable)
-        self._removed.clear()
+        for directory in sorted({*self._directories, *self._durable}):
+            names = self._directories.setdefault(directory, {})
+            durable = self._durable.get(directory, {})
+            for path in sorted({*names, *durable}):
+                self._crash(path, names, durable.get(path))
+            self._durable[directory] = dict(names)
+
+    def _crash(self, path: str, names: Names, durable: _File | None) -> None:
+        file = names.pop(path, None)
+        if file is not durable and self._choices.below(2):
+            file = durable
+        if file is None:
+            return
+        content = file.content
+        kept = content if content is file.durable else self._after_crash(content, file.durable)
+        if kept is not None:
+            # One of two names may have been renamed to the other: they are two files now.
+            names[path] = _File(kept, kept)
 
     def rot(self, paths: Sequence[str]) -> bool:
         """Flip a bit of one of some files at rest; say whether there was any."""
-        there = [path for path in paths if path in self._files and self._files[path].content]
+        there = [
+            path for path in paths if path in self._names(path) and self._names(path)[path].content
+        ]
         if not there:
             return False
         path = self._choices.one_of(there)
-        file = self._files[path]
+        file = self._names(path)[path]
         altered = bytearray(file.content)
         bit = self._choices.below(len(altered) * 8)
         altered[bit // 8] ^= 1 << bit % 8
         file.content = file.durable = bytes(altered)
         return True
 
-    def _after_crash(self, file: _File) -> bytes | None:
+    def _after_crash(self, content: bytes, durable: bytes | None) -> bytes | None:
         match self._choices.below(4):
             case 0:
-                return file.content
+                return content
             case 1:
-                return file.durable
+                return durable
             case 2:
-                return file.content[: self._choices.below(len(file.content) + 1)]
+                return content[: self._choices.below(len(content) + 1)]
             case _:
-                torn = self._choices.below(len(file.content) + 1)
-                return file.content[:torn] + bytes(len(file.content) - torn)
+                torn = self._choices.below(len(content) + 1)
+                return content[:torn] + bytes(len(content) - torn)
+
+    def _names(self, path: str) -> Names:
+        directory, slash, _ = path.partition("/")
+        return self._directories.setdefault(directory if slash else "", {})
+
+    def _may_be_full(self, path: str) -> None:
+        if self.full:
+            raise OSError(errno.ENOSPC, "no space left on the disk", path)
+        self._may_fail(path)
 
     def _may_fail(self, path: str) -> None:
         if self.failure_rate and self._choices.chance(self.failure_rate):

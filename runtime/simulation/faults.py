@@ -13,7 +13,7 @@ from fsql.runtime.cluster.frames import Hello
 from fsql.runtime.simulation.codec import STRANGERS
 from fsql.runtime.simulation.coverage import CUTS
 from fsql.runtime.simulation.faults_outside import FAULTS_OUTSIDE
-from fsql.runtime.simulation.hosts import Cut
+from fsql.runtime.simulation.process import Cut, PortCut
 from fsql.runtime.simulation.world import MILLISECOND, SECOND
 
 if TYPE_CHECKING:
@@ -21,7 +21,11 @@ if TYPE_CHECKING:
 
     from fsql.runtime.simulation.cluster import SimulatedCluster
     from fsql.runtime.simulation.consumers import Consumer
-    from fsql.runtime.simulation.hosts import Host
+    from fsql.runtime.simulation.process import Process
+
+
+CALLS: Final = 12
+"""Within how many calls of ports from now on a kill is aimed."""
 
 
 class Chaos:
@@ -57,13 +61,13 @@ class Chaos:
             split.poison.clear()
         for consumer in cluster.consumers:
             consumer.behave()
-        for host in cluster.hosts():
-            host.cut = None
-            host.keep_time()
-            if host.stopped:
-                self.go_on(host)
-            elif not host.up:
-                cluster.start_again(host)
+        for process in cluster.processes():
+            process.cut = process.port_cut = None
+            process.keep_time()
+            if process.stopped:
+                self.go_on(process)
+            elif not process.up:
+                cluster.start_again(process)
 
     def _strike(self) -> None:
         if self.over or self.cluster.over:
@@ -91,9 +95,9 @@ class Chaos:
         if not self.over:
             end(*arguments)
 
-    def host(self, hosts: list[Host]) -> Host | None:
-        """Return one of the hosts that run and are not stopped."""
-        running = [host for host in hosts if host.up and not host.stopped]
+    def process(self, processes: list[Process]) -> Process | None:
+        """Return one of the processes that run and are not stopped."""
+        running = [process for process in processes if process.up and not process.stopped]
         return self.choices.one_of(running) if running else None
 
     def consumer(self) -> Consumer:
@@ -101,25 +105,28 @@ class Chaos:
         consumers = self.cluster.consumers
         return self.choices.one_of([*consumers[:1] * 3, *consumers])
 
-    def go_on(self, host: Host) -> None:
-        if host.stopped:
+    def go_on(self, process: Process) -> None:
+        if process.stopped:
             self.cluster.coverage.sometimes("stopped process went on")
-            host.go_on()
+            process.go_on()
 
 
 # The faults, each with what makes it strike.
 
 
-def _kill(chaos: Chaos, kind: str, hosts: list[Host]) -> None:
+def _kill(chaos: Chaos, kind: str, processes: list[Process]) -> None:
     """Kill a process now, or at some step of the protocol that comes soon."""
-    host = chaos.host(hosts)
-    if host is None:
+    process = chaos.process(processes)
+    if process is None:
         return
-    aim = chaos.choices.below(4)
+    aim = chaos.choices.below(6)
     if aim == 0:
-        host.kill("at rest")
+        process.kill("at rest")
         return
-    host.cut = Cut(chaos.choices.one_of(CUTS[kind]), before=aim == 1)
+    if aim > 3:
+        process.port_cut = PortCut(1 + chaos.choices.below(CALLS), process.kill)
+        return
+    process.cut = Cut(chaos.choices.one_of(CUTS[kind]), before=aim == 1)
 
 
 def kill_worker(chaos: Chaos) -> None:
@@ -133,26 +140,41 @@ def kill_coordinator(chaos: Chaos) -> None:
 
 
 def lose_power(chaos: Chaos) -> None:
-    """All processes end at once, and what was not synced is lost or torn (F9)."""
-    chaos.struck("power loss", "all")
-    for host in chaos.cluster.hosts():
-        if host.up:
-            host.kill("by power loss")
+    """All processes end at once, and what was not synced is lost or torn (F9).
+
+    At once, or when some process calls a port soon.
+    """
+    process = chaos.process(list(chaos.cluster.processes()))
+    if process is None or chaos.choices.below(2) == 0:
+        _lose_power(chaos, "all")
+        return
+    kind = "worker" if process in chaos.cluster.workers else "coordinator"
+    calls = 1 + chaos.choices.below(CALLS)
+    process.port_cut = PortCut(calls, lambda where: _lose_power(chaos, f"{kind} {where}"))
+
+
+def _lose_power(chaos: Chaos, where: str) -> None:
+    chaos.struck("power loss", where)
+    for process in chaos.cluster.processes():
+        if process.up:
+            process.kill("by power loss")
     chaos.cluster.disk.crash()
+    for consumer in chaos.cluster.consumers:
+        consumer.lose_power()
 
 
 def stop_process(chaos: Chaos) -> None:
     """SIGSTOP of a process, and SIGCONT much later: it thinks that no time has passed (F20)."""
-    host = chaos.host(list(chaos.cluster.hosts()))
-    if host is not None:
-        chaos.struck("SIGSTOP", "any", host.name)
-        host.stop()
-        chaos.for_a_while(6 * SECOND, chaos.go_on, host)
+    process = chaos.process(list(chaos.cluster.processes()))
+    if process is not None:
+        chaos.struck("SIGSTOP", "any", process.name)
+        process.stop()
+        chaos.for_a_while(6 * SECOND, chaos.go_on, process)
 
 
 def partition(chaos: Chaos) -> None:
-    """Some hosts cannot reach the others, or be reached, or both (F13)."""
-    names = [host.name for host in chaos.cluster.hosts()]
+    """Some processes cannot reach the others, or be reached, or both (F13)."""
+    names = [process.name for process in chaos.cluster.processes()]
     inside = [name for name in names if chaos.choices.below(2)]
     outside = [name for name in names if name not in inside]
     out, into = chaos.choices.one_of(((True, True), (True, False), (False, True)))
@@ -171,7 +193,7 @@ def partition(chaos: Chaos) -> None:
 
 def clog(chaos: Chaos) -> None:
     """Nothing arrives on some paths for a while; then all of it (F3)."""
-    names = [host.name for host in chaos.cluster.hosts()]
+    names = [process.name for process in chaos.cluster.processes()]
     until_us = chaos.world.now_us + chaos.choices.below(5 * SECOND)
     chaos.struck("clog", "any")
     for source in names:
@@ -181,8 +203,8 @@ def clog(chaos: Chaos) -> None:
 
 
 def swizzle(chaos: Chaos) -> None:
-    """Clog hosts one after the other, and let them go in another order (F13)."""
-    names = [host.name for host in chaos.cluster.hosts()]
+    """Clog processes one after the other, and let them go in another order (F13)."""
+    names = [process.name for process in chaos.cluster.processes()]
     chaos.struck("swizzle", "any")
     network, world = chaos.cluster.network, chaos.world
     for name in names:
@@ -200,7 +222,7 @@ def swizzle(chaos: Chaos) -> None:
 
 def break_connections(chaos: Chaos) -> None:
     """Connections break, and what was under way is gone (F1)."""
-    names = [host.name for host in chaos.cluster.hosts()]
+    names = [process.name for process in chaos.cluster.processes()]
     chaos.struck("connection broken", "any")
     for source in names:
         for address in names:
@@ -248,9 +270,9 @@ def rot_disk(chaos: Chaos) -> None:
     """
     if chaos.cluster.rot():
         chaos.struck("bit rot", "at rest")
-        for host in chaos.cluster.coordinators:
-            if host.up:
-                host.kill("behind bit rot")
+        for process in chaos.cluster.coordinators:
+            if process.up:
+                process.kill("behind bit rot")
 
 
 def lose_coordination(chaos: Chaos) -> None:
@@ -277,13 +299,13 @@ def lose_replies(chaos: Chaos) -> None:
 
 def cut_off_leader(chaos: Chaos) -> None:
     """A coordinator does not reach coordination for so long that its session ends (F7)."""
-    host = chaos.host(list(chaos.cluster.coordinators))
-    if host is None:
+    process = chaos.process(list(chaos.cluster.coordinators))
+    if process is None:
         return
-    chaos.struck("session expires", "any", host.name)
+    chaos.struck("session expires", "any", process.name)
     away = chaos.cluster.coordination.away
-    away.add(host.name)
-    chaos.for_a_while(5 * SECOND, away.discard, host.name)
+    away.add(process.name)
+    chaos.for_a_while(5 * SECOND, away.discard, process.name)
 
 
 def change_scale(chaos: Chaos) -> None:
@@ -299,9 +321,9 @@ def change_scale(chaos: Chaos) -> None:
             return
         cluster.workers_wanted = wanted
         chaos.struck("scale", when)
-        for host in cluster.coordinators:
-            if host.up:
-                host.kill("to change the scale")
+        for process in cluster.coordinators:
+            if process.up:
+                process.kill("to change the scale")
 
     if chaos.choices.below(2):
         cluster.when_committed = lambda: change("behind a snapshot")
@@ -314,10 +336,10 @@ def intrude(chaos: Chaos) -> None:
     cluster = chaos.cluster
     chaos.struck("stranger", "Hello")
     codec = chaos.choices.one_of(STRANGERS)
-    for host in cluster.coordinators:
-        if host.up:
+    for process in cluster.coordinators:
+        if process.up:
             cluster.network.intrude(
-                codec, "stranger", host.name, Hello(cluster.job, "stranger 1", "stranger")
+                codec, "stranger", process.name, Hello(cluster.job, "stranger 1", "stranger")
             )
 
 

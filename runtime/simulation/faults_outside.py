@@ -24,20 +24,20 @@ STANDSTILL_PPM: Final = -990_000
 
 
 def clock_jumps(chaos: Chaos) -> None:
-    """A host's clock goes forward all at once, by seconds or by an hour (F12)."""
-    host = chaos.host(list(chaos.cluster.hosts()))
-    if host is not None:
-        chaos.struck("clock jumps", "Tick", host.name)
-        host.set_clock(jump_us=chaos.choices.one_of((SECOND, 10 * SECOND, 3600 * SECOND)))
+    """A process's clock goes forward all at once, by seconds or by an hour (F12)."""
+    process = chaos.process(list(chaos.cluster.processes()))
+    if process is not None:
+        chaos.struck("clock jumps", "Tick", process.name)
+        process.set_clock(jump_us=chaos.choices.one_of((SECOND, 10 * SECOND, 3600 * SECOND)))
 
 
 def clock_drifts(chaos: Chaos) -> None:
-    """A host's clock is fast or slow (F12)."""
-    host = chaos.host(list(chaos.cluster.hosts()))
-    if host is not None:
-        chaos.struck("clock drifts", "Tick", host.name)
-        host.set_clock(drift_ppm=chaos.choices.one_of((DRIFT_PPM, -DRIFT_PPM)))
-        chaos.for_a_while(10 * SECOND, host.keep_time)
+    """A process's clock is fast or slow (F12)."""
+    process = chaos.process(list(chaos.cluster.processes()))
+    if process is not None:
+        chaos.struck("clock drifts", "Tick", process.name)
+        process.set_clock(drift_ppm=chaos.choices.one_of((DRIFT_PPM, -DRIFT_PPM)))
+        chaos.for_a_while(10 * SECOND, process.keep_time)
 
 
 def clock_stops(chaos: Chaos) -> None:
@@ -45,11 +45,11 @@ def clock_stops(chaos: Chaos) -> None:
 
     That of a coordinator may not: it would take its lease to be held when it is over.
     """
-    host = chaos.host(list(chaos.cluster.workers))
-    if host is not None:
-        chaos.struck("clock stands still", "Tick", host.name)
-        host.set_clock(drift_ppm=STANDSTILL_PPM)
-        chaos.for_a_while(5 * SECOND, host.keep_time)
+    process = chaos.process(list(chaos.cluster.workers))
+    if process is not None:
+        chaos.struck("clock stands still", "Tick", process.name)
+        process.set_clock(drift_ppm=STANDSTILL_PPM)
+        chaos.for_a_while(5 * SECOND, process.keep_time)
 
 
 # The input.
@@ -86,6 +86,7 @@ def forget_input(chaos: Chaos) -> None:
     _, split = chaos.choices.one_of(chaos.cluster.sources())
     chaos.struck("input forgotten", "Load")
     split.kept_from = split.there(chaos.world.now_us)
+    split.forgotten = True
 
 
 def alter_input(chaos: Chaos) -> None:
@@ -101,6 +102,7 @@ def alter_input(chaos: Chaos) -> None:
         chaos.struck("input altered", "Load")
         row, split = chaos.choices.one_of(splits)
         split.altered_at = row - 1
+        split.forgotten = True
 
 
 # Consumers.

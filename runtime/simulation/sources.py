@@ -5,25 +5,28 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from fsql.compiler.diagnostics import Diagnostic, FsqlError
 from fsql.compiler.tick_plan import SourceHead
 from fsql.runtime.cluster.node import FrontTask
 from fsql.runtime.drivers.in_memory import chunk_of
 from fsql.runtime.ports import Place, Wait
+from fsql.runtime.simulation.process import ProcessKilledError
 from fsql.runtime.simulation.world import SECOND
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from fsql.compiler.schema import Schema
     from fsql.compiler.tick_plan import TickPlan
     from fsql.runtime.drivers.in_memory import Row
     from fsql.runtime.ports import Chunk, Reject
+    from fsql.runtime.simulation.process import Process
 
     Rows = Sequence[Row | Reject]
 
 
-class InputLostError(Exception):
-    """A source does not have any more what a job has to read again, or not what it has read."""
+class ProcessHangsError(BaseException):
+    """The process that reads hangs at a row."""
 
 
 @dataclass(slots=True)
@@ -39,7 +42,7 @@ class SimulatedSplit:
     """Rows in order; row `i` is there from `first_us + i * pace_us` on.
 
     What may be wrong with it: rows that are `poison`; none are kept below `kept_from`; the one at
-    `altered_at` is not the one that was read.
+    `altered_at` is not the one that was read.  `forgotten` says that rows are gone that may be needed.
     """
 
     rows: Rows
@@ -49,6 +52,7 @@ class SimulatedSplit:
     poison: dict[int, Poison] = field(default_factory=dict)
     kept_from: int = 0
     altered_at: int | None = None
+    forgotten: bool = False
 
     def there(self, time_us: int) -> int:
         """Return how many rows are there at a time."""
@@ -62,12 +66,12 @@ class SimulatedSplit:
         """Check that a reader can begin at a row, behind those that were read.
 
         Raises:
-            InputLostError: if it cannot.
+            FsqlError: E536, if it cannot.
         """
         if row < self.kept_from:
-            raise InputLostError(f"rows are kept from {self.kept_from} on, and {row} is needed")
+            raise _lost(f"rows are kept from {self.kept_from} on, and {row} is needed")
         if self.altered_at is not None and self.altered_at < row:
-            raise InputLostError(f"row {self.altered_at} is not the one that was read")
+            raise _lost(f"row {self.altered_at} is not the one that was read")
 
     def poisoned(self, first: int, end: int) -> Poison | None:
         """Return what one of these rows does to the process that reads them, if any does something."""
@@ -84,34 +88,89 @@ class SimulatedSplit:
         return self.first_us + max(0, len(self.rows) - 1) * self.pace_us
 
 
+@dataclass(frozen=True, slots=True)
+class SplitOfProcess:
+    """A split as one process reads it; `rows_max` says how many rows a read returns at most."""
+
+    split: SimulatedSplit
+    process: Process
+    rows_max: Callable[[], int]
+    on_lost: Callable[[], None]
+    on_read: Callable[[int], None]
+    name: str = "split"
+
+    def open(self, place: Place | None = None) -> SimulatedReader:
+        """See `Split`."""
+        row = 0 if place is None else place.row
+        try:
+            self.split.check_replayable(row)
+        except FsqlError:
+            if self.split.forgotten:
+                self.on_lost()
+            raise
+        return SimulatedReader(self, row)
+
+
 class SimulatedReader:
     """Reads one split from a row on."""
 
-    def __init__(self, split: SimulatedSplit, row: int) -> None:
-        """Begin at a row.
-
-        Raises:
-            InputLostError: if the split cannot be read from there on as it was.
-        """
-        split.check_replayable(row)
-        self.split = split
+    def __init__(self, split: SplitOfProcess, row: int) -> None:
+        self._of = split
         self._row = row
 
     def place(self) -> Place:
-        """Return where the reader stands."""
+        """See `SplitReader`."""
         return Place(self._row, self._row + 1, self._row)
 
-    def read(self, rows_max: int, time_us: int) -> Chunk | Wait | None:
-        """Return the rows that are there, up to `rows_max`."""
-        split, row = self.split, self._row
+    def read(self, rows_max: int) -> Chunk | Wait | None:
+        """See `SplitReader`; returns the rows that are there, up to as many as are drawn.
+
+        Raises:
+            ProcessHangsError: if one of them hangs the process.
+            ProcessKilledError: if one of them ends it.
+        """
+        split, row, process = self._of.split, self._row, self._of.process
         if row >= len(split.rows):
             return None
-        count = min(rows_max, split.there(time_us) - row)
+        now_us = process.world.now_us
+        count = min(rows_max, self._of.rows_max(), split.there(now_us) - row)
         if count <= 0:
             comes_us = split.first_us + row * split.pace_us
-            return Wait(max(1, comes_us - time_us) / SECOND)
+            return Wait(max(1, comes_us - now_us) / SECOND)
+        poison = split.poisoned(row, row + count)
+        if poison is not None:
+            if poison.hangs:
+                raise ProcessHangsError
+            process.kill("at a poison row")
+            raise ProcessKilledError
         self._row += count
+        self._of.on_read(count)
         return chunk_of(split.rows[row : row + count], row, split.schema)
+
+    def close(self) -> None:
+        """See `SplitReader`."""
+
+
+class SimulatedFrontLog:
+    """The `FrontLog` of a split that cannot be read again but from it, as one process has it."""
+
+    def __init__(self, split: SimulatedSplit, process: Process) -> None:
+        self._split = split
+        self._process = process
+        self._life = process.life
+
+    def sync(self) -> None:
+        """See `FrontLog`."""
+        self._process.call(self._life, "sync log")
+
+    def trim(self, byte: int) -> None:
+        """See `FrontLog`; here a row has a byte."""
+        self._process.call(self._life, "trim log")
+        self._split.kept_from = max(self._split.kept_from, byte)
+
+
+def _lost(message: str) -> FsqlError:
+    return FsqlError([Diagnostic("E536", message)])
 
 
 def front_tasks(plan: TickPlan, splits: Mapping[int, Sequence[object]]) -> tuple[FrontTask, ...]:

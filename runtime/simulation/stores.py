@@ -1,173 +1,186 @@
-"""What is kept on the cluster's disk: the stores of the workers, and manifests.
+"""The state directory on a simulated disk: a `StateDirectory`, and the stores in it.
 
-State goes through `fsql.runtime.state`, as with every driver; what is imitated here is the store below it.
+Snapshots, records and what is collected as garbage are the real ones, of `fsql.runtime.state`; what is
+imitated here are files, and a store that keeps each value in one.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING, Any, Final
 
-import xxhash
-
-from fsql.runtime.cluster.manifest import (
-    DamagedManifestError,
-    Manifest,
-    manifest_bytes,
-    manifest_of,
-)
-from fsql.runtime.kernels.keyed.increment import merged
-from fsql.runtime.state.loading import DamagedRecordError, read_state
-from fsql.runtime.state.records import Records
-from fsql.runtime.state.shares import load_share
 from fsql.runtime.state.store import StateStoreError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
-    from fsql.compiler.owner_map import OwnerMap
     from fsql.runtime.cluster.manifest import Record
-    from fsql.runtime.kernels.keyed.increment import Increment
     from fsql.runtime.simulation.disk import Disk
+    from fsql.runtime.simulation.process import Process
     from fsql.runtime.state.store import Octets
 
-LOADING_FAILS: Final = (DamagedRecordError, StateStoreError)
+_WORKER: Final = "worker-"
 
 
-class SimulatedStore:
-    """A worker's store on a simulated disk."""
+class SimulatedDirectory:
+    """A `StateDirectory`, as one process has it, or as somebody outside of the cluster looks at it."""
 
-    def __init__(self, disk: Disk, worker: int) -> None:
-        self._disk = disk
-        self._prefix = f"worker-{worker}/"
-
-    def put(self, records: Mapping[str, Octets]) -> None:
-        """See `StateStore`."""
-        try:
-            for key, value in records.items():
-                self._disk.write(self._prefix + key, bytes(value))
-                self._disk.sync(self._prefix + key)
-        except OSError as error:
-            self.remove(records)
-            raise StateStoreError(str(error)) from None
-
-    def get(self, key: str) -> memoryview | None:
-        """See `StateStore`."""
-        try:
-            return memoryview(self._disk.read(self._prefix + key))
-        except FileNotFoundError:
-            return None
-        except OSError as error:
-            raise StateStoreError(str(error)) from None
-
-    def keys(self) -> tuple[str, ...]:
-        """See `StateStore`."""
-        paths = self._disk.paths(self._prefix)
-        return tuple(path.removeprefix(self._prefix) for path in paths)
-
-    def remove(self, keys: Iterable[str]) -> None:
-        """See `StateStore`."""
-        for key in keys:
-            self._disk.remove(self._prefix + key)
-
-    def close(self) -> None:
-        """See `StateStore`."""
-
-
-class LoadedState:
-    """A worker's records in one epoch, and the state to begin with."""
+    path: Any = PurePosixPath("state")
 
     def __init__(
         self,
         disk: Disk,
-        manifest: Manifest | None,
-        place: tuple[int, int],
-        owners: OwnerMap,
+        process: Process | None = None,
+        takes_us: Callable[[], int] = lambda: 0,
+        open_stores: dict[int, str] | None = None,
     ) -> None:
-        """Load the share of the worker; `place` is its number and the epoch.
+        """Open it; `open_stores` are the stores that processes have open for writing."""
+        self._disk = disk
+        self._process = process
+        self._life = 0 if process is None else process.life
+        self._takes_us = takes_us
+        self._open_stores = {} if open_stores is None else open_stores
 
-        Raises:
-            DamagedRecordError: if a record cannot be read back.
-        """
-        number, epoch = place
-        store = SimulatedStore(disk, number)
-        self.records = Records(store, number, epoch, merged, owners.bins_of(number))
-        self.increments: dict[str, tuple[Increment, ...]] = {}
-        if manifest is not None:
-            self.increments = load_share(
-                manifest.records, self.records, lambda worker: SimulatedStore(disk, worker)
-            )
+    def wait(self) -> None:
+        """Let the process wait for the disk, once for all that is done together."""
+        if self._process is not None:
+            self._process.check(self._life)
+            self._process.charge(self._takes_us(), shared=True)
+
+    def call(self, name: str) -> None:
+        """Let the process change something on the disk."""
+        if self._process is not None:
+            self._process.call(self._life, name)
+        self.wait()
+
+    def names(self, directory: str) -> tuple[str, ...]:
+        """See `StateDirectory`."""
+        return tuple(path.rpartition("/")[2] for path in self._disk.paths(directory))
+
+    def make_directory(self, directory: str) -> None:
+        """See `StateDirectory`; here directories come with their files."""
+
+    def read(self, name: str, start: int = 0) -> bytes:
+        """See `StateDirectory`."""
+        self.wait()
+        return self._disk.read(name)[start:]
+
+    def write(self, name: str, data: bytes) -> None:
+        """See `StateDirectory`."""
+        self.call("write")
+        self._disk.write(name, data)
+
+    def append(self, name: str, data: bytes) -> None:
+        """See `StateDirectory`."""
+        self.call("append")
+        self._disk.append(name, data)
+
+    def sync(self, name: str) -> None:
+        """See `StateDirectory`."""
+        self.call("sync")
+        if name in {"", "snapshots"}:
+            self._disk.sync_directory(name)
+        else:
+            self._disk.sync(name)
+
+    def rename(self, name: str, new_name: str) -> None:
+        """See `StateDirectory`."""
+        self.call("rename")
+        self._disk.rename(name, new_name)
+
+    def remove(self, name: str) -> None:
+        """See `StateDirectory`."""
+        self.call("remove")
+        self._disk.remove(name)
+
+    def stores(self) -> tuple[int, ...]:
+        """See `StateDirectory`."""
+        found = (name for name in self._disk.directories() if name.startswith(_WORKER))
+        return tuple(sorted(int(name.removeprefix(_WORKER)) for name in found))
+
+    def open_store(self, worker: int, *, read_only: bool = False) -> SimulatedStore:
+        """See `StateDirectory`."""
+        if not read_only and self._process is not None:
+            name = self._process.name
+            if self._open_stores.setdefault(worker, name) != name:
+                raise StateStoreError(f"the store of worker {worker} is in use")
+        return SimulatedStore(self, self._disk, worker, None if read_only else self._close)
+
+    def _close(self, worker: int) -> None:
+        if self._process is not None and self._process.life == self._life:
+            self._open_stores.pop(worker, None)
+
+    def remove_store(self, worker: int) -> None:
+        """See `StateDirectory`."""
+        self.call("remove store")
+        for path in self._disk.paths(f"{_WORKER}{worker}"):
+            self._disk.remove(path)
 
 
-class DamagedSnapshotError(Exception):
-    """A manifest, or a record that it names, is not what was stored, or cannot be read now."""
+class SimulatedStore:
+    """A worker's store: a file for each value."""
 
-    def __init__(self, reason: str, *, for_good: bool = True) -> None:
-        super().__init__(reason)
-        self.for_good = for_good
+    def __init__(
+        self,
+        directory: SimulatedDirectory,
+        disk: Disk,
+        worker: int,
+        on_close: Callable[[int], None] | None,
+    ) -> None:
+        self._directory = directory
+        self._disk = disk
+        self._worker = worker
+        self._name = f"{_WORKER}{worker}"
+        self._on_close = on_close
 
+    def put(self, records: Mapping[str, Octets]) -> None:
+        """See `StateStore`."""
+        self._directory.call("put")
+        try:
+            for key, value in records.items():
+                self._disk.write(f"{self._name}/{key}", bytes(value))
+            self._sync(records)
+        except OSError as error:
+            self.remove(records)
+            raise StateStoreError(str(error), passing=True) from None
 
-def write_manifest(disk: Disk, manifest: Manifest) -> str:
-    """Write a manifest that a crash may still tear; return its hash.
+    def _sync(self, keys: Iterable[str]) -> None:
+        for key in keys:
+            self._disk.sync(f"{self._name}/{key}")
+        self._disk.sync_directory(self._name)
 
-    Raises:
-        OSError: if the disk fails.
-    """
-    content = manifest_bytes(manifest)
-    disk.write(_unfinished(manifest.snapshot), content)
-    return xxhash.xxh3_128_hexdigest(content)
+    def get(self, key: str) -> memoryview | None:
+        """See `StateStore`."""
+        self._directory.wait()
+        try:
+            return memoryview(self._disk.read(f"{self._name}/{key}"))
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise StateStoreError(str(error), passing=True) from None
 
+    def keys(self) -> tuple[str, ...]:
+        """See `StateStore`."""
+        prefix = f"{self._name}/"
+        return tuple(path.removeprefix(prefix) for path in self._disk.paths(self._name))
 
-def finish_manifest(disk: Disk, snapshot: int) -> None:
-    """Make a manifest that was written durable.
+    def remove(self, keys: Iterable[str]) -> None:
+        """See `StateStore`."""
+        self._directory.call("remove")
+        for key in keys:
+            self._disk.remove(f"{self._name}/{key}")
 
-    Raises:
-        OSError: if the disk fails.
-    """
-    disk.sync(_unfinished(snapshot))
-    disk.rename(_unfinished(snapshot), manifest_path(snapshot))
-    disk.sync(manifest_path(snapshot))
-
-
-def load_manifest(disk: Disk, snapshot: int, digest: str | None) -> Manifest:
-    """Return a manifest of which every record is there; `digest` is what was committed, if that is known.
-
-    Raises:
-        DamagedSnapshotError: if anything of it is not what was stored.
-    """
-    manifest = read_manifest(disk, snapshot, digest)
-    try:
-        read_state(manifest.records, lambda worker: SimulatedStore(disk, worker))
-    except DamagedRecordError as error:
-        reason = f"snapshot {snapshot}: {error}"
-        raise DamagedSnapshotError(reason, for_good=not disk.failure_rate) from None
-    return manifest
-
-
-def read_manifest(disk: Disk, snapshot: int, digest: str | None = None) -> Manifest:
-    """Return a manifest without looking at its records.
-
-    Raises:
-        DamagedSnapshotError: if it is not what was stored.
-    """
-    try:
-        content = disk.read(manifest_path(snapshot))
-        if digest is not None and xxhash.xxh3_128_hexdigest(content) != digest:
-            raise DamagedSnapshotError(f"manifest {snapshot} is not the one that was committed")
-        return manifest_of(content)
-    except (OSError, DamagedManifestError) as error:
-        reason = f"manifest {snapshot}: {error}"
-        raise DamagedSnapshotError(reason, for_good=not disk.failure_rate) from None
+    def close(self) -> None:
+        """See `StateStore`."""
+        if self._on_close is not None:
+            self._on_close(self._worker)
 
 
 def record_path(record: Record) -> str:
     """Return the file of a record."""
-    return f"worker-{record.worker}/{record.key}"
+    return f"{_WORKER}{record.worker}/{record.key}"
 
 
 def manifest_path(snapshot: int) -> str:
     """Return the file of a manifest."""
-    return f"snapshots/{snapshot}"
-
-
-def _unfinished(snapshot: int) -> str:
-    return f"{manifest_path(snapshot)}.unfinished"
+    return f"snapshots/{snapshot}.json"

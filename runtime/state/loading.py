@@ -20,12 +20,16 @@ if TYPE_CHECKING:
 
 
 class DamagedRecordError(Exception):
-    """A record that a manifest names cannot be read back; says which, and why."""
+    """A record that a manifest names cannot be read back; says which, and why.
 
-    def __init__(self, record: Record, reason: str) -> None:
+    `passing` says that another attempt may help.
+    """
+
+    def __init__(self, record: Record, reason: str, *, passing: bool = False) -> None:
         super().__init__(f'record "{record.key}" of worker {record.worker}: {reason}')
         self.record = record
         self.reason = reason
+        self.passing = passing
 
 
 def read_record(record: Record, store: StateStore) -> Increment:
@@ -56,7 +60,9 @@ def _checked(record: Record, store: StateStore) -> memoryview:
                 record, f"it has {len(data)} bytes, and the manifest says {record.size}"
             )
         rows = rows_of(data)
-    except (StateStoreError, UnreadableIncrementError) as error:
+    except StateStoreError as error:
+        raise DamagedRecordError(record, str(error), passing=error.passing) from None
+    except UnreadableIncrementError as error:
         raise DamagedRecordError(record, str(error)) from None
     if hash_of(data) != record.hash:
         raise DamagedRecordError(record, "it is another than the manifest names")
@@ -81,7 +87,7 @@ def _opened(record: Record, store_of: Callable[[int], StateStore]) -> StateStore
     try:
         return store_of(record.worker)
     except StateStoreError as error:
-        raise DamagedRecordError(record, str(error)) from None
+        raise DamagedRecordError(record, str(error), passing=error.passing) from None
 
 
 def read_state(

@@ -57,6 +57,8 @@ _BEHIND_KEY: Final = b"\1"
 """Behind a key, this is behind its head and all its slices."""
 _HEAD: Final = struct.Struct("<QI")
 """What stands under a head: the size of the value, and that of its slices."""
+_PASSING: Final = ("Input/output error", "Too many open files", "Cannot allocate memory")
+"""What the operating system says where another attempt may help."""
 _VALUE_BYTES_MAX: Final = 1 << 40
 """No head says more, unless it is damaged."""
 
@@ -94,7 +96,8 @@ def _telling(attempt: str) -> Iterator[None]:
     try:
         yield
     except Exception as error:  # noqa: BLE001 - rocksdict raises nothing more special
-        raise StateStoreError(f"{attempt}: {error}") from None
+        passing = any(reason in str(error) for reason in _PASSING)
+        raise StateStoreError(f"{attempt}: {error}", passing=passing) from None
 
 
 class RocksStore:

@@ -42,16 +42,26 @@ class SnapshotNotWrittenError(Exception):
 
 
 class DamagedSnapshotError(Exception):
-    """A snapshot cannot be restored: its manifest, or a `record` that it names, is not what was written."""
+    """A snapshot cannot be restored: its manifest, or a `record` that it names, is not what was written.
+
+    Where it is `passing`, a record could not be read, and another attempt may help.
+    """
 
     def __init__(
-        self, snapshot: int, path: Path, reason: str, record: Record | None = None
+        self,
+        snapshot: int,
+        path: Path,
+        reason: str,
+        record: Record | None = None,
+        *,
+        passing: bool = False,
     ) -> None:
         super().__init__(f'snapshot {snapshot} ("{path}"): {reason}')
         self.snapshot = snapshot
         self.path = path
         self.reason = reason
         self.record = record
+        self.passing = passing
 
 
 class OtherFormatSnapshotError(DamagedSnapshotError):
@@ -64,6 +74,8 @@ class NoSnapshotError(Exception):
     def __init__(self, refused: tuple[DamagedSnapshotError, ...]) -> None:
         super().__init__("; ".join(str(each) for each in refused))
         self.refused = refused
+        self.passing = any(each.passing for each in refused)
+        """Whether another attempt may help."""
 
 
 class Found(NamedTuple):
@@ -152,7 +164,9 @@ class Snapshots:
                 check_records(manifest.records, self._stores(open_stores))
         except DamagedRecordError as error:
             path = self.path(manifest.snapshot)
-            raise DamagedSnapshotError(manifest.snapshot, path, str(error), error.record) from None
+            raise DamagedSnapshotError(
+                manifest.snapshot, path, str(error), error.record, passing=error.passing
+            ) from None
 
     def load(self, records: Iterable[Record]) -> dict[str, tuple[Increment, ...]]:
         """Return the increments of each operator, oldest first; workers' stores are only read.

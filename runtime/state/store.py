@@ -16,7 +16,14 @@ Octets: TypeAlias = bytes | memoryview
 
 
 class StateStoreError(Exception):
-    """The store could not do what it was asked for; says what and why."""
+    """The store could not do what it was asked for; says what and why.
+
+    `passing` says that the disk failed, and that another attempt may help.
+    """
+
+    def __init__(self, message: str, *, passing: bool = False) -> None:
+        super().__init__(message)
+        self.passing = passing
 
 
 class StateStore(Protocol):

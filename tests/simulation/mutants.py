@@ -21,8 +21,8 @@ from fsql.runtime.dataflow.barrier import Barrier
 from fsql.runtime.dataflow.front import Front
 from fsql.runtime.dataflow.messages import Acknowledgement, Ids, Promise
 from fsql.runtime.dataflow.worker import Worker
+from fsql.runtime.hosts import job_state
 from fsql.runtime.kernels.aggregate.grouped import AggregateKernel
-from fsql.runtime.simulation import coordinator_host
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -215,7 +215,7 @@ def the_coordinator_never_gives_up(patch: Patch) -> None:
 
 
 def epochs_do_not_ascend(patch: Patch) -> None:
-    patch.setattr(coordinator_host, "next_epoch", lambda *_: 1)
+    patch.setattr(job_state, "next_epoch", lambda *_: 1)
 
 
 def a_lease_that_was_never_got_is_renewed(patch: Patch) -> None:

@@ -20,12 +20,14 @@ from fsql.runtime.cluster.snapshots import Snapshots
 from fsql.runtime.dataflow.fold import Fold
 from fsql.runtime.dataflow.front import Front
 from fsql.runtime.dataflow.worker import Worker
+from fsql.runtime.hosts.coordinator_host import CoordinatorHost
+from fsql.runtime.hosts.front_logs import FrontLogs
+from fsql.runtime.hosts.worker_host import WorkerHost
 from fsql.runtime.kernels.aggregate.slot_saving import SlotSaving
-from fsql.runtime.simulation import stores
-from fsql.runtime.simulation.cluster import SimulatedCluster
-from fsql.runtime.simulation.stores import record_path
-from fsql.runtime.state import shares
+from fsql.runtime.simulation.stores import SimulatedDirectory, SimulatedStore
+from fsql.runtime.state import shares, snapshots
 from fsql.runtime.state.encoding import UnreadableIncrementError, decoded
+from fsql.runtime.state.records import Records
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -176,18 +178,17 @@ def increments_are_read_back_in_the_wrong_order(patch: Patch) -> None:
 
 
 def state_is_stored_before_it_is_durable(patch: Patch) -> None:
-    def put(self: stores.SimulatedStore, records: Any) -> None:
-        for key, value in records.items():
-            self._disk.write(self._prefix + key, bytes(value))
-
-    patch.setattr(stores.SimulatedStore, "put", put)
-    patch.setattr(stores, "read_state", _believing)
-    patch.setattr(shares, "read_state", _believing)
+    patch.setattr(SimulatedStore, "_sync", lambda *_: None)
+    _records_are_believed(patch)
 
 
 def what_was_read_back_is_believed(patch: Patch) -> None:
-    patch.setattr(stores, "read_state", _believing)
+    _records_are_believed(patch)
+
+
+def _records_are_believed(patch: Patch) -> None:
     patch.setattr(shares, "read_state", _believing)
+    patch.setattr(snapshots, "check_records", lambda *_: None)
 
 
 def _believing(records: Any, store_of: Any) -> Any:
@@ -203,15 +204,52 @@ def _believing(records: Any, store_of: Any) -> Any:
 
 
 def records_that_are_needed_are_removed(patch: Patch) -> None:
-    right = SimulatedCluster.committed
+    right = snapshots.Snapshots.retire
 
-    def committed(self: SimulatedCluster, manifest: Any) -> Any:
+    def retire(self: snapshots.Snapshots, newest: int) -> Any:
+        unneeded = right(self, newest)
+        records = self.read(newest).records[:1]
+        return {**unneeded, **{record.worker: (record.key,) for record in records}}
+
+    patch.setattr(snapshots.Snapshots, "retire", retire)
+    patch.setattr(Records, "remove", lambda self, keys: self._store.remove(keys))
+
+
+# Hosts.
+
+
+def a_snapshot_is_committed_before_consumers_are_synced(patch: Patch) -> None:
+    def nothing(_: CoordinatorHost) -> Any:
+        yield None
+
+    patch.setattr(CoordinatorHost, "_sync_consumers", nothing)
+
+
+def a_manifest_is_committed_before_it_is_durable(patch: Patch) -> None:
+    right = SimulatedDirectory.sync
+
+    def sync(self: SimulatedDirectory, name: str) -> None:
+        if not name.startswith("snapshots"):
+            right(self, name)
+
+    patch.setattr(SimulatedDirectory, "sync", sync)
+
+
+def front_logs_keep_what_the_newest_snapshot_needs_only(patch: Patch) -> None:
+    right = FrontLogs.committed
+
+    def committed(self: FrontLogs, manifest: Any) -> None:
+        self._before = manifest
         right(self, manifest)
-        for record in manifest.records[:1]:
-            self.disk.remove(record_path(record))
-        return {}
 
-    patch.setattr(SimulatedCluster, "committed", committed)
+    patch.setattr(FrontLogs, "committed", committed)
+
+
+def a_worker_keeps_the_store_of_a_number_that_another_has(patch: Patch) -> None:
+    def nothing(_: WorkerHost) -> Any:
+        yield None
+
+    patch.setattr(WorkerHost, "_close_state", nothing)
 
 
 MUTANTS: tuple[Callable[[Patch], None], ...] = (
@@ -234,4 +272,8 @@ MUTANTS: tuple[Callable[[Patch], None], ...] = (
     state_is_stored_before_it_is_durable,
     what_was_read_back_is_believed,
     records_that_are_needed_are_removed,
+    a_snapshot_is_committed_before_consumers_are_synced,
+    a_manifest_is_committed_before_it_is_durable,
+    front_logs_keep_what_the_newest_snapshot_needs_only,
+    a_worker_keeps_the_store_of_a_number_that_another_has,
 )

@@ -1,4 +1,4 @@
-"""The world that simulations run in: tape, time, hosts, network, disk, tripwire.
+"""The world that simulations run in: tape, time, processes, network, disk, tripwire.
 
 Two little machines play ping-pong here, so that the world is judged without the nodes.
 """
@@ -15,8 +15,8 @@ from fsql.runtime.cluster.frames import Heartbeat
 from fsql.runtime.cluster.node import Received, Tick, Transmit
 from fsql.runtime.simulation.coverage import Coverage
 from fsql.runtime.simulation.disk import Disk
-from fsql.runtime.simulation.hosts import Cut, Host
 from fsql.runtime.simulation.network import Network, NetworkSettings
+from fsql.runtime.simulation.process import Cut, Process, WatchedNode
 from fsql.runtime.simulation.shrink import choices_left, shrunk
 from fsql.runtime.simulation.tape import Tape
 from fsql.runtime.simulation.tripwire import ESCAPES, EscapedSimulationError, no_escape
@@ -30,8 +30,6 @@ if TYPE_CHECKING:
 class Player:
     """Sends a number on when it gets one; serves again when nothing came for a second."""
 
-    host: Host
-    network: Network
     other: str
     serves_at: float | None
     seen: list[int] = field(default_factory=list)
@@ -49,18 +47,28 @@ class Player:
     def next_timer(self) -> float | None:
         return self.serves_at
 
-    def carry_out(self, effect: object) -> None:
-        assert isinstance(effect, Transmit)
-        self.network.transmit(self.host.name, effect.address, effect.what)
 
-    def woken(self) -> None:
-        pass
+class Playing:
+    """The program of a player."""
+
+    def __init__(self, player: Player, process: Process, network: Network) -> None:
+        self._process = process
+        self._network = network
+        self._node = WatchedNode(process, player, lambda _: None)
+        self.next_timer = player.next_timer
+
+    def step(self, event: object) -> None:
+        for effect in self._node.step(event, self._process.now):
+            self._network.transmit(self._process.name, effect.address, effect.what)
+
+    def timer_ran_out(self) -> None:
+        self.step(Tick())
 
     def stepped(self) -> None:
         pass
 
     def killed(self) -> None:
-        self.network.leave(self.host.name)
+        self._network.leave(self._process.name)
 
 
 @dataclass
@@ -68,7 +76,7 @@ class Game:
     world: World
     network: Network
     players: dict[str, list[Player]]
-    hosts: dict[str, Host]
+    processes: dict[str, Process]
 
 
 def game(
@@ -80,16 +88,16 @@ def game(
     network = Network(world, settings or NetworkSettings(), Coverage())
     players: dict[str, list[Player]] = {"a": [], "b": []}
 
-    def boot(host: Host) -> Player:
-        network.listen(host.name, host.receive)
-        other = "b" if host.name == "a" else "a"
-        players[host.name].append(Player(host, network, other, 0.0 if host.name == "a" else None))
-        return players[host.name][-1]
+    def boot(process: Process) -> Playing:
+        name = process.name
+        network.listen(name, process.receive)
+        players[name].append(Player("b" if name == "a" else "a", 0.0 if name == "a" else None))
+        return Playing(players[name][-1], process, network)
 
-    hosts = {name: Host(name, world, Clock(), boot) for name in players}
-    for host in hosts.values():
-        host.start()
-    return Game(world, network, players, hosts)
+    processes = {name: Process(name, world, Clock(), boot) for name in players}
+    for process in processes.values():
+        process.start()
+    return Game(world, network, players, processes)
 
 
 def played_for(seconds: int, seed: int, **options: Any) -> Game:
@@ -121,11 +129,11 @@ def test_a_tape_of_zeros_is_a_run_without_faults() -> None:
 
 def test_what_is_killed_forgets_and_is_started_anew() -> None:
     played = game(1)
-    host = played.hosts["b"]
-    host.cut = Cut("Transmit", before=True)
+    process = played.processes["b"]
+    process.cut = Cut("Transmit", before=True)
     played.world.run(SECOND // 2)
-    assert not host.up
-    host.start()
+    assert not process.up
+    process.start()
     played.world.run(2 * SECOND)
     first, second = played.players["b"]
     assert first.seen == [0]
@@ -136,10 +144,10 @@ def test_what_is_stopped_finds_what_came_meanwhile() -> None:
     played = game(1)
     played.world.run(SECOND // 10)
     before = len(played.players["b"][0].seen)
-    played.hosts["b"].stop()
+    played.processes["b"].stop()
     played.world.run(5 * SECOND)
     assert len(played.players["b"][0].seen) == before
-    played.hosts["b"].go_on()
+    played.processes["b"].go_on()
     # What was under way, and a serve for each second of silence.
     assert len(played.players["b"][0].seen) == before + 5
 
@@ -147,14 +155,14 @@ def test_what_is_stopped_finds_what_came_meanwhile() -> None:
 def test_what_hangs_goes_on_with_that_before_what_came_meanwhile() -> None:
     """A worker hung at a row handed on the end of its input before it."""
     played = game(1)
-    host, did = played.hosts["b"], list[str]()
-    host.stop()
-    host.later(0, host.hang, did.append, "what it hung at")
-    host.later(0, did.append, "what came meanwhile")
+    process, did = played.processes["b"], list[str]()
+    process.stop()
+    process.later(0, process.hang, did.append, "what it hung at")
+    process.later(0, did.append, "what came meanwhile")
     played.world.run(SECOND)
-    host.go_on()
+    process.go_on()
     assert did == []
-    host.go_on()
+    process.go_on()
     assert did == ["what it hung at", "what came meanwhile"]
 
 
@@ -200,13 +208,31 @@ def test_a_crash_keeps_what_was_synced() -> None:
         disk = Disk(Tape(seed).stream("disk"))
         disk.write("safe", b"safe")
         disk.sync("safe")
+        disk.sync_directory("")
         disk.write("unsafe", b"12345678")
         disk.crash()
         assert disk.read("safe") == b"safe"
-        kept.add(disk.read("unsafe") if disk.paths("unsafe") else None)
+        kept.add(disk.read("unsafe") if "unsafe" in disk.paths("") else None)
     assert {None, b"12345678"} < kept
     assert any(text and text.endswith(b"\0") for text in kept), "torn"
     assert any(text and len(text) < 8 for text in kept), "cut short"
+
+
+def test_a_crash_loses_names_that_were_not_synced() -> None:
+    kept = set()
+    for seed in range(60):
+        disk = Disk(Tape(seed).stream("disk"))
+        disk.write("new.partial", b"new")
+        disk.sync("new.partial")
+        disk.write("old", b"old")
+        disk.sync("old")
+        disk.sync_directory("")
+        disk.rename("new.partial", "new")
+        disk.remove("old")
+        disk.crash()
+        kept.add(tuple(disk.paths("")))
+    assert {("new",), ("new.partial", "old")} < kept
+    assert all(set(names) <= {"new", "new.partial", "old"} for names in kept)
 
 
 def test_a_full_disk_and_a_bit_that_flips() -> None:
@@ -215,7 +241,7 @@ def test_a_full_disk_and_a_bit_that_flips() -> None:
     disk.full = True
     with pytest.raises(OSError, match="no space left"):
         disk.write("b", b"b")
-    assert disk.paths() == ["a"]
+    assert disk.paths("") == ["a"]
     assert disk.rot(["a", "b"])
     assert disk.read("a") != b"abc"
 

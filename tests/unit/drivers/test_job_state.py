@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import contextlib
 import sqlite3
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, NoReturn, TypeVar
 
 import pytest
 
 from fsql.compiler.diagnostics import FsqlError
-from fsql.runtime.cluster.manifest import Manifest
+from fsql.compiler.owner_map import ALL_BINS
+from fsql.runtime.cluster.manifest import Manifest, Record
 from fsql.runtime.coordination.embedded import FILE
 from fsql.runtime.coordination.port import CoordinationUnavailableError
 from fsql.runtime.drivers.processes.job_state import open_job_state
-from fsql.runtime.state.local_directory import local_snapshots
+from fsql.runtime.state.local_directory import LocalDirectory, local_snapshots
+from fsql.runtime.state.store import StateStoreError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -58,4 +60,28 @@ def test_a_manifest_that_cannot_be_read_now_is_no_bug(state: JobState, tmp_path:
     manifest.unlink()
     manifest.mkdir()
     with pytest.raises(CoordinationUnavailableError, match="Is a directory"):
+        done(state.take_epoch())
+
+
+@pytest.mark.parametrize(
+    ("passing", "error", "said"),
+    [
+        (True, CoordinationUnavailableError, "cannot read snapshots: snapshot 1"),
+        (False, FsqlError, "E611: snapshot 1"),
+    ],
+)
+def test_records_that_cannot_be_read_now_are_not_lost(
+    state: JobState,
+    monkeypatch: pytest.MonkeyPatch,
+    passing: bool,  # noqa: FBT001 - a parameter of the test
+    error: type[Exception],
+    said: str,
+) -> None:
+    def fails(*_: object, **__: object) -> NoReturn:
+        raise StateStoreError("cannot read", passing=passing)
+
+    record = Record(0, "key", "operator", 1, 0, 1, 1, "", ALL_BINS)
+    done(state.commit(Manifest("job", 0, 1, 1, (2, 0), 1, (record,), ())))
+    monkeypatch.setattr(LocalDirectory, "open_store", fails)
+    with pytest.raises(error, match=said):
         done(state.take_epoch())

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import errno
 from typing import TYPE_CHECKING
 
 import pytest
 
 from fsql.compiler.diagnostics import FsqlError
 from fsql.connectors.opening import open_source
-from fsql.runtime.hosts.split_ends import SplitEnds
-from fsql.runtime.ports import Chunk
+from fsql.runtime.hosts.split_ends import RETRY_SECONDS, SplitEnds
+from fsql.runtime.ports import Chunk, Wait
 from fsql.runtime.state.local_directory import LocalDirectory
 from fsql.tests.unit.connectors.tables import table
 
@@ -88,3 +89,22 @@ def test_a_torn_line_counts_for_nothing(tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_bytes(b'{"n":1}\n{"n":2}\n')
     end = read_to_end(SplitEnds(LocalDirectory(tmp_path)).open(3, "t", split, None))
     assert read_to_end(SplitEnds(LocalDirectory(tmp_path)).open(3, "t", split, end)) == end
+
+
+def test_an_end_is_told_when_there_is_room_to_note_it(tmp_path: Path) -> None:
+    class Full(LocalDirectory):
+        full = True
+
+        def append(self, name: str, data: bytes) -> None:
+            if self.full:
+                raise OSError(errno.ENOSPC, "no space left")
+            super().append(name, data)
+
+    (tmp_path / "a.jsonl").write_bytes(b'{"n":1}\n')
+    directory = Full(tmp_path)
+    reader = SplitEnds(directory).open(3, "t", split_of(tmp_path), None)
+    assert isinstance(reader.read(10), Chunk)
+    assert reader.read(10) == Wait(RETRY_SECONDS)
+    directory.full = False
+    assert reader.read(10) is None
+    assert (tmp_path / "ends").exists()

@@ -1,0 +1,122 @@
+"""The process of a coordinator: its host, and the ports that are imitated."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from fsql.runtime.cluster.node import (
+    EpochTaken,
+    Finish,
+    LeaseHeld,
+    LeaseLost,
+    ManifestCommitted,
+    ManifestNotCommitted,
+    Progress,
+)
+from fsql.runtime.hosts.coordinator_host import CoordinatorHost
+from fsql.runtime.hosts.front_logs import FrontLogs
+from fsql.runtime.hosts.job_state import JobState
+from fsql.runtime.simulation.background import SimulatedBackground
+from fsql.runtime.simulation.consumers import SimulatedConsumer
+from fsql.runtime.simulation.coordination import SimulatedCoordination
+from fsql.runtime.simulation.process import WatchedNode
+from fsql.runtime.simulation.transport import SimulatedTransport
+from fsql.runtime.simulation.world import SECOND
+
+if TYPE_CHECKING:
+    from fsql.runtime.cluster.manifest import Manifest
+    from fsql.runtime.simulation.cluster import SimulatedCluster
+    from fsql.runtime.simulation.process import Process
+
+
+class CoordinatorProgram:
+    """One coordinator process."""
+
+    def __init__(self, process: Process, cluster: SimulatedCluster) -> None:
+        self._process = process
+        self._cluster = cluster
+        spec = cluster.spec()
+        self.machine = cluster.nodes.coordinator(spec, process.name, cluster.settings)
+        coordination = cluster.coordination
+        self._state = JobState(
+            cluster.directory(process),
+            SimulatedCoordination(coordination, process),
+            SimulatedCoordination(coordination, process),
+            process.name,
+            lambda: process.now,
+            logs=FrontLogs(cluster.front_logs(process)),
+            lease_seconds=cluster.run_settings.lease_us / SECOND,
+        )
+        self._host = CoordinatorHost(
+            WatchedNode(process, self.machine, self._look_at),
+            spec,
+            lambda: process.now,
+            transport=SimulatedTransport(process, cluster),
+            background=SimulatedBackground(process),
+            keeper=SimulatedBackground(process),
+            state=self._state,
+            consumers=[
+                SimulatedConsumer(process, consumer, self.delivers, self.hear)
+                for consumer in cluster.consumers
+            ],
+            monitor=self,
+            again=True,
+        )
+        self.step = self._host.step
+        self.next_timer = self._host.next_timer
+        self.timer_ran_out = self._host.tick
+        self._phase = ""
+        self._held = False
+        self._manifest: Manifest | None = None
+        cluster.leading[process.name] = self
+        cluster.network.listen(process.name, process.receive)
+
+    def stepped(self) -> None:
+        """See `Program`; a coordinator that has finished stays, and tells so to whoever asks."""
+
+    def killed(self) -> None:
+        """See `Program`."""
+        self._cluster.process_ended(self._process)
+
+    def hear(self) -> None:
+        """Take what sinks have acknowledged."""
+        self._host.hear()
+
+    def delivers(self) -> None:
+        """Learn that the coordinator hands out a bundle."""
+        has_lease = self._cluster.coordination.holds(self._state.lease)
+        self._cluster.judge.delivers(self._process.name, has_lease=has_lease)
+
+    def tell(self, effect: Progress | Finish) -> None:
+        """See `Monitor`."""
+        if isinstance(effect, Finish):
+            self._cluster.finish(effect)
+        elif effect.phase != self._phase:
+            self._phase = effect.phase
+            self._process.note(f"{effect.phase}, epoch {effect.epoch}: {effect.detail}")
+            self._cluster.phase_begins(effect, self._manifest)
+
+    def _look_at(self, event: Any) -> None:  # noqa: ANN401 - what its node is told
+        coverage = self._cluster.coverage
+        match event:
+            case LeaseHeld():
+                self._held = True
+            case LeaseLost() if self._held:
+                self._held = False
+                coverage.sometimes("lease lost")
+            case EpochTaken(_, manifest):
+                self._manifest = manifest
+                newest = self._cluster.coordination.newest_committed()
+                if (
+                    manifest is not None
+                    and newest is not None
+                    and manifest.snapshot < newest.snapshot
+                ):
+                    coverage.sometimes("older manifest used")
+            case ManifestCommitted():
+                coverage.sometimes("snapshot committed")
+                self._cluster.committed()
+            case ManifestNotCommitted():
+                coverage.sometimes("manifest not committed")
+            case _:
+                pass

@@ -1,0 +1,313 @@
+"""Processes that run a host, and can be killed, stopped, continued, and started again.
+
+A program steps its host at times of the process's own clock.  A kill can be aimed before or behind an
+effect of a node (`Cut`), and at any call of a port that changes something outside of the process (`PortCut`).
+What a killed process had under way is gone; what a stopped one is sent waits until it goes on.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+from fsql.runtime.cluster.node import Received, Tick
+from fsql.runtime.simulation.network import kind_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from fsql.runtime.cluster.frames import Datagram, Frame
+    from fsql.runtime.simulation.world import Clock, World
+
+
+class ProcessKilledError(BaseException):
+    """The process that was running has been killed: nothing more of it is executed."""
+
+
+class Program(Protocol):
+    """What runs in a process, and ends with it."""
+
+    def step(self, event: Any) -> None:  # noqa: ANN401 - each kind of node has its own
+        """Have the host step its node."""
+
+    def next_timer(self) -> float | None:
+        """Return when to call `timer_ran_out` at the latest."""
+
+    def timer_ran_out(self) -> None:
+        """Do what the time demands."""
+
+    def stepped(self) -> None:
+        """Learn that something was done: the node may want something now that it did not want before."""
+
+    def killed(self) -> None:
+        """Learn that the process is gone."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """Where to kill a process: before or behind an effect of some kind in answer to some event."""
+
+    effect: str
+    before: bool
+
+    def __str__(self) -> str:
+        """Return the cut in words."""
+        return f"{'before' if self.before else 'behind'} {self.effect}"
+
+
+@dataclass(slots=True)
+class PortCut:
+    """Where to kill a process: before it calls a port for the `calls`-th time from now on."""
+
+    calls: int
+    kill: Callable[[str], None]
+
+
+class Process:
+    """One process after the other under one name."""
+
+    def __init__(
+        self, name: str, world: World, clock: Clock, boot: Callable[[Process], Program]
+    ) -> None:
+        self.name = name
+        self.world = world
+        self.clock = clock
+        self._drift_ppm = clock.drift_ppm
+        self.cut: Cut | None = None
+        self.port_cut: PortCut | None = None
+        self.on_kill: Callable[[str], None] = lambda _: None
+        self.starts = 0
+        self.life = 0
+        """The number of the start while there is a process, else 0."""
+        self.program: Program | None = None
+        self.stopped = False
+        self._boot = boot
+        self._waiting: deque[tuple[Callable[..., None], tuple[object, ...]]] = deque()
+        self._timer_us: int | None = None
+        self._timer_due = 0.0
+        self._looked_us = -1
+        self._shown = 0.0
+        """What the clock showed when it was looked at."""
+        self._cost_us = 0
+
+    @property
+    def up(self) -> bool:
+        """Say whether there is a process, be it stopped."""
+        return self.life > 0
+
+    @property
+    def now(self) -> float:
+        """Return what the process's clock shows."""
+        now_us = self.world.now_us
+        if now_us != self._looked_us:
+            self._looked_us, self._shown = now_us, self.clock.seconds(now_us)
+        return self._shown
+
+    def start(self) -> None:
+        """Start a process."""
+        assert not self.up
+        self.starts += 1
+        self.life = self.starts
+        self.stopped = False
+        self.note("starts")
+        self.program = self._boot(self)
+        self.handle(Tick())
+
+    def kill(self, where: str, event: str = "") -> None:
+        """End the process at once; `where` says at which step, in answer to which event."""
+        program = self.program
+        assert program is not None
+        self._forget()
+        self.note(f"killed {event}{where}", fault=True)
+        program.killed()
+        self.on_kill(where)
+
+    def end(self) -> None:
+        """End the process in order."""
+        self.note("ends")
+        program = self.program
+        self._forget()
+        if program is not None:
+            program.killed()
+
+    def _forget(self) -> None:
+        self.program = None
+        self.life = 0
+        self._waiting.clear()
+        self._timer_us = None
+        self._cost_us = 0
+        self.cut = None
+        self.port_cut = None
+        self.stopped = False
+
+    def stop(self) -> None:
+        """Stop the process (SIGSTOP)."""
+        self.stopped = True
+        self.note("stopped", fault=True)
+
+    def hang(self, action: Callable[..., None], *arguments: object) -> None:
+        """Stop in the middle of something, which is what the process goes on with before all else."""
+        self.stop()
+        self._waiting.appendleft((action, arguments))
+
+    def go_on(self) -> None:
+        """Let a stopped process go on: it finds all that it was sent."""
+        self.stopped = False
+        self.note("goes on")
+        life = self.life
+        while self._waiting and not self.stopped and self.life == life:
+            action, arguments = self._waiting.popleft()
+            self._run(action, arguments)
+
+    def go_on_if_stopped(self) -> None:
+        """Let the process go on, unless it has ended or goes on already."""
+        if self.stopped and self.up:
+            self.go_on()
+
+    def set_clock(self, *, jump_us: int = 0, drift_ppm: int | None = None) -> None:
+        """Let the clock go forward at once, or run at another rate from now on."""
+        self.clock = self.clock.changed(self.world.now_us, jump_us, drift_ppm)
+        self._looked_us = -1
+        self._timer_us = None
+        if self.program is not None:
+            self._set_timer(self.program)
+
+    def keep_time(self) -> None:
+        """Let the clock run as it did at first."""
+        if self.clock.drift_ppm != self._drift_ppm:
+            self.set_clock(drift_ppm=self._drift_ppm)
+
+    def later(self, delay_us: int, action: Callable[..., None], *arguments: object) -> None:
+        """Let the process do something in a while, if it still lives then."""
+        self.world.after(delay_us, self._do, self.life, action, arguments)
+
+    def _do(self, life: int, action: Callable[..., None], arguments: tuple[object, ...]) -> None:
+        if self.life != life or not life:
+            return
+        if self.stopped:
+            self._waiting.append((action, arguments))
+        else:
+            self._run(action, arguments)
+
+    def receive(self, what: Frame | Datagram, source: str) -> None:
+        """Take what the network brings."""
+        if self.up:
+            self._do(self.life, self._step, (Received(what, source),))
+
+    def handle(self, event: object) -> None:
+        """Step the node with an event."""
+        if self.up:
+            self._run(self._step, (event,))
+
+    def _step(self, event: object) -> None:
+        assert self.program is not None
+        self.program.step(event)
+
+    def _run(self, action: Callable[..., None], arguments: tuple[object, ...]) -> None:
+        """Do something in the process, up to where it is killed."""
+        program = self.program
+        try:
+            action(*arguments)
+            if program is not None:
+                program.stepped()
+                if self.program is program:
+                    self._set_timer(program)
+        except ProcessKilledError:
+            assert self.program is not program
+
+    def _set_timer(self, program: Program) -> None:
+        due = program.next_timer()
+        if due is None or (self._timer_us is not None and due >= self._timer_due):
+            return
+        due_us = max(self.clock.time_us(due), self.world.now_us)
+        if self._timer_us is None or due_us < self._timer_us:
+            self._timer_us, self._timer_due = due_us, due
+            self.world.at(due_us, self._do, self.life, self._timer, (due_us,))
+
+    def _timer(self, due_us: int) -> None:
+        program = self.program
+        if self._timer_us != due_us or program is None:
+            return
+        self._timer_us = None
+        due = program.next_timer()
+        if due is not None and due <= self.now:
+            program.timer_ran_out()
+
+    # Calls of ports.
+
+    def call(self, life: int, port: str) -> None:
+        """Learn that the process which was started as number `life` calls a port to change something.
+
+        Raises:
+            ProcessKilledError: if it does not live any more.
+        """
+        self.check(life)
+        cut = self.port_cut
+        if cut is not None:
+            cut.calls -= 1
+            if cut.calls <= 0:
+                cut.kill(f"at {port}")
+                raise ProcessKilledError
+
+    def check(self, life: int) -> None:
+        """Check that a process lives that calls a port.
+
+        Raises:
+            ProcessKilledError: if it does not.
+        """
+        if self.life != life:
+            raise ProcessKilledError
+
+    def charge(self, cost_us: int, *, shared: bool = False) -> None:
+        """Let what the process does take so long; `shared` costs are those of one wait for a disk."""
+        self._cost_us = max(self._cost_us, cost_us) if shared else self._cost_us + cost_us
+
+    def take_cost(self) -> int:
+        """Return how long takes what was done since the last call."""
+        cost_us, self._cost_us = self._cost_us, 0
+        return cost_us
+
+    def note(self, what: str, *, fault: bool = False) -> None:
+        """Write something about the process into the trace."""
+        self.world.trace.happened(self.world.now_us, self.name, what, fault=fault)
+
+
+class WatchedNode:
+    """A node whose process can be killed before or behind any of its effects."""
+
+    def __init__(
+        self,
+        process: Process,
+        node: Any,  # noqa: ANN401 - any kind
+        on_event: Callable[[Any], None],
+    ) -> None:
+        self._process = process
+        self._node = node
+        self._on_event = on_event
+        self.next_timer = node.next_timer
+        self.readable: Callable[[float], list[int]] = getattr(node, "readable", lambda _: [])
+
+    def step(self, event: Any, now: float) -> Iterable[Any]:  # noqa: ANN401 - any kind of node
+        """Step the node."""
+        process = self._process
+        effects: list[Any] = self._node.step(event, now)
+        if effects or not isinstance(event, Tick):
+            process.note(f"{_name(event)} {len(effects)}")
+        self._on_event(event)
+        return effects if process.cut is None else self._cut(event, effects, process.cut)
+
+    def _cut(self, event: object, effects: list[Any], cut: Cut) -> Iterator[Any]:
+        for effect in effects:
+            struck = type(effect).__name__ == cut.effect
+            if not (struck and cut.before):
+                yield effect
+            if struck:
+                self._process.kill(str(cut), event=f"in {_name(event)} ")
+                raise ProcessKilledError
+
+
+def _name(event: object) -> str:
+    if isinstance(event, Received):
+        return kind_of(event.what)
+    return type(event).__name__

@@ -1,0 +1,109 @@
+"""The process of a worker: its host, and the ports that are imitated."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from fsql.runtime.cluster.node import LeaderAt
+from fsql.runtime.coordination.port import CoordinationUnavailableError
+from fsql.runtime.hosts.job_state import LEADER
+from fsql.runtime.hosts.prepared import Prepared
+from fsql.runtime.hosts.worker_host import WorkerHost
+from fsql.runtime.simulation.background import SimulatedBackground
+from fsql.runtime.simulation.coordination import SimulatedCoordination
+from fsql.runtime.simulation.process import WatchedNode
+from fsql.runtime.simulation.sources import ProcessHangsError
+from fsql.runtime.simulation.transport import SimulatedTransport
+from fsql.runtime.simulation.world import MILLISECOND, SECOND
+
+if TYPE_CHECKING:
+    from fsql.runtime.hosts.ports import Work
+    from fsql.runtime.simulation.cluster import SimulatedCluster
+    from fsql.runtime.simulation.process import Process
+
+LEADER_ASKED_US: Final = 200 * MILLISECOND
+"""How often a worker that is idle asks coordination who leads."""
+
+READ_US: Final = 20
+"""How long a read takes."""
+
+HANGS_AT_MOST_US: Final = 6 * SECOND
+"""How long a process may be busy with a row that hangs it."""
+
+
+class WorkerProgram:
+    """One worker process."""
+
+    def __init__(self, process: Process, cluster: SimulatedCluster) -> None:
+        self._process = process
+        self._cluster = cluster
+        name = f"{process.name} {process.starts}"
+        self.machine = cluster.nodes.worker(cluster.job, name, process.name, cluster.settings)
+        self._directory = cluster.directory(process)
+        self._host = WorkerHost(
+            WatchedNode(process, self.machine, lambda _: None),
+            lambda: process.now,
+            SimulatedTransport(process, cluster),
+            SimulatedBackground(process),
+            self._prepare,
+        )
+        self.step = self._host.step
+        self.next_timer = self._host.next_timer
+        self._reads = False
+        self._way = SimulatedCoordination(cluster.coordination, process)
+        self._asking = SimulatedBackground(process)
+        cluster.network.listen(process.name, process.receive)
+        process.later(0, self._ask_for_leader)
+
+    def timer_ran_out(self) -> None:
+        """Read for the front that has waited longest for its source, if one has."""
+        self._read_now()
+        self._host.tick()
+
+    def stepped(self) -> None:
+        """Read if a front may, when all is dealt with that has come by then."""
+        if self._host.done:
+            self._process.end()
+        elif not self._reads and self.machine.readable(self._process.now):
+            self._reads = True
+            self._process.later(READ_US, self._read)
+
+    def killed(self) -> None:
+        """See `Program`."""
+        self._cluster.process_ended(self._process)
+
+    def _ask_for_leader(self) -> None:
+        if self.machine.attempt is None:
+            self._asking.submit(self._leader())
+        self._process.later(LEADER_ASKED_US, self._ask_for_leader)
+
+    def _leader(self) -> Work:
+        try:
+            entry = self._way.get(LEADER)
+        except CoordinationUnavailableError:
+            return
+        if entry is not None:
+            yield LeaderAt(entry.value.decode())
+
+    def _prepare(self, description: bytes) -> Prepared:
+        cluster = self._cluster
+        plan = cluster.plan_of(description)
+        return Prepared(
+            plan,
+            cluster.fronts(plan),
+            cluster.splits_for(self._process),
+            cluster.settings,
+            self._directory,
+        )
+
+    def _read(self) -> None:
+        self._reads = False
+        self._read_now()
+
+    def _read_now(self) -> None:
+        try:
+            self._host.read()
+        except ProcessHangsError:
+            self._process.hang(self._read_now)
+            hung_us = self._cluster.world.tape.stream("poison").below(HANGS_AT_MOST_US)
+            self._cluster.world.after(hung_us, self._process.go_on_if_stopped)
