@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from fsql import __version__
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
 from fsql.console.talk import say
+from fsql.runtime.dataflow.invariants import BROKEN_INVARIANT, InvariantError
 
 if TYPE_CHECKING:
     from fsql.console.talk import Talk
@@ -24,8 +25,10 @@ def say_internal_error(error: BaseException, talk: Talk, *, debug: bool) -> None
     helps = ["report it, with the script and, if that is possible, the input"]
     if not debug:
         helps.append("run it again with --debug, and add the stack trace to the report")
-    message = f"internal error: {type(error).__name__}{_reason(error)}"
-    talk.error(FsqlError([Diagnostic("I901", message, notes=notes, helps=tuple(helps))]))
+    code, message = "I901", f"internal error: {type(error).__name__}{_reason(error)}"
+    if isinstance(error, InvariantError):
+        code, message = BROKEN_INVARIANT, f"internal error{_reason(error)}"
+    talk.error(FsqlError([Diagnostic(code, message, notes=notes, helps=tuple(helps))]))
 
 
 def _reason(error: BaseException) -> str:

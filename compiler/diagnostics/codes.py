@@ -43,6 +43,15 @@ _ROWS: Final = (
         "Please report it with the script and the report that fsql printed.",
         "-- none is known",
     ),
+    Code(
+        "I902",
+        "an invariant of the protocol does not hold",
+        "A check that every job runs with has failed: a message, a promise or rows came below a position "
+        "that had been passed, say. What was released before is right. The epoch ends; a job on several "
+        "processes begins again at its newest snapshot.",
+        "Please report it with the script and the message.",
+        "-- none is known",
+    ),
 )
 
 CODES: Final = {row.code: row for row in _ROWS}

@@ -255,6 +255,7 @@ class Epoch:
                 raise AssertionError(item)
 
     def _at_barrier(self, message: Message) -> None:
+        message.check()
         to = message.parcel.to
         stops = to.port is PortKind.REJECT and to.side == 1
         self.barrier.accept(message.parcel, stops=stops)

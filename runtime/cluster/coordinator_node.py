@@ -1,13 +1,12 @@
 """The coordinator node: gathers workers, leads them through epochs, and lets results out while it may.
 
-Contract.  `docs/internals/distribution.md`, sections 2 and 3.  Whatever goes wrong with an epoch (a
-worker that is lost or cannot be reached, an output that does not answer, state that cannot be loaded)
-ends it as a whole, and the next one begins at the newest snapshot that verifies: soon, but where what went
-wrong keeps going wrong, later each time (`fsql.runtime.cluster.backoff`).  Nothing is released
-at or after the time until which the lease is known to be held; a coordinator that has lost its lease
-does nothing any more.
+Contract.  `docs/internals/distribution.md`, sections 2 and 3.  Whatever goes wrong with an epoch (a worker
+that is lost or cannot be reached, an output that does not answer, state that cannot be loaded, a broken
+invariant) ends it as a whole.  The next one begins at the newest snapshot that verifies: at once, or later
+each time where the cause persists (`fsql.runtime.cluster.backoff`).  Nothing is released at or after the time
+until which the lease is known to be held; a coordinator that has lost its lease does nothing any more.
 
-Not promised: a bound on the number of attempts.  Who watches sees each in the progress.
+Not promised: a bound on the number of attempts.  The progress shows each of them.
 """
 
 from __future__ import annotations
@@ -57,6 +56,7 @@ from fsql.runtime.cluster.node import (
 )
 from fsql.runtime.cluster.phase import Phase
 from fsql.runtime.cluster.snapshots import first_number, nothing_saved
+from fsql.runtime.dataflow.invariants import InvariantError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -97,16 +97,18 @@ class CoordinatorNode:
         if self.phase is Phase.FINISHED:
             return self._told_again(event)
         phase = self.phase
-        effects = self._dealt_with(event, now)
-        effects += self._kept_up(now)
-        if isinstance(event, Tick):
-            effects += self._given_up_if_lost(now)
-            effects += [] if self.epoch is None else self.epoch.links_due(now)
+        try:
+            effects = self._dealt_with(event, now)
+            effects += self._kept_up(now)
+            if isinstance(event, Tick):
+                effects += self._given_up_if_lost(now)
+                effects += [] if self.epoch is None else self.epoch.links_due(now)
+        except InvariantError as error:
+            effects = self._failed(error.reason, now)
         effects = self._fenced(effects, now)
-        finish = next((effect for effect in effects if isinstance(effect, Finish)), None)
-        if finish is not None:
-            before = effects[: effects.index(finish)]
-            return [*before, *self._finished(), self._progress(), finish]
+        for number, effect in enumerate(effects):
+            if isinstance(effect, Finish):
+                return [*effects[:number], *self._finished(), self._progress(), effect]
         if self.phase is not phase or now >= self._next_progress:
             self._next_progress = now + self._settings.counted_every
             effects.append(self._progress())
@@ -386,14 +388,12 @@ class CoordinatorNode:
         return self._goodbyes([event.source], self.epoch)
 
     def _goodbyes(self, addresses: Iterable[str], epoch: Epoch | None) -> list[CoordinatorEffect]:
-        number = 0 if epoch is None else epoch.number
-        finished = self.phase is Phase.FINISHED
+        number, finished = 0 if epoch is None else epoch.number, self.phase is Phase.FINISHED
         goodbye = Goodbye(self._spec.job, number, COORDINATOR, finished=finished)
         return [Transmit(address, goodbye) for address in addresses]
 
     def _progress(self) -> Progress:
-        epoch = self.epoch
-        if epoch is None:
+        if (epoch := self.epoch) is None:
             return Progress(self.phase.value, 0, self._detail, Tally(), START)
         tally, begins = epoch.tally(), epoch.start
         troubles = (epoch.trouble,) if epoch.trouble else ()

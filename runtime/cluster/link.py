@@ -35,6 +35,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from fsql.runtime.cluster.frames import Frame, Saved
+from fsql.runtime.dataflow.invariants import InvariantError
 from fsql.runtime.dataflow.messages import Acknowledgement, Message
 
 if TYPE_CHECKING:
@@ -211,10 +212,18 @@ class Link:
         return frames
 
     def receive(self, frame: Frame, now: float) -> tuple[list[Item], list[Frame]]:
-        """Return the items whose turn it is, and frames to transmit in answer."""
+        """Return the items whose turn it is, and frames to transmit in answer.
+
+        Raises:
+            InvariantError: if the peer acknowledges what was never sent.
+        """
         if not self._mine(frame):
             self.foreign += 1
             return [], []
+        if frame.acknowledged > self._sequence:
+            raise InvariantError(
+                f"node {self._peer} acknowledges frame {frame.acknowledged} of {self._sequence}"
+            )
         items: list[Item] = []
         if frame.sequence:
             items = self._arrived(frame, now)
@@ -252,7 +261,6 @@ class Link:
             and frame.job == self._job
             and frame.tick == self._tick
             and frame.sequence >= 0
-            and frame.acknowledged <= self._sequence
         )
 
     # What is received.
@@ -301,6 +309,8 @@ class Link:
         while sent and sent[0].sequence <= acknowledged:
             newest = sent.popleft()
             self._bytes -= newest.size
+        if self._bytes < 0 or (self._bytes and not sent):
+            raise InvariantError(f"{self._bytes} bytes are under way in {len(sent)} frames")
         if newest.sequence > self._repair_until:
             self._answered_in(now - newest.at)
         self._acknowledged = acknowledged

@@ -40,6 +40,7 @@ from fsql.runtime.cluster.node import (
     Transmit,
 )
 from fsql.runtime.cluster.worker_epoch import Attempt
+from fsql.runtime.dataflow.invariants import InvariantError
 from fsql.runtime.dataflow.stage_pipeline import Watch, unwatched
 
 if TYPE_CHECKING:
@@ -66,7 +67,13 @@ class WorkerNode:
         self.attempt: Attempt | None = None
 
     def step(self, event: WorkerEvent, now: float) -> list[WorkerEffect]:
-        """Deal with an event."""
+        """Deal with an event; leave the epoch if that shows that an invariant is broken."""
+        try:
+            return self._step(event, now)
+        except InvariantError as error:
+            return self._left(error.reason, now)
+
+    def _step(self, event: WorkerEvent, now: float) -> list[WorkerEffect]:
         effects = self._dealt_with(event, now)
         if isinstance(event, Tick) and self.attempt is not None:
             # At ticks only, since then all that has come is dealt with.

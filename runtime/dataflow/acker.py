@@ -22,6 +22,7 @@ import heapq
 from typing import TYPE_CHECKING, Final
 
 from fsql.runtime.batch import END, START, Root
+from fsql.runtime.dataflow.invariants import check_not_below
 from fsql.runtime.dataflow.messages import Acknowledgement, Kind, MinTime, Promise
 
 if TYPE_CHECKING:
@@ -57,10 +58,19 @@ class Acker:
         self.acknowledgements = 0
 
     def acknowledge(self, acknowledgement: Acknowledgement) -> None:
-        """Apply one combined acknowledgement."""
+        """Apply one combined acknowledgement.
+
+        Raises:
+            InvariantError: if a message comes or goes below min time of its stage.
+        """
         self.acknowledgements += 1
         for stage, kind, root, message_id in acknowledgement.entries:
-            tables = self._messages if kind is Kind.MESSAGE else self._holds
+            if kind is Kind.MESSAGE:
+                tables = self._messages
+                if root < self._min_times[stage]:
+                    check_not_below(root, self._min_times[stage], f"a message to stage {stage}")
+            else:
+                tables = self._holds
             # What only enters raises nothing, nor what leaves from behind the least.
             self._may_rise |= tables[stage].flip(root, message_id)
 
@@ -68,9 +78,13 @@ class Acker:
         """Take a front's promise.
 
         A front that resumes before the start promises less at first than is known.
+
+        Raises:
+            InvariantError: if it is less than the front has promised before.
         """
         before = self._promises[promise.front]
-        assert promise.root >= before or before == self._start
+        if before != self._start:
+            check_not_below(promise.root, before, f"the promise of front {promise.front}")
         self._promises[promise.front] = max(before, promise.root)
         self._may_rise = True
 
@@ -119,7 +133,7 @@ class Acker:
             fronts = self._fronts_of[stage]
             bound = min(arriving[stage], promised[fronts], *[leaving[above] for above in upstream])
             if bound != self._min_times[stage]:
-                assert bound > self._min_times[stage], "min time went back"
+                check_not_below(bound, self._min_times[stage], f"min time of stage {stage}")
                 self._min_times[stage] = bound
                 risen.append(MinTime(stage, bound))
         return risen

@@ -22,6 +22,7 @@ import numpy as np
 
 from fsql.compiler.logical import Changes
 from fsql.runtime.batch import START, Batch, Root
+from fsql.runtime.dataflow.invariants import InvariantError, check_not_below
 from fsql.runtime.dataflow.messages import Parcel, PortKind
 from fsql.runtime.dataflow.waiting_rows import WaitingRows
 from fsql.runtime.dictionaries import DictionaryRanks
@@ -96,7 +97,12 @@ class Barrier:
         self.releases = 0
 
     def accept(self, parcel: Parcel, *, stops: bool = False) -> None:
-        """Take rows in; `stops` says that the source of these rejects stops at a malformed row."""
+        """Take rows in; `stops` says that the source of these rejects stops at a malformed row.
+
+        Raises:
+            InvariantError: if rows come that are below what has been released.
+        """
+        check_not_below(parcel.least_root(), self.min_time, "rows at the barrier")
         match parcel.to.port:
             case PortKind.SINK:
                 assert parcel.batch is not None
@@ -117,8 +123,12 @@ class Barrier:
                 raise AssertionError(parcel.to)
 
     def advance(self, min_time: Root) -> list[Released | LateRows | Rejected | Stopped]:
-        """Learn min time; return what it lets go, in the order in which it is to be written."""
-        assert min_time >= self.min_time
+        """Learn min time; return what it lets go, in the order in which it is to be written.
+
+        Raises:
+            InvariantError: if min time goes back, or a row was taken back that never was.
+        """
+        check_not_below(min_time, self.min_time, "min time at the barrier")
         if self.stopped:
             return []
         self.min_time = min_time
@@ -225,7 +235,8 @@ class _Gate:
     def _append(self, rows: Batch) -> Release:
         if rows.weight is not None:
             rows = consolidate(rows, by_path=True)
-            assert (rows.weights() > 0).all(), "a row was taken back that never was"
+            if not (rows.weights() > 0).all():
+                raise InvariantError("a row was taken back that never was")
             rows = expanded(rows)
         order = position_order(rows, ties=True)
         if order is not None:

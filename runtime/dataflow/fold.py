@@ -35,6 +35,7 @@ import pyarrow as pa
 
 from fsql.compiler.tick_plan import FoldHead, Policy
 from fsql.runtime.batch import START, Batch, Root
+from fsql.runtime.dataflow.invariants import check_not_below
 from fsql.runtime.dataflow.output import Output
 from fsql.runtime.dataflow.undo_log import RepairBound, UndoLog
 from fsql.runtime.dataflow.waiting_rows import WaitingRows
@@ -94,7 +95,8 @@ class Fold:
         self.rows_held = 0
 
     def accept(self, side: int, batch: Batch) -> Output:
-        """Take in rows; apply them at once if the policy allows."""
+        """Take in rows, none of them below min time; apply them at once if the policy allows."""
+        check_not_below(batch.span().least, self._min_time, "rows at the input of a fold")
         prepared, errors = self._kernel.prepare(side, batch)
         output = Output([], [] if errors is None else [errors])
         if len(prepared):
@@ -107,7 +109,7 @@ class Fold:
 
     def advance(self, min_time: Root) -> Output:
         """Learn min time at the input: apply what is held below it, close windows, forget undo."""
-        assert min_time >= self._min_time
+        check_not_below(min_time, self._min_time, "min time at the input of a fold")
         output = Output([], [])
         position = self._saving.position
         if position is not None and position <= min_time:

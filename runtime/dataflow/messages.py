@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from fsql.runtime.batch import Root  # noqa: TC001 - the wire format asks what fields are
+from fsql.runtime.dataflow.invariants import check_not_below
 from fsql.runtime.hashing import mix
 
 if TYPE_CHECKING:
@@ -80,6 +81,14 @@ class Message:
     parcel: Parcel
     id: int
     root: Root
+
+    def check(self) -> None:
+        """Check that what the ack table knows of the message covers its rows.
+
+        Raises:
+            InvariantError: if it has rows below its root.
+        """
+        check_not_below(self.parcel.least_root(), self.root, "rows of a message")
 
 
 @dataclass(frozen=True, slots=True)

@@ -155,7 +155,12 @@ class Worker:
         return [Promise(front.number, END)]
 
     def receive(self, message: Message) -> list[Effect]:
-        """Deal with a message from another worker."""
+        """Deal with a message from another worker.
+
+        Raises:
+            InvariantError: if the ack table knows it under another root than its least.
+        """
+        message.check()
         self._calls.append((message.parcel, None))
         stage = message.parcel.to.stage
         return self._finish_step(Entry(stage, Kind.MESSAGE, message.root, message.id))

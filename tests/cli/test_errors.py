@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from fsql.console import run
+from fsql.runtime.dataflow.invariants import InvariantError
 from fsql.tests.cli.commands import NUMBERS, fsql
 
 if TYPE_CHECKING:
@@ -330,6 +331,17 @@ def test_a_window_beyond_all_times_is_marked(folder: Path) -> None:
         "2 | SELECT at FROM TUMBLE(t, at, INTERVAL '1' HOUR)",
         "  |                ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ TIMESTAMP outside of the years 1 to 9999",
     ]
+
+
+def test_a_broken_invariant_has_a_code_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object) -> None:
+        raise InvariantError("min time of stage 1: time 2 is below time 3")
+
+    monkeypatch.setattr(run, "compiled", broken)
+    code, out, err = fsql("run", "-e", "SELECT 1")
+    assert (code, out) == (70, "")
+    [first] = [line for line in err.splitlines() if line.startswith("error")]
+    assert first == "error[FSQL-I902]: internal error: min time of stage 1: time 2 is below time 3"
 
 
 def test_a_bug_is_said_plainly(monkeypatch: pytest.MonkeyPatch) -> None:

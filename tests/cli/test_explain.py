@@ -168,7 +168,7 @@ def test_every_code_is_explained(code: str) -> None:
     ("code", "hint"),
     [
         ("E550", 'a similar code is "E505": aggregate out of range'),
-        ("I902", 'a similar code is "I901": internal error'),
+        ("I911", 'a similar code is "I901": internal error'),
         ("oops", "codes are of the form FSQL-E203"),
     ],
 )

@@ -1,0 +1,35 @@
+"""Invariants of the protocol that are checked while a job runs.
+
+A check costs a comparison.  One that fails is a bug of fsql: nothing after it may be released, so the epoch
+ends with the error, and what is out stays right.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from fsql.runtime.batch import position_text
+
+if TYPE_CHECKING:
+    from fsql.runtime.batch import Root
+
+BROKEN_INVARIANT: Final = "I902"
+
+
+class InvariantError(AssertionError):
+    """An invariant does not hold; the text says which, and where."""
+
+    @property
+    def reason(self) -> str:
+        """Return why an epoch ends that this has happened in."""
+        return f"internal error FSQL-{BROKEN_INVARIANT}: {self}"
+
+
+def check_not_below(root: Root, bound: Root, what: str) -> None:
+    """Check that a root is not below a bound.
+
+    Raises:
+        InvariantError: if it is; `what` says what came below which bound.
+    """
+    if root < bound:
+        raise InvariantError(f"{what}: {position_text(root)} is below {position_text(bound)}")
