@@ -104,7 +104,7 @@ def _run(script: Script, options: RunOptions, cluster: ClusterOptions, talk: Tal
         if cluster.joining:
             say_how_to_join(cluster.joining, address, key, talk)
         counters = Counters()
-        course = ShownCourse(counters, talk)
+        course = ShownCourse(counters, talk, job.front_names())
 
         def check() -> None:
             interrupt.check()

@@ -6,8 +6,12 @@ import time
 from typing import TYPE_CHECKING, Final
 
 from fsql.console.progress import Silence
+from fsql.runtime.batch import Root
+from fsql.runtime.dataflow.holder import Holder
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from fsql.console.progress import Progress
     from fsql.console.talk import Talk
     from fsql.runtime.drivers.local import Counters
@@ -15,6 +19,8 @@ if TYPE_CHECKING:
 
 _RUNNING: Final = "running"
 _FINISHED: Final = "finished"
+_NOT_ADDED: Final = {"rows_state", "rows_unreleased"}
+"""Counters that say how it is now, and not what was done."""
 _AGAIN_SECONDS: Final = 30.0
 """How long is nothing said of what keeps happening, if nothing gets done in between."""
 
@@ -22,8 +28,10 @@ _AGAIN_SECONDS: Final = 30.0
 class ShownCourse:
     """Shows the course of a run: counters on the panel, and each recovery and each trouble in a line."""
 
-    def __init__(self, counters: Counters, talk: Talk) -> None:
-        """Count in `counters`."""
+    def __init__(self, counters: Counters, talk: Talk, fronts: Sequence[str]) -> None:
+        """Count in `counters`; `fronts` are the names of the fronts, by number."""
+        self._fronts = fronts
+        self._holder = Holder()
         self._counters = counters
         self._talk = talk
         self._progress: Progress = Silence()
@@ -74,8 +82,15 @@ class ShownCourse:
             if name == "behind_us":
                 self._counters.seconds_behind = value / 1e6
                 continue
-            before = 0 if name == "rows_state" else self._before.get(name, 0)
+            before = 0 if name in _NOT_ADDED else self._before.get(name, 0)
             setattr(self._counters, name, before + value)
+        self._counters.held_by, self._counters.held_seconds = "", 0.0
+        if course.held is not None:
+            front, *promised = course.held
+            held = self._holder.holds([(front, Root(*promised))], time.monotonic())
+            if held is not None:
+                self._counters.held_by = self._fronts[front]
+                self._counters.held_seconds = held.seconds
 
     def _say_phase(self, course: Course) -> None:
         before, self._phase = self._phase, (course.phase, course.epoch, course.detail)

@@ -5,14 +5,14 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Final, Self
 
-from rich.console import Console
+from rich.console import Console, Group
 from rich.live import Live
 from rich.panel import Panel as Box
 from rich.table import Table
 from rich.text import Text
 
 from fsql.compiler.diagnostics.numbers import bytes_text, count_text, seconds_text
-from fsql.console.progress import Rates
+from fsql.console.progress import HELD_SECONDS, Rates
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -113,8 +113,14 @@ class Panel:
             *("repairs", count_text(counters.rows_redone), ""),
             *("rejected", _alarming(counters.rows_rejected), ""),
         )
+        shown: RenderableType = table
+        if counters.held_seconds >= HELD_SECONDS:
+            waited = seconds_text(counters.held_seconds)
+            shown = Group(
+                table, Text(f"waiting for {counters.held_by} for {waited}", style="yellow")
+            )
         return Box(
-            table,
+            shown,
             title=Text(self._title),
             title_align="left",
             subtitle=f"{sparkline(self._history)}  {seconds_text(counters.seconds)}",

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from fsql.runtime.drivers.local import Counters
 
 LINE_SECONDS: Final = 10.0
+HELD_SECONDS: Final = 2.0
+"""What holds output back for less is not worth a word."""
 _RATE_SECONDS: Final = 2.0
 """Rates are those of the last two seconds: steady enough to read, fresh enough to believe."""
 
@@ -134,6 +136,8 @@ def progress_line(counters: Counters, rates: Rates) -> str:
         f"late {count_text(counters.rows_late)}",
         f"rejected {count_text(counters.rows_rejected)}",
     ]
+    if counters.held_seconds >= HELD_SECONDS:
+        parts.append(f"waiting for {counters.held_by} for {seconds_text(counters.held_seconds)}")
     return "  ".join(parts) + "\n"
 
 

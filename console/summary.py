@@ -46,9 +46,20 @@ def summary_text(status: str, counters: Counters) -> str:
         rows.append(("snapshots", count_text(counters.snapshots), ""))
     if counters.recoveries:
         rows.append(("recoveries", count_text(counters.recoveries), "what was lost was done again"))
+    if counters.rows_unreleased:
+        rows.append(
+            (
+                "unreleased",
+                count_text(counters.rows_unreleased),
+                "rows read, not all of it released",
+            )
+        )
     width = max(len(value) for _, value, _ in rows)
     lines = [f"{status} after {seconds_text(seconds)}"]
     lines += [f"  {name:<12}  {value:>{width}}  {note}".rstrip() for name, value, note in rows]
+    if counters.held_by:
+        waited = seconds_text(counters.held_seconds)
+        lines.append(f"  output was waiting for {counters.held_by}, for {waited}")
     return "\n".join(lines) + "\n"
 
 

@@ -24,6 +24,7 @@ from fsql.job.run import RunOptions, open_splits, planned
 from fsql.job.script import Script
 from fsql.runtime.cluster.job_spec import Settings
 from fsql.runtime.cluster.node import FrontTask
+from fsql.runtime.drivers.local import held_name
 from fsql.runtime.hosts.prepared import Prepared
 from fsql.runtime.state.local_directory import LocalDirectory
 
@@ -100,6 +101,14 @@ class Readied:
             chunk_rows=description.chunk_rows,
             snapshot_every=description.snapshot_every,
         )
+
+    def front_names(self) -> list[str]:
+        """Return the tables and splits that fronts read, by the number of the front, to be read."""
+        tables = {table.ordinal: table.name for table in self.compiled.job.tables}
+        return [
+            held_name(tables[task.ordinal], self.splits[task.ordinal][task.split].name)
+            for task in self.fronts
+        ]
 
     def front_logs(self) -> dict[int, Path]:
         """Return the directory of each front log, by the number of the front that reads it."""

@@ -206,6 +206,8 @@ class Epoch:
             releases=self.barrier.releases,
             snapshots=self.snapshots.committed,
             behind_us=max(behind, default=0),
+            rows_unreleased=sum(one.rows_unreleased for one in counted),
+            held=self.acker.least_promise,
         )
 
     def next_timer(self) -> float:
@@ -370,7 +372,7 @@ class Epoch:
             return
         if self._taken_below() < self.barrier.min_time:
             return
-        front, promise = min(self.acker.promises.items(), key=lambda item: (item[1], item[0]))
+        front, promise = self.acker.least_promise
         if self._blocked.get(front) == promise:
             del self._blocked[front]
             self._put(front % len(self._links), Grant(front, promise))

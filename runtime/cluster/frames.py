@@ -102,7 +102,8 @@ class Committed:
 class Counted:
     """What a worker has done so far in this epoch, for whoever watches.
 
-    `behind_us` is how old the oldest chunk is of which not all is out, in microseconds.
+    `behind_us` is how old the oldest chunk is of which not all is out, in microseconds, `rows_unreleased`
+    about how many rows were read that lie behind what is out.
     """
 
     rows_in: int
@@ -113,6 +114,7 @@ class Counted:
     messages: int
     unknown_fields: int = 0
     behind_us: int = 0
+    rows_unreleased: int = 0
 
 
 @dataclass(frozen=True, slots=True)

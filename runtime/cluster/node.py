@@ -11,11 +11,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
+from fsql.runtime.batch import END, Root
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from fsql.compiler.tick_plan import TickPlan
-    from fsql.runtime.batch import Root
     from fsql.runtime.cluster.delivery import Bundle
     from fsql.runtime.cluster.frames import Begin, Datagram, Frame
     from fsql.runtime.cluster.job_spec import Settings
@@ -308,7 +309,10 @@ class ManifestNotCommitted:
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """What a job has done in an epoch; `behind_us` is how old the oldest input is that is not out yet."""
+    """What a job has done in an epoch; `behind_us` is how old the oldest input is that is not out yet.
+
+    `held` is the number of the front that has promised least, and what it has promised.
+    """
 
     rows_in: int = 0
     bytes_in: int = 0
@@ -324,6 +328,8 @@ class Tally:
     releases: int = 0
     snapshots: int = 0
     behind_us: int = 0
+    rows_unreleased: int = 0
+    held: tuple[int, Root] = (0, END)
 
 
 @dataclass(frozen=True, slots=True)

@@ -386,4 +386,5 @@ class Attempt:
             self._messages,
             sum(front.unknown_fields for front in fronts),
             round(behind * 1e6),
+            sum(front.rows_above(self._released) for front in fronts),
         )

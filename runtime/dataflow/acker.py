@@ -96,6 +96,11 @@ class Acker:
         return self._risen()
 
     @property
+    def least_promise(self) -> tuple[int, Root]:
+        """Return the number of the front that has promised least, and what."""
+        return min(self._promises.items(), key=lambda item: (item[1], item[0]))
+
+    @property
     def promises(self) -> dict[int, Root]:
         """Return what each front has promised."""
         return self._promises

@@ -15,6 +15,7 @@ from fsql.compiler.tick_plan import SourceHead, TickPlan
 from fsql.runtime.dataflow.barrier import LateRows, Rejected, Released, Stopped
 from fsql.runtime.dataflow.freshness import Freshness
 from fsql.runtime.dataflow.front import Front
+from fsql.runtime.dataflow.holder import Holder
 from fsql.runtime.dataflow.stage_pipeline import Watch, unwatched
 from fsql.runtime.drivers.cluster import Cluster, Fair, FrontAt
 from fsql.runtime.ports import Wait
@@ -38,7 +39,11 @@ WAIT_SECONDS_MAX = 0.1
 
 @dataclass(slots=True)
 class Counters:
-    """What a run has done so far, for the panel and the summary."""
+    """What a run has done so far, for the panel and the summary.
+
+    `held_by` names the table and the split that hold output back, "" if all input has ended;
+    `held_seconds` is for how long they have promised nothing new.
+    """
 
     rows_in: int = 0
     bytes_in: int = 0
@@ -56,6 +61,9 @@ class Counters:
     recoveries: int = 0
     seconds: float = 0.0
     seconds_behind: float = 0.0
+    rows_unreleased: int = 0
+    held_by: str = ""
+    held_seconds: float = 0.0
 
 
 class ReleaseTaker(Protocol):
@@ -70,6 +78,11 @@ class ReleaseTaker(Protocol):
         Raises:
             FsqlError: if a sink fails.
         """
+
+
+def held_name(table: str, split: str) -> str:
+    """Return a table and its split as `Counters.held_by` names them."""
+    return f"{table} ({split})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +105,7 @@ class LocalRun:
     stopped: Stopped | None = None
     freshness: Freshness = field(default_factory=Freshness)
     watch: Watch = unwatched
+    holder: Holder = field(default_factory=Holder)
 
     def run(self, on_progress: Callable[[Counters], None] = lambda _: None) -> Counters:
         """Run to the end; call `on_progress` after every chunk.
@@ -182,3 +196,19 @@ class LocalRun:
         now = time.monotonic()
         counters.seconds = now - started
         counters.seconds_behind = self.freshness.seconds_behind(cluster.barrier.min_time, now)
+        fronts = [at.front for at in cluster.fronts]
+        counters.rows_unreleased = sum(f.rows_above(cluster.barrier.min_time) for f in fronts)
+        held = self.holder.holds([(front.number, front.promised) for front in fronts], now)
+        counters.held_by, counters.held_seconds = "", 0.0
+        if held is not None:
+            counters.held_by, counters.held_seconds = self._name_of(held.front), held.seconds
+
+    def _name_of(self, front: int) -> str:
+        """Return the table and the split of a front, to be read."""
+        heads = [stage.head for stage in self.plan.stages if isinstance(stage.head, SourceHead)]
+        named = [
+            held_name(head.table.name, split.name)
+            for head in heads
+            for split in self.edges.splits[head.table.ordinal]
+        ]
+        return named[front]

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from fsql.console.course import ShownCourse
 from fsql.console.progress import Silence
 from fsql.console.talk import Talk
+from fsql.runtime.batch import END
 from fsql.runtime.drivers.local import Counters
 from fsql.runtime.drivers.processes.lines import Course
 
@@ -17,7 +18,7 @@ FULL = 'writing "out.jsonl": no space left on device'
 
 
 def said(capsys: pytest.CaptureFixture[str], *courses: tuple[str, int, str]) -> str:
-    shown = ShownCourse(Counters(), Talk())
+    shown = ShownCourse(Counters(), Talk(), ["t (split)"])
     for phase, epoch, why in courses:
         shown.heard(Course(phase, epoch, why, {}, (epoch // 10, 0)))
     return capsys.readouterr().err
@@ -37,7 +38,7 @@ class Shown(Silence):
 
 
 def test_what_is_done_before_rows_flow_is_shown() -> None:
-    shown, progress = ShownCourse(Counters(), Talk(quiet=True)), Shown()
+    shown, progress = ShownCourse(Counters(), Talk(quiet=True), ["t (split)"]), Shown()
     shown.show(progress)
     phases = ("waiting for workers", "loading state", "running", "loading state")
     for epoch, phase in enumerate(phases):
@@ -46,7 +47,7 @@ def test_what_is_done_before_rows_flow_is_shown() -> None:
 
 
 def test_a_trouble_is_said_when_it_begins(capsys: pytest.CaptureFixture[str]) -> None:
-    shown = ShownCourse(Counters(), Talk())
+    shown = ShownCourse(Counters(), Talk(), ["t (split)"])
     for troubles in ((), ("one",), ("one", "two"), (), ("two",)):
         shown.heard(Course("running", 1, "", {}, (0, 0), troubles))
     assert capsys.readouterr().err == "warning: one\nwarning: two\nwarning: two\n"
@@ -81,3 +82,12 @@ def test_the_loss_of_the_coordinator_is_a_recovery(capsys: pytest.CaptureFixture
         "recovery: waiting for workers (the coordinator has ended)\n"
         "recovery: running (the coordinator has ended)\n"
     )
+
+
+def test_what_holds_output_back_is_named() -> None:
+    counters = Counters()
+    shown = ShownCourse(counters, Talk(), ["t (a)", "t (b)"])
+    shown.heard(Course("running", 1, "", {}, (0, 0), (), (1, 5, 7)))
+    assert counters.held_by == "t (b)"
+    shown.heard(Course("running", 1, "", {}, (0, 0), (), (0, END.time, END.origin)))
+    assert (counters.held_by, counters.held_seconds) == ("", 0.0)

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import io
 import json
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
 from rich.console import Console
 
 from fsql.console.panel import Panel
-from fsql.console.progress import Lines, Rates
-from fsql.console.summary import FINISHED, summary_fields, summary_text
+from fsql.console.progress import Lines, Rates, progress_line
+from fsql.console.summary import FINISHED, INTERRUPTED, summary_fields, summary_text
 from fsql.console.talk import Talk
 from fsql.runtime.drivers.local import Counters
 
@@ -56,6 +57,20 @@ def test_summary() -> None:
         "  acknowledged      1,234\n"
         "  releases             99\n"
     )
+
+
+def test_a_summary_says_what_was_not_released_and_why() -> None:
+    counters = Counters(rows_unreleased=12, held_by="clicks (socket)", held_seconds=90.0)
+    assert summary_text(INTERRUPTED, counters).splitlines()[-2:] == [
+        "  unreleased     12  rows read, not all of it released",
+        "  output was waiting for clicks (socket), for 1:30",
+    ]
+
+
+def test_a_line_names_what_holds_output_back() -> None:
+    counters = Counters(held_by="clicks (socket)", held_seconds=2.5)
+    assert progress_line(counters, Rates()).endswith("  waiting for clicks (socket) for 2.5 s\n")
+    assert "waiting" not in progress_line(replace(counters, held_seconds=1.9), Rates())
 
 
 def test_summary_of_no_time_has_no_rates() -> None:

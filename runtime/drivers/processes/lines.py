@@ -38,7 +38,10 @@ class Alive(msgspec.Struct, frozen=True, tag=True):
 
 
 class Course(msgspec.Struct, frozen=True, tag=True):
-    """From the coordinator: how it goes; see `node.Progress`."""
+    """From the coordinator: how it goes; see `node.Progress`.
+
+    `held` is the front that has promised least, and the time and origin that it has promised.
+    """
 
     phase: str
     epoch: int
@@ -46,6 +49,7 @@ class Course(msgspec.Struct, frozen=True, tag=True):
     tally: dict[str, int]
     begins: tuple[int, int]
     troubles: tuple[str, ...] = ()
+    held: tuple[int, int, int] | None = None
 
 
 class StopRow(msgspec.Struct, frozen=True):
@@ -80,9 +84,18 @@ _DECODER: Final = msgspec.json.Decoder(Line)
 
 def course(progress: Progress) -> Course:
     """Return a node's progress as a line."""
-    tally = {name: getattr(progress.tally, name) for name in Tally.__slots__}
+    tally = {name: getattr(progress.tally, name) for name in Tally.__slots__ if name != "held"}
+    front, promised = progress.tally.held
     begins = progress.begins.time, progress.begins.origin
-    return Course(progress.phase, progress.epoch, progress.detail, tally, begins, progress.troubles)
+    return Course(
+        progress.phase,
+        progress.epoch,
+        progress.detail,
+        tally,
+        begins,
+        progress.troubles,
+        (front, promised.time, promised.origin),
+    )
 
 
 def over(finish: Finish) -> Over:
