@@ -45,7 +45,7 @@ def code_text(code: Code) -> str:
         f"FSQL-{code.code}: {code.title}",
         textwrap.fill(code.cause, _WIDTH),
         textwrap.fill(f"What to do: {code.fix}", _WIDTH),
-        f"The least that is reported so:\n\n{example}",
+        f"Example:\n\n{example}",
     )
     return "\n\n".join(paragraphs) + "\n"
 

@@ -164,7 +164,7 @@ def checked_literal(
     """Return the call, its last argument made a literal where the function needs one.
 
     Raises:
-        Refusal: E403 where it is not constant, or not as the function needs it.
+        Refusal: E403 if it is not constant, E405 if the function does not accept it.
     """
     if function.literal_check is None:
         return made
@@ -174,9 +174,9 @@ def checked_literal(
     what = {"like": "pattern of LIKE", "split": "separator of SPLIT"}[function.name]
     value = _constant_text(last)
     if value is None:
-        raise refusal("E403", f"{what} is not a literal", place.span)
+        raise refusal("E403", f"{what} is not constant", place.span)
     if wrong := function.literal_check(value):
-        raise refusal("E403", wrong, place.span)
+        raise refusal("E405", wrong, place.span)
     return call(function.name, *others, Literal(STRING, nullable=False, value=value))
 
 

@@ -29,7 +29,7 @@ def resolve_changes(table: TableEntry, query: Plan, span: Span) -> SinkTable:
     the table has a PRIMARY KEY; else all changes.
 
     Raises:
-        Refusal: E311 where the table cannot take the query's changes, E214 for the column `op`.
+        Refusal: E311 where the table does not accept the query's changes, E214 for the column `op`.
     """
     keys = derived_keys(query)
     asked = table.option("changes")

@@ -125,7 +125,7 @@ def _unknown_column(
     if qualifier is not None and not any(matches(qualifier, each) for each in relations):
         near = near_name(qualifier.name, relations)
         return refusal(
-            "E203",
+            "E220",
             f'table "{qualifier.name}" is not in FROM',
             qualifier.span,
             f"FROM has {listing(relations)}" if relations else "",

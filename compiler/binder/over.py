@@ -80,7 +80,7 @@ class RunningCollector:
 def _unknown_window(name: syntax.Identifier, windows: tuple[syntax.NamedWindow, ...]) -> Refusal:
     known = listing([window.name.name for window in windows])
     return refusal(
-        "E203",
+        "E219",
         f'window "{name.name}" does not exist',
         name.span,
         note=f"the WINDOW clause has {known}" if known else None,

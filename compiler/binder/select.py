@@ -46,7 +46,7 @@ def bind_select(select: syntax.Select, context: Context, bind_query: QueryBinder
         Abandoned: where several parts were refused.
     """
     if not select.relations:
-        raise refusal("E317", "query that reads no table", select.span, help="add FROM")
+        raise refusal("E317", "query reads no table", select.span, help="add FROM")
     if select.qualify is not None:
         raise not_implemented("QUALIFY", select.qualify.span, help="filter a subquery in FROM")
     with context.report.whole():

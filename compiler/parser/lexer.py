@@ -161,9 +161,7 @@ def _hidden(text: ExpandedText, offset: int) -> FsqlError:
     character = text.text[offset]
     shown = f"U+{ord(character):04X} {unicodedata.name(character, '')}".rstrip()
     label = Label(text.span(offset, offset + 1), shown)
-    return text.error(
-        Diagnostic("E110", f"the script has a character that cannot be seen: {shown}", label)
-    )
+    return text.error(Diagnostic("E110", f"the script has a invisible character: {shown}", label))
 
 
 def _unknown_character(text: ExpandedText, offset: int) -> FsqlError:

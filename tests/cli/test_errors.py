@@ -233,8 +233,7 @@ def test_an_expression_that_fails_stops_the_job(folder: Path, engine: str) -> No
         "  |        ^^^^^\n"
         '  = note: the row is row 3 of file "numbers.jsonl"\n'
         "  = note: 2 rows were released before the job stopped\n"
-        "  = help: Guard the divisor: `a / NULLIF(b, 0)`, or use DOUBLE, where the result is Infinity"
-        " or NaN.\n"
+        "  = help: Use `a / NULLIF(b, 0)`, or cast to DOUBLE, where the result is Infinity or NaN.\n"
     )
     assert summary.splitlines()[2].split()[:3] == ["rows", "out", "2"]
 

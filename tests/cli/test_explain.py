@@ -141,12 +141,12 @@ def test_explain_error() -> None:
     assert out == (
         "FSQL-E501: division by zero\n"
         "\n"
-        "An integer is divided by zero, or a remainder by zero is asked for.\n"
+        "The divisor of an integer division or of MOD is zero.\n"
         "\n"
-        "What to do: Guard the divisor: `a / NULLIF(b, 0)`, or use DOUBLE, where the result is\n"
-        "Infinity or NaN.\n"
+        "What to do: Use `a / NULLIF(b, 0)`, or cast to DOUBLE, where the result is Infinity or\n"
+        "NaN.\n"
         "\n"
-        "The least that is reported so:\n"
+        "Example:\n"
         "\n"
         "    SELECT 1 / a FROM t;  -- a row with a = 0\n"
     )

@@ -12,16 +12,16 @@ if TYPE_CHECKING:
 ERRORS_PAGE: Final = "docs/errors.md"
 
 _HEAD: Final = """\
-<!-- Made from compiler/codes*.py by `pytest tests/test_docs.py --rewrite`; edit those. -->
+<!-- Made from compiler/diagnostics/codes*.py by `pytest tests/test_docs.py --rewrite`; edit those. -->
 
 # Error codes
 
-What fsql reports has a code that never changes its meaning.  `fsql explain-error E203` shows one of these
-entries without a network.  `E` is an error, `W` a warning, `I` a bug of fsql itself.
+Each error and warning has a code, and each code has one meaning.  `fsql explain-error E203` prints one of
+these entries.  Codes begin with `E` for errors, `W` for warnings, and `I` for internal errors (bugs of fsql).
 """
 
 _CHAPTERS: Final = (
-    ("E1", "The form of the text"),
+    ("E1", "Syntax"),
     ("E2", "Names and types"),
     ("E3", "Meaning"),
     ("E4", "Functions and determinism"),
