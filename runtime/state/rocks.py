@@ -20,8 +20,10 @@ store that has one is opened for reading nevertheless.
 from __future__ import annotations
 
 import struct
+import tempfile
 import time
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from rocksdict import (
@@ -39,7 +41,6 @@ from fsql.runtime.state.store import StateStoreError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
-    from pathlib import Path
 
     from fsql.runtime.state.store import Octets
 
@@ -55,6 +56,7 @@ _END_OF_KEY: Final = b"\0"
 """Behind the key of a head; in a slice its number follows."""
 _BEHIND_KEY: Final = b"\1"
 """Behind a key, this is behind its head and all its slices."""
+_NOT_LINKED: Final = ("LOG", "LOCK", "rocksdict-config.json")
 _HEAD: Final = struct.Struct("<QI")
 """What stands under a head: the size of the value, and that of its slices."""
 _PASSING: Final = ("Input/output error", "Too many open files", "Cannot allocate memory")
@@ -91,15 +93,6 @@ def _write_options() -> WriteOptions:
     return options
 
 
-@contextmanager
-def _telling(attempt: str) -> Iterator[None]:
-    try:
-        yield
-    except Exception as error:  # noqa: BLE001 - rocksdict raises nothing more special
-        passing = any(reason in str(error) for reason in _PASSING)
-        raise StateStoreError(f"{attempt}: {error}", passing=passing) from None
-
-
 class RocksStore:
     """A directory of RocksDB as a `StateStore`.
 
@@ -114,7 +107,12 @@ class RocksStore:
         self._unflushed_bytes = 0
         self._failed: tuple[str, ...] = ()
         self._database: Rdict | None = None
-        self._opened()
+        self._link_directory: tempfile.TemporaryDirectory[str] | None = None
+        try:
+            self._opened()
+        except StateStoreError:
+            self._give_up()
+            raise
 
     def _opened(self) -> Rdict:
         if self._database is not None:
@@ -125,13 +123,40 @@ class RocksStore:
             if not (self._directory / "CURRENT").is_file():
                 raise StateStoreError(f'"{self._directory}" holds no state store')
             access = AccessType.read_only(error_if_log_file_exist=False)
-        with _telling(f'cannot open the state store "{self._directory}"'):
+        with self._telling(f'cannot open the state store "{self._directory}"'):
             if not self._read_only:
                 self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
             options = _options(read_only=self._read_only)
+            directory = self._links() if self._read_only else self._directory
             # Said for its only column family too: rocksdict would take what an older version said.
-            self._database = Rdict(str(self._directory), options, {"default": options}, access)
+            self._database = Rdict(str(directory), options, {"default": options}, access)
         return self._database
+
+    @contextmanager
+    def _telling(self, attempt: str) -> Iterator[None]:
+        try:
+            yield
+        except Exception as error:  # noqa: BLE001 - rocksdict raises nothing more special
+            message = f"{attempt}: {error}"
+            if self._link_directory is not None:
+                message = message.replace(self._link_directory.name, str(self._directory))
+            passing = any(reason in message for reason in _PASSING)
+            raise StateStoreError(message, passing=passing) from None
+
+    def _links(self) -> Path:
+        """Return a directory of links to the files of the store.
+
+        RocksDB and rocksdict write beside what they open, even for reading only; the store may be on a
+        disk that is read-only, or belong to another user.
+        """
+        if self._link_directory is not None:
+            self._link_directory.cleanup()
+        self._link_directory = tempfile.TemporaryDirectory(prefix="fsql-")
+        links = Path(self._link_directory.name)
+        for file in self._directory.resolve().iterdir():
+            if not file.name.startswith(_NOT_LINKED):
+                (links / file.name).symlink_to(file)
+        return links
 
     def put(self, records: Mapping[str, Octets]) -> None:
         """Store all values or none; durable when it returns."""
@@ -143,7 +168,7 @@ class RocksStore:
             heads = WriteBatch(raw_mode=True)
             for key, value in records.items():
                 heads[_head_key(key)] = _HEAD.pack(len(value), SLICE_BYTES)
-            with _telling("cannot write"):
+            with self._telling("cannot write"):
                 self._opened().write(heads, self._write_options)
             self._flush()
             self._failed = ()
@@ -157,7 +182,7 @@ class RocksStore:
             view = memoryview(value)
             for number, start in enumerate(range(0, len(view), SLICE_BYTES)):
                 part = bytes(view[start : start + SLICE_BYTES])
-                with _telling("cannot write"):
+                with self._telling("cannot write"):
                     database.put(_slice_key(key, number), part, self._write_options)
                 self._unflushed_bytes += len(part)
                 if self._unflushed_bytes >= _FLUSH_BYTES:
@@ -165,7 +190,7 @@ class RocksStore:
                 time.sleep(PAUSE_SECONDS)
 
     def _flush(self) -> None:
-        with _telling("cannot write"):
+        with self._telling("cannot write"):
             self._opened().flush(wait=True)
         self._unflushed_bytes = 0
 
@@ -174,8 +199,11 @@ class RocksStore:
         database, self._database = self._database, None
         self._unflushed_bytes = 0
         if database is not None:
-            with suppress(StateStoreError), _telling("cannot close"):
+            with suppress(StateStoreError), self._telling("cannot close"):
                 database.close()
+        if self._link_directory is not None:
+            self._link_directory.cleanup()
+            self._link_directory = None
 
     def get(self, key: str) -> memoryview | None:
         """Return the value under a key, None if there is none."""
@@ -198,7 +226,7 @@ class RocksStore:
             raise StateStoreError(f'cannot read "{key}": its head is damaged')
         value = bytearray(size)
         for number, start in enumerate(range(0, size, slice_bytes)):
-            with _telling(f'cannot read "{key}"'):
+            with self._telling(f'cannot read "{key}"'):
                 part = database.get(_slice_key(key, number))
             wanted = min(slice_bytes, size - start)
             if part is None or len(part) != wanted:
@@ -212,14 +240,14 @@ class RocksStore:
         return memoryview(value).toreadonly()
 
     def _head(self, key: str) -> bytes | None:
-        with _telling(f'cannot read "{key}"'):
+        with self._telling(f'cannot read "{key}"'):
             head: bytes | None = self._opened().get(_head_key(key))
         return head
 
     def keys(self) -> tuple[str, ...]:
         """Return all keys, ascending; an iteration that damage cut short is an error."""
         found = []
-        with _telling("cannot list the keys"):
+        with self._telling("cannot list the keys"):
             places = self._opened().iter()
             places.seek_to_first()
             while places.valid():
@@ -233,7 +261,7 @@ class RocksStore:
         """Let go what is under the keys; the next `put` makes that durable."""
         assert not self._read_only, "a store that is open for reading only is not written"
         database = self._opened()
-        with _telling("cannot remove"):
+        with self._telling("cannot remove"):
             for key in keys:
                 name = key.encode()
                 database.delete_range(name + _END_OF_KEY, name + _BEHIND_KEY, self._write_options)

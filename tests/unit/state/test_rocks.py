@@ -161,6 +161,18 @@ def test_to_read_a_store_it_must_be_there(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+def test_who_only_reads_writes_nothing_beside_the_store(tmp_path: Path) -> None:
+    """So a store on a disk that is read-only can be read."""
+    with store_in(tmp_path / "db") as store:
+        store.put({"a": b"1"})
+    for name in ("rocksdict-config.json", "LOCK"):
+        (tmp_path / "db" / name).unlink()
+    before = {path.name: path.stat().st_mtime_ns for path in (tmp_path / "db").iterdir()}
+    with store_in(tmp_path / "db", read_only=True) as store:
+        assert store.get("a") == b"1"
+    assert {path.name: path.stat().st_mtime_ns for path in (tmp_path / "db").iterdir()} == before
+
+
 def test_a_file_in_the_place_of_the_directory_is_told(tmp_path: Path) -> None:
     (tmp_path / "db").write_bytes(b"")
     with pytest.raises(StateStoreError, match="cannot open the state store"):
