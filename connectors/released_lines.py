@@ -16,6 +16,7 @@ class ReleasedLines:
 
     def __init__(self, encoder: LineEncoder) -> None:
         self._encoder = encoder
+        self.header = encoder.header
 
     def __call__(self, contents: Contents) -> list[memoryview]:
         """Return the lines of released rows."""

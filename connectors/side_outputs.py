@@ -84,6 +84,8 @@ class Origins:
 class RejectedLines:
     """Makes lines of malformed rows."""
 
+    header = b""
+
     def __init__(self, origins: Origins) -> None:
         self._origins = origins
         self._encoder = _encoder((*_ORIGIN, *_FAULT))
@@ -109,6 +111,8 @@ class RejectedLines:
 
 class LateLines:
     """Makes lines of late rows: several operators write to one output, each with columns of its own."""
+
+    header = b""
 
     def __init__(self, windows: Mapping[int, Schema], origins: Origins) -> None:
         """Know the columns of each window operator's input."""

@@ -27,6 +27,11 @@ class NowhereStore:
         self._position = max(self._position, opening.begins) if keeps else opening.begins
         return self._position
 
+    @property
+    def empty(self) -> bool:
+        """Return that nothing is known to stand before."""
+        return True
+
     def append(self, data: Sequence[memoryview]) -> None:
         """Drop the bytes."""
 

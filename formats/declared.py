@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from fsql.formats.csv.options import FORMAT as CSV
 from fsql.formats.json.options import FORMAT as JSON
 from fsql.formats.text.options import FORMAT as TEXT
 
-FORMATS: Final = (JSON, TEXT)
+FORMATS: Final = (JSON, TEXT, CSV)

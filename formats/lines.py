@@ -128,6 +128,20 @@ class LineDecoder(Protocol):
         """Return how long a line may be."""
 
     @property
+    def has_header(self) -> bool:
+        """Say whether the first line is no row but names the columns."""
+
+    def take_header(self, header: bytes, source: str, *, ordered: bool) -> None:
+        """Learn the first line of what messages call `source`.
+
+        Where it has to be `ordered`, its columns must be those of the table, in their order: what comes by a
+        stream goes on in the middle after a failure, where the header is not known.
+
+        Raises:
+            FsqlError: E531, if the columns cannot be found by it.
+        """
+
+    @property
     def unknown_fields(self) -> int:
         """Return how many fields that are no columns the accepted rows have had so far."""
 
@@ -135,8 +149,20 @@ class LineDecoder(Protocol):
         """Return the rows of the lines, which would have the numbers from `first_row` on."""
 
 
+class HeaderlessDecoder:
+    """The part of a decoder that concerns the header, where there is none."""
+
+    has_header = False
+
+    def take_header(self, header: bytes, source: str, *, ordered: bool) -> None:
+        """Never be called."""
+        raise AssertionError((header, source, ordered))
+
+
 class LineEncoder(Protocol):
-    """Makes lines of rows."""
+    """Makes lines of rows; `header` goes before the first."""
+
+    header: bytes
 
     def encode(
         self, columns: Sequence[pa.Array], operations: NDArray[np.int8] | None

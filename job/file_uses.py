@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from fsql.connectors import paths
+from fsql.connectors.file.found_files import is_pattern
 from fsql.connectors.file.journal import has_journal
 from fsql.connectors.file.output_files import check_existing, locked_output
 from fsql.connectors.settings import settings_of
@@ -146,6 +147,8 @@ def _meet(written: Path, other: FileUse) -> bool:
         return False  # a device, which anybody may write; a directory is refused by who opens it
     if written == other.path or _same_file(written, other.path):
         return True
+    if not other.written and is_pattern(other.path):
+        return written.match(str(other.path))
     if other.written or not other.path.is_dir():
         return False
     return written.parent == other.path or any(_same_file(written, f) for f in other.path.iterdir())

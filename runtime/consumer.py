@@ -14,7 +14,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
-from fsql.runtime.batch import position_text
+from fsql.runtime.batch import START, position_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -114,7 +114,11 @@ class Consumer(Protocol):
 
 
 class Store(Protocol):
-    """Keeps bytes and a position, as one."""
+    """Keeps bytes and a position, as one; `empty` says that it has no bytes, so that a header is due."""
+
+    @property
+    def empty(self) -> bool:
+        """Say whether there are no bytes before those that come next."""
 
     def open(self, opening: Opening) -> Root:
         """Begin an epoch; return the position that the store has."""
@@ -133,10 +137,21 @@ class Store(Protocol):
 
 
 class ContentsEncoder(Protocol):
-    """Makes lines of what an output is given."""
+    """Makes lines of what an output is given; `header` goes before all of them."""
+
+    header: bytes
 
     def __call__(self, contents: Contents) -> Sequence[memoryview]:
         """Return whole lines, in order, in one or more pieces."""
+
+
+def bundle_bytes(lines: ContentsEncoder, bundle: Bundle, *, header: bool) -> list[memoryview]:
+    """Return the bytes of a bundle, or a part of one; a header that is due goes with the first bundle."""
+    due = header and bundle.part == 0 and bundle.follows == START
+    data = [memoryview(lines.header)] if due and lines.header else []
+    if bundle.contents is not None:
+        data += lines(bundle.contents)
+    return data
 
 
 class Sequencer:
@@ -223,8 +238,9 @@ class LocalConsumer:
         if not sequencer.takes(bundle.follows, bundle.ends, bundle.part):
             self._acknowledged.append(sequencer.position)
             return
-        if bundle.contents is not None:
-            self._store.append(self._lines(bundle.contents))
+        data = bundle_bytes(self._lines, bundle, header=self._store.empty)
+        if data:
+            self._store.append(data)
         if bundle.last:
             self._store.commit(bundle.ends)
             sequencer.stored(bundle.ends)

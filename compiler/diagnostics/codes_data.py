@@ -121,6 +121,13 @@ DATA_ROWS: Final[tuple[Row, ...]] = (
         '{"at": "2099-01-01T00:00:00Z"}  -- from a socket, in 2026',
     ),
     (
+        "E523",
+        "not a CSV record",
+        "A record has a field for each column, and a quote ends on its line, before a delimiter or the end.",
+        "Repair the record, or give the table the options `delimiter`, `quote` and `escape` of the file.",
+        'a,"b  -- of two columns',
+    ),
+    (
         "E531",
         "source cannot be opened",
         "The file or directory is not there, is empty of files, or may not be read; or it is the script's.",

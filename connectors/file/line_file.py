@@ -42,6 +42,11 @@ class LineFile:
             raise paths.cannot_open("E532", self._path, error) from None
         return START
 
+    @property
+    def empty(self) -> bool:
+        """Say whether the file has no bytes."""
+        return self._descriptor is not None and os.fstat(self._descriptor).st_size == 0
+
     def append(self, data: Sequence[memoryview]) -> None:
         """Write whole lines.
 

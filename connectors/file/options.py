@@ -17,12 +17,19 @@ from fsql.compiler.connectors import (
 
 CONNECTOR: Final = Connector(
     "file",
-    "a file, or a directory whose files are one split each, in the order of their names",
+    "files: one, those of a directory, or those that a pattern matches; each is a split",
     reads=True,
     writes=True,
     options=(
-        Option("path", OptionKind.TEXT, "file or directory", required=True),
+        Option("path", OptionKind.TEXT, "file, directory, or pattern of files", required=True),
         FORMAT,
+        Option(
+            "compression",
+            OptionKind.CHOICE,
+            "`auto` goes by the name: `.gz` is gzip, `.zst` is zstd",
+            ("auto", "none", "gzip", "zstd"),
+            default="auto",
+        ),
         *TIME_OPTIONS,
         *RECORD_OPTIONS,
         *CHANGE_OPTIONS,
@@ -30,7 +37,12 @@ CONNECTOR: Final = Connector(
     layouts=(Layout.LINES,),
     notes="""\
 A relative path starts from the script's directory.  Of a directory only its own regular files are read,
-and none that is hidden.
+and none that is hidden.  A path with `*`, `?` or `[…]` is a pattern, unless a file has that name; `**` stands
+for any directories.  Splits are in the order of the files' names.
+
+A compressed file is decompressed from its beginning when a job goes on in the middle of it, and must not
+change meanwhile.  One that is written has a gzip member or zstd frame for each bundle of rows; its rows
+are those of an uncompressed file, its bytes may differ from run to run.
 
 A run without a state directory empties the file that it writes.  A job that keeps state notes beside its
 state how much of the file belongs to which position: rows that were written and not yet noted come again

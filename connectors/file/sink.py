@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from fsql.connectors.file.compression import CompressedLines, codec_of
 from fsql.connectors.file.line_file import LineFile
 from fsql.connectors.file.store import FileStore
 from fsql.connectors.released_lines import ReleasedLines
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from fsql.compiler.logical import SinkTable
     from fsql.connectors.surroundings import Surroundings
     from fsql.formats.settings import Settings
-    from fsql.runtime.consumer import Consumer, Store
+    from fsql.runtime.consumer import Consumer, ContentsEncoder, Store
 
 
 def open_sink(sink: SinkTable, settings: Settings, surroundings: Surroundings) -> Consumer:
@@ -26,16 +27,23 @@ def open_sink(sink: SinkTable, settings: Settings, surroundings: Surroundings) -
         FsqlError: E533 or E534, if the options cannot be followed.
     """
     path = surroundings.resolve(settings.text("path"))
-    lines = ReleasedLines(make_encoder(sink, settings))
-    store = file_store(path, surroundings.journal, append=surroundings.append)
+    lines: ContentsEncoder = ReleasedLines(make_encoder(sink, settings))
+    codec = codec_of(path, settings.text("compression"))
+    if codec is not None:
+        lines = CompressedLines(lines, codec)
+    store = file_store(
+        path, surroundings.journal, append=surroundings.append, compressed=codec is not None
+    )
     return LocalConsumer(store, lines)
 
 
-def file_store(path: Path, journal: Path | None, *, append: bool = False) -> Store:
+def file_store(
+    path: Path, journal: Path | None, *, append: bool = False, compressed: bool = False
+) -> Store:
     """Return what keeps lines in a file; `journal` is where the position is kept, if it is.
 
     With `append` a job that begins writes behind what the file has; without, it empties the file.
     """
     if journal is None:
         return LineFile(path, append=append)
-    return FileStore(path, journal, append=append)
+    return FileStore(path, journal, append=append, compressed=compressed)

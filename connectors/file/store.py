@@ -50,12 +50,21 @@ class FileStore:
     """One file and its journal."""
 
     def __init__(
-        self, path: Path, journal: Path, files: FileLayer | None = None, *, append: bool = False
+        self,
+        path: Path,
+        journal: Path,
+        files: FileLayer | None = None,
+        *,
+        append: bool = False,
+        compressed: bool = False,
     ) -> None:
         """Name the file, and the journal without epoch and suffix.
 
         The first epoch of a job empties the file, or with `append` writes behind the rows that it has.
+        The bytes of what is `compressed` depend on how rows come in bundles, so they differ between epochs,
+        and nothing can be told from the line ends among them.
         """
+        self._compressed = compressed
         self._path = path
         self._append = append
         self._owner = ""
@@ -79,7 +88,8 @@ class FileStore:
             ConsumerLostError: if there is no room, or a later epoch has begun.
         """
         self.close()
-        self._same_in_all_epochs = opening.option is DeliveryOption.EXACTLY_ONCE
+        exactly_once = opening.option is DeliveryOption.EXACTLY_ONCE
+        self._same_in_all_epochs = exactly_once and not self._compressed
         self._epoch = opening.epoch
         self._owner = opening.owner
         with self._failing():
@@ -91,6 +101,8 @@ class FileStore:
                 self._files.truncate(self._descriptor, 0)
             if opening.option.keeps_position:
                 self._go_on_from(entries, opening)
+            elif self._compressed:
+                self._go_on_at_the_last_entry(entries, opening)
             else:
                 self._go_on_at_the_last_line(opening)
             if not self._same_in_all_epochs:
@@ -104,6 +116,11 @@ class FileStore:
         if not newest:
             raise self._outlived()
         return self._position
+
+    @property
+    def empty(self) -> bool:
+        """Say whether the file has no bytes that count."""
+        return self._length == 0
 
     def append(self, data: Sequence[memoryview]) -> None:
         """Write bytes behind those that are there.
@@ -221,6 +238,12 @@ class FileStore:
             if newline >= 0:
                 break
         self._length = end
+        self._position = opening.begins
+
+    def _go_on_at_the_last_entry(self, entries: Sequence[Entry], opening: Opening) -> None:
+        """Go on behind what the journal knows to be whole."""
+        found = next((entry for entry in entries if self._holds(entry)), None)
+        self._length = 0 if found is None else found.length
         self._position = opening.begins
 
     def _holds(self, entry: Entry) -> bool:

@@ -365,4 +365,4 @@ class LogSplit:
         blocks: Blocks = log
         if self._bounds:
             blocks = BoundedBlocks(log, BoundReader(self._directory, byte), byte)
-        return LineReader(blocks, self._decoder(), place)
+        return LineReader(blocks, self._decoder(), place, header_of=self.name)

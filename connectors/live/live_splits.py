@@ -134,8 +134,8 @@ class StreamSplit:
             descriptor = os.dup(self.descriptor)
         except OSError as error:
             raise paths.cannot_open("E531", self.name, error) from None
-        blocks = LiveBlocks(descriptor, self.name, self.block_bytes)
-        return LineReader(_clocked(blocks, self.bounds), self.decoder())
+        blocks = _clocked(LiveBlocks(descriptor, self.name, self.block_bytes), self.bounds)
+        return LineReader(blocks, self.decoder(), header_of=self.name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +159,8 @@ class SocketSplit:
         reading, writing = os.pipe()
         blocks = _FedBlocks(reading, self.name, _BLOCK_BYTES)
         blocks.feed = Feed(inflow, PipeOutflow(writing), blocks.failed)
-        return LineReader(_clocked(blocks, self.bounds), self.decoder())
+        bounded = _clocked(blocks, self.bounds)
+        return LineReader(bounded, self.decoder(), header_of=self.name)
 
 
 def _clocked(blocks: Blocks, options: BoundOptions) -> Blocks:

@@ -25,8 +25,19 @@ _WAIT_SECONDS_MAX: Final = 0.004
 class LineReader:
     """Reads the lines of blocks, which it owns; those that are not there yet are never waited for."""
 
-    def __init__(self, blocks: Blocks, decoder: LineDecoder, place: Place | None = None) -> None:
-        """Go on at `place`, where the blocks begin."""
+    def __init__(
+        self,
+        blocks: Blocks,
+        decoder: LineDecoder,
+        place: Place | None = None,
+        *,
+        header_of: str | None = None,
+    ) -> None:
+        """Go on at `place`, where the blocks begin.
+
+        `header_of` names the source whose header is still to be taken; None if the decoder knows it already.
+        """
+        self._header_of = header_of
         self._blocks = blocks
         self._decoder = decoder
         self._place = Place(0, 1, 0) if place is None else place
@@ -89,7 +100,35 @@ class LineReader:
 
     def _take(self, block: bytes) -> None:
         self._ended = not block
-        for lines in self._cutter.feed(block) if block else self._cutter.finish():
+        for cut in self._cutter.feed(block) if block else self._cutter.finish():
+            lines = self._without_header(cut) if self._decoder.has_header else cut
             part = lines.without_empty() if self._decoder.skips_empty_lines else lines
             if len(part):
                 self._parts.append(part)
+
+    def _without_header(self, lines: Lines) -> Lines:
+        """Return the lines but the first of the source.
+
+        Raises:
+            FsqlError: E531, if the columns cannot be found by it.
+        """
+        if not len(lines) or lines.number(0) != 1:
+            return lines
+        if self._header_of is not None:
+            self._decoder.take_header(lines.content(0), self._header_of, ordered=True)
+        return lines.slice(1, len(lines))
+
+
+def read_first_line(blocks: Blocks, bytes_max: int) -> bytes | None:
+    """Return the first line of blocks that are read from their beginning, None if there are no bytes.
+
+    Raises:
+        FsqlError: E535, if the operating system fails to read.
+    """
+    cutter = LineCutter(bytes_max)
+    while isinstance(block := blocks.read(), bytes) and block:
+        for lines in cutter.feed(block):
+            return lines.content(0)
+    for lines in cutter.finish():
+        return lines.content(0)
+    return None

@@ -34,7 +34,7 @@ from fsql.connectors.tcp.frames import (
     frame_bytes,
 )
 from fsql.runtime.batch import START, Root, position_text
-from fsql.runtime.consumer import ConsumerLostError, ConsumerMissingError, Opened
+from fsql.runtime.consumer import ConsumerLostError, ConsumerMissingError, Opened, bundle_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -133,7 +133,7 @@ class TcpConsumer:
         if bundle.part != self._next_part:
             raise ConsumerLostError(f"part {bundle.part} came where part {self._next_part} was due")
         self._next_part = 0 if bundle.last else bundle.part + 1
-        pieces = [] if bundle.contents is None else self._lines(bundle.contents)
+        pieces = bundle_bytes(self._lines, bundle, header=True)
         cut = [
             piece.cast("B")[start : start + PAYLOAD_BYTES_MAX]
             for piece in pieces

@@ -80,6 +80,8 @@ def make_encoder(sink: SinkTable, settings: Settings) -> JsonEncoder:
 class JsonEncoder:
     """Encodes batches of rows of one schema; without an `operation_name` they are all additions."""
 
+    header = b""
+
     def __init__(
         self,
         names: Sequence[str],

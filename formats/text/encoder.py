@@ -30,6 +30,8 @@ def make_encoder(sink: SinkTable, settings: Settings) -> TextEncoder:
 class TextEncoder:
     """Encodes a column of STRING."""
 
+    header = b""
+
     def encode(
         self, columns: Sequence[pa.Array], operations: NDArray[np.int8] | None
     ) -> list[pa.Buffer]:

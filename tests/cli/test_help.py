@@ -24,6 +24,7 @@ Options:
 Commands:
   bench          Measure fsql on this machine.
   check          Say what is wrong with scripts, and what they would do.
+  connectors     List connectors and formats with their options.
   consume        Store what a job sends to a table with connector tcp.
   explain        Show a script at one stage of compilation.
   explain-error  Say what an error code means.

@@ -39,6 +39,9 @@ FAILING = {
     "E519": Failing("SELECT a FROM t", "a BIGINT", b"[1, 2]\n"),
     "E520": Failing("SELECT at FROM t", "at TIMESTAMP", b'{"at": "2024-02-30T00:00:00Z"}\n'),
     "E521": Failing("SELECT a FROM t", "a BIGINT NOT NULL", b"{}\n"),
+    "E523": Failing(
+        "SELECT a FROM t", "a BIGINT, b STRING", b"1\n", ", 'format' = 'csv', 'header' = 'false'"
+    ),
     "E531": Failing("SELECT a FROM t", "a BIGINT", None),
     "E532": Failing("SELECT a FROM t", "a BIGINT", b"{}\n", into="missing/out.jsonl"),
     "E534": Failing("SELECT a FROM t", "a BIGINT", b"{}\n", ", 'max_record_bytes' = '1000000000'"),

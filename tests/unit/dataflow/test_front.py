@@ -95,8 +95,8 @@ def steps(front: Front, split: Split, place: Place | None, random: Random) -> It
 def split_of(path: Path, random: Random, *, text: bool = False) -> FileSplit:
     block_bytes = random.choice([7, 64, 1 << 20])
     if text:
-        return FileSplit("f", path, lambda: TextDecoder(1000), block_bytes)
-    return FileSplit("f", path, lambda: JsonDecoder(COLUMNS, 1000), block_bytes)
+        return FileSplit("f", path, lambda: TextDecoder(1000), block_bytes=block_bytes)
+    return FileSplit("f", path, lambda: JsonDecoder(COLUMNS, 1000), block_bytes=block_bytes)
 
 
 @pytest.mark.parametrize("kind", KINDS)

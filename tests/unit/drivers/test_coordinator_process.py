@@ -7,6 +7,7 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
+from fsql.connectors.blackhole.sink import NoLines
 from fsql.connectors.stream_stores import NowhereStore
 from fsql.runtime.batch import START, Root
 from fsql.runtime.cluster.delivery import Bundle, DeliveryOption
@@ -177,7 +178,7 @@ def test_a_local_consumer_is_synced_while_it_stores() -> None:
             del data
             consumer.sync()
 
-    consumer = LocalConsumer(Slow(), lambda _: [])
+    consumer = LocalConsumer(Slow(), NoLines())
     consumer.open(Opening(1, START, DeliveryOption.EXACTLY_ONCE))
     consumer.deliver(Bundle(START, ENDS[0], 0, last=True, contents=Rejected(())))
     assert consumer.acknowledged() == [ENDS[0]]

@@ -1,0 +1,134 @@
+"""Compressed files of lines: which are, how they are read, and how they are written.
+
+A file is read from its beginning, whatever the place at which a reader goes on: what comes before is
+decompressed and passed over.  A file that is written consists of one member (gzip) or frame (zstd) for each
+bundle of rows, so that what was written before a failure stays readable; any program reads them as one file.
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+import os
+from typing import TYPE_CHECKING, Final
+
+import pyarrow as pa
+import xxhash
+
+from fsql.compiler.diagnostics import Diagnostic, FsqlError
+from fsql.connectors.streams.replay import CHECKED_BYTES, not_replayable
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from fsql.runtime.cluster.delivery import Contents
+    from fsql.runtime.consumer import ContentsEncoder
+    from fsql.runtime.ports import Place
+
+SUFFIXES: Final = {".gz": "gzip", ".zst": "zstd"}
+AUTO: Final = "auto"
+NONE: Final = "none"
+_GZIP_LEVEL: Final = 6
+
+
+def codec_of(path: Path, option: str) -> str | None:
+    """Return the codec of a file, by the option `compression` or by the file's name; None for none."""
+    if option == AUTO:
+        return SUFFIXES.get(path.suffix.lower())
+    return None if option == NONE else option
+
+
+class CompressedBlocks:
+    """The bytes of a compressed file, from some place of the decompressed stream on."""
+
+    def __init__(
+        self, descriptor: int, path: Path, codec: str, block_bytes: int, place: Place | None
+    ) -> None:
+        """Take the descriptor of the file, which stands at its beginning, and go on at `place`.
+
+        Raises:
+            FsqlError: E535, if it cannot be read; E536, if it is not the file that was read.
+        """
+        self._path = path
+        self._block_bytes = block_bytes
+        self._file = io.FileIO(descriptor, "r")
+        try:
+            self._identity = _identity(descriptor)
+            self._check(place)
+            self._stream = pa.CompressedInputStream(pa.PythonFile(self._file, "r"), codec)
+            self._pass_over(place)
+        except OSError as error:
+            raise self._failed(error) from None
+        except BaseException:
+            self._file.close()
+            raise
+
+    def read(self) -> bytes:
+        """Return the next block, none at all at the end.
+
+        Raises:
+            FsqlError: E535, if the file cannot be read, or is damaged.
+        """
+        try:
+            data: bytes = self._stream.read(self._block_bytes)
+        except (OSError, pa.ArrowInvalid) as error:
+            raise self._failed(error) from None
+        return data
+
+    def content_before(self, byte: int) -> str:
+        """Return what tells the file from others; a compressed file is not expected to grow."""
+        del byte
+        return self._identity
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+    def _check(self, place: Place | None) -> None:
+        if place is not None and place.content not in {"", self._identity}:
+            raise not_replayable(self._path, place, "it is not the file that was read")
+
+    def _pass_over(self, place: Place | None) -> None:
+        rest = 0 if place is None else place.byte
+        while place is not None and rest:
+            passed = self._stream.read(min(rest, self._block_bytes))
+            if not passed:
+                raise not_replayable(self._path, place, "it ends before that")
+            rest -= len(passed)
+
+    def _failed(self, error: Exception) -> FsqlError:
+        self._file.close()
+        reason = str(error)
+        message = f'reading "{self._path}" failed: {reason[:1].lower()}{reason[1:]}'
+        helps = ("declare 'compression' = 'none', if the file is not compressed",)
+        return FsqlError([Diagnostic("E535", message, helps=helps)])
+
+
+class CompressedLines:
+    """Makes compressed pieces of lines: one for each bundle, or part of one."""
+
+    def __init__(self, lines: ContentsEncoder, codec: str) -> None:
+        self._lines = lines
+        self._codec = codec
+        self.header = bytes(self._compressed([lines.header])) if lines.header else b""
+
+    def __call__(self, contents: Contents) -> Sequence[memoryview]:
+        """Return the lines, compressed."""
+        return [memoryview(self._compressed(self._lines(contents)))]
+
+    def _compressed(self, lines: Sequence[bytes | memoryview]) -> bytes:
+        data = b"".join(lines)
+        if self._codec == "gzip":
+            return gzip.compress(data, _GZIP_LEVEL, mtime=0)
+        compressed: bytes = pa.compress(data, self._codec, asbytes=True)
+        return compressed
+
+
+def _identity(descriptor: int) -> str:
+    """Return a hash of the length of a file, its first bytes, and its last."""
+    size = os.fstat(descriptor).st_size
+    hasher = xxhash.xxh3_128(str(size).encode())
+    for start in (0, max(size - CHECKED_BYTES, 0)):
+        hasher.update(os.pread(descriptor, CHECKED_BYTES, start))
+    return hasher.hexdigest()

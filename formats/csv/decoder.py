@@ -1,0 +1,270 @@
+"""CSV lines into columns: fast for records that are fine, exact for those that are not.
+
+Arrow splits a block into fields and converts whole columns.  It is given only blocks in which it finds the
+fields that `records` defines: whose quotes are all of the plain form, without escapes and without carriage
+returns inside of lines.  Where it does not take a block, or finds other rows than there are lines, `records`
+decides about each line.  A value that the fast conversion of its column does not take is converted alone.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv as pa_csv
+
+from fsql.compiler.sqltypes import INT_MAX, INT_MIN, Kind
+from fsql.formats.csv.header import in_order, read_header
+from fsql.formats.csv.records import Dialect, Field, field_value, split_record
+from fsql.formats.malformed import (
+    NOT_CSV,
+    MalformedError,
+    check_length,
+    decode_utf8,
+    reject,
+)
+from fsql.formats.timestamps import timestamps
+from fsql.runtime.arrow_types import arrow_type, to_arrow
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import NDArray
+
+    from fsql.compiler.expression import Value
+    from fsql.compiler.schema import Column, Schema
+    from fsql.formats.lines import DecodedRows, LineDecoder, Lines
+    from fsql.formats.settings import Settings
+    from fsql.runtime.ports import Reject
+
+    Bools = NDArray[np.bool_]
+
+_INTEGER: Final = "^-?[0-9]{1,18}$"
+_DOUBLE: Final = r"^-?(0|[1-9][0-9]{0,15})(\.[0-9]{1,20})?$"
+_NUMBERS: Final = {
+    Kind.INT: _INTEGER,
+    Kind.BIGINT: _INTEGER,
+    Kind.INTERVAL: _INTEGER,
+    Kind.DOUBLE: _DOUBLE,
+}
+
+
+def make_decoder(columns: Schema, settings: Settings) -> Callable[[], LineDecoder]:
+    """Return what makes the decoder of one split.
+
+    Raises:
+        FsqlError: E534, if records may not be as long as the settings say.
+    """
+    record_bytes_max = settings.record_bytes_max()
+    dialect, header = Dialect.of(settings), settings.flag("header")
+    return lambda: CsvDecoder(columns, dialect, record_bytes_max, has_header=header)
+
+
+class CsvDecoder:
+    """Decodes lines into the columns of a table."""
+
+    unknown_fields = 0
+
+    def __init__(
+        self, columns: Schema, dialect: Dialect, record_bytes_max: int, *, has_header: bool
+    ) -> None:
+        self._columns = columns
+        self._dialect = dialect
+        self._places = in_order(columns)
+        self._plain = _plain_records(dialect)
+        self.record_bytes_max = record_bytes_max
+        self.has_header = has_header
+        # With one column an empty line is a record: its field is empty.
+        self.skips_empty_lines = len(columns) > 1
+
+    def take_header(self, header: bytes, source: str, *, ordered: bool) -> None:
+        """Learn the first line of a file; see `read_header`.
+
+        Raises:
+            FsqlError: E531, if the columns cannot be found by it.
+        """
+        self._places = read_header(header, self._columns, self._dialect, source, ordered=ordered)
+        self.skips_empty_lines = self._places.width > 1
+
+    def decode(self, lines: Lines, first_row: int) -> DecodedRows:
+        """Return the rows of lines; the first has the number `first_row`."""
+        fields = self._split_block(lines)
+        rejects: dict[int, Reject] = {}
+        if fields is None:
+            fields = self._split_lines(lines, first_row, rejects)
+        columns = []
+        for column, texts in zip(self._columns, fields, strict=True):
+            columns.append(self._converted(column, texts, lines, first_row, rejects))
+        kept = np.arange(len(lines))
+        if rejects:
+            good = np.ones(len(lines), np.bool_)
+            good[list(rejects)] = False
+            kept = kept[good]
+            columns = [column.filter(pa.array(good)) for column in columns]
+        return columns, first_row + kept, [rejects[line] for line in sorted(rejects)]
+
+    def _split_block(self, lines: Lines) -> list[pa.StringArray] | None:
+        """Return the texts of each column as Arrow finds them, None where it may not be asked."""
+        span = lines.span()
+        if not span or ((lines.ends - lines.starts) > self.record_bytes_max).any():
+            return None
+        if span.count(b"\r") != span.count(b"\r\n") or b"\0" in span or not _utf8(span):
+            return None
+        special = {self._dialect.quote.encode(), self._dialect.escape.encode()}
+        if any(each in span for each in special) and (
+            self._plain is None or not self._plain.fullmatch(span)
+        ):
+            return None
+        names = [str(index) for index in range(self._places.width)]
+        wanted = list(dict.fromkeys(names[index] for index in self._places.indexes))
+        try:
+            table = pa_csv.read_csv(
+                pa.BufferReader(span),
+                pa_csv.ReadOptions(column_names=names, use_threads=False, block_size=len(span) + 1),
+                pa_csv.ParseOptions(
+                    delimiter=self._dialect.delimiter,
+                    quote_char=self._dialect.quote,
+                    ignore_empty_lines=self.skips_empty_lines,
+                ),
+                pa_csv.ConvertOptions(
+                    column_types=dict.fromkeys(names, pa.string()),
+                    include_columns=wanted,
+                    null_values=[self._dialect.null],
+                    strings_can_be_null=True,
+                    quoted_strings_can_be_null=False,
+                ),
+            )
+        except pa.ArrowInvalid:
+            return None
+        if table.num_rows != len(lines):
+            return None
+        return [_one(table.column(names[index])) for index in self._places.indexes]
+
+    def _split_lines(
+        self, lines: Lines, first_row: int, rejects: dict[int, Reject]
+    ) -> list[pa.StringArray]:
+        """Return the texts of each column by the exact rules; a malformed line has NULLs, and is rejected."""
+        nothing: list[str | None] = [None] * len(self._columns)
+        rows: list[list[str | None]] = []
+        for line in range(len(lines)):
+            try:
+                rows.append(self._texts(lines.content(line)))
+            except MalformedError as error:
+                rejects[line] = reject(lines, line, first_row + line, error)
+                rows.append(nothing)
+        columns = zip(*rows, strict=True) if rows else [()] * len(self._columns)
+        return [pa.array(column, pa.string()) for column in columns]
+
+    def _texts(self, record: bytes) -> list[str | None]:
+        fields = self._fields(record)
+        return [
+            None if not field.quoted and field.text == self._dialect.null else field.text
+            for field in (fields[index] for index in self._places.indexes)
+        ]
+
+    def _fields(self, record: bytes) -> list[Field]:
+        """Return the fields of a record.
+
+        Raises:
+            MalformedError: E515, E517 or E523.
+        """
+        check_length(len(record), self.record_bytes_max)
+        fields = split_record(decode_utf8(record), self._dialect)
+        if len(fields) != self._places.width:
+            found = "1 field" if len(fields) == 1 else f"{len(fields)} fields"
+            reason = f"the record has {found}, and {self._places.width} are expected"
+            raise MalformedError(NOT_CSV, reason)
+        return fields
+
+    def _converted(
+        self,
+        column: Column,
+        texts: pa.StringArray,
+        lines: Lines,
+        first_row: int,
+        rejects: dict[int, Reject],
+    ) -> pa.Array:
+        """Return the column; lines that have no value for it are rejected."""
+        values, done = _convert(column, texts)
+        if not column.nullable:
+            done &= texts.is_valid().to_numpy(zero_copy_only=False)
+        rest = [line for line in np.flatnonzero(~done).tolist() if line not in rejects]
+        if not rest:
+            return values
+        exact: list[Value] = []
+        for line in rest:
+            # What the text is NULL for is no reason to look whether it stood in quotes.
+            text = texts[line].as_py()
+            field = (
+                Field(self._dialect.null, quoted=False)
+                if text is None
+                else Field(text, quoted=True)
+            )
+            try:
+                exact.append(field_value(field, column, self._dialect))
+            except MalformedError as error:
+                rejects[line] = reject(lines, line, first_row + line, error)
+                exact.append(None)
+        places = np.arange(len(texts))
+        places[rest] = len(texts) + np.arange(len(rest))
+        return pa.concat_arrays([values, to_arrow(exact, column.type)]).take(pa.array(places))
+
+
+def _convert(column: Column, texts: pa.StringArray) -> tuple[pa.Array, Bools]:
+    """Return the column, and which of its values are converted; others are NULL."""
+    kind = column.type.kind
+    if kind is Kind.STRING:
+        return texts, np.ones(len(texts), np.bool_)
+    if kind is Kind.TIMESTAMP:
+        # A number would be taken for milliseconds, so each text that Arrow does not read is looked at alone.
+        values = texts.to_pylist()
+        micros, null, unread = timestamps(values)
+        array = pa.array(micros, mask=null | unread).cast(arrow_type(column.type))
+        return array, ~unread
+    null = texts.is_null().to_numpy(zero_copy_only=False)
+    if kind is Kind.BOOLEAN:
+        true = pc.equal(texts, "true")
+        fits = pc.or_(true, pc.equal(texts, "false"))
+        array = pc.if_else(fits, true, pa.scalar(None, pa.bool_()))
+    else:
+        fits = pc.match_substring_regex(texts, _NUMBERS[kind])
+        plain = pc.if_else(fits, texts, pa.scalar(None, pa.string()))
+        array = pc.cast(plain, pa.float64() if kind is Kind.DOUBLE else pa.int64())
+        if kind is Kind.INT:
+            fits = pc.and_(
+                fits, pc.and_(pc.greater_equal(array, INT_MIN), pc.less_equal(array, INT_MAX))
+            )
+            array = pc.if_else(fits, array, pa.scalar(None, pa.int64()))
+        array = array.cast(arrow_type(column.type))
+    done: Bools = fits.fill_null(fill_value=False).to_numpy(zero_copy_only=False) | null
+    return array, done
+
+
+def _plain_records(dialect: Dialect) -> re.Pattern[bytes] | None:
+    """Return what matches a block in which Arrow finds the fields that there are, None if nothing does."""
+    if dialect.escape != dialect.quote:
+        return None
+    quote, delimiter = (re.escape(each.encode()) for each in (dialect.quote, dialect.delimiter))
+    inside = b"[^" + quote + rb"\r\n]"
+    outside = b"[^" + quote + delimiter + rb"\r\n]"
+    quoted = quote + inside + b"*(?:" + quote + quote + inside + b"*)*" + quote
+    field = b"(?:" + quoted + b"|" + outside + b"*)"
+    record = field + b"(?:" + delimiter + field + b")*"
+    return re.compile(record + rb"(?:\r?\n" + record + b")*")
+
+
+def _one(column: pa.ChunkedArray) -> pa.StringArray:
+    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
+
+
+def _utf8(data: bytes) -> bool:
+    if data.isascii():
+        return True
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        return False
+    return True

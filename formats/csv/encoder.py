@@ -1,0 +1,122 @@
+"""Columns into CSV lines."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from fsql.compiler.functions.casts import format_double
+from fsql.compiler.logical import Changes
+from fsql.compiler.sqltypes import Kind
+from fsql.formats.csv.records import Dialect
+from fsql.formats.json.literals import timestamp_text
+from fsql.runtime.arrow_types import decoded
+from fsql.runtime.ports import OPERATIONS
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from fsql.compiler.logical import SinkTable
+    from fsql.compiler.schema import Schema
+    from fsql.formats.settings import Settings
+
+_ROWS_MAX: Final = 1 << 15
+_OPERATIONS: Final = pa.array(OPERATIONS)
+
+
+def make_encoder(sink: SinkTable, settings: Settings) -> CsvEncoder:
+    """Return the encoder of what goes to a table."""
+    operation = None if sink.changes is Changes.APPEND else sink.operation_column
+    return CsvEncoder(sink.columns, Dialect.of(settings), operation, header=settings.flag("header"))
+
+
+class CsvEncoder:
+    """Encodes batches of rows of one schema; without an `operation_name` they are all additions."""
+
+    def __init__(
+        self, columns: Schema, dialect: Dialect, operation_name: str | None, *, header: bool
+    ) -> None:
+        self._columns = columns
+        self._dialect = dialect
+        self._labelled = operation_name is not None
+        names = [column.name for column in columns]
+        if operation_name is not None:
+            names.insert(0, operation_name)
+        self.header = self._header(names) if header else b""
+
+    def encode(
+        self, columns: Sequence[pa.Array], operations: NDArray[np.int8] | None = None
+    ) -> list[pa.Buffer]:
+        """Return whole lines in order; the header is not among them."""
+        assert (operations is not None) == self._labelled
+        buffers = []
+        for low in range(0, len(columns[0]), _ROWS_MAX):
+            part = [column.slice(low, _ROWS_MAX) for column in columns]
+            labels = None if operations is None else operations[low : low + _ROWS_MAX]
+            buffers.append(self._encode(part, labels))
+        return buffers
+
+    def _encode(
+        self, columns: Sequence[pa.Array], operations: NDArray[np.int8] | None
+    ) -> pa.Buffer:
+        texts = [
+            self._texts(decoded(array), column.type.kind)
+            for array, column in zip(columns, self._columns, strict=True)
+        ]
+        if operations is not None:
+            texts.insert(0, _OPERATIONS.take(pa.array(operations)))
+        lines, *others = texts
+        if others:
+            lines = pc.binary_join_element_wise(*texts, self._dialect.delimiter)
+        return pa.py_buffer("\n".join((*lines.to_pylist(), "")).encode())
+
+    def _texts(self, column: pa.Array, kind: Kind) -> pa.StringArray:
+        """Return the fields of a column, NULL as its literal."""
+        if kind is Kind.DOUBLE:
+            values = column.to_pylist()
+            text = pa.array(
+                [None if value is None else format_double(value) for value in values], pa.string()
+            )
+        elif kind is Kind.TIMESTAMP:
+            micros = column.view(pa.int64())
+            text = timestamp_text(micros.fill_null(0).to_numpy())
+            text = pc.if_else(column.is_valid(), text, pa.scalar(None, pa.string()))
+        elif kind is Kind.INTERVAL:
+            text = column.view(pa.int64()).cast(pa.string())
+        else:
+            text = column.cast(pa.string())
+        if kind is Kind.STRING or self._may_need_quotes(text):
+            text = self._quoted(text)
+        null = self._dialect.null
+        return text.fill_null(null)
+
+    def _may_need_quotes(self, text: pa.StringArray) -> bool:
+        """Say whether a field of a type other than STRING has the delimiter, or reads as NULL."""
+        special = pc.or_(
+            pc.match_substring(text, self._dialect.delimiter), pc.equal(text, self._dialect.null)
+        )
+        return bool(pc.any(special).as_py())
+
+    def _quoted(self, text: pa.StringArray) -> pa.StringArray:
+        """Return the fields with quotes where a reader needs them."""
+        delimiter, quote, escape, null = self._dialect
+        needed = pc.equal(text, null)
+        for special in dict.fromkeys((delimiter, quote, escape, "\n", "\r")):
+            needed = pc.or_(needed, pc.match_substring(text, special))
+        if not pc.any(needed).as_py():
+            return text
+        escaped = text
+        if escape != quote:
+            escaped = pc.replace_substring(escaped, escape, escape + escape)
+        escaped = pc.replace_substring(escaped, quote, escape + quote)
+        wrapped = pc.binary_join_element_wise(quote, escaped, quote, "")
+        return pc.if_else(needed, wrapped, text)
+
+    def _header(self, names: Sequence[str]) -> bytes:
+        fields = self._quoted(pa.array(names, pa.string())).to_pylist()
+        return f"{self._dialect.delimiter.join(fields)}\n".encode()

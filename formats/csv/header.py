@@ -1,0 +1,62 @@
+"""Where a file of CSV has the columns of its table."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from fsql.compiler.diagnostics import Diagnostic, FsqlError
+from fsql.compiler.diagnostics.near_names import near_name
+from fsql.formats.csv.records import split_record
+from fsql.formats.malformed import MalformedError, decode_utf8
+
+if TYPE_CHECKING:
+    from fsql.compiler.schema import Schema
+    from fsql.formats.csv.records import Dialect
+
+
+class ColumnPlaces(NamedTuple):
+    """For each column of the table the index of its field, and how many fields a record has."""
+
+    indexes: tuple[int, ...]
+    width: int
+
+
+def in_order(columns: Schema) -> ColumnPlaces:
+    """Return the places where fields are the columns in their order."""
+    return ColumnPlaces(tuple(range(len(columns))), len(columns))
+
+
+def read_header(
+    header: bytes, columns: Schema, dialect: Dialect, source: str, *, ordered: bool
+) -> ColumnPlaces:
+    """Return where the columns are, by the first line of a file; `source` is what messages call it.
+
+    Where it has to be `ordered`, the columns must be those of the table, in their order.
+
+    Raises:
+        FsqlError: E531, if a column is missing or is there twice, or the line is no record.
+    """
+    try:
+        names = [field.text for field in split_record(decode_utf8(header), dialect)]
+    except MalformedError as error:
+        raise _refused(source, f"its header is malformed: {error.reason}") from None
+    wanted = [column.name for column in columns]
+    if ordered and names != wanted:
+        reason = f"its header has to be {dialect.delimiter.join(wanted)}"
+        help_ = "or declare 'header' = 'false', if the first line is a row"
+        raise _refused(source, reason, help_)
+    for name in wanted:
+        if name not in names:
+            near = near_name(name, names)
+            help_ = "if the first line is a row, declare 'header' = 'false'"
+            if near is not None:
+                help_ = f"a column with a similar name exists: '{near}'"
+            raise _refused(source, f'its header has no column "{name}"', help_)
+        if names.count(name) > 1:
+            raise _refused(source, f'its header has column "{name}" twice')
+    return ColumnPlaces(tuple(map(names.index, wanted)), len(names))
+
+
+def _refused(source: str, reason: str, *helps: str) -> FsqlError:
+    message = f'path "{source}" cannot be read: {reason}'
+    return FsqlError([Diagnostic("E531", message, helps=helps)])

@@ -1,0 +1,51 @@
+"""The options of format `csv`."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from fsql.compiler.connectors import RECORD_LENGTH, Format, Layout, Option, OptionKind
+
+FORMAT: Final = Format(
+    "csv",
+    "CSV: one record on each line, its fields with a delimiter between them",
+    Layout.LINES,
+    takes_changes=True,
+    takes_lists=False,
+    options=(
+        Option(
+            "header",
+            OptionKind.CHOICE,
+            "whether the first line names the columns",
+            ("true", "false"),
+            default="true",
+        ),
+        Option("delimiter", OptionKind.CHARACTER, "character between two fields", default=","),
+        Option("quote", OptionKind.CHARACTER, "character around a field", default='"'),
+        Option(
+            "escape",
+            OptionKind.CHARACTER,
+            "character that makes the next one within quotes an ordinary one; where it is the quote"
+            " itself, a quote is written twice",
+            default='"',
+        ),
+        Option(
+            "null", OptionKind.ANY_TEXT, "a field without quotes that stands for NULL", default=""
+        ),
+        RECORD_LENGTH,
+    ),
+    notes="""\
+With a header, columns are found by name: the file may have them in another order, and may have others,
+which are ignored; one that is missing is an error before the first row is read.  Standard input and sockets
+need the columns in the order of the table.  Without a header, fields are the columns in their order.
+
+A field has the form that `CAST(field AS type)` reads, NaN and Infinity included; a TIMESTAMP may not be a
+number.  NULL is a field without quotes that equals the option `null`; with quotes it is that text.  A record
+that has another number of fields, text behind a closing quote, or a quote that is not closed on its line is
+malformed: a quoted field cannot hold a line end.
+
+What is written has quotes where a reader needs them, as RFC 4180 has it; a text with a line end stands in
+quotes, and fsql itself cannot read such a record.  Changes have their kind in a first column, named by
+`op_column`.  The header is written where the output is empty.
+""",
+)

@@ -1,0 +1,125 @@
+"""CSV records by the exact rules, one at a time: fields of a record, and values of fields.
+
+This is the slow half of decoding.  It says which records and values are taken and why others are not; the
+fast half takes only what this one would take, with the same values.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from fsql.compiler.functions.casts import cast_value
+from fsql.compiler.functions.failure import OutOfRangeFailure, RowFailure
+from fsql.compiler.sqltypes import BIGINT, STRING, Kind
+from fsql.formats.malformed import (
+    INVALID_TIMESTAMP,
+    NOT_CSV,
+    NULL_NOT_ALLOWED,
+    NUMBER_OUT_OF_RANGE,
+    WRONG_TYPE,
+    MalformedError,
+)
+
+if TYPE_CHECKING:
+    from fsql.compiler.expression import Value
+    from fsql.compiler.schema import Column
+    from fsql.formats.settings import Settings
+
+_SHOWN_CHARACTERS: Final = 40
+
+
+class Dialect(NamedTuple):
+    """How fields are told apart, and which text is NULL; `escape` equals `quote` where quotes are doubled."""
+
+    delimiter: str
+    quote: str
+    escape: str
+    null: str
+
+    @classmethod
+    def of(cls, settings: Settings) -> Dialect:
+        """Return the dialect that a table's options describe."""
+        return cls(*(settings.text(key) for key in ("delimiter", "quote", "escape", "null")))
+
+
+class Field(NamedTuple):
+    """A field of a record, and whether it stood in quotes."""
+
+    text: str
+    quoted: bool
+
+
+def split_record(record: str, dialect: Dialect) -> list[Field]:
+    """Return the fields of a record.
+
+    Raises:
+        MalformedError: E523, if a quote is not closed or text stands behind one.
+    """
+    fields: list[Field] = []
+    start = 0
+    while True:
+        if record.startswith(dialect.quote, start):
+            text, end = _quoted(record, start + 1, dialect)
+            if end < len(record) and record[end] != dialect.delimiter:
+                reason = f"text stands behind the closing quote of field {len(fields) + 1}"
+                raise MalformedError(NOT_CSV, reason)
+            fields.append(Field(text, quoted=True))
+        else:
+            end = record.find(dialect.delimiter, start)
+            end = len(record) if end < 0 else end
+            fields.append(Field(record[start:end], quoted=False))
+        if end == len(record):
+            return fields
+        start = end + 1
+
+
+def _quoted(record: str, start: int, dialect: Dialect) -> tuple[str, int]:
+    """Return the text of a quoted field that begins at `start`, and where its closing quote ends."""
+    pieces: list[str] = []
+    place = start
+    while place < len(record):
+        character = record[place]
+        following = record[place + 1 : place + 2]
+        if character == dialect.escape and (
+            dialect.escape != dialect.quote or following == character
+        ):
+            if not following:
+                break
+            pieces += (record[start:place], following)
+            start = place = place + 2
+        elif character == dialect.quote:
+            return "".join((*pieces, record[start:place])), place + 1
+        else:
+            place += 1
+    raise MalformedError(NOT_CSV, "a quoted field does not end on its line")
+
+
+def field_value(field: Field, column: Column, dialect: Dialect) -> Value:
+    """Return the value of a field in a column.
+
+    Raises:
+        MalformedError: E513, E514, E520 or E521, if it has none.
+    """
+    if not field.quoted and field.text == dialect.null:
+        if not column.nullable:
+            raise MalformedError(NULL_NOT_ALLOWED, "a value is required", column.name)
+        return None
+    target = BIGINT if column.type.kind is Kind.INTERVAL else column.type
+    try:
+        value = cast_value(field.text, STRING, target)
+    except OutOfRangeFailure:
+        reason = f"the number does not fit {column.type}"
+        raise MalformedError(NUMBER_OUT_OF_RANGE, reason, column.name) from None
+    except RowFailure:
+        code = INVALID_TIMESTAMP if column.type.kind is Kind.TIMESTAMP else WRONG_TYPE
+        reason = f"expected {column.type}, found {_shown(field.text)}"
+        raise MalformedError(code, reason, column.name) from None
+    if isinstance(value, float) and math.isinf(value) and "Infinity" not in field.text:
+        raise MalformedError(NUMBER_OUT_OF_RANGE, "the number does not fit DOUBLE", column.name)
+    return value
+
+
+def _shown(text: str) -> str:
+    cut = text if len(text) <= _SHOWN_CHARACTERS else f"{text[: _SHOWN_CHARACTERS - 1]}…"
+    return ascii(cut) if not cut.isprintable() else f'"{cut}"'
