@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
 from fsql.connectors import paths
+from fsql.connectors.file.compression import SUFFIXES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -50,7 +51,8 @@ def check_existing(path: Path, existing: Existing) -> None:
         if size == 0:
             return
         if existing is Existing.APPEND:
-            _check_last_line(path)
+            if path.suffix.lower() not in SUFFIXES:
+                _check_last_line(path)
             return
     except OSError as error:
         raise paths.cannot_open("E532", path, error) from None

@@ -242,8 +242,11 @@ class FileStore:
 
     def _go_on_at_the_last_entry(self, entries: Sequence[Entry], opening: Opening) -> None:
         """Go on behind what the journal knows to be whole."""
+        assert self._descriptor is not None
+        self._length = 0 if entries else self._files.size(self._descriptor)
         found = next((entry for entry in entries if self._holds(entry)), None)
-        self._length = 0 if found is None else found.length
+        if found is not None:
+            self._length = found.length
         self._position = opening.begins
 
     def _holds(self, entry: Entry) -> bool:
