@@ -55,10 +55,10 @@ class AggregateCollector:
         if call.function is AggregateFunction.ARRAY_AGG and not self.append_only:
             raise refusal(
                 "E310",
-                "ARRAY_AGG of rows that are taken back",
+                "ARRAY_AGG of rows that can be retracted",
                 written.span,
                 note="its input is an updating query",
-                help="group by a window with EMIT FINAL below",
+                help="group the input by a window with EMIT FINAL",
             )
         index = self.calls.setdefault(call, len(self.calls))
         return AggregateValue(call.type, call.nullable, index)
@@ -122,7 +122,7 @@ def _argument(
             "E401",
             f"{function.value} takes 1 argument, not {len(written.arguments)}",
             written.span,
-            help=f"use {instead} for the values of one row" if extreme else None,
+            help=f"use {instead} for values of one row" if extreme else None,
         )
     (argument,) = written.arguments
     if not isinstance(argument, syntax.Star):

@@ -64,9 +64,9 @@ def _refuse_name(name: str, written: syntax.FunctionCall) -> None:
     if name in WINDOW_FUNCTIONS:
         raise refusal(
             "E307",
-            f"window function {name} is not a value",
+            f"window function {name} is not allowed in an expression",
             written.span,
-            help="call it in FROM or in GROUP BY; its bounds are window_start and window_end",
+            help="use it in FROM or GROUP BY, and the columns window_start and window_end here",
         )
 
 
@@ -105,7 +105,7 @@ def _bind_aggregate(binder: ExpressionBinder, written: syntax.FunctionCall) -> E
             "E303",
             f"aggregate in {binder.clause}",
             written.span,
-            note=f"{binder.clause} is computed from single rows",
+            note=f"{binder.clause} is evaluated for each input row",
             help="filter groups with HAVING" if binder.clause == "WHERE" else None,
         )
     return binder.aggregates.bind(binder, written)
@@ -234,7 +234,7 @@ def bind_subscript(binder: ExpressionBinder, subscript: syntax.Subscript) -> Exp
     if operand.type.kind is not Kind.ARRAY:
         raise refusal(
             "E218",
-            f"value is {operand.type}, not an ARRAY",
+            f"value must be an ARRAY, not {operand.type}",
             subscript.operand.span,
             f"this is {operand.type}",
         )
@@ -242,7 +242,7 @@ def bind_subscript(binder: ExpressionBinder, subscript: syntax.Subscript) -> Exp
     if made is None:
         raise refusal(
             "E206",
-            f"an element is chosen by a BIGINT, not by {index.type}",
+            f"subscript must be BIGINT, not {index.type}",
             subscript.index.span,
             f"this is {index.type}",
         )

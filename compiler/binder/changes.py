@@ -55,9 +55,9 @@ def _operation_column(table: TableEntry, changes: Changes, span: Span) -> str:
     if table.format is not None and not table.format.takes_changes:
         raise refusal(
             "E311",
-            f"table \"{table.name}\" of format '{table.format.name}' cannot take changes",
+            f"table \"{table.name}\" of format '{table.format.name}' cannot store changes",
             span,
-            note="the format has no place for the operation",
+            note="the format cannot store the kind of change",
             help="write 'format' = 'json'",
         )
     if any(column.name == operation for column in table.columns):
@@ -84,7 +84,7 @@ def _updating(table: TableEntry, query: Plan, span: Span) -> Refusal:
     asked = table.option_spans.get("changes")
     return refusal(
         "E311",
-        f'append table "{table.name}" cannot take an updating query',
+        f'append table "{table.name}" cannot store the result of an updating query',
         span,
         secondary=() if asked is None else (Label(asked, "append by this option"),),
         note=reason,
@@ -115,7 +115,7 @@ def _check_upsert(table: TableEntry, query: Plan, keys: tuple[Key, ...], span: S
         "E311",
         f'the query does not guarantee the PRIMARY KEY ({declared}) of table "{table.name}"',
         span,
-        note=f"its rows are told apart by ({guaranteed})"
+        note=f"its rows are identified by ({guaranteed})"
         if guaranteed
         else "nothing tells its rows apart",
         help="write 'changes' = 'retract'"

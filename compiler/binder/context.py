@@ -32,9 +32,9 @@ class Mentions:
         if first + count > MENTIONS_MAX:
             raise refusal(
                 "E315",
-                f"query reads {first + count:,} tables, views put in; the limit is {MENTIONS_MAX:,}",
+                f"query reads {first + count:,} tables, views expanded; the limit is {MENTIONS_MAX:,}",
                 span,
-                help="write an intermediate result to a table",
+                help="write intermediate results to a table",
             )
         self.count += count
         return first

@@ -96,7 +96,7 @@ def _exists(name: syntax.Identifier, context: Context, *, if_not_exists: bool) -
     if other is not None and not if_not_exists:
         raise refusal(
             "E205",
-            f'table "{name.name}" is declared twice',
+            f'table "{name.name}" is declared more than once',
             name.span,
             secondary=(Label(other.span, "first here"),),
         )
@@ -138,7 +138,7 @@ def _check_names(table: syntax.CreateTable) -> None:
         if first is not column.name:
             raise refusal(
                 "E205",
-                f'column "{column.name.name}" is declared twice',
+                f'column "{column.name.name}" is declared more than once',
                 column.name.span,
                 secondary=(Label(first.span, "first here"),),
             )
@@ -178,7 +178,7 @@ def _watermark(table: syntax.CreateTable) -> syntax.Watermark | None:
     if len(table.watermarks) > 1:
         raise refusal(
             "E313",
-            "a table has one WATERMARK",
+            "table has more than one WATERMARK",
             table.watermarks[1].span,
             secondary=(Label(table.watermarks[0].span, "first here"),),
         )
@@ -230,7 +230,7 @@ def _primary_key(table: syntax.CreateTable, columns: Schema) -> tuple[int, ...] 
     if others:
         raise refusal(
             "E318",
-            "a table has one PRIMARY KEY",
+            "table has more than one PRIMARY KEY",
             others[0].span,
             secondary=(Label(key.span, "first here"),),
         )

@@ -77,7 +77,7 @@ class ExpressionBinder:
         if bound.type.kind not in {Kind.BOOLEAN, Kind.NULL}:
             raise refusal(
                 "E207",
-                f"condition is {bound.type}, not BOOLEAN",
+                f"condition must be BOOLEAN, not {bound.type}",
                 expression.span,
                 f"this is {bound.type}",
             )
@@ -101,7 +101,7 @@ class ExpressionBinder:
         """
         *qualifiers, name = reference.parts
         if len(qualifiers) > 1:
-            raise not_implemented("fields of a ROW", reference.span)
+            raise not_implemented("fields of ROW values", reference.span)
         qualifier = qualifiers[0] if qualifiers else None
         found = self.scope.find(name, qualifier)
         if not found:
@@ -129,7 +129,7 @@ def _unknown_column(
             f'table "{qualifier.name}" is not in FROM',
             qualifier.span,
             f"FROM has {listing(relations)}" if relations else "",
-            help=f'a table with a similar name is: "{near}"' if near else None,
+            help=f'a table with a similar name exists: "{near}"' if near else None,
         )
     if qualifier is not None:
         fields = [field for field in fields if matches(qualifier, field.qualifier)]
@@ -197,7 +197,7 @@ _BINDERS: Mapping[type, Callable[..., Expression]] = {
     syntax.Trim: calls.bind_trim,
     syntax.RowConstructor: _later("ROW as a value"),
     syntax.MapConstructor: _later("maps"),
-    syntax.FieldAccess: _later("fields of a ROW"),
+    syntax.FieldAccess: _later("fields of ROW values"),
     syntax.InSubquery: _SUBQUERY,
     syntax.Exists: _SUBQUERY,
     syntax.ScalarSubquery: _SUBQUERY,

@@ -63,7 +63,7 @@ class FromBinder:
                 "E315",
                 f"FROM has {len(relations)} relations; the limit is {RELATIONS_MAX}",
                 relations[RELATIONS_MAX].span,
-                help="join some of them in a subquery",
+                help="join some of the relations in a subquery",
             )
         source = self.relation(relations[0])
         waiting: list[tuple[Source, Span]] = []
@@ -106,7 +106,7 @@ class FromBinder:
             case syntax.Unnest():
                 raise refusal(
                     "E317",
-                    "UNNEST has no rows before it whose array it could unnest",
+                    "UNNEST must follow the relation that has the array",
                     written.span,
                     help="write FROM t CROSS JOIN UNNEST(t.a) AS u(x)",
                 )
@@ -118,9 +118,7 @@ class FromBinder:
 
     def _derived(self, written: syntax.Derived) -> Relation:
         if written.lateral:
-            raise refusal(
-                "E317", "LATERAL has no rows before it that it could be computed for", written.span
-            )
+            raise refusal("E317", "LATERAL must follow another relation", written.span)
         plan = self.bind_query(written.query, self.context)
         return aliased(relation_of(plan, None), written.alias)
 
@@ -138,7 +136,7 @@ class FromBinder:
             case _:
                 raise refusal(
                     "E307",
-                    "the first argument of a window function is a table",
+                    "the first argument of a window function must be a table",
                     written.span,
                     help="write TABLE t, or the name alone",
                 )
@@ -162,7 +160,7 @@ class FromBinder:
                     raise not_implemented(
                         "conditions of a lateral join",
                         clause.condition.span,
-                        help="write ON TRUE, and the condition in WHERE",
+                        help="use ON TRUE, and write the condition in WHERE",
                     )
                 source = self._beside(source, clause.right)
                 continue
@@ -231,7 +229,7 @@ class FromBinder:
             "E308",
             "join without an equality between its sides",
             span,
-            note="an equality that can fail is no key in WHERE; in ON it is" if late else None,
+            note="an equality that can fail is used as a key in ON only" if late else None,
             help=_equality_help(where, left.relation, right.relation),
         )
 

@@ -113,9 +113,9 @@ def _check_windowed(plan: Plan, columns: WindowColumns, span: Span, *, grouped: 
     if any(end.open for end in ends):
         raise refusal(
             "E305",
-            "rows of a window are grouped without it",
+            "windowed rows are not grouped by their window",
             span,
-            note="a row comes once for each window, and its groups would never close",
+            note="a row is returned once for each window, and its groups would never close",
             help=f"write GROUP BY {'…, ' if grouped else ''}window_start, window_end",
             quote=span,
         )

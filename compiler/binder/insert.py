@@ -69,7 +69,7 @@ def bind_select_statement(select: syntax.SelectStatement, context: Context) -> I
                 "E205",
                 f'two columns of the result have the name "{name}"',
                 _output_spans(select.query, len(names))[place],
-                help="give one of them another name with AS",
+                help="rename one of them with AS",
             )
     below, expressions = output_expressions(query)
     # A column of bare NULLs has no type of its own; it is printed as any other NULL.
@@ -170,7 +170,7 @@ def _place(written: syntax.Identifier, table: TableEntry) -> int:
 def _wrong_count(insert: syntax.Insert, table: TableEntry, given: int, wanted: int) -> Refusal:
     return refusal(
         "E209",
-        f"INSERT of {counted(given, 'column')} where the list names {wanted}"
+        f"INSERT of {counted(given, 'column')} where the list has {wanted}"
         if insert.columns
         else f'INSERT of {counted(given, "column")} into table "{table.name}", which has {wanted}',
         insert.query.span,

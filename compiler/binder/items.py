@@ -72,7 +72,7 @@ def _item(binder: ExpressionBinder, written: syntax.SelectItem, *, place: int) -
 def _star(binder: ExpressionBinder, star: syntax.Star) -> Iterator[Item]:
     """Yield an item for each column in view; of one relation, if the star has a qualifier."""
     if len(star.qualifier) > 1:
-        raise not_implemented("fields of a ROW", star.span)
+        raise not_implemented("fields of ROW values", star.span)
     qualifier = star.qualifier[0] if star.qualifier else None
     fields = binder.scope.fields
     if qualifier is not None:
@@ -160,7 +160,7 @@ def _checked_key(item: Item, span: Span) -> Expression:
             "aggregate in GROUP BY",
             span,
             f'"{item.name}" is computed from groups',
-            note="GROUP BY is computed from single rows",
+            note="GROUP BY is evaluated for each input row",
         )
     return item.expression
 

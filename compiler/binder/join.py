@@ -40,7 +40,7 @@ def side_by_side(left: Relation, right: Relation, span: Span) -> Layer:
                 "E205",
                 f'two relations in FROM have the name "{field.qualifier}"',
                 span,
-                help="give one of them another name with AS",
+                help="rename one of them with AS",
             )
     return left.fields + tuple(field.shifted(left.width) for field in right.fields)
 
@@ -82,7 +82,7 @@ def join(
     bounds = find_time_range((*on, *where), schema, left.width)
     time_range = None if bounds is None else bounds.time_range
     if time_range is not None and time_range.low_us > time_range.high_us:
-        raise refusal("E309", "the time range of the join has no room", span)
+        raise refusal("E309", "the time range of the join is empty", span)
     taken = frozenset(keys)
     if bounds is not None and time_range is not None:
         taken |= frozenset(bounds.conditions)

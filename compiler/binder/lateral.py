@@ -136,7 +136,7 @@ def _select_over_unnest(derived: syntax.Derived) -> tuple[syntax.Select, syntax.
             return select, source
         case _:
             raise not_implemented(
-                "LATERAL over anything but one UNNEST",
+                "LATERAL subquery that does not read one UNNEST",
                 derived.span,
                 help="write LATERAL (SELECT … FROM UNNEST(…) AS t(x) …)",
             )

@@ -47,7 +47,7 @@ def check_size(expression: Expression, span: Span) -> None:
             "E315",
             f"expression is {depth} operations deep; the limit is {EXPRESSION_DEPTH_MAX}",
             span,
-            help="put brackets around parts of a long sum: (a + b) + (c + d)",
+            help="use brackets to make a long sum less deep: (a + b) + (c + d)",
         )
     if size > EXPRESSION_SIZE_MAX:
         raise refusal(
@@ -55,7 +55,7 @@ def check_size(expression: Expression, span: Span) -> None:
             f"expression has {size:,} operations, repeated operands put in;"
             f" the limit is {EXPRESSION_SIZE_MAX:,}",
             span,
-            help="compute the repeated operand in a subquery",
+            help="compute the repeated operand once, in a subquery",
         )
 
 
@@ -71,9 +71,9 @@ def check_depth(plan: Plan, span: Span) -> None:
     if depths[plan] > PLAN_DEPTH_MAX:
         raise refusal(
             "E315",
-            f"query is {depths[plan]} operators deep, views put in; the limit is {PLAN_DEPTH_MAX}",
+            f"query is {depths[plan]} operators deep after views are expanded; the limit is {PLAN_DEPTH_MAX}",
             span,
-            help="write an intermediate result to a table",
+            help="write intermediate results to a table",
         )
 
 
@@ -90,5 +90,5 @@ def check_ordinals(job: Job, entries: Mapping[int, TableEntry]) -> None:
                 f'table "{table.name}" is number {table.ordinal + 1} of the script, and read;'
                 f" the limit is {TABLES_MAX}",
                 entries[table.ordinal].span,
-                help="declare first what is read, or write several jobs",
+                help="declare the tables that are read first, or split the script into several jobs",
             )

@@ -96,7 +96,7 @@ def _out_of_range(text: str, span: Span) -> Exception:
         "E215",
         f"{shown} is out of the range of BIGINT",
         span,
-        help="write it with a point to have a DOUBLE",
+        help="write a decimal point for a DOUBLE",
     )
 
 
@@ -143,7 +143,7 @@ def _quantity_us(quantity: syntax.StringLiteral, unit_us: int) -> int:
     if match is None or int(digits or 0) * unit_us % scale:
         raise refusal(
             "E215",
-            "the quantity of the interval cannot be read",
+            "invalid quantity of an interval",
             quantity.span,
             help="write a number of whole microseconds: INTERVAL '1.5' SECOND",
         )

@@ -288,7 +288,7 @@ def compare(
             "E206",
             f'operator "{operator}" does not take {operands[0].type}',
             left[1].to(right[1]),
-            note="arrays have no order: they are equal, or not",
+            note="arrays can be compared with = and <> only",
         )
     return made
 

@@ -65,7 +65,7 @@ def bind_options(table: syntax.CreateTable, context: Context) -> TableOptions:
                     first = Label(values[key].key.span, "first here")
                     raise refusal(
                         "E205",
-                        f"option '{key}' is given twice",
+                        f"option '{key}' is set more than once",
                         option.key.span,
                         secondary=(first,),
                     )
@@ -150,8 +150,8 @@ def check_deliveries(sinks: Sequence[SinkTable], declared: Iterable[TableEntry])
             "E214",
             f'table "{losing[0]}" is delivered at most once, and "{others[0]}" is not',
             place,
-            note="after a failure input is passed over, for everything that the job writes",
-            help="give all tables that the job writes the same 'delivery', or write two jobs",
+            note="after a failure, input is skipped for all tables that the job writes",
+            help="set the same 'delivery' for all tables that the job writes, or write two jobs",
         )
 
 
@@ -181,7 +181,7 @@ def _check_option(
     if not option.takes(written.value.value):
         raise refusal(
             "E214",
-            f"option '{key}' cannot be '{written.value.value}'",
+            f"invalid value '{written.value.value}' of option '{key}'",
             written.value.span,
             f"expected {option.expected}",
         )
@@ -210,7 +210,7 @@ def _check_required(
 def _missing(connector: Connector, key: str, span: Span) -> Refusal:
     return refusal(
         "E214",
-        f"connector '{connector.name}' needs the option '{key}'",
+        f"connector '{connector.name}' requires the option '{key}'",
         span,
         help=f"add '{key}' = '…'",
     )

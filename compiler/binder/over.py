@@ -73,7 +73,7 @@ class RunningCollector:
                 raise _unknown_window(over, self.windows)
         assert isinstance(over, syntax.WindowSpecification)
         if over.base is not None:
-            raise not_implemented("a window that extends another", over.base.span)
+            raise not_implemented("window that extends another window", over.base.span)
         return over
 
 
@@ -93,7 +93,7 @@ def _frame_end(window: syntax.WindowSpecification, span: Span) -> FrameEnd:
         raise not_implemented(
             "ORDER BY in OVER",
             window.order_by[0].span,
-            help="leave it out: rows are taken in the order of the stream",
+            help="remove ORDER BY; rows are processed in the order of the stream",
         )
     frame = window.frame
     if frame is None:
@@ -107,7 +107,7 @@ def _frame_end(window: syntax.WindowSpecification, span: Span) -> FrameEnd:
                 return FrameEnd.ONE_PRECEDING
             case _:
                 pass
-    raise not_implemented("this frame", frame.span, help=f"write {_FRAMES}")
+    raise not_implemented("this window frame", frame.span, help=f"write {_FRAMES}")
 
 
 def run(

@@ -33,7 +33,7 @@ def bind_query(query: syntax.Query, context: Context) -> Plan:
     if query.common_tables:
         context = _with_common_tables(query.common_tables, context)
     if query.order_by:
-        raise not_implemented("ORDER BY of a whole result", query.order_by[0].span)
+        raise not_implemented("ORDER BY of a query", query.order_by[0].span)
     for clause, written in (("LIMIT", query.limit), ("OFFSET", query.offset)):
         if written is not None:
             raise not_implemented(clause, written.span)
@@ -68,7 +68,9 @@ def _with_common_tables(tables: Sequence[syntax.CommonTable], context: Context) 
     context = context.with_catalog(catalog)
     for table in tables:
         if catalog.here(table.name) is not None:
-            raise refusal("E205", f'"{table.name.name}" is declared twice in WITH', table.name.span)
+            raise refusal(
+                "E205", f'"{table.name.name}" is declared more than once in WITH', table.name.span
+            )
         catalog.add(bind_view(table.name, table.columns, table.query, context))
     return context
 
@@ -82,7 +84,7 @@ def _bind_body(body: syntax.QueryBody, context: Context) -> Plan:
         case syntax.SetOperation():
             return _bind_set_operation(body, context)
         case syntax.Values():
-            raise not_implemented("VALUES as a query", body.span, help="read a file")
+            raise not_implemented("VALUES", body.span, help="read a file")
 
 
 def _bind_set_operation(operation: syntax.SetOperation, context: Context) -> Plan:
@@ -180,7 +182,7 @@ def _each_once(plan: Plan, span: Span, context: Context) -> Plan:
             "W301",
             "UNION without ALL keeps every row",
             Label(span),
-            helps=("write UNION ALL where rows may come twice",),
+            helps=("use UNION ALL if duplicates are allowed",),
         )
     )
     names = tuple(column.name for column in plan.schema)

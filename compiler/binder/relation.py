@@ -86,7 +86,7 @@ def check_column_names(columns: Sequence[Identifier], count: int, owner: str) ->
         if first is not column:
             raise refusal(
                 "E205",
-                f'column "{column.name}" is named twice',
+                f'column "{column.name}" is listed more than once',
                 column.span,
                 secondary=(Label(first.span, "first here"),),
             )

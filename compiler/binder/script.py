@@ -132,10 +132,10 @@ class _ScriptBinder:
                 if statement is not self._script.statements[-1]:
                     raise refusal(
                         "E314",
-                        "SELECT in the middle of a script",
+                        "SELECT is not the last statement",
                         statement.span,
-                        note="a SELECT at the end prints its result",
-                        help="move it to the end, or write INSERT INTO",
+                        note="only the last statement can be a SELECT; its result is printed",
+                        help="move it to the end, or use INSERT INTO",
                     )
                 self._inserts.append(bind_select_statement(statement, context))
             case syntax.CreateFunction():
@@ -157,7 +157,7 @@ class _ScriptBinder:
             raise not_implemented(
                 f'a second INSERT INTO "{name}"',
                 statement.table.span,
-                help="write one INSERT, of a UNION ALL",
+                help="use one INSERT with UNION ALL",
             )
         self._written[name] = statement.table.span
         self._inserts.append(insert)
@@ -174,9 +174,9 @@ class _ScriptBinder:
         end = len(self._script.source.text)
         raise refusal(
             "E314",
-            "script without INSERT and SELECT has nothing to run",
+            "script has no INSERT and no SELECT",
             self._script.statements[-1].span if self._script.statements else Span(end, end),
-            help="add INSERT INTO … SELECT …, or a SELECT at the end",
+            help="add INSERT INTO or SELECT",
         )
 
     def _check_reads(self, inserts: Sequence[Insert]) -> None:
@@ -190,7 +190,7 @@ class _ScriptBinder:
                 if table.name in self._written:
                     raise refusal(
                         "E314",
-                        f'table "{table.name}" is read and written by one job',
+                        f'table "{table.name}" is both read and written by the job',
                         self._written[table.name],
-                        help="declare a view for what both queries need",
+                        help="use a view for the part that both queries need",
                     )

@@ -86,7 +86,10 @@ def _windowed(
         if isinstance(element, syntax.FunctionCall) and is_window_call(element):
             if keys:
                 raise refusal(
-                    "E307", "a GROUP BY has one window", element.span, help="use a subquery in FROM"
+                    "E307",
+                    "GROUP BY can have only one window",
+                    element.span,
+                    help="use a subquery in FROM",
                 )
             call = read_window_call(element.name, element.arguments, element.span, in_from=False)
             relation = assign_windows(relation, call, element.span, context.source_spans)
@@ -188,9 +191,9 @@ class _SelectBinder:
             return
         assert self._running.first_span is not None
         raise not_implemented(
-            "OVER on rows that are taken back",
+            "OVER on rows that can be retracted",
             self._running.first_span,
-            help="group by a window with EMIT FINAL below",
+            help="group the input by a window with EMIT FINAL",
         )
 
     def _having(self) -> list[Expression]:

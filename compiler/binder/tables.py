@@ -26,7 +26,9 @@ def simple_name(name: QualifiedName) -> Identifier:
         Refusal: E301, if it has a catalog or database in front.
     """
     if len(name.parts) > 1:
-        raise not_implemented("catalogs and databases", name.span, help="use the name alone")
+        raise not_implemented(
+            "catalogs and databases", name.span, help="use the name without qualifiers"
+        )
     return name.parts[0]
 
 

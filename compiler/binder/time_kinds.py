@@ -56,6 +56,6 @@ def _check_mix(read: Sequence[TableEntry], eventful: TableEntry) -> None:
                 f' and table "{eventful.name}" has event time',
                 entry.option_spans["time"],
                 secondary=(Label(eventful.span, "has a WATERMARK"),),
-                note="rows of both have no order among each other",
-                help="read it as a table at rest: 'time' = 'start'",
+                note="rows of both tables have no common order",
+                help="make it a static table: 'time' = 'start'",
             )

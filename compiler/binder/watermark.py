@@ -86,7 +86,7 @@ def _form(watermark: syntax.Watermark) -> Refusal:
     name = watermark.column.name
     return refusal(
         "E313",
-        "a watermark is its column, or its column less a constant interval",
+        "a watermark must be its column, or its column minus a constant interval",
         watermark.expression.span,
         help=f"write WATERMARK FOR {name} AS {name} - INTERVAL '5' SECOND",
     )

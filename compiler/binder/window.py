@@ -105,12 +105,12 @@ def _check_sizes(size_us: int, slide_us: int, span: Span) -> None:
     if windows > WINDOWS_OF_ROW_MAX:
         raise refusal(
             "E307",
-            f"a row is in {windows:,} windows; the limit is {WINDOWS_OF_ROW_MAX:,}",
+            f"each row is in {windows:,} windows; the limit is {WINDOWS_OF_ROW_MAX:,}",
             span,
-            help="slide further, or take a smaller window",
+            help="use a larger slide or a smaller size",
         )
     if max(size_us, slide_us) > WINDOW_US_MAX:
-        raise refusal("E307", "a window is longer than a century", span)
+        raise refusal("E307", "window is longer than 100 years", span)
 
 
 def _by_name(
@@ -154,9 +154,9 @@ def _time_column(argument: Argument) -> syntax.ColumnReference:
         return syntax.ColumnReference(argument.columns[0].span, argument.columns)
     raise refusal(
         "E307",
-        "a window is on one event-time column",
+        "a window needs one event-time column",
         argument.span,
-        help="compute it in the table's declaration, where the WATERMARK is",
+        help="declare a computed column with a WATERMARK in CREATE TABLE",
     )
 
 
@@ -170,7 +170,7 @@ def _interval_us(argument: Argument, what: str, *, positive: bool = False) -> in
     if value is None or (positive and value <= 0):
         raise refusal(
             "E307",
-            f"the {what} of a window is a constant INTERVAL{' above zero' if positive else ''}",
+            f"the {what} of a window must be a constant INTERVAL{' greater than zero' if positive else ''}",
             argument.span,
             help="write INTERVAL '1' MINUTE",
         )

@@ -42,16 +42,16 @@ def check_brackets(text: ExpandedText, found: list[Word]) -> None:
 
 def _too_deep(text: ExpandedText, bracket: Word) -> FsqlError:
     label = Label(text.span(bracket.start, bracket.end), f"bracket {DEPTH_MAX + 1}")
-    help_ = "name the inner parts with CREATE VIEW or WITH"
-    message = f"the script nests more than {DEPTH_MAX} deep"
+    help_ = "move inner queries to CREATE VIEW or WITH"
+    message = f"the script is nested more than {DEPTH_MAX} deep"
     return text.error(Diagnostic("E108", message, label, helps=(help_,)))
 
 
 def _wrong_bracket(text: ExpandedText, opening: Word | None, closing: Word) -> FsqlError:
     span = text.span(closing.start, closing.end)
     if opening is None:
-        message = f'the bracket "{closing.text}" closes nothing'
-        return text.error(Diagnostic("E104", message, Label(span, "no bracket is open here")))
+        message = f'the bracket "{closing.text}" has no opening bracket'
+        return text.error(Diagnostic("E104", message, Label(span, "no bracket is open")))
     opened = Label(text.span(opening.start, opening.end), f'"{opening.text}" is open')
     message = f'the bracket "{closing.text}" does not close "{opening.text}"'
     return text.error(Diagnostic("E104", message, Label(span, "of another kind"), (opened,)))

@@ -86,7 +86,7 @@ def words(text: ExpandedText) -> list[Word]:
     for word in _cut(text):
         found.append(word)
         if len(found) > WORDS_MAX:
-            message = f"the script has more than {WORDS_MAX:,} words and signs"
+            message = f"the script has more than {WORDS_MAX:,} tokens"
             raise text.error(Diagnostic("E107", message))
     check_brackets(text, found)
     return found
@@ -148,7 +148,7 @@ def _check_name(text: ExpandedText, name: str, start: int, end: int, *, quoted: 
     span = text.span(start, end)
     if not name:
         label = Label(span, "nothing between the quotes")
-        raise text.error(Diagnostic("E101", "a name has at least one character", label))
+        raise text.error(Diagnostic("E101", "a name must have at least one character", label))
     normal = unicodedata.normalize("NFC", name)
     if normal != name:
         label = Label(span, f"{len(name)} code points; in normal form C {len(normal)}")
@@ -189,9 +189,7 @@ def _not_closed(text: ExpandedText, opening: str, start: int) -> FsqlError:
 
 def _not_a_number(text: ExpandedText, start: int, end: int) -> FsqlError:
     shown = text.text[start:end]
-    label = Label(text.span(start, end), "neither a number nor a name")
+    label = Label(text.span(start, end), "not a number and not a name")
     named = f"_{shown}".isidentifier()
-    helps = (f'if it is a name, quote it: "{shown}"',) if named else ()
-    return text.error(
-        Diagnostic("E113", f'the number "{shown}" is not well-formed', label, helps=helps)
-    )
+    helps = (f'to use it as a name, quote it: "{shown}"',) if named else ()
+    return text.error(Diagnostic("E113", f'the number "{shown}" is invalid', label, helps=helps))

@@ -94,7 +94,7 @@ class _Place:
     def title(self) -> str:
         """Return the message if there is no better one."""
         if self.last is None or self.last_kind == "SEMICOLON":
-            return f"no statement begins with {self.shown(self.bad)}"
+            return f"unknown statement {self.shown(self.bad)}"
         return f"syntax error at {self.shown(self.bad)}"
 
 
@@ -211,7 +211,7 @@ def _trailing_comma(place: _Place) -> Diagnostic | None:
     if not _leads(place.before_last, [], [place.bad]):
         return None
     label = Label(place.span(last), "no item follows")
-    next_ = Label(place.span(place.bad), "the list has ended here")
+    next_ = Label(place.span(place.bad), "the list ends here")
     return Diagnostic("E114", "trailing comma", label, (next_,), helps=("remove the comma",))
 
 
@@ -221,7 +221,7 @@ def _unfinished(place: _Place) -> Diagnostic | None:
         return None
     end = place.last.end
     label = Label(place.text.span(end, end), expectation(place.accepts))
-    return Diagnostic("E105", "the statement is not finished", label)
+    return Diagnostic("E105", "the statement is incomplete", label)
 
 
 def _comparison_chain(place: _Place) -> Diagnostic | None:
@@ -235,10 +235,10 @@ def _comparison_chain(place: _Place) -> Diagnostic | None:
         )
     if "AND" not in place.accepts:
         return None
-    label = Label(span, "compares the result of a comparison")
+    label = Label(span, "compares a BOOLEAN")
     return Diagnostic(
         "E115",
-        "comparisons do not chain",
+        "comparison of a comparison",
         label,
         helps=("write a < b AND b < c instead of a < b < c",),
     )
@@ -310,8 +310,8 @@ def _missing_semicolon(place: _Place) -> Diagnostic | None:
     """Explain a statement that begins where another has not been ended."""
     if "SEMICOLON" not in place.accepts or not _leads(place.here, ["SEMICOLON"], [place.bad]):
         return None
-    label = Label(place.span(place.bad), "begins another statement")
-    help_ = 'end the statement before with ";"'
+    label = Label(place.span(place.bad), "another statement begins here")
+    help_ = 'add ";" before it'
     return Diagnostic("E101", place.title, label, helps=(help_,))
 
 

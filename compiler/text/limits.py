@@ -70,6 +70,6 @@ def _too_long(owner: syntax.Syntax, items_count: int) -> Diagnostic:
 
 
 def _too_deep(record: syntax.Syntax) -> Diagnostic:
-    message = f"the script nests more than {DEPTH_MAX} deep"
-    help_ = "name the inner parts with CREATE VIEW or WITH"
+    message = f"the script is nested more than {DEPTH_MAX} deep"
+    help_ = "move inner queries to CREATE VIEW or WITH"
     return Diagnostic("E108", message, Label(record.span, f"depth {DEPTH_MAX + 1}"), helps=(help_,))

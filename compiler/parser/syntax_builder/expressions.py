@@ -198,7 +198,7 @@ def field(
     if isinstance(operand, syntax.ColumnReference) and operand.span.start == span.start:
         if len(operand.parts) == DEPTH_MAX:
             label = Label(name.span, f"part {DEPTH_MAX + 1} of a name")
-            message = f"the script nests more than {DEPTH_MAX} deep"
+            message = f"the script is nested more than {DEPTH_MAX} deep"
             raise FsqlError([Diagnostic("E108", message, label)])
         return syntax.ColumnReference(span, (*operand.parts, name))
     return syntax.FieldAccess(span, operand, name)
