@@ -12,6 +12,7 @@ from fsql.compiler.diagnostics.render import render_json
 from fsql.compiler.explain.traits import key_names, state_bound
 from fsql.compiler.logical import operators
 from fsql.job.compiled import compiled
+from fsql.job.input_warnings import missing_inputs, unkept_rows
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -56,7 +57,8 @@ def checked(script: Script) -> Checked:
     except FsqlError as error:
         return Checked(error.source or script.source, error.diagnostics, ())
     facts = tuple(_facts(insert) for insert in result.job.inserts)
-    return Checked(script.source, result.warnings, facts)
+    warnings = (*result.warnings, *missing_inputs(result), *unkept_rows(result))
+    return Checked(script.source, warnings, facts)
 
 
 def _facts(insert: Insert) -> InsertFacts:

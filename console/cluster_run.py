@@ -16,6 +16,7 @@ from fsql.connectors.live.live_splits import needs_front_log, open_feed
 from fsql.connectors.stream_stores import StreamStore
 from fsql.connectors.tcp.reference import ConsumerServer
 from fsql.console import exit_codes, summary
+from fsql.console.before_run import print_listening, print_warnings
 from fsql.console.course import ShownCourse
 from fsql.console.interrupt import Interrupt, Interrupted
 from fsql.console.joining import joining_address, listening_at, say_how_to_join
@@ -25,6 +26,7 @@ from fsql.console.unused_parameters import warn_of_unused_parameters
 from fsql.job.compiled import compiled
 from fsql.job.description import JobDescription, plan_digest, readied, split_names
 from fsql.job.file_uses import FileUses
+from fsql.job.input_warnings import unkept_outputs
 from fsql.job.run import open_splits
 from fsql.job.state_directory import begun_or_new, is_over, note_over, state_directory
 from fsql.job.stop import stop_error
@@ -98,7 +100,8 @@ def _run(script: Script, options: RunOptions, cluster: ClusterOptions, talk: Tal
         job = readied(begun_or_new(state, described))
         _say_if_over(state, talk)
         stdout = stack.enter_context(_standard_output(job))
-        feeds = stack.enter_context(_feeds(job))
+        print_warnings(job.compiled, job.splits, talk)
+        feeds = stack.enter_context(_feeds(job, talk))
         key = state / "cluster.key"
         cluster_key(key)
         if cluster.joining:
@@ -135,7 +138,7 @@ def _run(script: Script, options: RunOptions, cluster: ClusterOptions, talk: Tal
         except GivenUpError as error:
             raise _given_up(str(error)) from None
     course.ended()
-    summary.say_summary(status, counters, talk)
+    summary.say_summary(status, counters, talk, unkept=unkept_outputs(result))
     return code
 
 
@@ -230,7 +233,7 @@ def _standard_output(job: Readied) -> Iterator[_StandardOutput | None]:
 
 
 @contextmanager
-def _feeds(job: Readied) -> Iterator[list[FsqlError]]:
+def _feeds(job: Readied, talk: Talk) -> Iterator[list[FsqlError]]:
     """Write what comes by standard input and sockets into front logs; what fails is in the list."""
     failures: list[FsqlError] = []
     with ExitStack() as stack:
@@ -238,6 +241,7 @@ def _feeds(job: Readied) -> Iterator[list[FsqlError]]:
             if needs_front_log(table):
                 feed = open_feed(table, job.description.front_logs(), failures.append)
                 stack.callback(feed.close)
+        print_listening(job.compiled, talk)
         yield failures
 
 

@@ -6,11 +6,13 @@ from typing import TYPE_CHECKING
 
 from fsql.compiler.diagnostics import FsqlError
 from fsql.console import exit_codes, summary
+from fsql.console.before_run import print_listening, print_warnings
 from fsql.console.interrupt import Interrupt, Interrupted
 from fsql.console.progress import progress_of
 from fsql.console.reader_gone import forget_standard_output, reader_gone
 from fsql.console.unused_parameters import warn_of_unused_parameters
 from fsql.job.compiled import compiled
+from fsql.job.input_warnings import unkept_outputs
 from fsql.job.open_files import raise_open_files_limit
 from fsql.job.run import open_splits, opened_run
 from fsql.job.stop import stop_error
@@ -34,7 +36,9 @@ def run_script(script: Script, options: RunOptions, talk: Talk) -> int:
     result = compiled(script)
     warn_of_unused_parameters([script], talk)
     splits = open_splits(result)
+    print_warnings(result, splits, talk)
     counters: Counters | None = None
+    listening = False
     status, code = summary.FINISHED, exit_codes.OK
     try:
         with Interrupt() as interrupt, opened_run(result, splits, options) as run:
@@ -42,6 +46,10 @@ def run_script(script: Script, options: RunOptions, talk: Talk) -> int:
             with progress_of(result.job, script.source.name, talk) as progress:
 
                 def on_progress(counters: Counters) -> None:
+                    nonlocal listening
+                    if not listening:  # the splits are open by now
+                        listening = True
+                        print_listening(result, talk)
                     progress.update(counters)
                     interrupt.check()
 
@@ -58,5 +66,5 @@ def run_script(script: Script, options: RunOptions, talk: Talk) -> int:
         forget_standard_output()
         return exit_codes.OK
     assert counters is not None
-    summary.say_summary(status, counters, talk)
+    summary.say_summary(status, counters, talk, unkept=unkept_outputs(result))
     return code

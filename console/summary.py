@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Final
 from fsql.compiler.diagnostics.numbers import bytes_text, count_text, rate_text, seconds_text
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from fsql.console.talk import Talk
     from fsql.runtime.drivers.local import Counters
 
@@ -16,9 +18,25 @@ STOPPED: Final = "stopped"
 INTERRUPTED: Final = "interrupted"
 
 
-def say_summary(status: str, counters: Counters, talk: Talk) -> None:
-    """Print what a run came to, as the flags ask for it."""
-    talk.inform("summary", summary_fields(status, counters), summary_text(status, counters))
+def say_summary(status: str, counters: Counters, talk: Talk, unkept: Collection[str] = ()) -> None:
+    """Print what a run came to, as the flags ask for it.
+
+    `unkept` has "late" and "rejected" where such rows are counted, and written nowhere.
+    """
+    text = summary_text(status, counters) + _unkept_text(counters, unkept)
+    talk.inform("summary", summary_fields(status, counters), text)
+
+
+def _unkept_text(counters: Counters, unkept: Collection[str]) -> str:
+    """Return which rows were dropped, with the option that keeps them."""
+    text = ""
+    if counters.rows_late and "late" in unkept:
+        text += "  late rows were written nowhere: the table that is written has no 'late_path'\n"
+    if counters.rows_rejected and "rejected" in unkept:
+        text += (
+            "  rejected rows were written nowhere: the table that is read has no 'rejects_path'\n"
+        )
+    return text
 
 
 def summary_text(status: str, counters: Counters) -> str:

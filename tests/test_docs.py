@@ -63,6 +63,10 @@ IN_NO_CASE = {
     "E604": "a worker without a run; tests/cli/test_distributed_errors.py has it",
     "E605": "a worker of another version; tests/cli/test_distributed_errors.py has it",
     "E624": "a machine on which processes keep ending; tests/unit/drivers/test_launcher.py makes some",
+    "W501": "fsql check, where a file is not there; tests/cli/test_input_warnings.py has it",
+    "W502": "rejects without a path; tests/cli/test_input_warnings.py has it",
+    "W503": "a first row of a file; tests/cli/test_input_warnings.py has it",
+    "W504": "a first row of a file; tests/cli/test_input_warnings.py has it",
     "I901": "a bug; tests/cli/test_errors.py makes one",
     "I902": "a bug; tests/unit/dataflow/test_invariants.py makes some",
 }

@@ -204,4 +204,32 @@ DATA_ROWS: Final[tuple[Row, ...]] = (
         "Replace them with `--overwrite`, write behind them with `--append`, or choose another path.",
         "INSERT INTO t SELECT a FROM u;  -- a second time",
     ),
+    (
+        "W501",
+        "input is not there",
+        "A file or directory that a table reads does not exist now; the job cannot start without it.",
+        "Correct the path, which is relative to the directory of the script, or create the file.",
+        "SELECT a FROM t;  -- t with 'path' = 'missing.jsonl', seen by fsql check",
+    ),
+    (
+        "W502",
+        "malformed rows are not kept",
+        "With 'on_error' = 'reject' and no 'rejects_path' malformed rows are counted and dropped.",
+        "Add the option 'rejects_path'.",
+        "SELECT a FROM t;  -- t with 'on_error' = 'reject'",
+    ),
+    (
+        "W503",
+        "field differs from a column in case only",
+        "Names of JSON fields are compared exactly; the column is NULL in a row without its own field.",
+        "Declare the column with the name of the field, in double quotes.",
+        '{"userId": 1}  -- with a column userid',
+    ),
+    (
+        "W504",
+        "timestamp seems to be in seconds",
+        "A number in a TIMESTAMP column is milliseconds since 1970; this one gives a day of 1970 to 1973.",
+        "Declare the column as BIGINT, and compute the time with TIMESTAMP_MILLIS(column * 1000).",
+        '{"at": 1767225600}  -- 2026 in seconds, January 1970 in milliseconds',
+    ),
 )

@@ -41,6 +41,11 @@ def test_a_warning_is_no_error(tmp_path: Path) -> None:
         "2 | SELECT n, COUNT(*) AS c FROM numbers GROUP BY n;\n"
         "  |                                               ^\n"
         "  = note: any group may change later\n"
+        f'\nwarning[FSQL-W501]: path "{tmp_path}/numbers.jsonl" cannot be read: there is no such file\n'
+        f" --> {script}:1:70\n"
+        "  |\n"
+        "1 | CREATE TABLE numbers (n BIGINT) WITH ('connector' = 'file', 'path' = 'numbers.jsonl');\n"
+        "  |                                                                      ^^^^^^^^^^^^^^^\n"
     )
     assert fsql("check", "--quiet", script) == (0, "", "")
 
