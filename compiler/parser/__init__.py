@@ -14,7 +14,7 @@ from fsql.compiler.diagnostics import FsqlError
 from fsql.compiler.parser.keywords import kind_at
 from fsql.compiler.parser.lexer import Word, words
 from fsql.compiler.parser.lookahead import Lookahead
-from fsql.compiler.parser.parse_table import END, Rule, parse_table
+from fsql.compiler.parser.parse_table import END, parse_table
 from fsql.compiler.parser.syntax_builder import BUILDERS
 from fsql.compiler.parser.syntax_error import syntax_error
 from fsql.compiler.text.limits import check_syntax
@@ -23,6 +23,7 @@ from fsql.compiler.text.parameters import expand
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from fsql.compiler.parser.parse_table_file import Rule
     from fsql.compiler.text.parameters import ExpandedText
     from fsql.compiler.text.source import SourceText, Span
 

@@ -14,7 +14,7 @@ import msgspec
 from lark import Lark
 from lark.parsers.lalr_analysis import Shift
 
-from fsql.compiler.parser.parse_table import (
+from fsql.compiler.parser.parse_table_file import (
     FILE,
     GRAMMAR,
     Child,

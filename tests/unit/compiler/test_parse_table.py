@@ -14,7 +14,8 @@ import pytest
 
 from fsql.compiler.parser.compile_grammar import compile_grammar, table_bytes
 from fsql.compiler.parser.keywords import RESERVED
-from fsql.compiler.parser.parse_table import FILE, grammar_digest, parse_table
+from fsql.compiler.parser.parse_table import parse_table
+from fsql.compiler.parser.parse_table_file import FILE, grammar_digest
 from fsql.compiler.parser.syntax_builder import BUILDERS
 
 STALE = "run python -m fsql.compiler.parser.compile_grammar"

@@ -1,0 +1,58 @@
+"""The file of the parse table, `parse_table.json`, and the grammar that it was made from."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+from typing import Final, Literal
+
+import msgspec
+
+GRAMMAR: Final = Path(__file__).with_name("grammar.lark")
+FILE: Final = Path(__file__).with_name("parse_table.json")
+
+
+class Child(msgspec.Struct, frozen=True, array_like=True):
+    """A child that counts: its index, how many missing clauses precede it, whether to splice it in."""
+
+    index: int
+    nones: int
+    splice: bool
+
+
+class Rule(msgspec.Struct, frozen=True, array_like=True):
+    """One alternative of a rule, and what becomes of its children.
+
+    `size` is how many it takes from the stack, `kept` are those that count, and `nones` clauses are
+    missing behind the last.  Then a "record" goes to the builder's method `origin`, a "list" to the rule
+    above, which splices it in, and an "only" child takes the rule's place.
+    """
+
+    origin: str
+    size: int
+    kept: tuple[Child, ...]
+    nones: int
+    shape: Literal["record", "list", "only"]
+
+
+class TableFile(msgspec.Struct):
+    """The form of `parse_table.json`.
+
+    A state is its moves (symbol, state, …) and its completions (rule, look-ahead, …), where symbols are
+    indexes into `symbols`, and a look-ahead is one into `lookaheads`: states share them.
+    """
+
+    grammar: str
+    start: int
+    end: int
+    words: list[str]
+    signs: dict[str, str]
+    symbols: list[str]
+    rules: list[Rule]
+    lookaheads: list[list[int]]
+    states: list[tuple[list[int], list[int]]]
+
+
+def grammar_digest() -> str:
+    """Return what identifies the text of the grammar."""
+    return hashlib.sha256(GRAMMAR.read_bytes()).hexdigest()
