@@ -1,31 +1,32 @@
-"""The kernel of the inner equi-join.
+"""The kernel of the inner equi-join of append-only inputs.
 
-Each side's rows live in runs sorted by slot (`join_rows`).  New rows are matched with the stored rows of
-the other side, and with each other; a pair belongs to its later row.  Matching is `searchsorted` per run,
-so no Python per row.
+Each side's rows live in runs (`rows`), sorted by slot and, where the join has a time range, by event time.
+A new row meets the earlier rows of the other side: in each run these are neighbours, which two binary
+searches find.  So no pair is looked at that is not in the time range, and there is no Python per row.
 
     left   x@1           y@3         out   x⋈u@2, x⋈v@4, y⋈u@3, y⋈v@4    (all of one key)
     right        u@2           v@4
+
+An application that would make more than `PAIRS_MAX` pairs takes the rows of the first roots only.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
 from fsql.runtime.batch import Batch, Root
-from fsql.runtime.kernels.join.rows import LEFT, RIGHT, JoinRows, Stored, sorted_run
+from fsql.runtime.kernels.join.join_keys import prepared_rows
+from fsql.runtime.kernels.join.net_rows import ranges
+from fsql.runtime.kernels.join.rows import LEFT, RIGHT, JoinRows, Stored
 from fsql.runtime.kernels.join.saving import JoinSaving
-from fsql.runtime.kernels.keyed.kernel import Applied, Slotted, joined_rows
+from fsql.runtime.kernels.keyed.kernel import Applied, Slotted, joined_rows, parted_rows
 from fsql.runtime.kernels.keyed.prepare import Evaluator
-from fsql.runtime.order import (
-    lexicographic_order,
-    starts_of_runs,
-)
+from fsql.runtime.order import concat, lexicographic_order, starts_of_runs
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
@@ -36,9 +37,34 @@ if TYPE_CHECKING:
     Ints = NDArray[np.int64]
     Bools = NDArray[np.bool_]
 
+PAIRS_MAX: Final = 1 << 18
+"""How many pairs an application makes at most, unless those of one root are more."""
+
+
+class _Meeting(NamedTuple):
+    """New rows, and for each of them the range of the rows of a run of the other side that it may meet.
+
+    `ranks` are the places of both in the total order, where the range has rows that are not earlier.
+    """
+
+    new: Slotted
+    run: Slotted
+    low: Ints
+    size: Ints
+    ranks: tuple[Ints, Ints] | None = None
+
+    def pairs(self) -> tuple[Ints, Ints]:
+        """Return the rows of `new` and of `run` that meet."""
+        later, earlier = ranges(self.low, self.size)
+        if self.ranks is None:
+            return later, earlier
+        own, other = self.ranks
+        kept = np.flatnonzero(other[earlier] < own[later])
+        return later[kept], earlier[kept]
+
 
 class JoinKernel:
-    """`graph.CombineJoin` over slots.  Prepared columns: keys, then the input's."""
+    """`graph.CombineJoin` of append-only inputs over slots.  Prepared columns: keys, then the input's."""
 
     def __init__(self, combine: CombineJoin, schemas: Sequence[Schema]) -> None:
         """Begin without rows; `schemas` are those of the sides."""
@@ -51,114 +77,103 @@ class JoinKernel:
 
     def prepare(self, side: int, batch: Batch) -> tuple[Batch, Batch | None]:
         """See `Kernel`; rows with a NULL key are left out."""
-        keys, kept, errors = self._evaluate[side](batch)
-        batch = batch if kept is None else batch.take(kept)
-        prepared = batch.with_columns([*keys, *batch.columns])
-        if any(key.null_count for key in keys):
-            valid = np.logical_and.reduce(
-                [key.is_valid().to_numpy(zero_copy_only=False) for key in keys]
-            )
-            prepared = prepared.take(np.flatnonzero(valid))
-        return prepared, errors
+        return prepared_rows(self._evaluate[side], batch)
 
     def slots(self, side: int, batch: Batch) -> Ints:
         del side
         return self._rows.table.find(batch.columns[: self._keys], len(batch)).slots
 
     def apply(self, sides: Sequence[Slotted | None], *, undoable: bool) -> Applied:
-        new_left, new_right = (None if side is None else sorted_run(side) for side in sides)
-        lefts, rights, later_is_right, later_row = [], [], [], []
-        first_right = 0 if new_left is None else len(new_left.slot)
-        for left, right, stored_side in self._meetings(new_left, new_right):
-            left_rows, right_rows = _matches(left, right)
-            if len(left_rows) == 0:
-                continue
-            a = Slotted(left.batch.take(left_rows), left.slot[left_rows])
-            b = Slotted(right.batch.take(right_rows), right.slot[right_rows])
-            if stored_side is None:
-                is_right = _later(a.batch, b.batch, self._depth)
-            else:
-                is_right = np.full(len(left_rows), stored_side == LEFT)
-            later_is_right.append(is_right)
-            later_row.append(np.where(is_right, first_right + right_rows, left_rows))
-            lefts.append(a)
-            rights.append(b)
-        undo = Stored([new_left, new_right])
+        new, meetings = self._meetings(sides)
+        rest = _root_of_rest(meetings)
+        if rest is not None:
+            new, meetings = self._meetings(parted_rows(sides, rest)[0])
+        rows = joined_rows([self._pairs(side, meetings[side]) for side in (LEFT, RIGHT)])
+        undo = Stored(new)
         if undoable:
             self._rows.add(undo)
-        else:
-            self._settle(undo)
-        if not lefts:
-            return Applied(None, None, undo if undoable else None)
-        all_left, all_right = joined_rows(lefts), joined_rows(rights)
-        assert all_left is not None
-        assert all_right is not None
-        rows = self._pairs(
-            all_left, all_right, np.concatenate(later_is_right), np.concatenate(later_row)
-        )
-        return Applied(rows, None, undo if undoable else None)
+            return Applied(rows, None, undo, rest)
+        self._settle(undo)
+        return Applied(rows, None, None, rest)
 
     def _meetings(
-        self, new_left: Slotted | None, new_right: Slotted | None
-    ) -> Iterator[tuple[Slotted, Slotted, int | None]]:
-        """Yield which left and right rows have not met yet, and which of them were stored before."""
-        if new_left is not None:
-            for stored in self._rows.stored(RIGHT):
-                yield new_left, stored, RIGHT
-        if new_right is not None:
-            for stored in self._rows.stored(LEFT):
-                yield stored, new_right, LEFT
-        if new_left is not None and new_right is not None:
-            yield new_left, new_right, None
+        self, sides: Sequence[Slotted | None]
+    ) -> tuple[list[Slotted | None], list[list[_Meeting]]]:
+        """Return the new rows, sorted as runs are, and by side what its new rows meet."""
+        new: list[Slotted | None] = [None, None]
+        ranks: list[Ints] = [_NO_ROWS, _NO_ROWS]
+        for side, (rows, rank) in enumerate(zip(sides, self._ranks(sides), strict=True)):
+            if rows is not None:
+                order = self._rows.run_order(side, rows)
+                ranks[side] = rank[order]
+                new[side] = Slotted(rows.batch.take(order), rows.slot[order])
+        meetings: list[list[_Meeting]] = [[], []]
+        for side, rows in enumerate(new):
+            if rows is None:
+                continue
+            for run in self._rows.stored(1 - side):
+                low, high = self._rows.range(side, rows, run)
+                meetings[side].append(_Meeting(rows, run, low, high - low))
+            other = new[1 - side]
+            if other is not None:
+                meetings[side].append(self._new_meeting(side, rows, other, ranks))
+        return new, meetings
 
-    def _pairs(
-        self, left: Slotted, right: Slotted, later_is_right: Bools, later_row: Ints
-    ) -> Slotted | None:
-        """Return the rows of the pairs that the time range admits, at their later row's position.
-
-        `later_row` tells later rows apart, also those that share a position.
-        """
+    def _new_meeting(
+        self, side: int, rows: Slotted, other: Slotted, ranks: Sequence[Ints]
+    ) -> _Meeting:
+        """Return what new rows meet of the other side's new rows: those that are earlier."""
+        low, high = self._rows.range(side, rows, other)
+        own_rank, other_rank = ranks[side], ranks[1 - side]
         if self._combine.time_range is not None:
-            kept = np.flatnonzero(self._in_range(left.batch, right.batch, later_is_right))
-            left = Slotted(left.batch.take(kept), left.slot[kept])
-            right = Slotted(right.batch.take(kept), right.slot[kept])
-            later_is_right, later_row = later_is_right[kept], later_row[kept]
-        if len(left.slot) == 0:
-            return None
-        left_place, right_place = (
-            [batch.time, batch.origin, *_padded(batch, self._depth)]
-            for batch in (left.batch, right.batch)
-        )
-        later = [
-            np.where(later_is_right, b, a) for a, b in zip(left_place, right_place, strict=True)
-        ]
-        earlier = [
-            np.where(later_is_right, a, b) for a, b in zip(left_place, right_place, strict=True)
-        ]
-        order = lexicographic_order([*later, later_row, *earlier])
-        if order is None:
-            order = np.arange(len(left.slot))
-        later = [column[order] for column in later]
-        ordinal = _ordinals(later_row[order], [column[order] for column in earlier])
-        columns = [
-            *left.batch.take(order).columns[self._keys :],
-            *right.batch.take(order).columns[self._keys :],
-        ]
-        weight = None
-        if left.batch.weight is not None or right.batch.weight is not None:
-            weight = (left.batch.weights() * right.batch.weights())[order]
-        made = Batch(columns, later[0], later[1], (*later[2:], ordinal), weight)
-        return Slotted(made, left.slot[order])
+            return _Meeting(rows, other, low, high - low, (own_rank, other_rank))
+        # Of a slot, those that are earlier come first.
+        count = len(own_rank) + len(other_rank)
+        high = (other.slot * count + other_rank).searchsorted(rows.slot * count + own_rank)
+        return _Meeting(rows, other, low, high - low)
 
-    def _in_range(self, left: Batch, right: Batch, later_is_right: Bools) -> Bools:
-        bounds = self._combine.time_range
-        assert bounds is not None
-        left_time = self._rows.event_time(left, bounds.left_time)
-        right_time = self._rows.event_time(right, bounds.right_time)
-        apart = right_time - left_time
-        reach = np.where(later_is_right, left_time + bounds.high_us, right_time - bounds.low_us)
-        watermark = self._rows.watermark(np.where(later_is_right, right.time, left.time))
-        return (bounds.low_us <= apart) & (apart <= bounds.high_us) & (watermark <= reach)
+    def _ranks(self, sides: Sequence[Slotted | None]) -> list[Ints]:
+        """Return the places of the new rows in the total order of both sides; of equal ones, left first."""
+        left, right = sides
+        if left is None or right is None:
+            return [_NO_ROWS if rows is None else np.arange(len(rows.slot)) for rows in sides]
+        columns = [
+            np.concatenate(both)
+            for both in zip(self._position(left.batch), self._position(right.batch), strict=True)
+        ]
+        order = lexicographic_order(columns)
+        ranks = np.arange(len(columns[0]))
+        if order is not None:
+            ranks[order] = np.arange(len(order))
+        return [ranks[: len(left.slot)], ranks[len(left.slot) :]]
+
+    def _position(self, batch: Batch) -> list[Ints]:
+        """Return the columns of the rows' positions; all paths are of one depth."""
+        padding = np.full(len(batch), -1, np.int64)
+        missing = self._depth - len(batch.path)
+        return [batch.time, batch.origin, *batch.path, *(padding for _ in range(missing))]
+
+    def _pairs(self, side: int, meetings: list[_Meeting]) -> Slotted | None:
+        """Return the pairs of which the later row is new and of the side, at that row's position."""
+        laters, earliers = [], []
+        for meeting in meetings:
+            later, earlier = meeting.pairs()
+            if len(later):
+                laters.append(later)
+                earliers.append(meeting.run.batch.take(earlier))
+        if not laters:
+            return None
+        later_row, earlier_rows = np.concatenate(laters), concat(earliers)
+        order = lexicographic_order([later_row, *self._position(earlier_rows)])
+        if order is not None:
+            later_row, earlier_rows = later_row[order], earlier_rows.take(order)
+        new = meetings[0].new
+        later_rows = new.batch.take(later_row)
+        ordinal = _ordinals(later_row, self._position(earlier_rows))
+        left, right = (later_rows, earlier_rows) if side == LEFT else (earlier_rows, later_rows)
+        columns = [*left.columns[self._keys :], *right.columns[self._keys :]]
+        time, origin, *path = self._position(later_rows)
+        return Slotted(Batch(columns, time, origin, (*path, ordinal)), new.slot[later_row])
 
     @property
     def table(self) -> SlotTable:
@@ -199,20 +214,26 @@ class JoinKernel:
 _NO_ROWS: Final = np.empty(0, np.int64)
 
 
-def _matches(probe: Slotted, run: Slotted) -> tuple[Ints, Ints]:
-    """Return the rows of `probe` and of `run` that have equal slots; both are sorted by slot."""
-    low = run.slot.searchsorted(probe.slot, "left")
-    count = run.slot.searchsorted(probe.slot, "right") - low
-    if not count.any():
-        return _NO_ROWS, _NO_ROWS
-    rows = np.repeat(np.arange(len(probe.slot)), count)
-    within = np.arange(len(rows)) - np.repeat(np.cumsum(count) - count, count)
-    return rows, np.repeat(low, count) + within
+def _root_of_rest(meetings: Sequence[Sequence[_Meeting]]) -> Root | None:
+    """Return the root from which on the new rows make too many pairs; None if they do not.
 
-
-def _padded(batch: Batch, depth: int) -> list[Ints]:
-    padding = np.full(len(batch), -1, np.int64)
-    return [*batch.path, *(padding for _ in range(depth - len(batch.path)))]
+    The least root is never left to the rest.
+    """
+    of_all = [meeting for of_side in meetings for meeting in of_side]
+    if sum(int(meeting.size.sum()) for meeting in of_all) <= PAIRS_MAX:
+        return None
+    time = np.concatenate([meeting.new.batch.time for meeting in of_all])
+    origin = np.concatenate([meeting.new.batch.origin for meeting in of_all])
+    count = np.concatenate([meeting.size for meeting in of_all])
+    order = lexicographic_order([time, origin])
+    if order is not None:
+        time, origin, count = time[order], origin[order], count[order]
+    starts = starts_of_runs(time, origin)
+    pairs = np.add.reduceat(count, starts).cumsum()
+    first = max(1, int(pairs.searchsorted(PAIRS_MAX, "right")))
+    if first == len(starts):
+        return None
+    return Root(int(time[starts[first]]), int(origin[starts[first]]))
 
 
 def _ordinals(later_row: Ints, earlier: list[Ints]) -> Ints:
@@ -222,13 +243,3 @@ def _ordinals(later_row: Ints, earlier: list[Ints]) -> Ints:
     rank = np.cumsum(new_pair)
     starts = starts_of_runs(later_row)
     return rank - np.repeat(rank[starts], np.diff(np.append(starts, len(later_row))))
-
-
-def _later(left: Batch, right: Batch, depth: int) -> Bools:
-    """Return where the right row is the later one; of equal positions it is."""
-    left_columns = [left.time, left.origin, *_padded(left, depth)]
-    right_columns = [right.time, right.origin, *_padded(right, depth)]
-    later = np.ones(len(left), np.bool_)
-    for a, b in zip(reversed(left_columns), reversed(right_columns), strict=True):
-        later = np.where(a == b, later, a < b)
-    return later

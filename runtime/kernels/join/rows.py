@@ -1,5 +1,6 @@
 """The rows that a join has: for each side, runs sorted by slot, which are merged as they grow.
 
+Where the join has a time range, the rows of a slot are sorted by event time, else they are in their order.
 Each row is moved a logarithmic number of times.  Rows of an application that may be taken back are
 **pending**; when they are final they **settle**.  Rows that no later row can meet any more are dropped when
 runs are merged.
@@ -16,7 +17,7 @@ import pyarrow as pa
 from fsql.runtime.batch import PUNCTUATION, TIME_START
 from fsql.runtime.kernels.keyed.kernel import Slotted, joined_rows
 from fsql.runtime.kernels.keyed.slots import SlotTable
-from fsql.runtime.order import stable_order
+from fsql.runtime.order import lexicographic_order, stable_order
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -94,8 +95,44 @@ class JoinRows:
             least = TIME_START + self._combine.delay_us + self._combine.grain_us
             self._bound = self.watermark(max(time, least))
 
-    def event_time(self, batch: Batch, column: int) -> Ints:
-        """Return a column of the input as microseconds."""
+    def run_order(self, side: int, rows: Slotted) -> Ints:
+        """Return the order of a run: by slot, then by event time if there is a time range."""
+        if self._combine.time_range is None:
+            return stable_order(rows.slot)
+        order = lexicographic_order([rows.slot, self._event_time(side, rows.batch)])
+        return np.arange(len(rows.slot)) if order is None else order
+
+    def sorted_run(self, side: int, rows: Slotted) -> Slotted:
+        """Return rows as a run."""
+        order = self.run_order(side, rows)
+        return Slotted(rows.batch.take(order), rows.slot[order])
+
+    def range(self, side: int, rows: Slotted, run: Slotted) -> tuple[Ints, Ints]:
+        """Return for each row of a side the bounds of those rows of a run of the other that it meets.
+
+        They have its key, and are within the time range: from `low` on, and before `high`.
+        """
+        low = run.slot.searchsorted(rows.slot, "left")
+        high = run.slot.searchsorted(rows.slot, "right")
+        bounds = self._combine.time_range
+        if bounds is None:
+            return low, high
+        time = self._event_time(side, rows.batch)
+        # The watermark may not be beyond the greatest time that the earlier row could match.
+        since = np.maximum(time, self.watermark(rows.batch.time))
+        if side == LEFT:
+            least, greatest = since + bounds.low_us, time + bounds.high_us
+        else:
+            least, greatest = since - bounds.high_us, time - bounds.low_us
+        times = self._event_time(1 - side, run.batch)
+        first = _bisect(times, low, high, least)
+        return first, _bisect(times, first, high, greatest + 1)
+
+    def _event_time(self, side: int, batch: Batch) -> Ints:
+        """Return the time column of a side's rows as microseconds."""
+        bounds = self._combine.time_range
+        assert bounds is not None
+        column = bounds.left_time if side == LEFT else bounds.right_time
         values = batch.columns[self._keys + column]
         return values.view(pa.int64()).to_numpy(zero_copy_only=False)
 
@@ -113,9 +150,7 @@ class JoinRows:
         """Return the greatest watermark at which rows can be met."""
         bounds = self._combine.time_range
         assert bounds is not None
-        if side == LEFT:
-            return self.event_time(batch, bounds.left_time) + bounds.high_us
-        return self.event_time(batch, bounds.right_time) - bounds.low_us
+        return self._event_time(side, batch) + (bounds.high_us if side == LEFT else -bounds.low_us)
 
     def _store(self, side: int, run: Slotted) -> bool:
         """Add a run, merged with those behind it that are not at least twice as long, if any."""
@@ -134,13 +169,10 @@ class JoinRows:
     def _merged(self, side: int, runs: list[Slotted]) -> Slotted:
         merged = joined_rows(runs)
         assert merged is not None
-        merged = sorted_run(merged)
-        kept = np.arange(len(merged.slot))
+        rows = self.run_order(side, merged)
         if self._bound is not None:
-            kept = np.flatnonzero(self._reach(side, merged.batch) >= self._bound)
-        if len(kept) == len(merged.slot):
-            return merged
-        return Slotted(merged.batch.take(kept), merged.slot[kept])
+            rows = rows[self._reach(side, merged.batch)[rows] >= self._bound]
+        return Slotted(merged.batch.take(rows), merged.slot[rows])
 
     def _forget_slots(self) -> None:
         """Free slots that no stored row has, once they are the most."""
@@ -152,9 +184,16 @@ class JoinRows:
             self.table.free_all_but(used)
 
 
-def sorted_run(rows: Slotted) -> Slotted:
-    """Return the rows sorted by slot, those of a slot in their given order."""
-    if len(rows.slot) == 1:
-        return rows
-    order = stable_order(rows.slot)
-    return Slotted(rows.batch.take(order), rows.slot[order])
+def _bisect(values: Ints, low: Ints, high: Ints, wanted: Ints) -> Ints:
+    """Return for each range `[low, high)` of `values`, which ascend in it, the first place of `wanted`.
+
+    That is the first value that is not less, or `high`.  It takes a step for each doubling of the longest.
+    """
+    low, high = low.copy(), high.copy()
+    last = max(len(values) - 1, 0)
+    while (searching := low < high).any():
+        middle = (low + high) >> 1
+        less = searching & (values[np.minimum(middle, last)] < wanted)
+        low = np.where(less, middle + 1, low)
+        high = np.where(searching & ~less, middle, high)
+    return low

@@ -18,7 +18,7 @@ from fsql.runtime.kernels.join.encoding import (
     merged_rows,
     rows_of_side,
 )
-from fsql.runtime.kernels.join.rows import LEFT, RIGHT, JoinRows, Stored, sorted_run
+from fsql.runtime.kernels.join.rows import LEFT, RIGHT, JoinRows, Stored
 from fsql.runtime.kernels.keyed.increment import HASH, NEVER, WEIGHT, Increment
 from fsql.runtime.kernels.keyed.kernel import Slotted
 from fsql.runtime.order import below, concat
@@ -124,7 +124,7 @@ class JoinSaving:
         for side in (LEFT, RIGHT):
             places = rows_of_side(state, side)
             rows = self._slotted(side, state.rows.take(pa.array(places)), slots[places])
-            loaded.append(sorted_run(rows) if len(rows.slot) else None)
+            loaded.append(self._rows.sorted_run(side, rows) if len(rows.slot) else None)
         self._rows.settle(Stored(loaded))
 
     def _slotted(self, side: int, rows: pa.RecordBatch, slots: Ints) -> Slotted:

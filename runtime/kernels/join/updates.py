@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from fsql.runtime.batch import Batch
+from fsql.runtime.kernels.join.join_keys import prepared_rows
 from fsql.runtime.kernels.join.lifetimes import (
     BEFORE,
     History,
@@ -152,19 +153,6 @@ class JoinUpdatesKernel:
 
     def state_rows(self) -> int:
         return sum(map(len, self._sides.rows))
-
-
-def prepared_rows(evaluate: Evaluator, batch: Batch) -> tuple[Batch, Batch | None]:
-    """Return the rows with their keys in front, those with a NULL key left out, and the errors."""
-    keys, kept, errors = evaluate(batch)
-    batch = batch if kept is None else batch.take(kept)
-    prepared = batch.with_columns([*keys, *batch.columns])
-    if any(key.null_count for key in keys):
-        valid = np.logical_and.reduce(
-            [key.is_valid().to_numpy(zero_copy_only=False) for key in keys]
-        )
-        prepared = prepared.take(np.flatnonzero(valid))
-    return prepared, errors
 
 
 def _numbered_roots(sides: Sequence[Slotted | None]) -> tuple[list[Ints], Ints, Ints]:

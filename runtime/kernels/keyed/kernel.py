@@ -38,12 +38,14 @@ class Slotted(NamedTuple):
 class Applied:
     """What an application of rows made: outputs and errors by slot, and how to take the state back.
 
-    `undo` is the kernel's own; None where it was not asked for.
+    `undo` is the kernel's own; None where it was not asked for.  If there is a `rest`, only the rows below
+    that root were applied: the others would have made too much at once.
     """
 
     rows: Slotted | None
     errors: Slotted | None
     undo: object | None
+    rest: Root | None = None
 
 
 def joined_rows(parts: Sequence[Slotted | None]) -> Slotted | None:
@@ -150,7 +152,7 @@ class Kernel(Protocol):
     def apply(self, sides: Sequence[Slotted | None], *, undoable: bool) -> Applied:
         """Apply prepared rows, each side in the total order, behind all rows of their slots so far.
 
-        At least one side has rows.
+        At least one side has rows.  The least root is always applied, and others unless there is a `rest`.
         """
 
     def restore(self, undo: object, affected: NDArray[np.bool_]) -> None:
