@@ -109,7 +109,9 @@ class Attempt:
         return [here.front.number for here in may]
 
     def next_timer(self) -> float:
-        """Return when to call `kept_up` at the latest."""
+        """Return when to call `kept_up` at the latest, 0 for as soon as what has come is dealt with."""
+        if self._may_go_on():
+            return 0.0
         due = min([link.due_at for link in self._links.values()])
         due = min(due, self._next_heartbeat, self.coordinator_heard_at + self.begin.failure_after)
         if self._running:
@@ -240,6 +242,18 @@ class Attempt:
             effects += self.send([self._counted(now)], now)
         return effects
 
+    def go_on(self, now: float) -> list[WorkerEffect]:
+        """Apply more of the rows that a fold has left, once what it made before is on its way."""
+        if self._worker is None or not self._may_go_on():
+            return []
+        self._carry(self._worker.go_on())
+        return self._snapshot_taken() + self._flushed(now)
+
+    def _may_go_on(self) -> bool:
+        if self._worker is None or not self._worker.is_behind:
+            return False
+        return not any(link.waiting for link in self._links.values())
+
     def links_due(self, now: float) -> list[WorkerEffect]:
         """Acknowledge, and send again what was not acknowledged, when all that has come is dealt with."""
         effects: list[WorkerEffect] = []
@@ -327,7 +341,7 @@ class Attempt:
 
     def _may_read(self, here: _FrontHere) -> bool:
         front = here.front
-        if front.ended:
+        if front.ended or (self._worker is not None and self._worker.is_behind):
             return False
         if here.lead.is_open and front.rows_above(self._released) < self._settings.lead_rows:
             return True

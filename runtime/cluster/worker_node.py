@@ -80,6 +80,7 @@ class WorkerNode:
             if self.attempt.hopeless(now):
                 effects += self._left(UNHEARD, now)
             else:
+                effects += self.attempt.go_on(now)
                 effects += self.attempt.links_due(now)
         return effects + self._kept_up(now)
 

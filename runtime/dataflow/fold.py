@@ -21,6 +21,9 @@ to the position it gives, before anything else happens, what has changed in its 
 before, as of this one: everything below is final, and what was applied above is left out (`kernel.Saving`).
 A fold that loads the state as of a position goes on as one that had been given the rows below it.
 
+Steps.  A kernel may leave rows that would make too much at once (`Applied.rest`).  They wait, and the
+fold **is behind** until `go_on` has applied them, a part at a time; its own min time stays below them.
+
 Not promised: the order in which outputs leave the fold, nor that nothing superfluous is sent and taken
 back again.  `tests/property` judges released bytes under every policy and interleaving.
 """
@@ -88,7 +91,8 @@ class Fold:
         self._affected = SlotMarks()
         self._here = SlotMarks()
         self._retired: deque[tuple[int, list[int]]] = deque()
-        self._min_time = START
+        self._min_time = self._target = START
+        self._behind = False
         self._holding_until: Root | None = None
         self.rows_applied = 0
         self.rows_redone = 0
@@ -96,32 +100,61 @@ class Fold:
 
     def accept(self, side: int, batch: Batch) -> Output:
         """Take in rows, none of them below min time; apply them at once if the policy allows."""
-        check_not_below(batch.span().least, self._min_time, "rows at the input of a fold")
+        check_not_below(batch.span().least, self._target, "rows at the input of a fold")
         prepared, errors = self._kernel.prepare(side, batch)
         output = Output([], [] if errors is None else [errors])
         if len(prepared):
             self._waiting[side].append(prepared)
-            if self._ordered or self._holding_until is not None:
+            if self._holds:
                 self.rows_held += len(prepared)
-            else:
+            elif not self._behind:
                 self._apply_waiting(output)
         return output
 
+    @property
+    def _holds(self) -> bool:
+        """Say whether rows wait until min time has passed them."""
+        return self._ordered or self._holding_until is not None
+
     def advance(self, min_time: Root) -> Output:
         """Learn min time at the input: apply what is held below it, close windows, forget undo."""
-        check_not_below(min_time, self._min_time, "min time at the input of a fold")
+        check_not_below(min_time, self._target, "min time at the input of a fold")
+        self._target = min_time
         output = Output([], [])
-        position = self._saving.position
-        if position is not None and position <= min_time:
-            self._advance(position, output)
-            self._cross(position)
-        self._advance(min_time, output)
+        self._follow_min_time(output)
         return output
 
-    def _advance(self, min_time: Root, output: Output) -> None:
+    @property
+    def is_behind(self) -> bool:
+        """Say whether rows wait only because what came before them made as much as one step may."""
+        return self._behind
+
+    def go_on(self) -> Output:
+        """Apply more of the rows because of which the fold is behind."""
+        output = Output([], [])
+        if not self._holds:
+            self._apply_waiting(output)
+        self._follow_min_time(output)
+        return output
+
+    def _follow_min_time(self, output: Output) -> None:
+        """Come up to min time at the input, as far as the rows that wait allow."""
+        position = self._saving.position
+        if position is not None and position <= self._target:
+            if not self._advance(position, output):
+                return
+            self._cross(position)
+        self._advance(self._target, output)
+
+    def _advance(self, min_time: Root, output: Output) -> bool:
+        """Advance to `min_time`, or only to the first row that still waits below it; say which."""
+        if self._holds:
+            self._apply_passed(min_time, output)
+        least = self._least_waiting() if self._behind else None
+        stopped = least is not None and least < min_time
+        if least is not None and stopped:
+            min_time = least
         self._min_time = min_time
-        if self._ordered or self._holding_until is not None:
-            self._apply_passed(output)
         self._settle_log(min_time)
         if self._holding_until is not None and self._holding_until < min_time:
             self._holding_until = None
@@ -131,13 +164,14 @@ class Fold:
             self._reach([closed.rows, closed.errors])
             output.append(closed)
         self._recycle_slots()
+        return not stopped
 
     def load(self, increments: Sequence[Increment], owned: BinRanges, position: Root) -> None:
         """Take over the state as of `position` of the keys in the bins `owned`.
 
         The increments are all there are, oldest first; nothing may have come in yet.
         """
-        self._min_time = self._known_from = position
+        self._min_time = self._target = self._known_from = position
         if increments:
             own = merged([rows_of_bins(one, owned) for one in increments], position, whole=True)
             self._saving.load(own, position)
@@ -189,16 +223,20 @@ class Fold:
 
     def hold(self) -> Root | None:
         """Return the least root of what waits and of the windows to close; None for nothing."""
-        roots = [self._kernel.next_close(), *(waiting.least() for waiting in self._waiting)]
+        roots = [self._kernel.next_close(), self._least_waiting()]
+        return min([root for root in roots if root is not None], default=None)
+
+    def _least_waiting(self) -> Root | None:
+        roots = [waiting.least() for waiting in self._waiting]
         return min([root for root in roots if root is not None], default=None)
 
     def state_rows(self) -> int:
         """Return how many rows or groups the state, the log and what waits hold."""
         return self._kernel.state_rows() + sum(waiting.rows for waiting in self._waiting)
 
-    def _apply_passed(self, output: Output) -> None:
+    def _apply_passed(self, min_time: Root, output: Output) -> None:
         """Apply what waits below min time: nobody will take it back, unless the log has later rows."""
-        self._apply_now([waiting.take_below(self._min_time) for waiting in self._waiting], output)
+        self._apply_now([waiting.take_below(min_time) for waiting in self._waiting], output)
 
     def _apply_waiting(self, output: Output) -> None:
         """Apply all that waits."""
@@ -206,6 +244,7 @@ class Fold:
 
     def _apply_now(self, batches: list[list[Batch]], output: Output) -> None:
         """Apply rows of each side, with a repair where the log has rows at or behind theirs."""
+        was_behind, self._behind = self._behind, False
         sides = [self._slotted(side, parts) for side, parts in enumerate(batches)]
         new = [rows for rows in sides if rows is not None]
         if not new:
@@ -213,14 +252,30 @@ class Fold:
         least = min(rows.batch.span().least for rows in new)
         later = self._log.from_root(least)
         if later:
+            if was_behind:
+                last = self._log.applied_to
+                sides, behind = parted_rows(sides, Root(last.time, last.origin + 1))
+                self._put_back([behind])
             self._repair(later, least, sides, output)
             return
-        for part in self._apart(sides):
-            applied = self._apply(part, undoable=not self._ordered)
+        parts = self._apart(sides)
+        for number, part in enumerate(parts, 1):
+            applied, rest = self._apply(part, undoable=not self._ordered)
             if applied is not None:
                 if not self._ordered:
                     self._log.append(part, applied)
                 output.append(applied)
+            if rest is not None:
+                self._put_back([rest, *parts[number:]])
+                return
+
+    def _put_back(self, parts: Sequence[Sequence[Slotted | None]]) -> None:
+        """Let rows wait for a later step; the fold is behind, if there are any."""
+        for sides in parts:
+            for side, rows in enumerate(sides):
+                if rows is not None:
+                    self._waiting[side].append(rows.batch)
+                    self._behind = True
 
     def _apart(self, sides: list[Slotted | None]) -> Sequence[list[Slotted | None]]:
         """Return rows on either side of the announced position apart, the lesser first."""
@@ -244,7 +299,7 @@ class Fold:
         redone = sum(len(rows.slot) for side in again for rows in side[1:] if rows is not None)
         self.rows_redone += redone
         self.rows_applied -= redone
-        made = self._apply_again([joined_rows(rows) for rows in again])
+        made = self._apply_again([joined_rows(rows) for rows in again], least)
         output.append_differences(made, old, by_path=self._append_only)
         self._repairs.repaired(redone, len(later), scanned)
         if self._repairs.exceeded and self._holding_until is None:
@@ -303,20 +358,37 @@ class Fold:
                 self._waiting[side].append(behind.batch)
                 self.rows_held += len(behind.slot)
                 self.rows_applied -= len(behind.slot)
-        made = self._apply_again(staying)
+        made = self._apply_again(staying, least)
         old = [entry.applied for entry in entries]
         output.append_differences(made, old, by_path=self._append_only)
 
-    def _apply_again(self, sides: list[Slotted | None]) -> list[Applied]:
-        """Apply rows of a repair: those below min time for good, so that the log keeps none of them."""
+    def _apply_again(self, sides: list[Slotted | None], least: Root) -> list[Applied]:
+        """Apply rows of a repair: those below min time for good, so that the log keeps none of them.
+
+        What the kernel leaves waits if it is not below `least`: see `_rewind`.
+        """
         final, later = parted_rows(sides, self._min_time)
+        parts = [final, *self._apart(later)]
         made = []
-        for part, undoable in ((final, False), *((part, True) for part in self._apart(later))):
-            applied = self._apply(part, undoable=undoable)
-            if applied is not None:
+        for number, whole in enumerate(parts):
+            undoable = number > 0
+            left: list[Slotted | None] | None = whole
+            while left is not None:
+                part = left
+                applied, left = self._apply(part, undoable=undoable)
+                if applied is None:
+                    continue
                 made.append(applied)
                 if undoable:
                     self._log.append(part, applied)
+                if (
+                    left is not None
+                    and applied.rest is not None
+                    and undoable
+                    and applied.rest >= least
+                ):
+                    self._put_back([left, *parts[number + 1 :]])
+                    return made
         return made
 
     def _disordered_slots(
@@ -349,19 +421,27 @@ class Fold:
         batch = concat(batches)
         return Slotted(batch, self._kernel.slots(side, batch))
 
-    def _apply(self, sides: list[Slotted | None], *, undoable: bool) -> Applied | None:
-        """Bring each side into the total order without what was undone, and apply it."""
+    def _apply(
+        self, sides: list[Slotted | None], *, undoable: bool
+    ) -> tuple[Applied | None, list[Slotted | None] | None]:
+        """Bring each side into the total order without what was undone, and apply it.
+
+        Return what that made, and the rows that the kernel has left, if any; they are no more in `sides`.
+        """
         for side, rows in enumerate(sides):
             if rows is not None:
                 sides[side] = self._in_order(side, rows)
+        if all(rows is None for rows in sides):
+            return None, None
+        self._saving.before(sides)
+        applied, rest = self._kernel.apply(sides, undoable=undoable), None
+        if applied.rest is not None:
+            sides[:], rest = parted_rows(sides, applied.rest)
         count = sum(len(rows.slot) for rows in sides if rows is not None)
-        if count == 0:
-            return None
         self.rows_applied += count
         self._repairs.applied(count)
-        self._saving.before(sides)
         self._reach(sides)
-        return self._kernel.apply(sides, undoable=undoable)
+        return applied, rest
 
     def _reach(self, sides: Sequence[Slotted | None]) -> None:
         """Learn of rows that are applied now, or that windows make as they close; each in order."""

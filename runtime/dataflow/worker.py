@@ -86,12 +86,14 @@ class Worker:
         self.folds: dict[int, Fold] = {}
         self._accept: dict[int, Callable[[int, Batch], Output]] = {}
         self._advance: dict[int, Callable[[Root], Output]] = {}
+        self._go_on: dict[int, Callable[[], Output]] = {}
         self._chains: list[Chain] = []
         for index, stage in enumerate(plan.stages):
             if isinstance(stage.head, FoldHead):
                 self.folds[index] = make_fold(stage.head)
                 self._accept[index] = watch(stage.head.operator, self.folds[index].accept)
                 self._advance[index] = watch(stage.head.operator, self.folds[index].advance)
+                self._go_on[index] = watch(stage.head.operator, self.folds[index].go_on)
             self._chains.append(Chain(stage, self._barrier_stage, watch))
         self._ids = {
             receiver: Ids(epoch, link_number(number + _FIRST_PEER, receiver + _FIRST_PEER))
@@ -171,6 +173,20 @@ class Worker:
             return []
         self._stepped.add(min_time.stage)
         self._passed_on(min_time.stage, self._advance[min_time.stage](min_time.root))
+        return self._finish_step(None)
+
+    @property
+    def is_behind(self) -> bool:
+        """Say whether a fold has rows left that would have made too much in one step."""
+        return any(fold.is_behind for fold in self.folds.values())
+
+    def go_on(self) -> list[Effect]:
+        """Apply more of the rows that a fold has left, if any; those nearest to the sinks go first."""
+        stage = max((stage for stage, fold in self.folds.items() if fold.is_behind), default=None)
+        if stage is None:
+            return []
+        self._stepped.add(stage)
+        self._passed_on(stage, self._go_on[stage]())
         return self._finish_step(None)
 
     @property

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 from fsql.compiler.tick_plan import SourceHead, TickPlan
 from fsql.runtime.batch import START, Root
@@ -45,7 +45,15 @@ ACKER = -2
 """The acker's number as a sender and receiver, beside `worker.BARRIER` and the workers' own."""
 
 Channel = tuple[int, int]
-Carried = Message | Acknowledgement | Promise | MinTime
+
+
+@dataclass(frozen=True, slots=True)
+class GoOn:
+    """What a worker sends to itself while one of its folds is behind."""
+
+
+Carried = Message | Acknowledgement | Promise | MinTime | GoOn
+_GO_ON: Final = GoOn()
 LetGo = Released | LateRows | Rejected | Stopped
 
 
@@ -166,6 +174,8 @@ class Cluster:
                 return self._release(carried.root)
             case MinTime():
                 self._carry(receiver, self.workers[receiver].advance(carried))
+            case GoOn():
+                self._carry(receiver, self.workers[receiver].go_on())
         return []
 
     def _at_barrier(self, message: Message) -> None:
@@ -189,6 +199,8 @@ class Cluster:
                 self._put(sender, effect.receiver, effect.message)
             else:
                 self._put(sender, ACKER, effect)
+        if self.workers[sender].is_behind and (sender, sender) not in self._channels:
+            self._put(sender, sender, _GO_ON)
 
     def _put(self, sender: int, receiver: int, carried: Carried) -> None:
         self._channels.setdefault((sender, receiver), deque()).append(carried)

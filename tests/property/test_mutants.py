@@ -72,7 +72,7 @@ def rows_that_come_late_are_applied_as_the_latest(patch: Patch) -> None:
     def repair(
         self: fold.Fold, _later: object, _least: Root, sides: list[Any], output: Output
     ) -> None:
-        applied = self._apply(sides, undoable=True)
+        applied, _ = self._apply(sides, undoable=True)
         if applied is not None:
             self._log.append(sides, applied)
             output.append(applied)

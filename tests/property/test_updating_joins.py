@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from fsql.compiler import logical
+from fsql.runtime.kernels.join import equi_join, updates
 from fsql.tests.property.cases import case_of
 from fsql.tests.property.check import check
 from fsql.tests.property.snapshots import check_snapshots, roots_of
@@ -64,3 +65,19 @@ def test_runs_go_on_from_snapshots(seeds: range) -> None:
         )
     assert met["runs from a snapshot"], met
     assert met["rows restored"], met
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["plan", "updating-join"])
+def test_joins_that_make_their_pairs_in_parts_release_the_same(
+    kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(equi_join, "PAIRS_MAX", 3)
+    monkeypatch.setattr(updates, "PAIRS_MAX", 3)
+    cases = [case_of(kind, seed) for seed in range(60)]
+    for case in cases:
+        if joins(case):
+            check(case, schedules=2)
+            positions = roots_of(case)
+            expected = by_oracle(case.job, case.inputs)
+            check_snapshots(case, expected, positions, Random(case.name), Counter())

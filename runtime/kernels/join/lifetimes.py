@@ -122,21 +122,36 @@ def _next_root(marked: Bools, root: Ints, payload: Ints, end: int) -> Ints:
 
 
 def overlaps(left: Lifetimes, right: Lifetimes, end: int) -> tuple[Ints, Ints]:
-    """Return the pairs of lifetimes of one slot that share a root, as indexes into both.
+    """Return the pairs of lifetimes of one slot that share a root, as indexes into both."""
+    (low, size), (other_low, other_size) = _overlap_ranges(left, right, end)
+    lefts, starting_in_left = ranges(low, size)
+    rights, starting_in_right = ranges(other_low, other_size)
+    return (
+        np.concatenate([lefts, starting_in_right]),
+        np.concatenate([starting_in_left, rights]),
+    )
 
-    Of two such lifetimes one starts within the other; in a slot, those that start within a lifetime are
-    neighbours.
+
+def overlap_count(left: Lifetimes, right: Lifetimes, end: int) -> int:
+    """Return how many pairs `overlaps` returns."""
+    return sum(int(size.sum()) for _, size in _overlap_ranges(left, right, end))
+
+
+def _overlap_ranges(
+    left: Lifetimes, right: Lifetimes, end: int
+) -> tuple[tuple[Ints, Ints], tuple[Ints, Ints]]:
+    """Return for each left lifetime the range of right ones that start within it, and the other way.
+
+    Of two lifetimes that share a root one starts within the other; in a slot, those that start within a
+    lifetime are neighbours.  Where both start at one root, the right one is said to start within the left.
     """
     left_start, right_start = (_composite(side, side.start, end) for side in (left, right))
     left_end, right_end = (_composite(side, side.end, end) for side in (left, right))
     low = right_start.searchsorted(left_start, "left")
-    lefts, starting_in_left = ranges(low, right_start.searchsorted(left_end, "left") - low)
-    low = left_start.searchsorted(right_start, "right")
-    count = left_start.searchsorted(right_end, "left") - low
-    rights, starting_in_right = ranges(low, count)
+    other_low = left_start.searchsorted(right_start, "right")
     return (
-        np.concatenate([lefts, starting_in_right]),
-        np.concatenate([starting_in_left, rights]),
+        (low, right_start.searchsorted(left_end, "left") - low),
+        (other_low, left_start.searchsorted(right_end, "left") - other_low),
     )
 
 

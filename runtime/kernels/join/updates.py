@@ -15,11 +15,11 @@ own root takes back.  The cost is linear in the changes and the pairs, but for s
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from fsql.runtime.batch import Batch
+from fsql.runtime.batch import Batch, Root
 from fsql.runtime.kernels.join.join_keys import prepared_rows
 from fsql.runtime.kernels.join.lifetimes import (
     BEFORE,
@@ -27,12 +27,13 @@ from fsql.runtime.kernels.join.lifetimes import (
     Lifetimes,
     history,
     lifetimes,
+    overlap_count,
     overlaps,
 )
 from fsql.runtime.kernels.join.net_rows import all_rows, ranges
 from fsql.runtime.kernels.join.updates_saving import JoinUpdatesSaving
 from fsql.runtime.kernels.join.updating_sides import LEFT, RIGHT, Changes, UpdatingSides, weighted
-from fsql.runtime.kernels.keyed.kernel import Applied, Slotted
+from fsql.runtime.kernels.keyed.kernel import Applied, Slotted, parted_rows
 from fsql.runtime.kernels.keyed.prepare import Evaluator
 from fsql.runtime.order import lexicographic_order, starts_of_runs
 
@@ -43,11 +44,16 @@ if TYPE_CHECKING:
 
     from fsql.compiler.graph import CombineJoin
     from fsql.compiler.schema import Schema
-    from fsql.runtime.batch import Root
     from fsql.runtime.kernels.keyed.slots import SlotTable
 
     Ints = NDArray[np.int64]
     Bools = NDArray[np.bool_]
+
+
+PAIRS_MAX: Final = 1 << 18
+"""How many pairs an application makes at most, unless those of one root are more."""
+_ONE_ROOT: Final = 2
+"""The length of a table of roots that has one beside `BEFORE`."""
 
 
 class _Pairs(NamedTuple):
@@ -80,8 +86,15 @@ class JoinUpdatesKernel:
         return self._sides.table.find(batch.columns[: self._keys], len(batch)).slots
 
     def apply(self, sides: Sequence[Slotted | None], *, undoable: bool) -> Applied:
+        rest = None
         numbers, times, origins = _numbered_roots(sides)
         histories = [self._history(side, sides, numbers) for side in (LEFT, RIGHT)]
+        while len(times) > _ONE_ROOT and _makes_too_much(histories, len(times)):
+            middle = (len(times) + 1) // 2
+            rest = Root(int(times[middle]), int(origins[middle]))
+            sides = parted_rows(sides, rest)[0]
+            numbers, times, origins = _numbered_roots(sides)
+            histories = [self._history(side, sides, numbers) for side in (LEFT, RIGHT)]
         changes = Changes([_changes(one, times, origins) for one in histories])
         rows = None
         left, right = histories
@@ -89,9 +102,9 @@ class JoinUpdatesKernel:
             rows = self._rows(left, right, times, origins)
         self._sides.add(changes, undoable=undoable)
         if undoable:
-            return Applied(rows, None, changes)
+            return Applied(rows, None, changes, rest)
         self._saving.settled(changes)
-        return Applied(rows, None, None)
+        return Applied(rows, None, None, rest)
 
     def _history(
         self, side: int, sides: Sequence[Slotted | None], numbers: Sequence[Ints]
@@ -153,6 +166,23 @@ class JoinUpdatesKernel:
 
     def state_rows(self) -> int:
         return sum(map(len, self._sides.rows))
+
+
+def _makes_too_much(histories: Sequence[History | None], roots: int) -> bool:
+    """Say whether the changes may make more than `PAIRS_MAX` pairs: each meets all rows of its slot."""
+    left, right = histories
+    if left is None or right is None or len(left.root) * len(right.root) <= PAIRS_MAX:
+        return False
+    staying_left, passing_left = _split(left, roots)
+    staying_right, passing_right = _split(right, roots)
+    pairs = 0
+    for of, staying in ((left, staying_right), (right, staying_left)):
+        slots = of.rows.slot[of.root > BEFORE]
+        low = staying.slot.searchsorted(slots, "left")
+        pairs += int((staying.slot.searchsorted(slots, "right") - low).sum())
+    if len(passing_left.row) and len(passing_right.row):
+        pairs += 2 * overlap_count(passing_left, passing_right, roots)
+    return pairs > PAIRS_MAX
 
 
 def _numbered_roots(sides: Sequence[Slotted | None]) -> tuple[list[Ints], Ints, Ints]:

@@ -13,11 +13,23 @@ from fsql.compiler.sqltypes import BIGINT
 from fsql.compiler.tick_plan import Policy
 from fsql.optimizer.choose import choose
 from fsql.runtime.dataflow.fold import Fold
+from fsql.runtime.dataflow.worker import Worker
 from fsql.runtime.drivers.in_memory import run_in_memory
-from fsql.tests.unit.dataflow.plans import NUMBER, call, column, insert, table
+from fsql.runtime.kernels.join import equi_join
+from fsql.runtime.kernels.join.net_rows import ranges
+from fsql.tests.reference.lines import line
+from fsql.tests.reference.oracle import evaluate_job
+from fsql.tests.unit.dataflow.plans import AT, KEY, NUMBER, SECOND, call, column, insert, table
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from fsql.compiler.expression import Value
+    from fsql.runtime.batch import Batch
     from fsql.runtime.dataflow.output import Output
+
+    Ints = NDArray[np.int64]
 
 ROWS = 400
 
@@ -64,3 +76,66 @@ def test_a_chain_of_joins_sends_what_each_row_of_its_input_changes(
     if policy is Policy.ORDERED:
         assert sent == folds * changes
     assert folds * changes <= sent <= 3 * folds * changes
+
+
+def crossed(low_us: int, high_us: int) -> logical.Insert:
+    """Return a join of two tables of one key within a range of time."""
+    left, right = (logical.Scan(table(number, event=True), number) for number in range(2))
+    near = logical.TimeRange(AT, AT, low_us, high_us)
+    return insert(logical.Join(left, right, (column(left, KEY),), (column(right, KEY),), near))
+
+
+def of_one_key(count: int) -> list[list[tuple[Value, ...]]]:
+    """Return a row of one key each second."""
+    return [[("a", None, number, 0.0, number * SECOND) for number in range(count)]]
+
+
+@pytest.mark.parametrize("policy", Policy)
+def test_a_join_looks_only_at_pairs_in_its_time_range(
+    policy: Policy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked_at = 0
+
+    def counted(low: Ints, size: Ints) -> tuple[Ints, Ints]:
+        nonlocal looked_at
+        looked_at += int(size.sum())
+        return ranges(low, size)
+
+    monkeypatch.setattr(equi_join, "ranges", counted)
+    job = logical.Job((crossed(-SECOND, SECOND),))
+    inputs = {0: of_one_key(ROWS), 1: of_one_key(ROWS)}
+    outcome = run_in_memory(choose(lower(job), policy=policy), inputs, seed=1, batch_rows=ROWS)
+    pairs = 3 * ROWS - 2
+    assert len(outcome.released[0]) == pairs
+    # New rows of both sides look at each other from both sides; a repair looks once more.
+    assert pairs <= looked_at <= 4 * pairs
+
+
+@pytest.mark.parametrize("policy", Policy)
+@pytest.mark.parametrize("workers", [1, 3])
+def test_pairs_are_made_in_parts(
+    policy: Policy, workers: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    largest = 0
+    run = Worker._run
+
+    def counted(worker: Worker, stage: int, batches: list[Batch], *, repairs: bool) -> None:
+        nonlocal largest
+        if stage in worker.folds:
+            largest = max(largest, sum(map(len, batches)))
+        run(worker, stage, batches, repairs=repairs)
+
+    monkeypatch.setattr(Worker, "_run", counted)
+    monkeypatch.setattr(equi_join, "PAIRS_MAX", 100)
+    wide = ROWS * SECOND
+    job = logical.Job((crossed(-wide, wide),))
+    inputs = {0: of_one_key(60), 1: of_one_key(60)}
+    plan = choose(lower(job), policy=policy, workers=workers)
+    outcome = run_in_memory(plan, inputs, seed=1, batch_rows=60)
+    [expected] = evaluate_job(job, inputs).released
+    sink = job.inserts[0].sink
+    assert expected == tuple(
+        (tuple(root), line(sink, label or "+I", row)) for root, label, row in outcome.released[0]
+    )
+    # A repair takes back what was made in a part or two as well.
+    assert 0 < largest <= 300
