@@ -109,10 +109,8 @@ class Attempt:
         return [here.front.number for here in may]
 
     def next_timer(self) -> float:
-        """Return when to call `kept_up` at the latest, 0 for as soon as what has come is dealt with."""
-        if self._may_go_on():
-            return 0.0
-        due = min([link.due_at for link in self._links.values()])
+        """Return when to call `kept_up` at the latest; 0 is at once."""
+        due = 0.0 if self._may_go_on() else min([link.due_at for link in self._links.values()])
         due = min(due, self._next_heartbeat, self.coordinator_heard_at + self.begin.failure_after)
         if self._running:
             due = min(due, self._next_counted)
@@ -250,9 +248,8 @@ class Attempt:
         return self._snapshot_taken() + self._flushed(now)
 
     def _may_go_on(self) -> bool:
-        if self._worker is None or not self._worker.is_behind:
-            return False
-        return not any(link.waiting for link in self._links.values())
+        room = not any(link.waiting for link in self._links.values())
+        return self._worker is not None and self._worker.is_behind and room
 
     def links_due(self, now: float) -> list[WorkerEffect]:
         """Acknowledge, and send again what was not acknowledged, when all that has come is dealt with."""

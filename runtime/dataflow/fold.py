@@ -34,13 +34,13 @@ from collections import deque
 from typing import TYPE_CHECKING
 
 import numpy as np
-import pyarrow as pa
 
 from fsql.compiler.tick_plan import FoldHead, Policy
 from fsql.runtime.batch import START, Batch, Root
 from fsql.runtime.dataflow.invariants import check_not_below
 from fsql.runtime.dataflow.output import Output
-from fsql.runtime.dataflow.undo_log import RepairBound, UndoLog
+from fsql.runtime.dataflow.row_order import RowOrder
+from fsql.runtime.dataflow.undo_log import RepairBound, UndoLog, disordered_slots
 from fsql.runtime.dataflow.waiting_rows import WaitingRows
 from fsql.runtime.kernels.keyed.increment import merged, merged_later, rows_of_bins
 from fsql.runtime.kernels.keyed.kernel import (
@@ -52,8 +52,7 @@ from fsql.runtime.kernels.keyed.kernel import (
     split_rows,
 )
 from fsql.runtime.kernels.keyed.slot_marks import SlotMarks
-from fsql.runtime.order import below, concat, position_order
-from fsql.runtime.weights import consolidate, expanded
+from fsql.runtime.order import concat
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -84,7 +83,7 @@ class Fold:
         self._taken: Increment | None = None
         self._ordered = head.policy is Policy.ORDERED
         self._repairs = RepairBound(head.repairs_free)
-        self._ties = ties
+        self._in_order = RowOrder(ties=ties, append_only=append_only, ordered=self._ordered)
         self._append_only = append_only
         self._waiting = [WaitingRows() for _ in head.inputs]
         self._log = UndoLog()
@@ -287,7 +286,8 @@ class Fold:
     ) -> None:
         """Take back what `later` applied to slots that now get earlier rows; apply it again with them."""
         scanned = sum(entry.rows for entry in later)
-        affected = self._disordered_slots(later, least, sides)
+        self._affected.grow(len(self._kernel.table))
+        affected = disordered_slots(later, least, sides, self._affected)
         self._affected.set(affected, to=True)
         again: list[list[Slotted | None]] = [[rows] for rows in sides]
         old = []
@@ -391,23 +391,6 @@ class Fold:
                     return made
         return made
 
-    def _disordered_slots(
-        self, later: list[Application], least: Root, sides: list[Slotted | None]
-    ) -> Ints:
-        """Return the slots of `sides` to which `later` has applied rows at or above `least`."""
-        self._affected.grow(len(self._kernel.table))
-        given = np.concatenate([rows.slot for rows in sides if rows is not None])
-        self._affected.set(given, to=True)
-        found = [given[:0]]
-        for entry in later:
-            for rows in entry.sides:
-                if rows is not None and entry.greatest >= least:
-                    marked = self._affected.values[rows.slot]
-                    if marked.any():
-                        found.append(rows.slot[marked & ~below(rows.batch, least)])
-        self._affected.set(given, to=False)
-        return np.unique(np.concatenate(found))
-
     def _settle_log(self, final: Root) -> None:
         """Forget how to undo what is final; tell the kernel the least root it may be given again."""
         for entry in self._log.pop_below(final):
@@ -430,7 +413,9 @@ class Fold:
         """
         for side, rows in enumerate(sides):
             if rows is not None:
-                sides[side] = self._in_order(side, rows)
+                sides[side], early = self._in_order(rows)
+                if early is not None:
+                    self._waiting[side].append(early)
         if all(rows is None for rows in sides):
             return None, None
         self._saving.before(sides)
@@ -448,30 +433,3 @@ class Fold:
         for rows in sides:
             if rows is not None and len(rows.slot):
                 self.reached = max(self.reached, rows.batch.root(len(rows.slot) - 1))
-
-    def _in_order(self, side: int, rows: Slotted) -> Slotted | None:
-        weight = rows.batch.weight
-        if weight is not None and (self._append_only or not self._ordered):
-            rows = self._net(side, rows)
-        order = position_order(rows.batch, ties=self._ties)
-        if order is not None:
-            rows = Slotted(rows.batch.take(order), rows.slot[order])
-        return rows if len(rows.slot) else None
-
-    def _net(self, side: int, rows: Slotted) -> Slotted:
-        """Sum equal rows at equal positions.
-
-        Of an append-only input nothing negative can remain but an undo that came before its victim (a
-        link that reorders): it waits for it.
-        """
-        batch = rows.batch.with_columns([*rows.batch.columns, pa.array(rows.slot)])
-        batch = consolidate(batch, by_path=self._append_only)
-        if self._append_only:
-            early = batch.weights() < 0
-            if early.any():
-                victims = batch.take(np.flatnonzero(early))
-                self._waiting[side].append(victims.with_columns(victims.columns[:-1]))
-                batch = batch.take(np.flatnonzero(~early))
-            batch = expanded(batch)
-        slot = batch.columns[-1].to_numpy(zero_copy_only=False)
-        return Slotted(batch.with_columns(batch.columns[:-1]), slot)

@@ -7,12 +7,20 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
+import numpy as np
+
 from fsql.runtime.batch import START, Root
+from fsql.runtime.order import below
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from numpy.typing import NDArray
+
     from fsql.runtime.kernels.keyed.kernel import Applied, Slotted
+    from fsql.runtime.kernels.keyed.slot_marks import SlotMarks
+
+    Ints = NDArray[np.int64]
 
 REPAIR_BOUND: Final = 1.0
 """How many rows a speculative fold may apply again for each that it applies, beyond `repairs_free`."""
@@ -105,6 +113,26 @@ class UndoLog:
         for entry in kept:
             self._append(entry)
         return removed
+
+
+def disordered_slots(
+    later: list[Application], least: Root, sides: list[Slotted | None], marks: SlotMarks
+) -> Ints:
+    """Return the slots of `sides` to which `later` has applied rows at or above `least`.
+
+    `marks` has room for all slots; none is marked, before and after.
+    """
+    given = np.concatenate([rows.slot for rows in sides if rows is not None])
+    marks.set(given, to=True)
+    found = [given[:0]]
+    for entry in later:
+        for rows in entry.sides:
+            if rows is not None and entry.greatest >= least:
+                marked = marks.values[rows.slot]
+                if marked.any():
+                    found.append(rows.slot[marked & ~below(rows.batch, least)])
+    marks.set(given, to=False)
+    return np.unique(np.concatenate(found))
 
 
 class RepairBound:

@@ -1,0 +1,52 @@
+"""How a fold brings rows into the total order before it applies them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from fsql.runtime.kernels.keyed.kernel import Slotted
+from fsql.runtime.order import position_order
+from fsql.runtime.weights import consolidate, expanded
+
+if TYPE_CHECKING:
+    from fsql.runtime.batch import Batch
+
+
+class RowOrder:
+    """Sums up equal rows, as far as the policy lets any be undone, and sorts rows by position."""
+
+    def __init__(self, *, ties: bool, append_only: bool, ordered: bool) -> None:
+        self._ties = ties
+        self._append_only = append_only
+        self._ordered = ordered
+
+    def __call__(self, rows: Slotted) -> tuple[Slotted | None, Batch | None]:
+        """Return the rows in order, if any are left, and undos that came before their victims.
+
+        A link that reorders may bring an undo first.  Of an append-only input nothing else is negative.
+        """
+        early = None
+        if rows.batch.weight is not None and (self._append_only or not self._ordered):
+            rows, early = self._net(rows)
+        order = position_order(rows.batch, ties=self._ties)
+        if order is not None:
+            rows = Slotted(rows.batch.take(order), rows.slot[order])
+        return (rows if len(rows.slot) else None), early
+
+    def _net(self, rows: Slotted) -> tuple[Slotted, Batch | None]:
+        """Sum equal rows at equal positions."""
+        batch = rows.batch.with_columns([*rows.batch.columns, pa.array(rows.slot)])
+        batch = consolidate(batch, by_path=self._append_only)
+        early = None
+        if self._append_only:
+            negative = batch.weights() < 0
+            if negative.any():
+                victims = batch.take(np.flatnonzero(negative))
+                early = victims.with_columns(victims.columns[:-1])
+                batch = batch.take(np.flatnonzero(~negative))
+            batch = expanded(batch)
+        slot = batch.columns[-1].to_numpy(zero_copy_only=False)
+        return Slotted(batch.with_columns(batch.columns[:-1]), slot), early
