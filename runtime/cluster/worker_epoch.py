@@ -242,9 +242,8 @@ class Attempt:
 
     def go_on(self, now: float) -> list[WorkerEffect]:
         """Apply more of the rows that a fold has left, once what it made before is on its way."""
-        if self._worker is None or not self._may_go_on():
-            return []
-        self._carry(self._worker.go_on())
+        if self._may_go_on() and self._worker is not None:
+            self._carry(self._worker.go_on())
         return self._snapshot_taken() + self._flushed(now)
 
     def _may_go_on(self) -> bool:
