@@ -306,6 +306,7 @@ def explain(
 
 class _ConsumeFlags(TypedDict):
     until_end: bool
+    key: str | None
     overwrite: bool
     append: bool
 
@@ -318,6 +319,12 @@ class _ConsumeFlags(TypedDict):
 @click.option(
     "--times", type=click.File("w"), metavar="FILE", help="Note there when each bundle was stored."
 )
+@click.option(
+    "--key",
+    type=click.Path(dir_okay=False),
+    metavar="FILE",
+    help="The key that the job has to have; yours unless given.",
+)
 @click.option("--until-end", is_flag=True, help="End when a job has come to its end.")
 @existing_outputs
 @talking
@@ -328,11 +335,19 @@ def consume(
 
     What FILE has is noted beside it, in FILE.position.*; started again, it goes on there.
     """
+    from pathlib import Path
+
     from fsql.console.consume import Target
     from fsql.console.consume import consume as store_rows
 
     existing = existing_of(overwrite=flags["overwrite"], append=flags["append"])
-    code = store_rows(listen, Target(target, existing), times, talk, until_end=flags["until_end"])
+    code = store_rows(
+        listen,
+        Target(target, existing, None if flags["key"] is None else Path(flags["key"])),
+        times,
+        talk,
+        until_end=flags["until_end"],
+    )
     click.get_current_context().exit(code)
 
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from fsql.connectors.stream_stores import NowhereStore
+from fsql.connectors.tcp.proofs import consumer_key
 from fsql.connectors.tcp.reference import ConsumerServer
 from fsql.runtime.batch import Root, origin
 
@@ -59,7 +60,9 @@ class Arrivals:
     def __init__(self) -> None:
         self.arrivals: list[Arrival] = []
         self._store = _MemoryStore()
-        self._server = ConsumerServer(("127.0.0.1", 0), self._store, self._on_stored)
+        self._server = ConsumerServer(
+            ("127.0.0.1", 0), self._store, self._on_stored, key=consumer_key(None)
+        )
         self.address = "{}:{}".format(*self._server.address)
         self._closing = False
         self._thread = threading.Thread(target=self._serve, name="fsql-bench-consumer", daemon=True)

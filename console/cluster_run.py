@@ -32,10 +32,10 @@ from fsql.job.state_directory import begun_or_new, is_over, note_over, state_dir
 from fsql.job.stop import stop_error
 from fsql.runtime.batch import Root
 from fsql.runtime.dataflow.barrier import Stopped
-from fsql.runtime.drivers.cluster_key import cluster_key
 from fsql.runtime.drivers.local import Counters
 from fsql.runtime.drivers.processes.launcher import GivenUpError, Launcher
 from fsql.runtime.hosts.diagnostics import error_of
+from fsql.runtime.key_file import cluster_key
 from fsql.runtime.ports import Reject
 
 if TYPE_CHECKING:
@@ -99,11 +99,10 @@ def _run(script: Script, options: RunOptions, cluster: ClusterOptions, talk: Tal
         locks = stack.enter_context(files.locked(options.existing, state / "positions"))
         job = readied(begun_or_new(state, described))
         _say_if_over(state, talk)
-        stdout = stack.enter_context(_standard_output(job))
+        key = state / "cluster.key"
+        stdout = stack.enter_context(_standard_output(job, cluster_key(key)))
         print_warnings(job.compiled, job.splits, talk)
         feeds = stack.enter_context(_feeds(job, talk))
-        key = state / "cluster.key"
-        cluster_key(key)
         if cluster.joining:
             say_how_to_join(cluster.joining, address, key, talk)
         counters = Counters()
@@ -155,11 +154,11 @@ def _say_if_over(state: Path, talk: Talk) -> None:
 class _StandardOutput:
     """Takes what the job writes to standard output, in a thread, for as long as the launcher lives."""
 
-    def __init__(self, job: str) -> None:
-        """Listen to `job`: its name is known to its own processes only."""
+    def __init__(self, job: str, key: bytes) -> None:
+        """Listen to `job`, which proves that it has the key of the run."""
         assert sys.stdout is not None
         store = StreamStore(sys.stdout.buffer, "standard output")
-        self._server = ConsumerServer(("127.0.0.1", 0), store, job=job)
+        self._server = ConsumerServer(("127.0.0.1", 0), store, job=job, key=key)
         self.address = self._server.address
         self._ended = False
         self._error: FsqlError | None = None
@@ -219,13 +218,13 @@ def _described(
 
 
 @contextmanager
-def _standard_output(job: Readied) -> Iterator[_StandardOutput | None]:
+def _standard_output(job: Readied, key: bytes) -> Iterator[_StandardOutput | None]:
     inserts = job.compiled.job.inserts
     connectors = {dict(insert.sink.options)["connector"] for insert in inserts}
     if "stdout" not in connectors:
         yield None
         return
-    output = _StandardOutput(job.description.job)
+    output = _StandardOutput(job.description.job, key)
     try:
         yield output
     finally:

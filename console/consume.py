@@ -15,6 +15,7 @@ from fsql.connectors.file.journal import has_journal
 from fsql.connectors.file.output_files import Existing, check_existing, locked_output
 from fsql.connectors.file.store import FileStore
 from fsql.connectors.stream_stores import StreamStore
+from fsql.connectors.tcp.proofs import consumer_key
 from fsql.connectors.tcp.reference import ConsumerServer
 from fsql.console import exit_codes
 from fsql.console.interrupt import Interrupt, Interrupted
@@ -35,6 +36,7 @@ class Target:
 
     name: str
     existing: Existing = Existing.REFUSE
+    key: Path | None = None
 
 
 def consume(
@@ -43,7 +45,7 @@ def consume(
     """Listen and store until interrupted or, if that is asked for, until a job has come to its end.
 
     Raises:
-        FsqlError: E532, E534, E540 or E541, if that is not possible at all; E535, if storing fails.
+        FsqlError: E532, E534, E602, E540 or E541, if that is not possible at all; E535, if storing fails.
     """
     rows = bytes_ = 0
 
@@ -57,7 +59,9 @@ def consume(
 
     code = exit_codes.OK
     with ExitStack() as open_:
-        server = _server(address, open_.enter_context(_opened_store(target)), on_stored)
+        server = _server(
+            address, consumer_key(target.key), open_.enter_context(_opened_store(target)), on_stored
+        )
         open_.callback(server.close)
         host, port = server.address
         talk.inform("listening", {"host": host, "port": port}, f"listening at {host}:{port}\n")
@@ -86,8 +90,10 @@ def _opened_store(target: Target) -> Iterator[Store]:
         yield FileStore(path, prefix, append=target.existing is Existing.APPEND)
 
 
-def _server(address: str, store: Store, on_stored: Callable[[StoredRows], None]) -> ConsumerServer:
+def _server(
+    address: str, key: bytes, store: Store, on_stored: Callable[[StoredRows], None]
+) -> ConsumerServer:
     try:
-        return ConsumerServer(loopback(address), store, on_stored)
+        return ConsumerServer(loopback(address), store, on_stored, key=key)
     except OSError as error:
         raise not_listening("E532", address, error) from None

@@ -16,13 +16,12 @@ from fsql.console.patience import PATIENCE_SECONDS, Patience
 from fsql.console.talk import say
 from fsql.job.description import description_of, readied
 from fsql.job.open_files import raise_open_files_limit
-from fsql.job.sinks import job_consumers
+from fsql.job.sinks import StandardOutput, job_consumers
 from fsql.runtime.cluster.coordinator_node import CoordinatorNode
 from fsql.runtime.cluster.delivery import DeliveryOption
 from fsql.runtime.cluster.job_spec import JobSpec, Settings
 from fsql.runtime.cluster.node import Finish, LeaderAt
 from fsql.runtime.cluster.worker_node import WorkerNode
-from fsql.runtime.drivers.cluster_key import cluster_key, given_key
 from fsql.runtime.drivers.memory import collect_less_often, keep_freed_memory
 from fsql.runtime.drivers.processes.coordinator_process import CoordinatorProcess
 from fsql.runtime.drivers.processes.job_state import open_job_state
@@ -30,6 +29,7 @@ from fsql.runtime.drivers.processes.supervised import Supervisor
 from fsql.runtime.drivers.processes.worker_process import WorkerProcess
 from fsql.runtime.drivers.transport import Transport, check_address
 from fsql.runtime.hosts.diagnostics import diagnostics_bytes
+from fsql.runtime.key_file import cluster_key, given_key
 
 _REMOVALS_MAX: Final = 60
 _BETWEEN_REMOVALS_SECONDS: Final = 0.5
@@ -114,18 +114,19 @@ def _lead(
     positions = state / "positions"
     positions.mkdir(mode=0o700, exist_ok=True)
     option = job.description.delivery
+    key = cluster_key(state / "cluster.key")
     consumed = job_consumers(
         job.compiled,
         job.splits,
         positions,
-        stdout=None if stdout is None else loopback(stdout),
+        stdout=None if stdout is None else StandardOutput(loopback(stdout), key),
         option=None if option is None else DeliveryOption(option),
         append=job.description.append,
     )
     outputs = tuple(each.output for each in consumed)
     logs = {front: LocalFrontLog(path) for front, path in job.front_logs().items()}
     spec = JobSpec(job.description.job, 0, job.plan, job.fronts, outputs, data, bool(logs))
-    transport = Transport(cluster_key(state / "cluster.key"), listening=listening)
+    transport = Transport(key, listening=listening)
     node = CoordinatorNode(spec, transport.address, job.settings())
     try:
         job_state = open_job_state(state, transport.address, logs)

@@ -35,6 +35,14 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
+class StandardOutput:
+    """Where the process listens that owns standard output, and the key that it has."""
+
+    address: tuple[str, int]
+    key: bytes | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class ConsumedOutput:
     """An output as its coordinator must know it, and who takes it.
 
@@ -52,7 +60,7 @@ def job_consumers(
     splits: Mapping[int, Sequence[Split]],
     positions: Path | None,
     *,
-    stdout: tuple[str, int] | None = None,
+    stdout: StandardOutput | None = None,
     option: DeliveryOption | None = None,
     append: bool = False,
 ) -> list[ConsumedOutput]:
@@ -82,7 +90,7 @@ class _Making:
         compiled: Compiled,
         splits: Mapping[int, Sequence[Split]],
         positions: Path | None,
-        stdout: tuple[str, int] | None,
+        stdout: StandardOutput | None,
         option: DeliveryOption | None,
         *,
         append: bool,
@@ -109,7 +117,12 @@ class _Making:
     def _of_insert(self, insert: Insert, journal: Path | None) -> Consumer:
         to_stdout = settings_of(insert.sink.options).connector.name == "stdout"
         if to_stdout and self._stdout is not None:
-            return TcpConsumer(self._stdout, insert.sink.name, sink_lines(insert.sink))
+            return TcpConsumer(
+                self._stdout.address,
+                insert.sink.name,
+                sink_lines(insert.sink),
+                key=self._stdout.key,
+            )
         check_standard_output(insert)
         directory = self._compiled.script.base_directory
         return open_sink(insert.sink, directory, journal=journal, append=self._append)

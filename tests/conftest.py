@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
+import tempfile
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -35,12 +37,18 @@ def pytest_configure() -> None:
     settings.load_profile("fsql")
     # Plans are verified behind each pass of the rules.
     os.environ["FSQL_VERIFY"] = "1"
+    # The key of TCP consumers is that of the user, whose files tests leave alone.
+    os.environ["XDG_CONFIG_HOME"] = tempfile.mkdtemp(prefix="fsql-tests-")
     # What is shown depends on the terminal; those of tests are their own.
     for name in ("COLUMNS", "LINES", "TERM", "NO_COLOR", "FORCE_COLOR"):
         os.environ.pop(name, None)
     # A shell has its background processes ignore Ctrl-C, and `nohup` hang-ups; so would what tests start.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
+
+
+def pytest_unconfigure() -> None:
+    shutil.rmtree(os.environ["XDG_CONFIG_HOME"], ignore_errors=True)
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:

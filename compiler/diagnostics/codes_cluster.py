@@ -21,8 +21,8 @@ CLUSTER_ROWS: Final[tuple[Row, ...]] = (
     ),
     (
         "E602",
-        "cluster key cannot be used",
-        "The file that all nodes of a cluster know each other by is damaged, or open to other users.",
+        "key cannot be used",
+        "The file by which nodes, or a job and its consumer, know each other is damaged, or not private.",
         "Let its owner alone read it (`chmod 600`), or remove it while the job is down: a new one is made.",
         "cluster.key  -- of mode 644",
     ),

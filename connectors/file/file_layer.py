@@ -15,9 +15,13 @@ if TYPE_CHECKING:
 class FileLayer:
     """The files of the operating system."""
 
-    def open(self, path: Path) -> int:
-        """Return a descriptor to read and write a file, which is created if it is not there."""
-        return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+    def open(self, path: Path, *, private: bool = False) -> int:
+        """Return a descriptor to read and write a file, which is created if it is not there.
+
+        A new file that is `private` is readable by its owner alone.
+        """
+        mode = 0o600 if private else 0o666
+        return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, mode)
 
     def duplicate(self, descriptor: int) -> int:
         """Return another descriptor of the same file, which stays when that one is closed."""

@@ -49,7 +49,7 @@ class Journal:
         """Return all entries that can be read, the best first: the last epoch and position."""
         found = []
         for path in self._paths():
-            descriptor = self._files.open(path)
+            descriptor = self._files.open(path, private=True)
             try:
                 data = self._files.read(descriptor, self._files.size(descriptor), 0)
             finally:
@@ -107,7 +107,7 @@ class Journal:
         own = self._path(entry.epoch)
         new = own.with_name(own.name + _NEW)
         self._files.remove(new)
-        self._descriptor = self._files.open(new)
+        self._descriptor = self._files.open(new, private=True)
         self.size = 0
         self.append(entry)
         self._files.sync(self._descriptor)

@@ -22,17 +22,21 @@ from fsql.connectors.tcp.frames import (
     PAYLOAD_BYTES_MAX,
     VERSION,
     BadFrameError,
+    Challenge,
     FrameReader,
     Have,
     Head,
     Hello,
     Part,
+    Proof,
     Refusal,
+    Response,
     Sync,
     Synced,
     Welcome,
     frame_bytes,
 )
+from fsql.connectors.tcp.proofs import CONSUMER, JOB, is_proof, new_challenge, proof_of
 from fsql.runtime.batch import START, Root, position_text
 from fsql.runtime.consumer import ConsumerLostError, ConsumerMissingError, Opened, bundle_bytes
 
@@ -65,12 +69,18 @@ class TcpConsumer:
         lines: ContentsEncoder,
         patience: float = PATIENCE_SECONDS,
         clock: Callable[[], float] = time.monotonic,
+        *,
+        key: bytes | None = None,
     ) -> None:
+        """Name the consumer; with a `key` rows are sent only to one that proves to have it."""
         self._address = address
         self._output = output
         self._lines = lines
         self._patience = patience
         self._clock = clock
+        self._key = key
+        self._challenge = ""
+        self._proven = False
         self._turn = threading.Lock()
         """Held by whoever uses the connection: `sync` may come from another thread."""
         self._opening: Opening | None = None
@@ -263,6 +273,15 @@ class TcpConsumer:
         made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._socket = made
         self._reader = FrameReader(_ANSWER_BYTES_MAX)
+        self._proven = self._key is None
+        if self._proven:
+            self._say_hello()
+            return
+        self._challenge = new_challenge()
+        self._outgoing.extend(frame_bytes(Challenge(self._challenge)))
+
+    def _say_hello(self) -> None:
+        assert self._opening is not None
         epoch, _, option, owner = self._opening
         hello = Hello(VERSION, owner, self._output, epoch, option.value, _pair(self._have))
         self._outgoing.extend(frame_bytes(hello))
@@ -299,6 +318,9 @@ class TcpConsumer:
                 self._take(frame.head)
 
     def _take(self, head: Head) -> None:
+        if not self._proven:
+            self._prove(head)
+            return
         match head:
             case Welcome() if not self._welcomed:
                 self._welcome(head)
@@ -313,6 +335,25 @@ class TcpConsumer:
                 raise ConsumerLostError(f"{self._name} refuses: {reason}")
             case _:
                 raise BadFrameError("an answer that was not asked for")
+
+    def _prove(self, head: Head) -> None:
+        """Check the consumer's proof, send one, and say hello.
+
+        Raises:
+            ConsumerMissingError: if it is no proof: what listens there is not the consumer.
+        """
+        assert self._key is not None
+        port = self._address[1]
+        if isinstance(head, Response):
+            challenges = self._challenge, head.challenge
+            if is_proof(head.proof, proof_of(self._key, CONSUMER, challenges, port)):
+                self._proven = True
+                proof = Proof(proof_of(self._key, JOB, challenges, port))
+                self._outgoing.extend(frame_bytes(proof))
+                self._say_hello()
+                return
+        self._hang_up()
+        raise self._missing(f"{self._name} does not have the key")
 
     def _welcome(self, welcome: Welcome) -> None:
         if welcome.version != VERSION:

@@ -15,11 +15,30 @@ import xxhash
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-VERSION: Final = 1
+VERSION: Final = 2
 BODY_BYTES_MAX: Final = 16 << 20
 """How long the body of a frame may be; a job sends payloads of `PAYLOAD_BYTES_MAX` at most."""
 PAYLOAD_BYTES_MAX: Final = 4 << 20
 _HEAD: Final = struct.Struct(">I16s")
+
+
+class Challenge(msgspec.Struct, frozen=True, tag="challenge"):
+    """From the job, the first frame of a connection: the consumer is to prove that it has the key."""
+
+    challenge: str
+
+
+class Response(msgspec.Struct, frozen=True, tag="response"):
+    """From the consumer: its proof, and a challenge of its own."""
+
+    challenge: str
+    proof: str
+
+
+class Proof(msgspec.Struct, frozen=True, tag="proof"):
+    """From the job: the proof that it has the key."""
+
+    proof: str
 
 
 class Hello(msgspec.Struct, frozen=True, tag="hello"):
@@ -75,7 +94,9 @@ class Synced(msgspec.Struct, frozen=True, tag="synced"):
     """From the consumer: it does."""
 
 
-Head: TypeAlias = Hello | Welcome | Refusal | Part | Have | Sync | Synced
+Head: TypeAlias = (
+    Challenge | Response | Proof | Hello | Welcome | Refusal | Part | Have | Sync | Synced
+)
 
 
 class Frame(NamedTuple):

@@ -14,6 +14,11 @@ CONNECTOR: Final = Connector(
     writes=True,
     options=(
         Option("address", OptionKind.TEXT, "`127.0.0.1:PORT`", required=True),
+        Option(
+            "key",
+            OptionKind.TEXT,
+            "file of the key that job and consumer share; the user's own unless given",
+        ),
         FORMAT,
         *CHANGE_OPTIONS,
     ),

@@ -20,18 +20,22 @@ from fsql.connectors.tcp.frames import (
     BODY_BYTES_MAX,
     VERSION,
     BadFrameError,
+    Challenge,
     Frame,
     FrameReader,
     Have,
     Head,
     Hello,
     Part,
+    Proof,
     Refusal,
+    Response,
     Sync,
     Synced,
     Welcome,
     frame_bytes,
 )
+from fsql.connectors.tcp.proofs import CONSUMER, JOB, is_proof, new_challenge, proof_of
 from fsql.runtime.batch import END, START, Root
 from fsql.runtime.cluster.delivery import DeliveryOption
 from fsql.runtime.consumer import ConsumerLostError, Opening, Sequencer
@@ -59,6 +63,8 @@ class _Peer:
     reader: FrameReader = field(default_factory=lambda: FrameReader(_HELLO_BYTES_MAX))
     outgoing: bytearray = field(default_factory=bytearray)
     have: Root | None = None
+    challenges: tuple[str, str] | None = None
+    proven: bool = False
 
 
 class _HangUpError(Exception):
@@ -89,8 +95,11 @@ class ConsumerServer:
         window: int = WINDOW,
         *,
         job: str | None = None,
+        key: bytes | None = None,
     ) -> None:
         """Listen; port 0 takes any free one.
+
+        With a `key` rows are taken only from jobs that prove to have it.
 
         Only `job` is listened to or, where nobody in particular is expected, whoever comes first.
 
@@ -109,6 +118,7 @@ class ConsumerServer:
         self._current: _Peer | None = None
         self._sequencer = Sequencer(START)
         self._job = job
+        self._key = key
         self._owner: tuple[str, str] | None = None
         self._epoch = -1
         self._rows = self._bytes = 0
@@ -196,9 +206,7 @@ class ConsumerServer:
             _HangUpError: if it ends the connection.
         """
         if peer is not self._current:
-            if not isinstance(frame.head, Hello):
-                raise _HangUpError(Refusal("a hello is expected"))
-            self._hello(peer, frame.head)
+            self._begin(peer, frame.head)
             return
         try:
             match frame.head:
@@ -211,6 +219,29 @@ class ConsumerServer:
                     raise _HangUpError(Refusal("a bundle is expected"))
         except ConsumerLostError as error:
             raise _HangUpError(Refusal(str(error))) from None
+
+    def _begin(self, peer: _Peer, head: Head) -> None:
+        """Deal with what comes before a connection is the current one.
+
+        Raises:
+            _HangUpError: if it ends the connection.
+        """
+        match head:
+            case Challenge(challenge) if self._key is not None and peer.challenges is None:
+                peer.challenges = challenge, new_challenge()
+                proof = proof_of(self._key, CONSUMER, peer.challenges, self.address[1])
+                self._say(peer, Response(peer.challenges[1], proof))
+            case Proof(proof) if self._key is not None and peer.challenges is not None:
+                expected = proof_of(self._key, JOB, peer.challenges, self.address[1])
+                if not is_proof(proof, expected):
+                    raise _HangUpError(Refusal("the job does not have the key"))
+                peer.proven = True
+            case Hello() if self._key is None or peer.proven:
+                self._hello(peer, head)
+            case Hello():
+                raise _HangUpError(Refusal("a proof of the key is expected"))
+            case _:
+                raise _HangUpError(Refusal("a hello is expected"))
 
     def _hello(self, peer: _Peer, hello: Hello) -> None:
         if hello.version != VERSION:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 from fsql.connectors.addresses import loopback
 from fsql.connectors.released_lines import ReleasedLines
 from fsql.connectors.tcp.consumer import PATIENCE_SECONDS, TcpConsumer
+from fsql.connectors.tcp.proofs import consumer_key
 from fsql.formats.making import make_encoder
 
 if TYPE_CHECKING:
@@ -23,8 +24,10 @@ def open_sink(sink: SinkTable, settings: Settings, surroundings: Surroundings) -
     """Return the job's end of the connection.
 
     Raises:
-        FsqlError: E534, if the options cannot be followed.
+        FsqlError: E533, E534 or E602, if the options cannot be followed.
     """
     patience = STATELESS_PATIENCE_SECONDS if surroundings.journal is None else PATIENCE_SECONDS
     lines = ReleasedLines(make_encoder(sink, settings))
-    return TcpConsumer(loopback(settings.text("address")), sink.name, lines, patience)
+    named = settings.optional("key")
+    key = consumer_key(None if named is None else surroundings.resolve(named))
+    return TcpConsumer(loopback(settings.text("address")), sink.name, lines, patience, key=key)

@@ -13,8 +13,8 @@ import pytest
 
 from fsql.console.joining import joining_address, listening_at
 from fsql.runtime.cluster.frames import COORDINATOR, Heartbeat
-from fsql.runtime.drivers.cluster_key import cluster_key
 from fsql.runtime.drivers.transport import Transport
+from fsql.runtime.key_file import cluster_key
 from fsql.runtime.wire.seal import VERSION, Seal
 from fsql.tests.cli.commands import COMMAND, NUMBERS, fsql, process
 
@@ -133,7 +133,7 @@ def test_a_worker_makes_no_key(tmp_path: Path) -> None:
     said = fsql("worker", "--join", "tcp://127.0.0.1:5000", "--key", key)
     assert said.code == 1
     assert said.err == (
-        f'error[FSQL-E602]: the cluster key "{key}" cannot be used: there is no such file\n'
+        f'error[FSQL-E602]: the key "{key}" cannot be used: there is no such file\n'
         "  = help: the run makes it, as cluster.key in its state directory\n"
     )
     assert not key.exists()

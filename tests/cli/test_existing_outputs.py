@@ -110,6 +110,28 @@ def test_a_job_goes_on_in_its_own_files(folder: Path) -> None:
 
 @pytest.mark.cluster
 @pytest.mark.slow
+def test_journals_and_keys_are_for_their_owner_alone(folder: Path) -> None:
+    state = folder / "state"
+    state.mkdir(mode=0o755)  # it was there, so that its own permissions are not ours to set
+    before = os.umask(0o022)
+    try:
+        assert fsql("run", "-q", "--state", state, folder / "job.sql") == (0, "", "")
+    finally:
+        os.umask(before)
+    kept = [path for path in state.iterdir() if path.is_file()]
+    kept += (state / "positions").iterdir()
+    assert {"cluster.key", "job.json"} < {path.name for path in kept}
+    assert any(path.suffix == ".journal" for path in kept)
+    assert {path: oct(path.stat().st_mode & 0o777) for path in kept} == dict.fromkeys(kept, "0o600")
+    folders = {
+        path.name: oct(path.stat().st_mode & 0o777) for path in state.iterdir() if path.is_dir()
+    }
+    assert folders == dict.fromkeys(folders, "0o700")
+    assert (folder / "copied.jsonl").stat().st_mode & 0o777 == 0o644
+
+
+@pytest.mark.cluster
+@pytest.mark.slow
 def test_a_refused_start_does_not_bind_the_state_directory(folder: Path) -> None:
     (folder / "copied.jsonl").write_text('{"n":7}\n')
     state = ("--state", folder / "state")

@@ -17,7 +17,7 @@ from fsql.connectors.live.front_logs import LocalFrontLog
 from fsql.connectors.stream_stores import StreamStore
 from fsql.connectors.tcp.reference import ConsumerServer
 from fsql.job.description import readied
-from fsql.job.sinks import job_consumers
+from fsql.job.sinks import StandardOutput, job_consumers
 from fsql.runtime.cluster.coordinator_node import CoordinatorNode
 from fsql.runtime.cluster.delivery import DeliveryOption
 from fsql.runtime.cluster.frames import Answer, Begin, Frame, Ready, Saved
@@ -31,11 +31,11 @@ from fsql.runtime.cluster.node import (
     Received,
     Transmit,
 )
-from fsql.runtime.drivers.cluster_key import cluster_key
 from fsql.runtime.drivers.processes.coordinator_process import CoordinatorProcess
 from fsql.runtime.drivers.processes.job_state import open_job_state
 from fsql.runtime.drivers.processes.supervised import Supervisor
 from fsql.runtime.drivers.transport import ANY_PORT, Transport, TransportSettings
+from fsql.runtime.key_file import cluster_key
 from fsql.tests.cluster.jobs import STDOUT
 from fsql.tests.kept_port import KeptPort
 
@@ -237,7 +237,9 @@ class LedRun:
         positions.mkdir(exist_ok=True)
         wanted = self._description.delivery
         option = None if wanted is None else DeliveryOption(wanted)
-        consumed = job_consumers(job.compiled, job.splits, positions, stdout=stdout, option=option)
+        consumed = job_consumers(
+            job.compiled, job.splits, positions, stdout=StandardOutput(stdout), option=option
+        )
         outputs = tuple(each.output for each in consumed)
         data = msgspec.json.encode(self._description)
         logs = {front: LocalFrontLog(path) for front, path in job.front_logs().items()}

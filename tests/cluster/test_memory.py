@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 import pytest
 
 from fsql.connectors.stream_stores import NowhereStore
+from fsql.connectors.tcp.proofs import consumer_key
 from fsql.connectors.tcp.reference import ConsumerServer
 from fsql.tests.cluster.twin import FSQL, descendants, wait_until
 
@@ -49,7 +50,7 @@ class Deaf(NowhereStore):
 @pytest.fixture
 def deaf() -> Iterator[tuple[Deaf, int]]:
     store = Deaf()
-    server = ConsumerServer(("127.0.0.1", 0), store)
+    server = ConsumerServer(("127.0.0.1", 0), store, key=consumer_key(None))
 
     def serve() -> None:
         while not store.over.is_set():

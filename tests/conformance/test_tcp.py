@@ -106,7 +106,7 @@ def test_garbage_behind_a_hello_stores_nothing(subject: TcpSubject) -> None:
     [
         (part(START, END), False),
         (data(Have(START_PAIR)), False),
-        (hello(version=2), True),
+        (hello(version=VERSION + 1), True),
         (data(Hello(VERSION, "test", "out", 1, "sometimes", START_PAIR)), True),
         (data(Hello(VERSION, "test", "out", 1, "exactly-once", (5, 5))), True),
     ],
@@ -272,7 +272,7 @@ def test_an_answer_to_an_earlier_sync_is_none_to_a_later_one() -> None:
         ([WELCOME, Have((9, 9))], "where no bundle ends"),
         ([WELCOME, Have((2, 1))], "where no bundle ends"),
         ([WELCOME, Refusal("go away", lasting=True)], "go away"),
-        ([Welcome(2, START_PAIR, 4)], "speaks version 2"),
+        ([Welcome(VERSION + 1, START_PAIR, 4)], "speaks version 3"),
     ],
 )
 def test_a_consumer_that_lies_ends_the_job(heads: list[Head], reason: str) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from fsql.compiler.diagnostics import FsqlError
-from fsql.runtime.drivers.cluster_key import cluster_key
+from fsql.runtime.key_file import cluster_key
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -20,7 +20,7 @@ def refusal(path: Path) -> str:
         cluster_key(path)
     [diagnostic] = raised.value.diagnostics
     assert diagnostic.code == "E602"
-    prefix = f'the cluster key "{path}" cannot be used: '
+    prefix = f'the key "{path}" cannot be used: '
     assert diagnostic.message.startswith(prefix)
     return diagnostic.message.removeprefix(prefix)
 

@@ -1,7 +1,7 @@
-"""The key of a cluster: 32 random bytes that all its nodes have, and no other user of the machine.
+"""Keys in files: 32 random bytes that processes of one user have, and no other user of the machine.
 
-It lies in a file that only its owner may read.  Whoever has it may take part; see
-`fsql.runtime.wire.seal`.
+The file is readable by its owner alone.  A cluster has a key (`fsql.runtime.wire.seal`), and so have TCP
+consumers (`fsql.connectors.tcp.proofs`).
 """
 
 from __future__ import annotations
@@ -82,5 +82,5 @@ def _reason(error: OSError) -> str:
 
 
 def _refused(path: Path, reason: str, *helps: str) -> FsqlError:
-    message = f'the cluster key "{path}" cannot be used: {reason}'
+    message = f'the key "{path}" cannot be used: {reason}'
     return FsqlError([Diagnostic("E602", message, helps=helps)])
