@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
+from fsql.compiler.diagnostics.codes import CODES
 from fsql.compiler.diagnostics.numbers import bytes_text, count_text
 from fsql.runtime.coordination.commits import committed
 from fsql.runtime.coordination.embedded import FILE, EmbeddedCoordination
@@ -16,7 +17,12 @@ from fsql.runtime.coordination.port import (
 )
 from fsql.runtime.state.local_directory import local_snapshots, worker_directory
 from fsql.runtime.state.salvage import salvage
-from fsql.runtime.state.snapshots import DamagedSnapshotError, OtherFormatSnapshotError, Snapshots
+from fsql.runtime.state.snapshots import (
+    DamagedSnapshotError,
+    OtherFormatSnapshotError,
+    Snapshots,
+    TooLargeSnapshotError,
+)
 from fsql.runtime.state.store import StateStoreError
 
 if TYPE_CHECKING:
@@ -91,7 +97,7 @@ def _inspected(
     try:
         manifest = snapshots.read(number, newest)
         if verify:
-            snapshots.verify(manifest)
+            snapshots.verify(manifest, load=True)
     except DamagedSnapshotError as error:
         return Inspected(number, standing, manifest, error)
     return Inspected(number, standing, manifest, None)
@@ -114,6 +120,9 @@ def _complaint(error: DamagedSnapshotError, state: Path, remedy: str) -> Diagnos
         return Diagnostic(
             "E613", message, None, (), (manifest,), ("use the version that wrote it",)
         )
+    if isinstance(error, TooLargeSnapshotError):
+        message = f"snapshot {error.snapshot} cannot be loaded by as many workers: {error.reason}"
+        return Diagnostic("E616", message, None, (), (manifest,), (CODES["E616"].fix,))
     if error.record is None:
         message = f"snapshot {error.snapshot} is damaged: {error.reason}"
         return Diagnostic("E611", message, None, (), (manifest,), (remedy,))

@@ -83,6 +83,13 @@ CLUSTER_ROWS: Final[tuple[Row, ...]] = (
         "fsql snapshot list --state state  # state/coordination.sqlite was overwritten",
     ),
     (
+        "E616",
+        "state too large for one worker",
+        "A column of the state of one operator has more than 2 GiB of text or arrays on one worker.",
+        "Run the job with more workers: they go on from its newest snapshot.",
+        "fsql run query.sql --state state  # with 3 GiB of distinct keys on one worker",
+    ),
+    (
         "E621",
         "state directory cannot be used",
         "The directory cannot be made or written, or another run is using it.",

@@ -174,6 +174,8 @@ class WorkerHost(Host["WorkerMachine"]):
             records = self._state.store(store.snapshot, store.position, store.increments)
         except StateFailedError as error:
             yield NotStored(store.epoch, store.snapshot, str(error))
+        except FsqlError as error:
+            yield SourceFailed(diagnostics_bytes(error))  # it would fail for ever
         else:
             yield Stored(store.epoch, store.snapshot, records)
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 from contextlib import ExitStack, suppress
 from typing import TYPE_CHECKING
 
-from fsql.runtime.kernels.keyed.increment import merged
+from fsql.compiler.diagnostics import Diagnostic, FsqlError
+from fsql.compiler.diagnostics.codes import CODES
+from fsql.runtime.kernels.keyed.increment import StateTooLargeError, merged
 from fsql.runtime.state.loading import DamagedRecordError
 from fsql.runtime.state.records import Records
 from fsql.runtime.state.shares import load_share
@@ -51,12 +53,15 @@ class WorkerState:
 
         Raises:
             StateFailedError: if a record that the manifest names cannot be read back.
+            FsqlError: E616, if the state of an operator is too large for one worker.
         """
         self._records = Records(self._store, self.number, epoch, merged, bins)
         try:
             state = {} if manifest is None else self._share(manifest, self._records)
         except (StateStoreError, DamagedRecordError) as error:
             raise StateFailedError(str(error)) from None
+        except StateTooLargeError as error:
+            raise _too_large(error) from None
         with suppress(StateStoreError, DamagedSnapshotError, OSError):
             # What snapshots that were never committed have left behind; it may stay until next time.
             self._records.sweep(Snapshots(self._directory).named(self.number))
@@ -72,7 +77,7 @@ class WorkerState:
                     others.callback(opened[worker].close)
                 return opened[worker]
 
-            return load_share(manifest.records, records, store_of)
+            return load_share(manifest.records, records, store_of, manifest.root)
 
     def store(
         self, snapshot: int, position: Root, increments: Iterable[tuple[str, Increment]]
@@ -81,12 +86,15 @@ class WorkerState:
 
         Raises:
             StateFailedError: if they could not be stored; they go with those of the next call.
+            FsqlError: E616, if the state of an operator is too large to be loaded again.
         """
         assert self._records is not None
         try:
             return self._records.store(snapshot, position, increments)
         except (StateStoreError, DamagedRecordError) as error:
             raise StateFailedError(str(error)) from None
+        except StateTooLargeError as error:
+            raise _too_large(error) from None
 
     def remove(self, keys: Collection[str]) -> None:
         """Remove records that are not needed any more; what cannot be removed now stays."""
@@ -97,3 +105,7 @@ class WorkerState:
     def close(self) -> None:
         """Close the store."""
         self._store.close()
+
+
+def _too_large(error: StateTooLargeError) -> FsqlError:
+    return FsqlError([Diagnostic("E616", str(error), helps=(CODES["E616"].fix,))])

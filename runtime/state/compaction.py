@@ -38,10 +38,14 @@ _SAMPLES: Final = 256
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Piece:
-    """A record of a chain, and when rows at equal steps through it expire, ascending."""
+    """A record of a chain, and when rows at equal steps through it expire, ascending.
+
+    `text` is the number of bytes of each of its columns of texts and arrays.
+    """
 
     record: Record
     expires: NDArray[np.int64]
+    text: tuple[int, ...] = ()
 
     def live_bytes(self, time: int) -> float:
         """Return about how many bytes its rows take that have not expired at `time`."""

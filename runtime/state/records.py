@@ -12,12 +12,16 @@ needs them.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+import re
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
+
+import pyarrow as pa
 
 from fsql.compiler.owner_map import ALL_BINS
 from fsql.runtime.batch import START
 from fsql.runtime.cluster.manifest import Record
-from fsql.runtime.kernels.keyed.increment import rows_of_bins
+from fsql.runtime.kernels.keyed import increment as increments
+from fsql.runtime.kernels.keyed.increment import StateTooLargeError, rows_of_bins, text_bytes
 from fsql.runtime.state.compaction import Piece, expiry, plan
 from fsql.runtime.state.encoding import encoded, hash_of
 from fsql.runtime.state.loading import read_record
@@ -29,6 +33,10 @@ if TYPE_CHECKING:
     from fsql.runtime.batch import Root
     from fsql.runtime.kernels.keyed.increment import Increment
     from fsql.runtime.state.store import Octets, StateStore
+
+
+_OVERFLOW: Final = re.compile("overflow|cannot contain more than|capacity", re.IGNORECASE)
+"""What Arrow says of an array that is too large."""
 
 
 class Merge(Protocol):
@@ -77,7 +85,8 @@ class Records:
         for record in records:
             assert record.worker == self.worker, "records of others are taken by `take_over`"
             chain = self._chains.setdefault(record.operator, [])
-            chain.append(Piece(record, expiry(state[record.operator][len(chain)])))
+            increment = state[record.operator][len(chain)]
+            chain.append(Piece(record, expiry(increment), tuple(text_bytes([increment]))))
 
     def take_over(self, increments: Iterable[tuple[str, Increment]]) -> None:
         """Go on from state that was read from other records: the next `store` stores it here."""
@@ -95,6 +104,7 @@ class Records:
         Raises:
             StateStoreError: if they could not be stored.
             DamagedRecordError: if a record that is to be merged cannot be read back.
+            StateTooLargeError: if the state of an operator would be too large to be loaded.
         """
         for operator, increment in increments:
             self._add_pending(operator, increment)
@@ -132,10 +142,23 @@ class Records:
 
     def _written(self, operator: str, snapshot: int, position: Root) -> _Written:
         """Return the chain of an operator with its pending increment, and what is to be put for that."""
+        try:
+            return self._merged_chain(operator, snapshot, position)
+        except StateTooLargeError:
+            raise StateTooLargeError(operator) from None
+        except (pa.ArrowInvalid, pa.ArrowCapacityError) as error:
+            if _OVERFLOW.search(str(error)):
+                raise StateTooLargeError(operator) from None
+            raise
+
+    def _merged_chain(self, operator: str, snapshot: int, position: Root) -> _Written:
         chain = self._chains.get(operator, [])
         increment = self._pending[operator]
         data = encoded(increment)
         start, level = plan(chain, len(data), position.time)
+        if chain and _overflows(chain, increment):
+            # Whoever loads the chain could not put it together; as one record it may fit, or is refused.
+            start, level = 0, 0
         if start < len(chain):
             older = [
                 rows_of_bins(read_record(piece.record, self._store), piece.record.bins)
@@ -161,7 +184,8 @@ class Records:
             hash=hash_of(data),
             bins=self.bins,
         )
-        return _Written([*kept, Piece(record, expiry(increment))], {key: data})
+        piece = Piece(record, expiry(increment), tuple(text_bytes([increment])))
+        return _Written([*kept, piece], {key: data})
 
     def remove(self, keys: Collection[str]) -> None:
         """Remove records that no kept manifest names.
@@ -183,3 +207,10 @@ class Records:
         """
         needed = {record.key for record in self.live} | set(named)
         self._store.remove([key for key in self._store.keys() if key not in needed])  # noqa: SIM118
+
+
+def _overflows(chain: Sequence[Piece], increment: Increment) -> bool:
+    """Say whether a column of all pieces and an increment may have more bytes than fit."""
+    texts = [piece.text for piece in chain]
+    sums = map(sum, zip(*texts, text_bytes([increment]), strict=True))
+    return max(sums, default=0) > increments.TEXT_BYTES_MAX

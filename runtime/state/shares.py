@@ -9,13 +9,21 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fsql.compiler.owner_map import common_bins
-from fsql.runtime.kernels.keyed.increment import rows_of_bins
+from fsql.runtime.batch import START
+from fsql.runtime.kernels.keyed import increment as increments
+from fsql.runtime.kernels.keyed.increment import (
+    StateTooLargeError,
+    merged,
+    rows_of_bins,
+    text_bytes,
+)
 from fsql.runtime.state.loading import read_state
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from fsql.runtime.cluster.manifest import Record
+    from fsql.runtime.batch import Root
+    from fsql.runtime.cluster.manifest import Manifest, Record
     from fsql.runtime.kernels.keyed.increment import Increment
     from fsql.runtime.state.records import Records
     from fsql.runtime.state.store import StateStore
@@ -25,6 +33,7 @@ def load_share(
     named: Sequence[Record],
     records: Records,
     store_of: Callable[[int], StateStore],
+    position: Root = START,
 ) -> dict[str, tuple[Increment, ...]]:
     """Return the increments of each operator with keys in the worker's bins, oldest first.
 
@@ -32,9 +41,11 @@ def load_share(
         named: the records of the manifest.
         records: those of the worker, which hold none yet and go on from what is loaded.
         store_of: returns the open store of a worker.
+        position: that of the snapshot.
 
     Raises:
         DamagedRecordError: if a record cannot be read back.
+        StateTooLargeError: if the state of an operator is too large for one worker.
     """
     bins = records.bins
     chains: dict[str, list[Record]] = {}
@@ -51,8 +62,40 @@ def load_share(
         if all(_is_own(record, records) for record in chain):
             records.resume(chain, state)
         else:
+            shares[operator] = _that_fit(shares[operator], operator, position)
             records.take_over((operator, share) for share in shares[operator])
     return shares
+
+
+def _that_fit(
+    shares: tuple[Increment, ...], operator: str, position: Root
+) -> tuple[Increment, ...]:
+    """Return the increments, as one if they are too large for each other."""
+    if max(text_bytes(shares), default=0) <= increments.TEXT_BYTES_MAX:
+        return shares
+    try:
+        return (merged(shares, position, whole=True),)
+    except StateTooLargeError:
+        raise StateTooLargeError(operator) from None
+
+
+def check_loading(manifest: Manifest, store_of: Callable[[int], StateStore]) -> None:
+    """Do what loading does with all records of a manifest, under the owner map that it was made under.
+
+    Raises:
+        DamagedRecordError: if a record cannot be read back.
+        StateTooLargeError: if the state of an operator is too large for one worker.
+    """
+    chains: dict[tuple[int, str], list[Record]] = {}
+    for record in manifest.records:
+        chains.setdefault((record.worker, record.operator), []).append(record)
+    for (_, operator), chain in sorted(chains.items()):
+        found = read_state(chain, store_of)[operator]
+        shares = [rows_of_bins(one, r.bins) for r, one in zip(chain, found, strict=True)]
+        try:
+            merged(shares, manifest.root, whole=True)
+        except StateTooLargeError:
+            raise StateTooLargeError(operator) from None
 
 
 def _is_own(record: Record, records: Records) -> bool:

@@ -20,7 +20,9 @@ from fsql.runtime.cluster.manifest import (
     manifest_hash,
     manifest_of,
 )
+from fsql.runtime.kernels.keyed.increment import StateTooLargeError
 from fsql.runtime.state.loading import DamagedRecordError, check_records, read_state
+from fsql.runtime.state.shares import check_loading
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable
@@ -66,6 +68,10 @@ class DamagedSnapshotError(Exception):
 
 class OtherFormatSnapshotError(DamagedSnapshotError):
     """A snapshot is of a format that this version of fsql does not read."""
+
+
+class TooLargeSnapshotError(DamagedSnapshotError):
+    """A snapshot is whole, and the state of an operator is too large for one worker."""
 
 
 class NoSnapshotError(Exception):
@@ -153,15 +159,21 @@ class Snapshots:
             raise DamagedSnapshotError(snapshot, path, "another one was committed")
         return manifest
 
-    def verify(self, manifest: Manifest) -> None:
-        """Read every record that a manifest names.
+    def verify(self, manifest: Manifest, *, load: bool = False) -> None:
+        """Read every record that a manifest names; with `load`, do all with them that loading does.
 
         Raises:
             DamagedSnapshotError: if one cannot be read back.
+            TooLargeSnapshotError: with `load`, if the state of an operator is too large for one worker.
         """
         try:
             with ExitStack() as open_stores:
                 check_records(manifest.records, self._stores(open_stores))
+                if load:
+                    check_loading(manifest, self._stores(open_stores))
+        except StateTooLargeError as error:
+            path = self.path(manifest.snapshot)
+            raise TooLargeSnapshotError(manifest.snapshot, path, str(error)) from None
         except DamagedRecordError as error:
             path = self.path(manifest.snapshot)
             raise DamagedSnapshotError(

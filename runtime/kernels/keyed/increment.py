@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import pyarrow as pa
 
-from fsql.compiler.owner_map import ALL_BINS, BIN_SHIFT
+from fsql.compiler.owner_map import ALL_BINS, BIN_SHIFT, BINS
 from fsql.runtime.batch import PUNCTUATION, TIME_END, TIME_START
 from fsql.runtime.hashing import hash_rows
 from fsql.runtime.order import (
@@ -51,6 +51,21 @@ GONE: Final = TIME_START - 1
 HASH: Final = "hash"
 EXPIRES: Final = "expires"
 WEIGHT: Final = "weight"
+
+
+TEXT_BYTES_MAX: Final = 2**31 - 1
+"""How many bytes a column of texts or arrays can have: Arrow counts them with 32 bits."""
+_BUFFERS_OF_NUMBERS: Final = 2
+
+
+class StateTooLargeError(Exception):
+    """A column of the state of an operator on one worker is larger than `TEXT_BYTES_MAX`."""
+
+    def __init__(self, operator: str = "?") -> None:
+        super().__init__(
+            f'operator "{operator}" has more than {TEXT_BYTES_MAX:,} bytes in one column of its state'
+            " on one worker"
+        )
 
 
 class Increment:
@@ -98,8 +113,13 @@ def merged(increments: Sequence[Increment], position: Root, *, whole: bool = Fal
         increments: at least one; all of one operator, of any number of workers.
         position: the position of the newest: rows that have expired below it are dropped.
         whole: nothing is older than these, so keys without state need not be kept.
+
+    Raises:
+        StateTooLargeError: if a column of what they become has more than `TEXT_BYTES_MAX` bytes.
     """
     first = increments[0]
+    if max(text_bytes(increments), default=0) > TEXT_BYTES_MAX:
+        return _merged_in_parts(increments, position, whole=whole)
     batches = [one.rows for one in increments]
     rows = batches[0] if len(batches) == 1 else pa.concat_batches(batches)
     rows = _summed(rows, first.keys) if first.appends else _newest(rows, first.keys)
@@ -107,6 +127,40 @@ def merged(increments: Sequence[Increment], position: Root, *, whole: bool = Fal
     if whole:
         rows = _marked_rows(rows, _integers(rows, EXPIRES) != GONE)
     return Increment(rows, first.keys, first.appends)
+
+
+def text_bytes(increments: Sequence[Increment]) -> list[int]:
+    """Return how many bytes all increments have in each column of texts or arrays."""
+    kinds = increments[0].rows.schema.types
+    return [
+        sum(one.rows.column(index).nbytes for one in increments)
+        for index, kind in enumerate(kinds)
+        if kind.num_buffers > _BUFFERS_OF_NUMBERS or pa.types.is_nested(kind)
+    ]
+
+
+def _merged_in_parts(increments: Sequence[Increment], position: Root, *, whole: bool) -> Increment:
+    """Do what `merged` does for the two halves of the bins, and put them together."""
+    bins = [int(bound) >> BIN_SHIFT for one in increments for bound in _bounds(one)]
+    least, end = min(bins), max(bins) + 1
+    if end - least == 1:
+        raise StateTooLargeError
+    middle = (least + end) // 2
+    halves: list[BinRanges] = [((0, middle),), ((middle, BINS),)]
+    parts = [
+        merged([rows_of_bins(one, half) for one in increments], position, whole=whole)
+        for half in halves
+    ]
+    if max(text_bytes(parts)) > TEXT_BYTES_MAX:
+        raise StateTooLargeError
+    rows = pa.concat_batches([part.rows for part in parts])
+    return Increment(rows, increments[0].keys, increments[0].appends)
+
+
+def _bounds(increment: Increment) -> Sequence[int]:
+    """Return the least and the greatest hash, if there are rows."""
+    hashes = _integers(increment.rows, HASH)
+    return [int(hashes[0]), int(hashes[-1])] if len(hashes) else []
 
 
 def merged_later(increments: Sequence[Increment], position: Root) -> Increment:

@@ -1,0 +1,103 @@
+"""State with more text than Arrow can address in one array: refused before it is committed, or merged to fit.
+
+The limit is made small here.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from fsql.compiler.owner_map import OwnerMap
+from fsql.runtime.batch import START
+from fsql.runtime.cluster.manifest import Manifest, Record
+from fsql.runtime.kernels.keyed import increment as increments
+from fsql.runtime.kernels.keyed.increment import (
+    EXPIRES,
+    NEVER,
+    Increment,
+    StateTooLargeError,
+    increment,
+    merged,
+    text_bytes,
+)
+from fsql.runtime.state.records import Records
+from fsql.runtime.state.shares import check_loading, load_share
+from fsql.tests.unit.state.memory_store import MemoryStore
+
+LIMIT = 100_000
+
+
+@pytest.fixture(autouse=True)
+def _limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(increments, "TEXT_BYTES_MAX", LIMIT)
+
+
+def texts(keys: range, width: int = 100, letter: str = "x") -> Increment:
+    """Return an increment with a text of some width for each key."""
+    state = pa.RecordBatch.from_arrays(
+        [pa.array([letter * width] * len(keys)), pa.array(np.full(len(keys), NEVER))],
+        ["text", EXPIRES],
+    )
+    return merged([increment([pa.array(keys)], state, appends=False)], START)
+
+
+def manifest(records: Records) -> Manifest:
+    position = (START.time, START.origin)
+    return Manifest("job", 0, 1, 1, position, 1, records.live, ())
+
+
+def test_what_is_replaced_does_not_count() -> None:
+    """Pieces that are too large together are merged before they are stored, and fit."""
+    store = MemoryStore()
+    records = Records(store, 0, 1, merged)
+    for snapshot in range(1, 9):
+        records.store(snapshot, START, [("a", texts(range(500), letter="abcdefgh"[snapshot - 1]))])
+        loaded = load_share(records.live, Records(store, 0, 2, merged), lambda _: store)
+        assert max(text_bytes(loaded["a"])) <= LIMIT
+        check_loading(manifest(records), lambda _: store)
+    whole = merged(loaded["a"], START, whole=True)
+    assert set(whole.rows.column("text").to_pylist()) == {"h" * 100}
+    assert len(whole) == 500
+
+
+def test_a_state_that_could_not_be_loaded_is_not_stored() -> None:
+    store = MemoryStore()
+    records = Records(store, 0, 1, merged)
+    records.store(1, START, [("a", texts(range(600)))])
+    before = records.live
+    with pytest.raises(StateTooLargeError, match='operator "a" has more than 100,000 bytes'):
+        records.store(2, START, [("a", texts(range(600, 1200)))])
+    assert records.live == before
+    check_loading(manifest(records), lambda _: store)
+
+
+def test_more_workers_load_what_one_cannot() -> None:
+    stores = [MemoryStore(), MemoryStore()]
+    named: list[Record] = []
+    for number, keys in enumerate((range(600), range(600, 1200))):
+        # As two workers would store it, with keys of both in the bins of both.
+        records = Records(stores[number], number, 1, merged)
+        records.store(1, START, [("a", texts(keys))])
+        named += records.live
+    with pytest.raises(StateTooLargeError, match='operator "a"'):
+        load_share(named, Records(stores[0], 0, 2, merged), stores.__getitem__)
+    owners = OwnerMap.of_equal_ranges(2)
+    found = 0
+    for number in range(2):
+        records = Records(MemoryStore(), number, 2, merged, owners.bins_of(number))
+        share = load_share(named, records, stores.__getitem__)
+        found += len(merged(share["a"], START, whole=True))
+        records.store(2, START, [])
+    assert found == 1200
+
+
+@pytest.mark.parametrize("width", [10, 150])
+def test_merging_in_parts_gives_the_same(monkeypatch: pytest.MonkeyPatch, width: int) -> None:
+    parts = [
+        texts(range(first, first + 400), width, "abc"[first // 100]) for first in (0, 100, 200)
+    ]
+    in_parts = merged(parts, START, whole=True)
+    monkeypatch.setattr(increments, "TEXT_BYTES_MAX", 2**31 - 1)
+    assert in_parts.rows.equals(merged(parts, START, whole=True).rows)
