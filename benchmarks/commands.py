@@ -189,6 +189,30 @@ def scaling(talk: Talk, documents: int | None) -> None:
     _say(talk, scale(_benchmark("inverted-index"), documents))
 
 
+@bench.command(short_help="Long runs: whether rows a second and bytes stay the same.")
+@click.argument("load", type=click.Choice(["windows", "keys", "lag"]))
+@click.option(
+    "--rows", type=click.IntRange(min=1), help="How many; by default what the load needs."
+)
+@click.option(
+    "--policy",
+    type=click.Choice(["ordered", "speculative"]),
+    default="speculative",
+    show_default=True,
+    help="The policy of the folds.",
+)
+@talking
+def growth(talk: Talk, load: str, rows: int | None, policy: str) -> None:
+    """Run a day of windows, 10 million keys, or two splits of which one is 10 minutes behind.
+
+    An object for each tenth of the run, then how the last tenth compares with the first.
+    """
+    from fsql.benchmarks.growth import LOADS, Growth, grow
+    from fsql.compiler.tick_plan import Policy
+
+    _say(talk, grow(Growth(load, rows or LOADS[load], Policy(policy))))
+
+
 @bench.command(short_help="How fast simulated clusters run.")
 @click.option(
     "--messages",

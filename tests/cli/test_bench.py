@@ -59,6 +59,31 @@ def test_latency(benchmark: str) -> None:
     assert 0 < measured["latency_ms_p50"] <= measured["latency_ms_p99"]
 
 
+@pytest.mark.parametrize(
+    ("load", "policy", "rows", "out", "kept"),
+    [
+        ("windows", "speculative", 2_000, 2_000, 50),
+        ("keys", "ordered", 2_000, 3_000, 2_000),
+        ("lag", "ordered", 12_000, 23_000, 3_000),
+    ],
+)
+def test_growth(load: str, policy: str, rows: int, out: int, kept: int) -> None:
+    """What the rows come to, and that only so many rows and groups are kept at any time."""
+    code, text, err = fsql(
+        "bench", "growth", load, f"--rows={rows}", f"--policy={policy}", "--json"
+    )
+    assert (code, err) == (0, "")
+    *parts, last = [json.loads(line) for line in text.splitlines()]
+    assert [part["part"] for part in parts] == list(range(1, 11))
+    for part in parts:
+        assert (part["benchmark"], part["load"], part["policy"]) == ("growth", load, policy)
+        assert part["rows_per_second"] > 0
+        assert part["bytes"] > 0
+        assert part["rows_kept"] <= kept
+    assert last["rows_out"] == out
+    assert last["bytes_last_to_first"] > 0
+
+
 def test_simulation() -> None:
     code, out, err = fsql("bench", "simulation", "--seconds", "1", "--messages", "40", "--json")
     assert (code, err) == (0, "")
