@@ -1,3 +1,67 @@
-"""fsql: streaming SQL with deterministic, exactly-once results."""
+"""fsql: streaming SQL with deterministic, exactly-once results.
+
+| name | what it does |
+|---|---|
+| `sql(query, tables={…})` | runs a query over tables of the program; returns its `Changes` |
+| `run(script)` | runs a script with connectors of its own |
+| `compile(script)` | compiles a script; the `Plan` shows every stage |
+| `Session` | options that several queries share |
+| `Table` | rows with an event time |
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from fsql.job.changes import Change, Changes
+    from fsql.job.errors import ClusterError, ConnectorError, DataError, LibraryError, QueryError
+    from fsql.job.memory import Table
+    from fsql.job.session import Plan, Session
+
+    _default = Session()
+    compile = _default.compile
+    run = _default.run
+    sql = _default.sql
 
 __version__ = "0.1.0"
+
+__all__ = [
+    "Change",
+    "Changes",
+    "ClusterError",
+    "ConnectorError",
+    "DataError",
+    "LibraryError",
+    "Plan",
+    "QueryError",
+    "Session",
+    "Table",
+    "compile",
+    "run",
+    "sql",
+]
+
+_MODULES = {
+    "Change": "changes",
+    "Changes": "changes",
+    "ClusterError": "errors",
+    "ConnectorError": "errors",
+    "DataError": "errors",
+    "LibraryError": "errors",
+    "Plan": "session",
+    "QueryError": "errors",
+    "Session": "session",
+    "Table": "memory",
+}
+
+
+def __getattr__(name: str) -> object:
+    """Import a public name when it is first used: the `fsql` command starts without the engine."""
+    from importlib import import_module
+
+    if name in {"compile", "run", "sql"}:
+        return getattr(import_module("fsql.job.session").Session(), name)
+    if name in _MODULES:
+        return getattr(import_module(f"fsql.job.{_MODULES[name]}"), name)
+    raise AttributeError(f"module 'fsql' has no attribute {name!r}")

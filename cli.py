@@ -284,9 +284,9 @@ def explain(
     A tick plan depends on workers, policy, and how many splits the tables have now.  Mermaid and SVG are
     for graphs.  --json is the same as --format json.
     """
-    from fsql.console.explained import FormatError, check_output, explained, format_of
     from fsql.console.unused_parameters import warn_of_unused_parameters
     from fsql.job.compiled import compiled
+    from fsql.job.explained import FormatError, check_output, explained, format_of
 
     the_script = _the_script(script, text, dict(flags["parameters"]))
     form = flags["form"] or ("json" if talk.json else format_of(output.name))

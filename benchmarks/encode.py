@@ -28,6 +28,7 @@ from fsql.compiler.schema import Column
 from fsql.compiler.sqltypes import BIGINT, STRING, array_of
 from fsql.connectors.generated.word_law import WordLaw
 from fsql.connectors.opening import open_source
+from fsql.connectors.surroundings import Surroundings
 from fsql.formats.json.encoder import JsonEncoder
 from fsql.runtime.drivers.memory import keep_freed_memory
 from fsql.runtime.ports import Chunk
@@ -117,7 +118,7 @@ def measure_writing() -> None:
 
 def read_all(table: Table, directory: Path) -> None:
     """Read a table to its end."""
-    (split,) = open_source(table, directory)
+    (split,) = open_source(table, Surroundings(directory))
     reader = split.open()
     while (chunk := reader.read(ROWS_AT_A_TIME)) is not None:
         assert isinstance(chunk, Chunk)
@@ -152,7 +153,7 @@ def measure_reading(directory: Path) -> None:
     for words_per_line in (1, 300):
         options = {"words_per_line": str(words_per_line), "count": str(600_000 // words_per_line)}
         generated = table(LINE, {"connector": "words", **options})
-        (split,) = open_source(generated, directory)
+        (split,) = open_source(generated, Surroundings(directory))
         reader = split.open()
         with path.open("wb") as file:
             while (chunk := reader.read(ROWS_AT_A_TIME)) is not None:

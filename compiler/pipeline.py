@@ -9,13 +9,14 @@ refuse nothing.  With `FSQL_VERIFY=1` in the environment, the plan is verified b
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.binder.script import bind
 from fsql.compiler.parser import parse_script
 from fsql.compiler.rules import PASSES
 from fsql.compiler.rules.driver import run_passes
+from fsql.compiler.text.source import SourceText
 from fsql.compiler.verify.logical import verify_logical
 
 if TYPE_CHECKING:
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
     from fsql.compiler.logical import Job
     from fsql.compiler.rules.driver import Firing
     from fsql.compiler.syntax import Script
-    from fsql.compiler.text.source import SourceText
 
 _NO_PARAMETERS: Final[Mapping[str, str]] = {}
 
@@ -49,16 +49,26 @@ def compile_script(
     source: SourceText,
     declared: Declarations,
     parameters: Mapping[str, str] = _NO_PARAMETERS,
+    *,
+    declarations: str = "",
 ) -> CompiledScript:
     """Return what the script means.
 
     `declared` has the connectors and formats that there are, `parameters` the values of `${name}`.
+    `declarations` are CREATE TABLE statements that come before those of the script.  Their text stands
+    behind it, so that its lines keep their numbers in messages.
 
     Raises:
         FsqlError: E1xx for the form of the text, the first that is wrong; E2xx to E4xx for its meaning,
             all that were found, up to 20.
     """
     script = parse_script(source, parameters)
+    if declarations:
+        whole = parse_script(
+            SourceText(source.name, f"{source.text}\n;\n{declarations}"), parameters
+        )
+        own = len(script.statements)
+        script = replace(whole, statements=(*whole.statements[own:], *whole.statements[:own]))
     bound = bind(script, declared)
     return CompiledScript(script, bound.job, bound.warnings, bound.source_spans)
 

@@ -6,7 +6,6 @@ not use.  Whatever cannot be opened is a `FsqlError` with a code and what to do.
 
 from __future__ import annotations
 
-import time
 from importlib import import_module
 from typing import TYPE_CHECKING, BinaryIO, Protocol, cast
 
@@ -16,7 +15,7 @@ from fsql.connectors.surroundings import Surroundings
 from fsql.formats.making import make_encoder
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
     from pathlib import Path
 
     from fsql.compiler.logical import SinkTable, Table
@@ -51,24 +50,13 @@ class SinkModule(Protocol):
         """
 
 
-def open_source(
-    table: Table,
-    base_directory: Path,
-    *,
-    data_roots: Sequence[Path] = (),
-    clock: Callable[[], float] = time.monotonic,
-    stdin: int = 0,
-    front_logs: Path | None = None,
-) -> Sequence[Split]:
-    """Return the splits of a table, sorted by name; `Surroundings` has what the arguments mean.
+def open_source(table: Table, surroundings: Surroundings) -> Sequence[Split]:
+    """Return the splits of a table, sorted by name.
 
     Raises:
         FsqlError: E531, E533 or E534, if the source cannot be opened.
     """
     settings = settings_of(table.options)
-    surroundings = Surroundings(
-        base_directory, data_roots, clock=clock, stdin=stdin, front_logs=front_logs
-    )
     module = import_module(f"fsql.connectors.{settings.connector.name}.source")
     return cast("SourceModule", module).open_source(table, settings, surroundings)
 

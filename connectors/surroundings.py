@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import sys
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, BinaryIO
 
 from fsql.connectors import paths
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
+
+    import pyarrow as pa
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +25,7 @@ class Surroundings:
     cannot be read again is read by way of its log there.  `journal` is where a sink keeps its position, a
     path to which something is appended; without one the sink belongs to a run that keeps no state.  With
     `append` a job that begins writes behind what its files have; without, it empties them.
+    `memory` has the rows of tables that the program itself hands in, by the name of the table.
     """
 
     base_directory: Path
@@ -33,6 +36,7 @@ class Surroundings:
     front_logs: Path | None = None
     journal: Path | None = None
     append: bool = False
+    memory: Mapping[str, pa.Table] = field(default_factory=dict)
 
     def resolve(self, path: str) -> Path:
         """Return where a path of an option leads.

@@ -43,7 +43,12 @@ def compiled(script: Script) -> Compiled:
     Raises:
         FsqlError: what its text gets wrong.
     """
-    result = compile_script(script.source, DECLARED, script.parameters)
+    result = compile_script(
+        script.source,
+        DECLARED,
+        script.parameters,
+        declarations="" if script.memory is None else script.memory.declarations,
+    )
     firings: list[Firing] = []
     job = apply_rules(result.logical, trace=firings)
     return Compiled(

@@ -12,7 +12,9 @@ from fsql.compiler.analysis.failing import FailingPart, failing_part, parts_that
 from fsql.compiler.diagnostics import FsqlError, Label
 from fsql.compiler.diagnostics.codes import CODES
 from fsql.connectors.file.source import FileSplit
+from fsql.connectors.memory.source import MemorySplit
 from fsql.connectors.opening import open_source
+from fsql.job.run import source_surroundings
 from fsql.runtime.batch import PUNCTUATION, origin_parts
 from fsql.runtime.drivers.model_run import rows_of_chunk
 from fsql.runtime.ports import Chunk, Reject
@@ -67,8 +69,8 @@ def _row(compiled: Compiled, table: Table, split: int, number: int) -> tuple[Val
     if number >= READ_AGAIN_ROWS_MAX:
         return None
     try:
-        source = open_source(table, compiled.script.base_directory)[split]
-        if not isinstance(source, FileSplit):
+        source = open_source(table, source_surroundings(compiled))[split]
+        if not isinstance(source, FileSplit | MemorySplit):
             return None
         reader = source.open()
         try:

@@ -80,7 +80,7 @@ class FileUses:
         journal in the directory `journals`: the job has written them before.
 
         Raises:
-            FsqlError: E532, E540 or E541.
+            FsqlError: E532, E540 or E542.
         """
         with ExitStack() as locks:
             descriptors = []

@@ -27,7 +27,7 @@ def opened_outputs(
     `existing` says what is done with files that are not empty.
 
     Raises:
-        FsqlError: E532 to E534, E540 or E541, if an output cannot be opened; E535, if it cannot be closed.
+        FsqlError: E532 to E534, E540 or E542, if an output cannot be opened; E535, if it cannot be closed.
     """
     append = existing is Existing.APPEND
     # Everything is checked before the first file is emptied.

@@ -15,6 +15,7 @@ from fsql.compiler.logical import SPLITS_MAX
 from fsql.connectors.file.output_files import Existing
 from fsql.connectors.generated.generators import GeneratorSplit
 from fsql.connectors.opening import open_source
+from fsql.connectors.surroundings import Surroundings
 from fsql.job.outputs import opened_outputs
 from fsql.job.places import pointing_at
 from fsql.optimizer.choose import choose
@@ -70,16 +71,25 @@ def open_splits(compiled: Compiled, front_logs: Path | None = None) -> Splits:
     Raises:
         FsqlError: E318, E531 to E534, if a source cannot be opened; E539, if it has too many splits.
     """
+    surroundings = source_surroundings(compiled, front_logs)
     splits = {}
     for table in compiled.job.tables:
         with pointing_at(compiled.syntax, table.name, "connector"):
             _check_standard_input(compiled, table)
         with pointing_at(compiled.syntax, table.name, "path"):
-            splits[table.ordinal] = open_source(
-                table, compiled.script.base_directory, front_logs=front_logs
-            )
+            splits[table.ordinal] = open_source(table, surroundings)
             _check_count(table, splits[table.ordinal])
     return splits
+
+
+def source_surroundings(compiled: Compiled, front_logs: Path | None = None) -> Surroundings:
+    """Return what the sources of a job are opened with."""
+    memory = compiled.script.memory
+    return Surroundings(
+        compiled.script.base_directory,
+        front_logs=front_logs,
+        memory={} if memory is None else memory.tables,
+    )
 
 
 def _check_count(table: Table, splits: Sequence[Split]) -> None:
@@ -117,7 +127,7 @@ def opened_run(compiled: Compiled, splits: Splits, options: RunOptions) -> Itera
     """Open what the job writes and return a run of it; close everything at the end.
 
     Raises:
-        FsqlError: E532 to E535, E540 or E541, if an output cannot be opened, or closed.
+        FsqlError: E532 to E535, E540 or E542, if an output cannot be opened, or closed.
     """
     if options.model:
         _check_ends(compiled, splits)

@@ -13,6 +13,8 @@ from fsql.compiler.text.source import SourceText, Span
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from fsql.job.memory import Memory
+
 STANDARD_INPUT = "-"
 
 
@@ -25,7 +27,7 @@ class Script:
     """A script's text, the values of its `${name}`, and the directory that relative paths start from.
 
     `path` is its file, None where the text came otherwise; `used_stdin` says that it came by standard
-    input, which then has nothing left for a table.
+    input, which then has nothing left for a table.  `memory` has what the program that runs it hands in.
     """
 
     source: SourceText
@@ -33,6 +35,7 @@ class Script:
     base_directory: Path
     path: Path | None = None
     used_stdin: bool = False
+    memory: Memory | None = None
 
 
 def script_of_text(text: str, parameters: Mapping[str, str]) -> Script:

@@ -115,7 +115,10 @@ class _Making:
         return outputs
 
     def _of_insert(self, insert: Insert, journal: Path | None) -> Consumer:
+        memory = self._compiled.script.memory
         to_stdout = settings_of(insert.sink.options).connector.name == "stdout"
+        if to_stdout and memory is not None and memory.result is not None:
+            return memory.result
         if to_stdout and self._stdout is not None:
             return TcpConsumer(
                 self._stdout.address,

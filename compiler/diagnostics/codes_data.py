@@ -205,6 +205,13 @@ DATA_ROWS: Final[tuple[Row, ...]] = (
         "INSERT INTO t SELECT a FROM u;  -- a second time",
     ),
     (
+        "E542",
+        "table of the program cannot be read",
+        "A table handed to a query has a column without an SQL type, or a value that does not fit.",
+        "Cast the column before it is handed in, or leave it out.",
+        "SELECT a FROM t;  -- fsql.sql(query, tables={'t': rows}), where a is a decimal column",
+    ),
+    (
         "W501",
         "input is not there",
         "A file or directory that a table reads does not exist now; the job cannot start without it.",

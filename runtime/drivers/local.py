@@ -21,7 +21,7 @@ from fsql.runtime.drivers.cluster import Cluster, Fair, FrontAt
 from fsql.runtime.ports import Wait
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from fsql.runtime.batch import Root
     from fsql.runtime.cluster.delivery import Contents
@@ -95,7 +95,7 @@ class Edges:
 
 @dataclass(slots=True)
 class LocalRun:
-    """One run of a job.  `run` returns when all input is used up, or the job has stopped."""
+    """One run of a job; it ends when all input is used up, or the job has stopped."""
 
     plan: TickPlan
     edges: Edges
@@ -113,19 +113,28 @@ class LocalRun:
         Raises:
             FsqlError: if a source or a sink fails.
         """
+        for counters in self.steps():
+            on_progress(counters)
+        return self.counters
+
+    def steps(self) -> Iterator[Counters]:
+        """Run to the end; yield after every chunk, when all that it caused is written.
+
+        Raises:
+            FsqlError: if a source or a sink fails.
+        """
         readers = self._open()
         cluster = Cluster(self.plan, [at for at, _ in readers], Fair(), watch=self.watch)
         started = time.monotonic()
         try:
             while self._read_round(cluster, readers):
                 self._count(cluster, started)
-                on_progress(self.counters)
+                yield self.counters
         finally:
             for _, reader in readers:
                 reader.close()
         self._count(cluster, started)
-        on_progress(self.counters)
-        return self.counters
+        yield self.counters
 
     def _open(self) -> list[tuple[FrontAt, SplitReader]]:
         readers: list[tuple[FrontAt, SplitReader]] = []

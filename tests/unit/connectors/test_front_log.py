@@ -23,6 +23,7 @@ from fsql.connectors.live.live_splits import needs_front_log, open_feed
 from fsql.connectors.live.time_bounds import BoundOptions
 from fsql.connectors.opening import open_source
 from fsql.connectors.streams.replay import CHECKED_BYTES
+from fsql.connectors.surroundings import Surroundings
 from fsql.formats.text.decoder import TextDecoder
 from fsql.runtime.ports import Chunk, Place, Wait
 from fsql.tests.unit.connectors.tables import table
@@ -268,7 +269,7 @@ def test_what_cannot_be_read_again_has_a_log(tmp_path: Path) -> None:
     os.write(writing, b"one\ntwo")
     os.close(writing)
     feed = open_feed(from_stdin, tmp_path, no_failure, stdin=reading)
-    (split,) = open_source(from_stdin, tmp_path, front_logs=tmp_path)
+    (split,) = open_source(from_stdin, Surroundings(tmp_path, front_logs=tmp_path))
     reader = split.open()
     read: list[str] = []
     while (chunk := reader.read(10)) is not None:

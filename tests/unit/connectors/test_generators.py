@@ -10,6 +10,7 @@ from fsql.compiler.schema import Column, Schema
 from fsql.compiler.sqltypes import BIGINT, STRING
 from fsql.connectors.generated.word_law import WordLaw
 from fsql.connectors.opening import open_source
+from fsql.connectors.surroundings import Surroundings
 from fsql.runtime.ports import Chunk, Place, SplitReader, Wait
 from fsql.tests.unit.connectors.reading import read_all
 from fsql.tests.unit.connectors.tables import table
@@ -18,7 +19,7 @@ LINES: Schema = (Column("id", BIGINT), Column("line", STRING))
 
 
 def generator(connector: str, columns: Schema = LINES, /, **options: str) -> SplitReader:
-    (split,) = open_source(table(columns, connector=connector, **options), Path())
+    (split,) = open_source(table(columns, connector=connector, **options), Surroundings(Path()))
     assert split.name == connector
     return split.open()
 
@@ -94,7 +95,8 @@ def test_words_are_all_different() -> None:
 def test_rows_come_at_their_rate() -> None:
     now = 100.0
     (split,) = open_source(
-        table(LINES, connector="words", rate="4", count="6"), Path(), clock=lambda: now
+        table(LINES, connector="words", rate="4", count="6"),
+        Surroundings(Path(), clock=lambda: now),
     )
     reader = split.open()
 
@@ -117,8 +119,7 @@ def test_a_start_that_is_given_counts_for_every_reader() -> None:
     now = 100.0
     (split,) = open_source(
         table(LINES, connector="words", rate="4", count="200", start_ms="99500"),
-        Path(),
-        clock=lambda: now,
+        Surroundings(Path(), clock=lambda: now),
     )
     whole = lines("words", count="200")
 

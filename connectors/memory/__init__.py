@@ -1,0 +1,1 @@
+"""Connector `memory`: rows of the Python program that runs the query."""

@@ -1,0 +1,78 @@
+"""The source of connector `memory`: the columns of an Arrow table, one split."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from fsql.compiler.diagnostics import Diagnostic, FsqlError
+from fsql.runtime.ports import Chunk, Place
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from fsql.compiler.logical import Table
+    from fsql.connectors.surroundings import Surroundings
+    from fsql.formats.settings import Settings
+    from fsql.runtime.ports import Split
+
+
+@dataclass(frozen=True, slots=True)
+class MemorySplit:
+    """Rows in memory; `rows` has the physical columns of the table, in order."""
+
+    name: str
+    rows: pa.Table
+
+    def open(self, place: Place | None = None) -> MemoryReader:
+        """Return a reader that stands at the first row, or at `place`."""
+        return MemoryReader(self.rows, 0 if place is None else place.row)
+
+
+class MemoryReader:
+    """Reads rows in memory."""
+
+    def __init__(self, rows: pa.Table, row: int) -> None:
+        """Stand before row number `row`."""
+        self._rows = rows
+        self._row = row
+
+    def read(self, rows_max: int) -> Chunk | None:
+        """Return up to `rows_max` rows, None at the end."""
+        first = self._row
+        piece = self._rows.slice(first, rows_max)
+        if not len(piece):
+            return None
+        self._row += len(piece)
+        columns = [_contiguous(column) for column in piece.columns]
+        return Chunk(columns, np.arange(first, self._row, dtype=np.int64), (), piece.nbytes)
+
+    def place(self) -> Place:
+        """Return where the reader stands."""
+        return Place(self._row, self._row + 1, 0)
+
+    def close(self) -> None:
+        """Release the rows."""
+        self._rows = self._rows.slice(0, 0)
+
+
+def _contiguous(column: pa.ChunkedArray) -> pa.Array:
+    return column.chunk(0) if column.num_chunks == 1 else pa.concat_arrays(column.chunks)
+
+
+def open_source(table: Table, settings: Settings, surroundings: Surroundings) -> Sequence[Split]:
+    """Return the rows that the program has handed in for the table.
+
+    Raises:
+        FsqlError: E531, if there are none: the script is not run by the library.
+    """
+    del settings
+    rows = surroundings.memory.get(table.name)
+    if rows is None:
+        message = f'table "{table.name}" is not in the memory of this program'
+        helps = ("hand it to the library: fsql.sql(query, tables={…})",)
+        raise FsqlError([Diagnostic("E531", message, helps=helps)])
+    return [MemorySplit("memory", rows.select([column.name for column in table.columns]))]

@@ -1,0 +1,138 @@
+"""The result of a query, for a Python program: its changes, or the table that they come to.
+
+Each use runs the query from its beginning, always with the same result; what `table` and `changelog` collect
+is kept.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, cast
+
+import numpy as np
+import pyarrow as pa
+
+from fsql.runtime.arrow_types import arrow_type, decoded
+from fsql.runtime.order import concat_arrays, lexicographic_order, sameness, starts_of_runs
+from fsql.runtime.ports import OPERATIONS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from fsql.compiler.schema import Schema
+    from fsql.runtime.ports import Release
+
+Operation = Literal["+I", "-U", "+U", "-D"]
+_WEIGHTS: Final = np.array([1, -1, 1, -1])
+"""What each operation does to the number of rows, by its index in `OPERATIONS`."""
+
+
+class Change(NamedTuple):
+    """A change of the result: a row is inserted (`+I`), replaced (`-U`, then `+U`), or deleted (`-D`)."""
+
+    op: Operation
+    row: dict[str, Any]
+
+
+class Changes:
+    """The changes of a query's result, in order."""
+
+    def __init__(self, schema: Schema, run: Callable[[], Iterator[Release]]) -> None:
+        """Take the columns of the result, and what runs the query."""
+        self._names = [column.name for column in schema]
+        self._types = [arrow_type(column.type) for column in schema]
+        self._run = run
+        self._collected: tuple[list[pa.Array], np.ndarray[Any, np.dtype[np.int8]]] | None = None
+
+    @property
+    def columns(self) -> list[str]:
+        """Return the names of the columns."""
+        return list(self._names)
+
+    def __iter__(self) -> Iterator[Change]:
+        """Run the query and yield its changes as they become final.
+
+        Raises:
+            FsqlError: if a row makes the query fail; all changes before it have been yielded.
+        """
+        for release in self._run():
+            yield from self._of_release(release)
+
+    def _of_release(self, release: Release) -> Iterator[Change]:
+        values = [decoded(column).to_pylist() for column in release.columns]
+        rows = zip(*values, strict=True) if values else iter([()] * len(release.time))
+        operations = _operations(release)
+        for operation, row in zip(operations.tolist(), rows, strict=True):
+            yield Change(
+                cast("Operation", OPERATIONS[operation]), dict(zip(self._names, row, strict=True))
+            )
+
+    def changelog(self) -> pa.Table:
+        """Return all changes: a column `op`, then the columns of the result.
+
+        Raises:
+            FsqlError: if a row makes the query fail.
+        """
+        columns, operations = self._collect()
+        labels = pa.DictionaryArray.from_arrays(pa.array(operations), pa.array(OPERATIONS))
+        return pa.table([labels.cast(pa.string()), *columns], names=["op", *self._names])
+
+    def table(self) -> pa.Table:
+        """Return the rows that are left when all changes are made, in the order in which they were added.
+
+        Raises:
+            FsqlError: if a row makes the query fail.
+        """
+        columns, operations = self._collect()
+        table = pa.table(columns, names=self._names)
+        if not operations.any():
+            return table
+        return table.take(_net(columns, _WEIGHTS[operations]))
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """Return the rows that are left as an Arrow stream, for `pa.table(changes)` and the like."""
+        return self.table().__arrow_c_stream__(requested_schema)
+
+    def to_pandas(self) -> Any:  # noqa: ANN401 - pandas is not needed by fsql
+        """Return the rows that are left as a pandas data frame; needs pandas."""
+        return self.table().to_pandas()
+
+    def to_polars(self) -> Any:  # noqa: ANN401 - polars is not needed by fsql
+        """Return the rows that are left as a polars data frame; needs polars."""
+        import polars
+
+        return polars.from_arrow(self.table())
+
+    def _collect(self) -> tuple[list[pa.Array], np.ndarray[Any, np.dtype[np.int8]]]:
+        if self._collected is None:
+            releases = list(self._run())
+            columns = [
+                concat_arrays([decoded(release.columns[at]) for release in releases])
+                if releases
+                else pa.array([], kind)
+                for at, kind in enumerate(self._types)
+            ]
+            operations = [_operations(release) for release in releases]
+            self._collected = columns, np.concatenate([np.zeros(0, np.int8), *operations])
+        return self._collected
+
+
+def _operations(release: Release) -> np.ndarray[Any, np.dtype[np.int8]]:
+    if release.operations is None:
+        return np.zeros(len(release.time), np.int8)
+    return release.operations
+
+
+def _net(
+    columns: list[pa.Array], weights: np.ndarray[Any, np.dtype[np.int64]]
+) -> np.ndarray[Any, np.dtype[np.int64]]:
+    """Return the indexes of the rows that are left: of equal rows, those that were added last."""
+    codes = [sameness(column) for column in columns]
+    order = lexicographic_order(codes)
+    order = np.arange(len(weights)) if order is None else order
+    starts = starts_of_runs(*(code[order] for code in codes))
+    lengths = np.diff(np.append(starts, len(order)))
+    left = np.repeat(np.add.reduceat(weights[order], starts), lengths)
+    added = weights[order] > 0
+    so_far = np.cumsum(added)
+    from_here = np.repeat(so_far[np.cumsum(lengths) - 1], lengths) - so_far + added
+    return np.sort(order[added & (from_here <= left)])

@@ -1,0 +1,80 @@
+"""The exceptions of the library: one class for each kind of fault.
+
+| exception        | codes        | what is at fault                                       |
+|------------------|--------------|--------------------------------------------------------|
+| `QueryError`     | E1xx to E4xx | the text of the query                                  |
+| `DataError`      | E50x to E52x | a row: an expression failed on it, or it is malformed  |
+| `ConnectorError` | E53x, E54x   | a source, a sink, or a table handed in                 |
+| `ClusterError`   | E6xx         | processes, state, coordination                         |
+
+All are `FsqlError`: they have `diagnostics`, `code`, and a text that shows the place in the query.
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Final
+
+from fsql.compiler.diagnostics import FsqlError
+from fsql.compiler.diagnostics.render import render_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+class LibraryError(FsqlError):
+    """An error as the library raises it: its text shows the place in the query."""
+
+    @property
+    def code(self) -> str:
+        """Return the code of the first diagnostic, such as `E203`."""
+        return self.diagnostics[0].code
+
+    def __str__(self) -> str:
+        """Return what is wrong, with the lines of the query and the remedy."""
+        return render_text(self.diagnostics, self.source).rstrip("\n")
+
+
+class QueryError(LibraryError):
+    """The text of the query is wrong."""
+
+
+class DataError(LibraryError):
+    """A row made the query fail, or is malformed."""
+
+
+class ConnectorError(LibraryError):
+    """A source or a sink cannot be used."""
+
+
+class ClusterError(LibraryError):
+    """Processes, state or coordination failed."""
+
+
+_KINDS: Final = (
+    ("E53", ConnectorError),
+    ("E54", ConnectorError),
+    ("E5", DataError),
+    ("E6", ClusterError),
+)
+
+
+@contextmanager
+def typed_errors() -> Iterator[None]:
+    """Raise each `FsqlError` as the class of its kind.
+
+    Raises:
+        LibraryError: instead of the FsqlError.
+    """
+    try:
+        yield
+    except LibraryError:
+        raise
+    except FsqlError as error:
+        raise _typed(error) from None
+
+
+def _typed(error: FsqlError) -> LibraryError:
+    code = error.diagnostics[0].code
+    kind = next((kind for prefix, kind in _KINDS if code.startswith(prefix)), QueryError)
+    return kind(error.diagnostics, error.source)

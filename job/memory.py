@@ -1,0 +1,253 @@
+"""Tables that a Python program hands to a script, and the rows that it takes from it.
+
+A table is anything with the Arrow PyCapsule interface (`__arrow_c_stream__`: Arrow, pandas, polars,
+DuckDB) or a list of dictionaries.  It is declared to the compiler by a CREATE TABLE statement behind the
+script, so that messages may quote it and the lines of the script keep their numbers.
+
+| Arrow                                    | SQL         |
+|------------------------------------------|-------------|
+| bool                                     | BOOLEAN     |
+| int8, int16, int32, uint8, uint16        | INT         |
+| int64, uint32, uint64 (checked)          | BIGINT      |
+| float16, float32, float64                | DOUBLE      |
+| string, also large, as views, dictionaries | STRING    |
+| timestamp, date (checked; without a zone: UTC) | TIMESTAMP |
+| list of these                            | ARRAY       |
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from fsql.compiler.diagnostics import Diagnostic, FsqlError
+from fsql.compiler.sqltypes import (
+    BIGINT,
+    BOOLEAN,
+    DOUBLE,
+    INT,
+    STRING,
+    TIMESTAMP,
+    TIMESTAMP_MAX,
+    TIMESTAMP_MIN,
+    Kind,
+    SqlType,
+    array_of,
+)
+from fsql.runtime.arrow_types import arrow_type
+from fsql.runtime.consumer import ConsumerLostError, Opened, Sequencer
+from fsql.runtime.dataflow.barrier import Released
+
+if TYPE_CHECKING:
+    from fsql.runtime.batch import Root
+    from fsql.runtime.cluster.delivery import Bundle
+    from fsql.runtime.consumer import Opening
+    from fsql.runtime.ports import Release
+
+_MICROSECONDS: Final = timedelta(microseconds=1)
+_WINDOW: Final = 16
+
+
+class ArrowStream(Protocol):
+    """What has the Arrow PyCapsule interface."""
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """Return a capsule of an Arrow stream."""
+
+
+Rows: TypeAlias = ArrowStream | Sequence[Mapping[str, Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Rows of the program as a table of a query.
+
+    Args:
+        rows: an object with the Arrow PyCapsule interface, or a list of dictionaries.
+        event_time: the column that the rows' event time is taken from; without one, rows are ordered by
+            their number.
+        delay: how much later than the greatest event time so far a row may come without being late.
+    """
+
+    rows: Rows
+    event_time: str | None = None
+    delay: timedelta = timedelta(0)
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """What a program hands to a script: tables and their declarations; and what takes the result."""
+
+    declarations: str
+    tables: Mapping[str, pa.Table]
+    result: MemorySink | None = None
+
+
+def hand_in(tables: Mapping[str, Table | Rows]) -> Memory:
+    """Return the tables as a script reads them.
+
+    Raises:
+        FsqlError: E542, if a column has no SQL type, or a value does not fit it.
+    """
+    declarations, converted = [], {}
+    for name, given in tables.items():
+        table = given if isinstance(given, Table) else Table(given)
+        rows = _arrow(name, table.rows)
+        types = [_sql_type(name, field) for field in rows.schema]
+        columns = [
+            _column(name, field.name, column, sql_type)
+            for field, column, sql_type in zip(rows.schema, rows.columns, types, strict=True)
+        ]
+        converted[name] = pa.table(columns, names=rows.column_names)
+        declarations.append(_declaration(name, rows.column_names, types, table))
+    return Memory("\n".join(declarations), converted)
+
+
+def _arrow(name: str, rows: Rows) -> pa.Table:
+    try:
+        if isinstance(rows, Sequence):
+            return pa.Table.from_pylist(list(rows))
+        return pa.table(rows)
+    except (pa.ArrowException, TypeError, ValueError, AttributeError) as error:
+        message = f'table "{name}" cannot be read: {error}'
+        helps = (
+            "give an Arrow table, a pandas or polars data frame, or a list of dictionaries of one kind",
+        )
+        raise FsqlError([Diagnostic("E542", message, helps=helps)]) from None
+
+
+def _sql_type(table: str, field: pa.Field) -> SqlType:
+    found = _scalar_type(field.type)
+    if found is None:
+        message = f'column "{field.name}" of table "{table}" has no SQL type: it is {field.type}'
+        helps = ("cast the column before it is handed in, or leave it out",)
+        raise FsqlError([Diagnostic("E542", message, helps=helps)])
+    return found
+
+
+def _scalar_type(kind: pa.DataType) -> SqlType | None:
+    if pa.types.is_dictionary(kind):
+        return _scalar_type(kind.value_type)
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
+        element = _scalar_type(kind.value_type)
+        return None if element is None else array_of(element)
+    matches: tuple[tuple[bool, SqlType], ...] = (
+        (pa.types.is_boolean(kind), BOOLEAN),
+        (pa.types.is_integer(kind) and kind.bit_width < 32, INT),
+        (kind == pa.int32(), INT),
+        (pa.types.is_integer(kind), BIGINT),
+        (pa.types.is_floating(kind), DOUBLE),
+        (pa.types.is_string(kind) or pa.types.is_large_string(kind), STRING),
+        (kind == pa.string_view(), STRING),
+        (pa.types.is_timestamp(kind) or pa.types.is_date(kind), TIMESTAMP),
+    )
+    return next((sql_type for fits, sql_type in matches if fits), None)
+
+
+def _column(table: str, name: str, column: pa.ChunkedArray, sql_type: SqlType) -> pa.ChunkedArray:
+    """Return the column in the Arrow type of its SQL type.
+
+    Raises:
+        FsqlError: E542, if a value does not fit.
+    """
+    wanted = arrow_type(sql_type)
+    try:
+        if pa.types.is_dictionary(column.type):
+            column = column.cast(column.type.value_type)
+        converted = column.cast(wanted)
+    except pa.ArrowException as error:
+        reason = str(error).splitlines()[0]
+        message = f'column "{name}" of table "{table}" does not fit {sql_type}: {reason}'
+        raise FsqlError([Diagnostic("E542", message)]) from None
+    if sql_type.kind is Kind.TIMESTAMP:
+        least, greatest = pc.min_max(converted.cast(pa.int64())).values()
+        if least.is_valid and not (
+            least.as_py() >= TIMESTAMP_MIN and greatest.as_py() <= TIMESTAMP_MAX
+        ):
+            message = f'column "{name}" of table "{table}" has times outside of the years 1 to 9999'
+            raise FsqlError([Diagnostic("E542", message)])
+    if sql_type.kind is Kind.DOUBLE:  # one canonical NaN
+        converted = pc.if_else(pc.is_nan(converted), np.nan, converted)
+    return converted
+
+
+def _declaration(name: str, columns: list[str], types: list[SqlType], table: Table) -> str:
+    parts = [
+        f"{_quoted(column)} {sql_type}" for column, sql_type in zip(columns, types, strict=True)
+    ]
+    if table.event_time is not None:
+        time, delay_us = _quoted(table.event_time), table.delay // _MICROSECONDS
+        seconds = f"{delay_us // 10**6}.{delay_us % 10**6:06d}"
+        parts.append(f"WATERMARK FOR {time} AS {time} - INTERVAL '{seconds}' SECOND")
+    return f"CREATE TABLE {_quoted(name)} ({', '.join(parts)}) WITH ('connector' = 'memory');"
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+class MemorySink:
+    """Takes the result of a query: releases, in order, until they are fetched."""
+
+    def __init__(self) -> None:
+        self._releases: list[Release] = []
+        self._sequencer: Sequencer | None = None
+        self._acknowledged: list[Root] = []
+
+    def fetch(self) -> list[Release]:
+        """Return what has come since the last call."""
+        releases, self._releases = self._releases, []
+        return releases
+
+    @property
+    def missing(self) -> str | None:
+        """Return None: it is here."""
+        return None
+
+    @property
+    def descriptor(self) -> int | None:
+        """Return None: what is stored is acknowledged at once."""
+        return None
+
+    def open(self, opening: Opening) -> Opened:
+        """Begin an epoch, with nothing."""
+        self._sequencer = Sequencer(opening.begins)
+        return Opened(opening.begins, _WINDOW)
+
+    def deliver(self, bundle: Bundle) -> None:
+        """Take a bundle, or a part of one.
+
+        Raises:
+            ConsumerLostError: if it does not follow the last one.
+        """
+        if self._sequencer is None:
+            raise ConsumerLostError("the result is closed")
+        if self._sequencer.takes(bundle.follows, bundle.ends, bundle.part):
+            if bundle.contents is not None:
+                assert isinstance(bundle.contents, Released)
+                self._releases.append(bundle.contents.release)
+            if not bundle.last:
+                return
+            self._sequencer.stored(bundle.ends)
+        self._acknowledged.append(self._sequencer.position)
+
+    def acknowledged(self) -> Sequence[Root]:
+        """Return the positions taken since the last call."""
+        acknowledged, self._acknowledged = self._acknowledged, []
+        return acknowledged
+
+    def wait(self, seconds: float) -> None:
+        """Return at once: nothing is ever under way."""
+
+    def sync(self) -> None:
+        """Return at once: nothing survives the program."""
+
+    def close(self) -> None:
+        """Take nothing more; what has come can still be fetched."""
+        self._sequencer = None

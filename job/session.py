@@ -1,0 +1,158 @@
+"""The library: queries over the rows of a Python program, and scripts with connectors of their own.
+
+    import fsql
+
+    changes = fsql.sql("SELECT word, COUNT(*) AS n FROM words GROUP BY word", tables={"words": rows})
+    for change in changes:
+        print(change.op, change.row)
+    frame = changes.to_pandas()
+
+`sql`, `compile` and `run` of the package are those of a session with default options.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, Literal
+
+from fsql.compiler.diagnostics import Diagnostic, FsqlError, Label
+from fsql.compiler.text.source import SourceText
+from fsql.compiler.tick_plan import Policy
+from fsql.job.changes import Changes
+from fsql.job.compiled import compiled
+from fsql.job.errors import typed_errors
+from fsql.job.explained import explained
+from fsql.job.memory import MemorySink, hand_in
+from fsql.job.run import RunOptions, open_splits, opened_run
+from fsql.job.script import Script
+from fsql.job.stop import stop_error
+from fsql.runtime.drivers.local import LocalRun
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from os import PathLike
+
+    from fsql.job.compiled import Compiled
+    from fsql.job.memory import Memory, Rows, Table
+    from fsql.runtime.drivers.local import Counters
+    from fsql.runtime.ports import Release
+
+Stage = Literal["syntax", "logical", "graph", "tick"]
+Format = Literal["text", "json", "mermaid", "svg"]
+_NO_TABLES: Final[Mapping[str, Table | Rows]] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A compiled script."""
+
+    _compiled: Compiled
+    _options: RunOptions
+
+    @property
+    def warnings(self) -> tuple[Diagnostic, ...]:
+        """Return the warnings about the script."""
+        return self._compiled.warnings
+
+    def explain(self, stage: Stage = "logical", form: Format = "text") -> str:
+        """Return the script at a stage of its way from text to tick plan.
+
+        Raises:
+            ValueError: if the stage is not shown in that form.
+        """
+        return explained(self._compiled, stage, form, self._options)
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """Options that several queries share; nothing here shows in their results.
+
+    Args:
+        workers: how many logical workers keys are spread over, all in this process.
+        policy: how stateful operators treat disorder; None lets the optimizer choose.
+        parameters: the values of `${name}` in scripts.
+        base_directory: where relative paths in scripts start from; None means the working directory.
+    """
+
+    workers: int = 1
+    policy: Literal["speculative", "ordered"] | None = None
+    parameters: Mapping[str, str] | None = None
+    base_directory: str | PathLike[str] | None = None
+
+    def compile(self, script: str, *, tables: Mapping[str, Table | Rows] = _NO_TABLES) -> Plan:
+        """Compile a script, and open nothing.
+
+        Args:
+            script: the text of the script.
+            tables: tables that the script may read beside those that it declares.
+
+        Raises:
+            QueryError: if the script is wrong.
+            ConnectorError: if a table cannot be read.
+        """
+        with typed_errors():
+            return Plan(self._compiled(script, hand_in(tables)), self._options)
+
+    def sql(self, query: str, *, tables: Mapping[str, Table | Rows] = _NO_TABLES) -> Changes:
+        """Compile a query; its changes are computed when they are asked for.
+
+        Args:
+            query: a SELECT, or a script that ends with one and writes no table.
+            tables: the tables that it may read beside those that it declares, by name.
+
+        Raises:
+            QueryError: if the query is wrong.
+            ConnectorError: if a table cannot be read.
+        """
+        with typed_errors():
+            memory = hand_in(tables)
+            result = self._compiled(query, memory)
+            inserts = result.job.inserts
+            if len(inserts) != 1 or inserts[0].sink.name != "stdout":
+                span = result.syntax.statements[-1].span
+                message = "a script that writes tables has no result to return"
+                helps = ("end it with a SELECT, and write no table", "or run it: fsql.run(script)")
+                diagnostic = Diagnostic("E314", message, Label(span), helps=helps)
+                raise FsqlError([diagnostic], result.syntax.source)
+        return Changes(inserts[0].sink.columns, lambda: self._releases(query, memory))
+
+    def run(self, script: str, *, tables: Mapping[str, Table | Rows] = _NO_TABLES) -> Counters:
+        """Run a script to the end of its input; return what it did.
+
+        Raises:
+            LibraryError: what is wrong with the script, a source, a sink or a row.  What was released before
+                is written.
+        """
+        with typed_errors():
+            result = self._compiled(script, hand_in(tables))
+            splits = open_splits(result)
+            with opened_run(result, splits, self._options) as run:
+                run.run(lambda _: None)
+            if run.stopped is not None:
+                raise stop_error(run.stopped, result, splits, run.counters.rows_out)
+            return run.counters
+
+    def _releases(self, query: str, memory: Memory) -> Iterator[Release]:
+        """Run a query; yield what is released as soon as it is."""
+        with typed_errors():
+            sink = MemorySink()
+            result = self._compiled(query, replace(memory, result=sink))
+            splits = open_splits(result)
+            with opened_run(result, splits, self._options) as run:
+                assert isinstance(run, LocalRun)
+                for _ in run.steps():
+                    yield from sink.fetch()
+            yield from sink.fetch()
+            if run.stopped is not None:
+                raise stop_error(run.stopped, result, splits, run.counters.rows_out)
+
+    def _compiled(self, text: str, memory: Memory) -> Compiled:
+        base = Path.cwd() if self.base_directory is None else Path(self.base_directory).resolve()
+        source = SourceText("<script>", text)
+        return compiled(Script(source, dict(self.parameters or {}), base, memory=memory))
+
+    @property
+    def _options(self) -> RunOptions:
+        policy = None if self.policy is None else Policy(self.policy)
+        return RunOptions(workers=self.workers, policy=policy)

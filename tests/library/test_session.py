@@ -1,0 +1,234 @@
+"""The library: tables in, changes and tables out, errors with their place."""
+
+from __future__ import annotations
+
+import datetime as dt
+from decimal import Decimal
+from typing import Any
+
+import polars as pl
+import pyarrow as pa
+import pytest
+
+import fsql
+
+WORDS = [{"word": "a", "n": 1}, {"word": "b", "n": 2}, {"word": "a", "n": 3}]
+TOTALS = "SELECT word, COUNT(*) AS c, SUM(n) AS s FROM words GROUP BY word"
+NOON = dt.datetime(2026, 1, 1, 12, tzinfo=dt.UTC)
+
+
+def test_changes_are_yielded_in_order() -> None:
+    assert list(fsql.sql(TOTALS, tables={"words": WORDS})) == [
+        ("+I", {"word": "a", "c": 1, "s": 1}),
+        ("+I", {"word": "b", "c": 1, "s": 2}),
+        ("-U", {"word": "a", "c": 1, "s": 1}),
+        ("+U", {"word": "a", "c": 2, "s": 4}),
+    ]
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+@pytest.mark.parametrize("policy", ["speculative", "ordered"])
+def test_no_option_shows_in_the_result(workers: int, policy: Any) -> None:
+    session = fsql.Session(workers=workers, policy=policy)
+    rows = [{"word": f"w{number % 7}", "n": number} for number in range(500)]
+    assert list(session.sql(TOTALS, tables={"words": rows})) == list(
+        fsql.sql(TOTALS, tables={"words": rows})
+    )
+
+
+def test_the_table_has_the_rows_that_are_left() -> None:
+    changes = fsql.sql(TOTALS, tables={"words": WORDS})
+    rows = [{"word": "b", "c": 1, "s": 2}, {"word": "a", "c": 2, "s": 4}]
+    assert changes.columns == ["word", "c", "s"]
+    assert changes.table().to_pylist() == rows
+    assert pa.table(changes).to_pylist() == rows
+    assert pl.DataFrame(changes).to_dicts() == rows
+    assert changes.to_polars().to_dicts() == rows
+
+
+def test_the_changelog_has_all_changes() -> None:
+    assert fsql.sql(TOTALS, tables={"words": WORDS}).changelog().to_pydict() == {
+        "op": ["+I", "+I", "-U", "+U"],
+        "word": ["a", "b", "a", "a"],
+        "c": [1, 1, 1, 2],
+        "s": [1, 2, 1, 4],
+    }
+
+
+def test_equal_rows_are_left_as_often_as_they_were_added() -> None:
+    query = "SELECT c FROM (SELECT word, COUNT(*) AS c FROM words GROUP BY word)"
+    rows = [{"word": word} for word in "abcabd"]
+    left = fsql.sql(query, tables={"words": rows}).table()
+    assert left.to_pydict() == {"c": [1, 2, 2, 1]}
+
+
+def test_a_result_without_rows_has_its_columns() -> None:
+    changes = fsql.sql("SELECT n + 1 AS m FROM words WHERE n > 9", tables={"words": WORDS})
+    assert changes.table() == pa.table({"m": pa.array([], pa.int64())})
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        pa.table({"n": [1, 2]}),
+        pa.table({"n": [1, 2]}).to_reader(),
+        pl.DataFrame({"n": [1, 2]}),
+        [{"n": 1}, {"n": 2}],
+    ],
+    ids=["table", "reader", "polars", "dictionaries"],
+)
+def test_tables_come_from_many_libraries(rows: Any) -> None:
+    changes = fsql.sql("SELECT SUM(n) AS s FROM t", tables={"t": rows})
+    assert changes.table().to_pydict() == {"s": [3]}
+    assert changes.changelog().to_pydict() == {"op": ["+I", "-U", "+U"], "s": [1, 1, 3]}
+
+
+def test_types_of_columns() -> None:
+    given = pa.table(
+        {
+            "small": pa.array([1, None], pa.int8()),
+            "wide": pa.array([2**40, 0], pa.uint64()),
+            "real": pa.array([1.5, float("nan")], pa.float32()),
+            "text": pa.array(["x", "x"]).dictionary_encode(),
+            "day": pa.array([dt.date(2026, 1, 1), None]),
+            "at": pa.array([1_000_000_001, 0], pa.timestamp("us")),
+            "list": pa.array([[1, None], None], pa.large_list(pa.int64())),
+        }
+    )
+    changes = fsql.sql("SELECT * FROM t", tables={"t": given}).table()
+    assert [str(kind) for kind in changes.schema.types] == [
+        "int32",
+        "int64",
+        "double",
+        "string",
+        "timestamp[us, tz=UTC]",
+        "timestamp[us, tz=UTC]",
+        "list<item: int64>",
+    ]
+    assert changes.slice(0, 1).to_pylist() == [
+        {
+            "small": 1,
+            "wide": 2**40,
+            "real": 1.5,
+            "text": "x",
+            "day": dt.datetime(2026, 1, 1, tzinfo=dt.UTC),
+            "at": dt.datetime(1970, 1, 1, 0, 16, 40, 1, tzinfo=dt.UTC),
+            "list": [1, None],
+        }
+    ]
+
+
+def test_windows_follow_the_event_time() -> None:
+    seconds = [0, 2, 1, 70, 3]
+    bids = pl.DataFrame(
+        {"price": [1, 2, 3, 4, 5], "at": [NOON + dt.timedelta(seconds=s) for s in seconds]}
+    )
+    query = """
+        SELECT window_end, COUNT(*) AS bids, MAX(price) AS best
+        FROM TUMBLE(bids, at, INTERVAL '1' MINUTE) GROUP BY window_start, window_end
+    """
+    table = fsql.Table(bids, event_time="at", delay=dt.timedelta(seconds=1, microseconds=500))
+    assert fsql.sql(query, tables={"bids": table}).table().to_pylist() == [
+        {"window_end": NOON + dt.timedelta(minutes=1), "bids": 3, "best": 3},
+        {"window_end": NOON + dt.timedelta(minutes=2), "bids": 1, "best": 4},
+    ]
+
+
+def test_names_may_be_anything() -> None:
+    rows = [{'a "b"': 1, "select": 2}]
+    changes = fsql.sql(
+        'SELECT "a ""b""" + "select" AS n FROM "my table"', tables={"my table": rows}
+    )
+    assert changes.table().to_pydict() == {"n": [3]}
+
+
+# --- Errors ---
+
+
+def test_a_wrong_query_is_shown_with_its_place() -> None:
+    with pytest.raises(fsql.QueryError) as raised:
+        fsql.sql("SELECT word,\n  m FROM words", tables={"words": WORDS})
+    assert raised.value.code == "E203"
+    assert str(raised.value) == (
+        'error[FSQL-E203]: column "m" does not exist\n'
+        " --> <script>:2:3\n"
+        "  |\n"
+        "2 |   m FROM words\n"
+        "  |   ^ not a column of words\n"
+        "  = note: words has word, n"
+    )
+
+
+def test_a_row_that_fails_ends_the_changes_before_it() -> None:
+    changes = fsql.sql("SELECT 6 / (n - 2) AS q FROM words", tables={"words": WORDS})
+    seen: list[Any] = []
+    with pytest.raises(fsql.DataError) as raised:
+        seen.extend(changes)
+    assert raised.value.code == "E501"
+    assert "1 row was released before it, and nothing behind it" in str(raised.value)
+    assert seen == [("+I", {"q": -6})]
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        (
+            [{"a": Decimal("1.5")}],
+            'column "a" of table "t" has no SQL type: it is decimal128(2, 1)',
+        ),
+        (
+            pa.table({"a": pa.array([2**63], pa.uint64())}),
+            (
+                'column "a" of table "t" does not fit BIGINT:'
+                " Integer value 9223372036854775808 not in range: 0 to 9223372036854775807"
+            ),
+        ),
+        (
+            pa.table({"a": pa.array([-(2**40)], pa.timestamp("s"))}),
+            'column "a" of table "t" has times outside of the years 1 to 9999',
+        ),
+    ],
+    ids=["type", "value", "time"],
+)
+def test_a_table_that_does_not_fit_is_refused(rows: Any, message: str) -> None:
+    with pytest.raises(fsql.ConnectorError) as raised:
+        fsql.sql("SELECT a FROM t", tables={"t": rows})
+    assert [(each.code, each.message) for each in raised.value.diagnostics] == [("E542", message)]
+
+
+def test_what_is_no_table_is_refused() -> None:
+    with pytest.raises(fsql.ConnectorError) as raised:
+        fsql.sql("SELECT a FROM t", tables={"t": 7})  # type: ignore[dict-item]
+    assert raised.value.code == "E542"
+    assert raised.value.diagnostics[0].message.startswith('table "t" cannot be read: ')
+
+
+def test_a_script_that_writes_tables_is_run() -> None:
+    script = """
+        CREATE TABLE gone (word STRING) WITH ('connector' = 'blackhole');
+        INSERT INTO gone SELECT word FROM words
+    """
+    with pytest.raises(fsql.QueryError) as raised:
+        fsql.sql(script, tables={"words": WORDS})
+    assert raised.value.diagnostics[0].message == (
+        "a script that writes tables has no result to return"
+    )
+    assert fsql.run(script, tables={"words": WORDS}).rows_out == 3
+
+
+def test_a_plan_shows_every_stage() -> None:
+    plan = fsql.compile("SELECT word FROM words", tables={"words": WORDS})
+    assert plan.warnings == ()
+    assert plan.explain("graph", "text").startswith("Source ") or plan.explain("graph")
+    for stage in ("syntax", "logical", "graph", "tick"):
+        assert "words" in plan.explain(stage)
+
+
+def test_scripts_have_files_and_parameters(tmp_path: Any) -> None:
+    (tmp_path / "in.jsonl").write_text('{"n":1}\n{"n":5}\n')
+    session = fsql.Session(base_directory=tmp_path, parameters={"least": "2"})
+    script = """
+        CREATE TABLE numbers (n BIGINT) WITH ('connector' = 'file', 'path' = 'in.jsonl');
+        SELECT n FROM numbers WHERE n >= ${least}
+    """
+    assert session.sql(script).table().to_pydict() == {"n": [5]}
