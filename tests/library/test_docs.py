@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import pytest
@@ -15,11 +16,7 @@ if TYPE_CHECKING:
 
 PAGE = "docs/library.md"
 BLOCKS = read_blocks(page_text(PAGE))
-EXAMPLES = [
-    (block, shown)
-    for block, shown in zip(BLOCKS, BLOCKS[1:], strict=False)
-    if block.kind == "python"
-]
+EXAMPLES = [(block, shown) for block, shown in pairwise(BLOCKS) if block.kind == "python"]
 
 
 @pytest.mark.parametrize("number", range(len(EXAMPLES)))

@@ -165,7 +165,7 @@ def test_a_row_that_fails_ends_the_changes_before_it() -> None:
     with pytest.raises(fsql.DataError) as raised:
         seen.extend(changes)
     assert raised.value.code == "E501"
-    assert "1 row was released before it, and nothing behind it" in str(raised.value)
+    assert "1 row was released before the job stopped" in str(raised.value)
     assert seen == [("+I", {"q": -6})]
 
 
