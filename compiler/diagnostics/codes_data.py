@@ -110,7 +110,7 @@ DATA_ROWS: Final[tuple[Row, ...]] = (
         "E521",
         "NULL where a value is required",
         "The column is NOT NULL or the table's event time, and the record has no value for it.",
-        "Have the producer write it, or reject such rows; only a column that is not event time may be NULL.",
+        "Change the producer to write the value, or reject such rows; event time cannot be NULL.",
         "{}  -- with a BIGINT NOT NULL",
     ),
     (
@@ -130,8 +130,8 @@ DATA_ROWS: Final[tuple[Row, ...]] = (
     (
         "E531",
         "source cannot be opened",
-        "The file or directory is not there, is empty of files, or may not be read; or it is the script's.",
-        "Correct the path, which in a script is taken from the script's directory, or the permissions.",
+        "The file or directory does not exist, has no files, or is not readable; or it is the script itself.",
+        "Correct the path, which is relative to the directory of the script, or the permissions.",
         "SELECT a FROM t;  -- t with 'path' = 'missing.jsonl'",
     ),
     (
@@ -179,15 +179,15 @@ DATA_ROWS: Final[tuple[Row, ...]] = (
     (
         "E538",
         "input has grown since its end was read",
-        "The job had read the file to its end and released rows because of that: new rows have no place now.",
-        "Remove what was added, or start the job anew with an empty state directory.",
+        "The job had read the file to its end and released results that depend on it.",
+        "Remove the added rows, or start the job again with an empty state directory.",
         "SELECT a FROM t;  -- rows were appended to t's file, and the job was started again with its state",
     ),
     (
         "E539",
         "too many splits or rows",
         "Rows are ordered by the numbers of their split, of which a table has 65,536, and in it, up to 2^40.",
-        "Join small files, or declare several tables; start a job that has read so much anew.",
+        "Merge small files, or declare several tables; start the job again with an empty state directory.",
         "SELECT a FROM t;  -- t is a directory of 70,000 files",
     ),
     (

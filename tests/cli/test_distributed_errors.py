@@ -165,7 +165,8 @@ def test_a_worker_does_not_wait_for_ever(tmp_path: Path) -> None:
     assert said.err == (
         f"joining the run at {leader}\n"
         f"error[FSQL-E604]: nothing has been heard from {leader} for 0.3 s\n"
-        "  = help: Start the run first, and type what it says; `--patience` is how long to wait.\n"
+        "  = help: Start the run first, and use the command that it prints; "
+        "`--patience` sets how long to wait.\n"
     )
 
 
@@ -184,7 +185,7 @@ def test_a_worker_of_another_version_and_the_run_tell_each_other(tmp_path: Path)
     assert said.decode().splitlines()[1:] == [
         f"error[FSQL-E605]: the run at {other.address} is of another version: its wire format is 9",
         f"  = note: this worker's wire format is {VERSION}",
-        "  = help: Start the worker with the version of fsql that the run has.",
+        "  = help: Start the worker with the same version of fsql as the run.",
     ]
 
 
