@@ -80,7 +80,7 @@ def _that_fit(
 
 
 def check_loading(manifest: Manifest, store_of: Callable[[int], StateStore]) -> None:
-    """Do what loading does with all records of a manifest, under the owner map that it was made under.
+    """Load all records of a manifest, under the owner map that it was made under.
 
     Raises:
         DamagedRecordError: if a record cannot be read back.
@@ -91,11 +91,8 @@ def check_loading(manifest: Manifest, store_of: Callable[[int], StateStore]) -> 
         chains.setdefault((record.worker, record.operator), []).append(record)
     for (_, operator), chain in sorted(chains.items()):
         found = read_state(chain, store_of)[operator]
-        shares = [rows_of_bins(one, r.bins) for r, one in zip(chain, found, strict=True)]
-        try:
-            merged(shares, manifest.root, whole=True)
-        except StateTooLargeError:
-            raise StateTooLargeError(operator) from None
+        shares = tuple(rows_of_bins(one, r.bins) for r, one in zip(chain, found, strict=True))
+        _that_fit(shares, operator, manifest.root)
 
 
 def _is_own(record: Record, records: Records) -> bool:
