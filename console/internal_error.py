@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from fsql import __version__
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
 from fsql.console.talk import say
-from fsql.runtime.dataflow.invariants import BROKEN_INVARIANT, InvariantError
 
 if TYPE_CHECKING:
     from fsql.console.talk import Talk
@@ -26,8 +25,9 @@ def say_internal_error(error: BaseException, talk: Talk, *, debug: bool) -> None
     if not debug:
         helps.append("run it again with --debug, and add the stack trace to the report")
     code, message = "I901", f"internal error: {type(error).__name__}{_reason(error)}"
-    if isinstance(error, InvariantError):
-        code, message = BROKEN_INVARIANT, f"internal error{_reason(error)}"
+    # Its class takes long to import, and no command may wait for that.
+    if type(error).__name__ == "InvariantError":
+        code, message = "I902", f"internal error{_reason(error)}"
     talk.error(FsqlError([Diagnostic(code, message, notes=notes, helps=tuple(helps))]))
 
 

@@ -67,15 +67,9 @@ def running_count(policy: Policy = Policy.SPECULATIVE) -> Fold:
 
 def rows(keys: str, times: list[int], weight: int = 1, doubles: float = 0.5) -> Batch:
     """Return rows of `table`: a key for each time."""
-    types = [found.type for found in table(0).columns]
-    number = len(times)
-    values: list[list[Value]] = [
-        [*keys],
-        [*keys],
-        [*times],
-        [doubles] * number,
-        [time * SECOND for time in times],
-    ]
+    types, number = [found.type for found in table(0).columns], len(times)
+    ats: list[Value] = [time * SECOND for time in times]
+    values: list[list[Value]] = [[*keys], [*keys], [*times], [doubles] * number, ats]
     columns = [to_arrow(items, kind) for items, kind in zip(values, types, strict=True)]
     path = (np.zeros(number, np.int64),)
     weights = None if weight == 1 else np.full(number, weight)
