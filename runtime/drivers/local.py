@@ -106,6 +106,8 @@ class LocalRun:
     freshness: Freshness = field(default_factory=Freshness)
     watch: Watch = unwatched
     holder: Holder = field(default_factory=Holder)
+    names: list[str] = field(default_factory=list)
+    """The tables and splits of the fronts, by number."""
 
     def run(self, on_progress: Callable[[Counters], None] = lambda _: None) -> Counters:
         """Run to the end; call `on_progress` after every chunk.
@@ -144,6 +146,7 @@ class LocalRun:
                 for number, split in enumerate(self.edges.splits[table.ordinal]):
                     front = Front(len(readers), table, number)
                     at = FrontAt(front, len(readers) % self.plan.workers, table.ordinal)
+                    self.names.append(held_name(table.name, split.name))
                     readers.append((at, split.open()))
         return readers
 
@@ -210,14 +213,4 @@ class LocalRun:
         held = self.holder.holds([(front.number, front.promised) for front in fronts], now)
         counters.held_by, counters.held_seconds = "", 0.0
         if held is not None:
-            counters.held_by, counters.held_seconds = self._name_of(held.front), held.seconds
-
-    def _name_of(self, front: int) -> str:
-        """Return the table and the split of a front, to be read."""
-        heads = [stage.head for stage in self.plan.stages if isinstance(stage.head, SourceHead)]
-        named = [
-            held_name(head.table.name, split.name)
-            for head in heads
-            for split in self.edges.splits[head.table.ordinal]
-        ]
-        return named[front]
+            counters.held_by, counters.held_seconds = self.names[held.front], held.seconds
