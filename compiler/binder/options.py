@@ -103,7 +103,7 @@ def _connector(table: syntax.CreateTable, declared: Declarations) -> Connector:
                 "E212",
                 f"connector '{name}' does not exist",
                 option.value.span,
-                note=f"connectors: {listing(declared.names)}",
+                note=f"connectors: {listing(declared.names, limit=32)}",
                 help=f"a connector with a similar name exists: '{near}'" if near else None,
             )
     message = f'table "{table.name.parts[-1].name}" has no connector'
@@ -114,7 +114,7 @@ def _connector(table: syntax.CreateTable, declared: Declarations) -> Connector:
         "E212",
         message,
         table.name.span,
-        note=f"connectors: {listing(declared.names)}",
+        note=f"connectors: {listing(declared.names, limit=32)}",
         help="write WITH ('connector' = 'file', 'path' = 'rows.jsonl')",
     )
 
@@ -175,7 +175,7 @@ def _check_option(
             "E213",
             f"connector '{connector.name}' has no option '{key}'",
             written.key.span,
-            note=f"it has {listing(connector.keys, limit=16)}",
+            note=f"it has {listing(connector.keys, limit=32)}",
             help=f"an option with a similar name exists: '{near}'" if near else None,
         )
     if not option.takes(written.value.value):
