@@ -137,7 +137,9 @@ def _run(script: Script, options: RunOptions, cluster: ClusterOptions, talk: Tal
         except GivenUpError as error:
             raise _given_up(str(error)) from None
     course.ended()
-    summary.say_summary(status, counters, talk, unkept=unkept_outputs(result))
+    summary.say_summary(
+        status, counters, talk, unkept=unkept_outputs(result), files=files.written()
+    )
     return code
 
 

@@ -12,6 +12,7 @@ from fsql.console.progress import progress_of
 from fsql.console.reader_gone import forget_standard_output, reader_gone
 from fsql.console.unused_parameters import warn_of_unused_parameters
 from fsql.job.compiled import compiled
+from fsql.job.file_uses import FileUses
 from fsql.job.input_warnings import unkept_outputs
 from fsql.job.open_files import raise_open_files_limit
 from fsql.job.run import open_splits, opened_run
@@ -66,5 +67,7 @@ def run_script(script: Script, options: RunOptions, talk: Talk) -> int:
         forget_standard_output()
         return exit_codes.OK
     assert counters is not None
-    summary.say_summary(status, counters, talk, unkept=unkept_outputs(result))
+    summary.say_summary(
+        status, counters, talk, unkept=unkept_outputs(result), files=FileUses(result).written()
+    )
     return code

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Final
 from fsql.compiler.diagnostics.numbers import bytes_text, count_text, rate_text, seconds_text
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Sequence
 
     from fsql.console.talk import Talk
+    from fsql.job.file_uses import WrittenFile
     from fsql.runtime.drivers.local import Counters
 
 FINISHED: Final = "finished"
@@ -18,13 +19,34 @@ STOPPED: Final = "stopped"
 INTERRUPTED: Final = "interrupted"
 
 
-def say_summary(status: str, counters: Counters, talk: Talk, unkept: Collection[str] = ()) -> None:
+def say_summary(
+    status: str,
+    counters: Counters,
+    talk: Talk,
+    unkept: Collection[str] = (),
+    files: Sequence[WrittenFile] = (),
+) -> None:
     """Print what a run came to, as the flags ask for it.
 
-    `unkept` has "late" and "rejected" where such rows are counted, and written nowhere.
+    `unkept` has "late" and "rejected" where such rows are counted, and written nowhere; `files` are what
+    the run has written.
     """
-    text = summary_text(status, counters) + _unkept_text(counters, unkept)
-    talk.inform("summary", summary_fields(status, counters), text)
+    text = summary_text(status, counters) + _files_text(files) + _unkept_text(counters, unkept)
+    outputs = [
+        {"table": each.table, "option": each.option, "path": str(each.path), "bytes": each.bytes}
+        for each in files
+    ]
+    talk.inform("summary", {**summary_fields(status, counters), "outputs": outputs}, text)
+
+
+def _files_text(files: Sequence[WrittenFile]) -> str:
+    """Return where the results are: a line for each file."""
+    sizes = [bytes_text(each.bytes) for each in files]
+    width = max(map(len, sizes), default=0)
+    return "".join(
+        f"  written       {size:>{width}}  {each.path}\n"
+        for each, size in zip(files, sizes, strict=True)
+    )
 
 
 def _unkept_text(counters: Counters, unkept: Collection[str]) -> str:

@@ -97,6 +97,19 @@ def test_an_empty_file_is_as_good_as_none(folder: Path, flags: tuple[str, ...]) 
     assert (folder / "copied.jsonl").read_text() == '{"n":1}\n{"n":2}\n'
 
 
+@ways
+def test_the_summary_names_what_was_written(folder: Path, flags: tuple[str, ...]) -> None:
+    path = folder / "copied.jsonl"
+    said = fsql("run", *flags, folder / "job.sql")
+    assert [line for line in said.err.splitlines() if "written" in line] == [
+        f"  written       16 B  {path}"
+    ]
+    said = fsql("run", "--json", "--append", *flags, folder / "job.sql")
+    assert json.loads(said.err.splitlines()[-1])["outputs"] == [
+        {"table": "copied", "option": "path", "path": str(path), "bytes": 32}
+    ]
+
+
 @pytest.mark.cluster
 @pytest.mark.slow
 def test_a_job_goes_on_in_its_own_files(folder: Path) -> None:
