@@ -33,6 +33,7 @@ from fsql.job.stop import stop_error
 from fsql.runtime.batch import Root
 from fsql.runtime.dataflow.barrier import Stopped
 from fsql.runtime.drivers.local import Counters
+from fsql.runtime.drivers.processes.job_state import end_leadership
 from fsql.runtime.drivers.processes.launcher import GivenUpError, Launcher
 from fsql.runtime.hosts.diagnostics import error_of
 from fsql.runtime.key_file import cluster_key
@@ -126,6 +127,7 @@ def _run(script: Script, options: RunOptions, cluster: ClusterOptions, talk: Tal
             course.heard,
             check,
             inherits=(listening.fileno(), *locks),
+            on_coordinator_ended=lambda: end_leadership(state, address),
         )
         try:
             with progress_of(result.job, script.source.name, talk) as progress:

@@ -50,8 +50,7 @@ class SimulatedBackground:
         self._process.later(STEP_US + cost_us, self._continue, event)
 
     def _continue(self, event: object) -> None:
-        # Before the node steps, which may have more to do in the background.
-        self._process.later(0, self._advance)
         if event is not None:
             assert self._process.program is not None
             self._process.program.step(event)
+        self._advance()

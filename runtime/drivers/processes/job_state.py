@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
+from contextlib import closing, suppress
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
-from fsql.runtime.coordination.embedded import EmbeddedCoordination
-from fsql.runtime.coordination.port import CoordinationUnavailableError
+from fsql.runtime.coordination.embedded import FILE, EmbeddedCoordination
+from fsql.runtime.coordination.port import CoordinationError, CoordinationUnavailableError
 from fsql.runtime.hosts.front_logs import FrontLogs
-from fsql.runtime.hosts.job_state import LEASE_SECONDS, JobState, damage_told
+from fsql.runtime.hosts.job_state import LEADER, LEASE_SECONDS, JobState, damage_told
 from fsql.runtime.state.local_directory import LocalDirectory
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ def open_job_state(
         FsqlError: E615, if the coordination file is damaged; E621, if it cannot be opened, on a full disk,
             say.
     """
-    path = directory / "coordination.sqlite"
+    path = directory / FILE
     # Where there are snapshots there was coordination: that it is gone is not taken for a beginning.
     first = not (directory / "snapshots").is_dir()
     try:
@@ -54,3 +55,19 @@ def open_job_state(
         logs=FrontLogs(logs),
         lease_seconds=lease_seconds,
     )
+
+
+def end_leadership(directory: Path, owner: str) -> None:
+    """End the session of a coordinator whose process has ended, so that the next one need not wait for it.
+
+    Nothing happens where another one than `owner` leads.  Where coordination does not answer, the session
+    ends when its time is over.
+    """
+    try:
+        coordination = EmbeddedCoordination(directory / FILE, create=False)
+    except CoordinationError:
+        return
+    with closing(coordination), suppress(CoordinationError):
+        entry = coordination.get(LEADER)
+        if entry is not None and entry.session is not None and entry.value == owner.encode():
+            coordination.close_session(entry.session)

@@ -119,19 +119,22 @@ class _Child:
 class Launcher:
     """The processes of one run."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - the parts of a run
         self,
         coordinator: Sequence[str],
         worker: Sequence[str],
         workers: int,
         on_course: Callable[[Course], None],
         check: Callable[[], None],
+        *,
         inherits: Sequence[int] = (),
+        on_coordinator_ended: Callable[[], None] = lambda: None,
     ) -> None:
         """Take the commands of the coordinator and of each of `workers` workers.
 
         `on_course` is told how it goes; `check` is asked often, and may raise to end the run.  Every
-        coordinator inherits the descriptors `inherits`.
+        coordinator inherits the descriptors `inherits`.  `on_coordinator_ended` is called when the process of
+        one has ended, before the next one is started.
         """
         self._worker = worker
         self._coordinator = _Child(coordinator, coordinator=True, inherits=inherits)
@@ -139,6 +142,7 @@ class Launcher:
         self._children += [_Child(worker, coordinator=False) for _ in range(workers)]
         self._on_course = on_course
         self._check = check
+        self._on_coordinator_ended = on_coordinator_ended
         self._over: Over | None = None
         self._crashes = 0
         self._hung_after = HUNG_AFTER
@@ -246,6 +250,8 @@ class Launcher:
         if child.address is not None:
             self._gone.append(child.address)
         child.end()
+        if child.coordinator:
+            self._on_coordinator_ended()
         if child.coordinator or self._spare is None:
             child.start(again=True)
             return

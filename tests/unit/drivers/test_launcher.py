@@ -70,6 +70,28 @@ def test_a_coordinator_that_ends_is_started_again(tmp_path: Path) -> None:
     assert launched(coordinator + f"print('{OVER}', flush=True)") == Over(None, None, None)
 
 
+def test_it_is_told_when_a_coordinator_has_ended(tmp_path: Path) -> None:
+    pids, ended = tmp_path / "pids", list[bool]()
+    coordinator = (
+        f"with open({str(pids)!r}, 'a') as file: file.write(f'{{os.getpid()}}\\n')\n"
+        f"if len(open({str(pids)!r}).readlines()) < 2: os.kill(os.getpid(), 9)\n"
+    )
+
+    def on_ended() -> None:
+        (pid,) = pids.read_text().split()
+        ended.append(not Path(f"/proc/{pid}").exists())
+
+    Launcher(
+        script(coordinator + ENDS),
+        script("sys.stdin.read()"),
+        1,
+        lambda _: None,
+        lambda: None,
+        on_coordinator_ended=on_ended,
+    ).run()
+    assert ended == [True]
+
+
 def test_what_a_process_said_before_it_ended_counts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
