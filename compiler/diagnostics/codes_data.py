@@ -44,6 +44,13 @@ DATA_ROWS: Final[tuple[Row, ...]] = (
         "SELECT SUM(a) FROM t;  -- two rows with a = 9223372036854775807",
     ),
     (
+        "E506",
+        "texts too large",
+        "REPLACE makes more than 2 GiB of text of one batch of rows.",
+        "Use a shorter replacement, or filter long texts before it.",
+        "SELECT REPLACE(s, 'a', 'a long text') FROM t;  -- gigabytes of text",
+    ),
+    (
         "E511",
         "line is not JSON",
         "The record is not one JSON value: it is truncated, followed by other text, or not JSON.",

@@ -14,6 +14,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from fsql.compiler.diagnostics import Diagnostic, FsqlError
+from fsql.compiler.diagnostics.codes import CODES
 from fsql.compiler.sqltypes import BIGINT_MIN, BOOLEAN, STRING, array_of
 from fsql.runtime.arrow_types import arrow_type
 from fsql.runtime.kernels.expressions.like import like_matcher
@@ -41,6 +43,8 @@ if TYPE_CHECKING:
 
     Ints = NDArray[np.int64]
 
+TEXT_BYTES_MAX: Final = 2**31 - 1
+"""How many bytes the texts of a batch can have: Arrow counts them with 32 bits."""
 _SPLIT: Final = pc.get_function("split_pattern")
 
 
@@ -83,6 +87,23 @@ def _concat(left: pa.Array, right: pa.Array | pa.Scalar) -> pa.Array:
     return pc.binary_join_element_wise(left, right, "")
 
 
+def _check_replaced(strings: pa.Array, old: str, new: str) -> None:
+    """Check that texts still fit one array when they are replaced: Arrow does not, and overwrites memory.
+
+    Raises:
+        FsqlError: E506, if they do not.
+    """
+    growth = len(new.encode()) - len(old.encode())
+    if growth <= 0 or strings.nbytes * (1 + growth) <= TEXT_BYTES_MAX:
+        return
+    found = pc.sum(pc.count_substring(strings, old)).as_py() or 0
+    if strings.nbytes + found * growth > TEXT_BYTES_MAX:
+        message = (
+            f"REPLACE makes more than {TEXT_BYTES_MAX:,} bytes of the texts of one batch of rows"
+        )
+        raise FsqlError([Diagnostic("E506", message, helps=(CODES["E506"].fix,))])
+
+
 def _replace(
     strings: pa.Array, pattern: pa.Array | pa.Scalar, replacement: pa.Array | pa.Scalar
 ) -> pa.Array:
@@ -90,6 +111,7 @@ def _replace(
     if old is not None and new is not None:
         if not old.as_py():
             return strings
+        _check_replaced(strings, old.as_py(), new.as_py())
         return pc.replace_substring(strings, old.as_py(), new.as_py())
     count = len(strings)
     columns = [
