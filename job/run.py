@@ -145,9 +145,15 @@ def _check_ends(compiled: Compiled, splits: Splits) -> None:
     """Check that the input ends: the model reads all of it before it begins.
 
     Raises:
-        FsqlError: E534, if a generator goes on for ever.
+        FsqlError: E534, if a generator goes on for ever, or silence would have an effect.
     """
     for table in compiled.job.tables:
+        if "idle" in dict(table.options):
+            message = f'table "{table.name}" has option "idle", which the model cannot follow'
+            note = "it reads all of its input before it begins"
+            advice = "leave out --engine model"
+            with pointing_at(compiled.syntax, table.name, "idle"):
+                raise FsqlError([Diagnostic("E534", message, notes=(note,), helps=(advice,))])
         for split in splits[table.ordinal]:
             if isinstance(split, GeneratorSplit) and split.text.rows is None:
                 message = f'table "{table.name}" has no end, and the model needs all of its input'

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import signal
+import socket
 from typing import TYPE_CHECKING
 
 import pytest
 
 from fsql.tests.cli.commands import Said, process
+from fsql.tests.kept_port import KeptPort
 
 if TYPE_CHECKING:
     import subprocess
@@ -71,6 +74,41 @@ def test_a_job_that_goes_on_agrees_that_a_row_is_late(tmp_path: Path) -> None:
     assert summary_of(err)["rows_late"] == 1
 
 
+def test_a_run_that_is_ended_names_what_it_waited_for() -> None:
+    with idle_run() as run:
+        assert run.stdin is not None
+        assert run.stdout is not None
+        run.stdin.write(OLD)
+        run.stdin.flush()
+        assert run.stdout.readline() == CLOSED
+        run.send_signal(signal.SIGINT)
+        _, err = run.communicate()
+    summary = summary_of(err)
+    assert run.returncode == 130
+    assert (summary["status"], summary["held_by"]) == ("interrupted", "t (stdin)")
+
+
+@pytest.mark.parametrize("flags", [(), ("--workers", "2")])
+def test_a_socket_says_where_it_listens_as_soon_as_it_does(flags: tuple[str, ...]) -> None:
+    with KeptPort() as port:
+        script = (
+            "CREATE TABLE s (n BIGINT) WITH ('connector' = 'socket',"
+            f" 'address' = '127.0.0.1:{port.number}', 'ends' = 'connection'); SELECT n FROM s;"
+        )
+        with process("run", "--json", *flags, "-e", script) as run:
+            assert run.stderr is not None
+            said = json.loads(run.stderr.readline())
+            assert said == {
+                "event": "listening",
+                "table": "s",
+                "address": f"127.0.0.1:{port.number}",
+            }
+            with socket.create_connection(("127.0.0.1", port.number)) as sender:
+                sender.sendall(b'{"n":1}\n')
+            out, _ = run.communicate()
+    assert (run.returncode, out) == (0, b'{"n":1}\n')
+
+
 def test_a_row_from_the_future_is_malformed() -> None:
     said = said_of("-q", "", FUTURE)
     assert said.code == 3
@@ -88,3 +126,11 @@ def test_rows_behind_a_row_from_the_future_are_not_late() -> None:
 def test_a_table_may_have_no_limit() -> None:
     said = said_of("-q", ", 'max_ahead' = 'none'", FUTURE)
     assert (said.code, said.out) == (0, '{"n":1,"window_end":"2999-01-01T00:00:01Z"}\n')
+
+
+def test_the_model_follows_no_clock() -> None:
+    script = COUNTS.format(options=", 'idle' = '1 s'")
+    with process("run", "-q", "--engine", "model", "-e", script, stdin=True) as run:
+        _, err = run.communicate(OLD)
+    assert run.returncode == 1
+    assert err.startswith(b'error[FSQL-E534]: table "t" has option "idle"')
