@@ -43,6 +43,8 @@ def resolve_changes(table: TableEntry, query: Plan, span: Span) -> SinkTable:
         raise _updating(table, query, span)
     if changes is Changes.UPSERT:
         _check_upsert(table, query, keys, span)
+    if changes is Changes.APPEND and asked is None:
+        _check_appended_key(table, keys, span)
     operation = _operation_column(table, changes, span)
     key = table.primary_key if changes is Changes.UPSERT else (keys[0] if keys else None)
     return SinkTable(table.name, table.columns, table.options, changes, key, operation)
@@ -89,6 +91,26 @@ def _updating(table: TableEntry, query: Plan, span: Span) -> Refusal:
         secondary=() if asked is None else (Label(asked, "append by this option"),),
         note=reason,
         help="write 'changes' = 'retract'",
+    )
+
+
+def _check_appended_key(table: TableEntry, keys: tuple[Key, ...], span: Span) -> None:
+    """Check that a query whose rows stay writes one row of each PRIMARY KEY.
+
+    A table that asks for appends is taken at its word: it is a log, whatever its key.
+
+    Raises:
+        Refusal: E311.
+    """
+    if table.primary_key is None or any(set(key) <= set(table.primary_key) for key in keys):
+        return
+    declared = ", ".join(table.columns[index].name for index in table.primary_key)
+    raise refusal(
+        "E311",
+        f'the query can append several rows with one PRIMARY KEY ({declared}) to table "{table.name}"',
+        span,
+        secondary=(Label(table.span, "declared with a PRIMARY KEY"),),
+        help="group by the key, remove the PRIMARY KEY, or write 'changes' = 'append' for all rows",
     )
 
 
