@@ -97,8 +97,9 @@ class Acker:
 
     @property
     def least_promise(self) -> tuple[int, Root]:
-        """Return the number of the front that has promised least, and what."""
-        return min(self._promises.items(), key=lambda item: (item[1], item[0]))
+        """Return the number of the front that has promised least, and what; -1 and END if there is none."""
+        least = min(self._promises.items(), key=lambda item: (item[1], item[0]), default=None)
+        return (-1, END) if least is None else least
 
     @property
     def promises(self) -> dict[int, Root]:
