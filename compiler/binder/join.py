@@ -7,24 +7,41 @@ it says the same inside of the join: an equality or a bound of time that cannot 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
+from fsql.compiler.analysis.properties import Bound, window_columns
+from fsql.compiler.binder.operators import call
 from fsql.compiler.binder.pending import replaced
 from fsql.compiler.binder.relation import Relation, filtered
 from fsql.compiler.binder.report import refusal
-from fsql.compiler.binder.time_range import find_time_range
-from fsql.compiler.expression import Call, ColumnRef, Expression
+from fsql.compiler.binder.time_range import FoundRange, Times, find_time_range
+from fsql.compiler.expression import Call, ColumnRef, Expression, Literal
 from fsql.compiler.functions.evaluate import fallible
-from fsql.compiler.logical import Join
+from fsql.compiler.logical import AssignWindows, Join, Plan, grain_us, operators
 from fsql.compiler.node import walk
+from fsql.compiler.sqltypes import Kind
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from fsql.compiler.binder.scope import Layer
     from fsql.compiler.binder.source_spans import SourceSpans
+    from fsql.compiler.expression import Value
     from fsql.compiler.logical import TimeRange
     from fsql.compiler.text.source import Span
+
+
+_SOME_VALUE: Final[Mapping[Kind, Value]] = {
+    Kind.BOOLEAN: False,
+    Kind.INT: 0,
+    Kind.BIGINT: 0,
+    Kind.DOUBLE: 0.0,
+    Kind.STRING: "",
+    Kind.TIMESTAMP: 0,
+    Kind.INTERVAL: 0,
+    Kind.ARRAY: (),
+}
+"""A value of each kind, which stands for NULL in a key that says beside it whether it is NULL."""
 
 
 def side_by_side(left: Relation, right: Relation, span: Span) -> Layer:
@@ -78,8 +95,7 @@ def join(
     if not keys:
         return None
     # Sums with a timestamp can fail, as expressions; as bounds of a range they are never computed.
-    schema = (*left.plan.schema, *right.plan.schema)
-    bounds = find_time_range((*on, *where), schema, left.width)
+    bounds = _time_range((*on, *where), left.plan, right.plan)
     time_range = None if bounds is None else bounds.time_range
     if time_range is not None and time_range.low_us > time_range.high_us:
         raise refusal("E309", "the time range of the join is empty", span)
@@ -89,8 +105,8 @@ def join(
     plan = Join(
         left.plan,
         right.plan,
-        tuple(one for one, _ in keys.values()),
-        tuple(other for _, other in keys.values()),
+        tuple(one for pairs in keys.values() for one, _ in pairs),
+        tuple(other for pairs in keys.values() for _, other in pairs),
         time_range,
     )
     relation = Relation(filtered(plan, [each for each in on if each not in taken]), fields)
@@ -104,16 +120,92 @@ def fallible_key(left: Relation, where: Sequence[Expression], source_spans: Sour
 
 def _keys(
     conditions: Sequence[Expression], left: Relation, source_spans: SourceSpans
-) -> dict[Expression, tuple[Expression, Expression]]:
-    """Return the equalities between the sides: each with its two keys, over the side's own columns."""
-    keys: dict[Expression, tuple[Expression, Expression]] = {}
+) -> dict[Expression, list[tuple[Expression, Expression]]]:
+    """Return the equalities between the sides: each with its keys, over each side's own columns."""
+    keys: dict[Expression, list[tuple[Expression, Expression]]] = {}
     for condition in conditions:
-        if isinstance(condition, Call) and condition.function == "eq":
-            one, other = condition.arguments
-            for mine, theirs in ((one, other), (other, one)):
-                if _all_below(mine, left.width) and _all_from(theirs, left.width):
-                    keys[condition] = mine, shifted(theirs, -left.width, source_spans)
+        equated = _equated(condition)
+        if equated is None:
+            continue
+        for mine, theirs in (equated, equated[::-1]):
+            if _all_below(mine, left.width) and _all_from(theirs, left.width):
+                other = shifted(theirs, -left.width, source_spans)
+                same = condition.function == "eq" if isinstance(condition, Call) else False
+                keys[condition] = [(mine, other)] if same else _null_safe_keys(mine, other)
     return keys
+
+
+def _equated(condition: Expression) -> tuple[Expression, Expression] | None:
+    """Return what a condition says is equal, be it by `=` or by IS NOT DISTINCT FROM."""
+    match condition:
+        case Call(function="eq", arguments=(one, other)):
+            return one, other
+        case Call(
+            function="coalesce",
+            arguments=(
+                Call(function="eq", arguments=(one, other)),
+                Call(
+                    function="and",
+                    arguments=(
+                        Call(function="is_null", arguments=(null_one,)),
+                        Call(function="is_null", arguments=(null_other,)),
+                    ),
+                ),
+            ),
+        ) if (null_one, null_other) == (one, other):
+            return one, other
+        case _:
+            return None
+
+
+def _null_safe_keys(one: Expression, other: Expression) -> list[tuple[Expression, Expression]]:
+    """Return keys that are equal, and not NULL, where both sides are equal or both are NULL."""
+    if not (one.nullable and other.nullable):
+        return [(one, other)]
+    instead = Literal(one.type, nullable=False, value=_SOME_VALUE[one.type.kind])
+    filled = call("coalesce", one, instead), call("coalesce", other, instead)
+    return [(call("is_null", one), call("is_null", other)), filled]
+
+
+def _time_range(conditions: Sequence[Expression], left: Plan, right: Plan) -> FoundRange | None:
+    """Return the time range of a join by conditions.
+
+    Windows that end between two times of the grain close behind their end, when a row at that very end would
+    be too late: there an equality bounds no time.
+    """
+    grain = max(grain_us(left), grain_us(right))
+    windows = [
+        node
+        for side in (left, right)
+        for node in operators(side)
+        if isinstance(node, AssignWindows)
+    ]
+    if any(us % grain for w in windows for us in (w.size_us, w.slide_us, w.offset_us)):
+        conditions = [each for each in conditions if _equated(each) is None]
+    width = len(left.schema)
+    starts = {
+        **_window_starts(left),
+        **{
+            start + width: (end + width, size)
+            for start, (end, size) in _window_starts(right).items()
+        },
+    }
+    return find_time_range(conditions, Times((*left.schema, *right.schema), width, starts))
+
+
+def _window_starts(plan: Plan) -> dict[int, tuple[int, int]]:
+    """Return the starts of windows whose end is event time: for each the column of the end, and the size."""
+    columns = [(i, column) for i, column in enumerate(window_columns(plan)) if column is not None]
+    ends = {
+        column.windows: i
+        for i, column in columns
+        if column.bound is Bound.END and plan.schema[i].time_attribute
+    }
+    return {
+        i: (ends[column.windows], column.windows.size_us)
+        for i, column in columns
+        if column.bound is Bound.START and column.windows in ends
+    }
 
 
 def _columns(expression: Expression) -> list[int]:

@@ -2,14 +2,14 @@
 
 `a.at BETWEEN b.at - INTERVAL '1' HOUR AND b.at` says the same as `b.at - a.at` in [0, 1 hour].  A
 condition is taken for a bound if each of its sides is a sum of event-time columns and constant
-intervals, in which one column of either input remains when one side is taken from the other.  Columns
-that are equal do not bound each other so: an equality is a key.
+intervals, in which one column of either input remains when one side is taken from the other.  An equality
+bounds the time from both directions.  The start of a window is its end less its size.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from fsql.compiler.expression import Call, ColumnRef, Expression
 from fsql.compiler.functions.evaluate import constant, evaluate
@@ -68,27 +68,34 @@ _UPPER: Final[Mapping[str, tuple[int, int]]] = {
     "gt": (-1, -1),
 }
 
+WindowStarts: TypeAlias = "Mapping[int, tuple[int, int]]"
+"""The starts of windows among columns: for each the column that has the window's end, and the size."""
 
-def find_time_range(
-    conditions: Iterable[Expression], schema: Schema, left_width: int
-) -> FoundRange | None:
+
+@dataclass(frozen=True, slots=True)
+class Times:
+    """The columns of both sides, those below `left_width` the left side's, and starts of windows."""
+
+    schema: Schema
+    left_width: int
+    starts: WindowStarts
+
+
+def find_time_range(conditions: Iterable[Expression], times: Times) -> FoundRange | None:
     """Return the time range that the conditions over both sides make; None if none bounds time.
 
-    Columns below `left_width` are the left side's.  Where several pairs of columns are bounded, the first
-    with both bounds is the range.
+    Where several pairs of columns are bounded, the first with both bounds is the range; equalities, which
+    are keys as well, come last.
     """
-    bounds = [
-        bound
-        for condition in conditions
-        if (bound := _bound(condition, schema, left_width)) is not None
-    ]
+    bounds = [bound for condition in conditions if (bound := _bound(condition, times)) is not None]
+    bounds.sort(key=lambda bound: bound.low_us is not None and bound.high_us is not None)
     for pair in dict.fromkeys((bound.left, bound.right) for bound in bounds):
         of_pair = [bound for bound in bounds if (bound.left, bound.right) == pair]
         lows = [bound.low_us for bound in of_pair if bound.low_us is not None]
         highs = [bound.high_us for bound in of_pair if bound.high_us is not None]
         if lows and highs:
             low_us, high_us = _clamped(max(lows)), _clamped(min(highs))
-            made = TimeRange(pair[0], pair[1] - left_width, low_us, high_us)
+            made = TimeRange(pair[0], pair[1] - times.left_width, low_us, high_us)
             return FoundRange(made, tuple(bound.condition for bound in of_pair))
     return FoundRange(None, tuple(bound.condition for bound in bounds)) if bounds else None
 
@@ -98,42 +105,46 @@ def _clamped(difference_us: int) -> int:
     return max(-_APART_US_MAX, min(difference_us, _APART_US_MAX))
 
 
-def _bound(condition: Expression, schema: Schema, left_width: int) -> TimeBound | None:
+def _bound(condition: Expression, times: Times) -> TimeBound | None:
     """Return the bound that a condition is; None if it is none."""
-    if not isinstance(condition, Call) or condition.function not in _UPPER:
+    if not isinstance(condition, Call) or condition.function not in {"eq", *_UPPER}:
         return None
-    one, other = (_sum(argument, schema) for argument in condition.arguments)
+    one, other = (_sum(argument, times) for argument in condition.arguments)
     if one is None or other is None:
         return None
-    sign, slack_us = _UPPER[condition.function]
-    # Now `difference <= slack`.
+    # Now `difference <= slack`, or `difference = 0`.
+    sign, slack_us = _UPPER.get(condition.function, (1, 0))
     difference = _Sum({}, 0).plus(one, sign).plus(other, -sign)
+    equal = condition.function == "eq"
     match sorted(difference.counts.items()):
-        case [(left, -1), (right, 1)] if left < left_width <= right:
+        case [(left, -1), (right, 1)] if left < times.left_width <= right:
             high_us = slack_us - difference.offset_us
-            return TimeBound(condition, left, right, high_us=high_us)
-        case [(left, 1), (right, -1)] if left < left_width <= right:
+            return TimeBound(condition, left, right, high_us if equal else None, high_us)
+        case [(left, 1), (right, -1)] if left < times.left_width <= right:
             low_us = difference.offset_us - slack_us
-            return TimeBound(condition, left, right, low_us=low_us)
+            return TimeBound(condition, left, right, low_us, low_us if equal else None)
         case _:
             return None
 
 
-def _sum(expression: Expression, schema: Schema) -> _Sum | None:
+def _sum(expression: Expression, times: Times) -> _Sum | None:
     """Return the sum that the expression is; None if it is made of anything else."""
     match expression:
-        case ColumnRef(index=index) if schema[index].time_attribute:
+        case ColumnRef(index=index) if times.schema[index].time_attribute:
             return _Sum({index: 1}, 0)
+        case ColumnRef(index=index) if index in times.starts:
+            end, size_us = times.starts[index]
+            return _Sum({end: 1}, -size_us)
         case _ if expression.type == INTERVAL and constant(expression):
             return _constant(expression)
         case Call(function="add" | "subtract", arguments=arguments):
-            return _combined(expression.function, arguments, schema)
+            return _combined(expression.function, arguments, times)
         case _:
             return None
 
 
-def _combined(function: str, arguments: Sequence[Expression], schema: Schema) -> _Sum | None:
-    one, other = (_sum(argument, schema) for argument in arguments)
+def _combined(function: str, arguments: Sequence[Expression], times: Times) -> _Sum | None:
+    one, other = (_sum(argument, times) for argument in arguments)
     if one is None or other is None:
         return None
     return one.plus(other, 1 if function == "add" else -1)
