@@ -8,8 +8,6 @@ been reached for `patience` seconds, the consumer is lost.
 from __future__ import annotations
 
 import errno
-import os
-import select
 import socket
 import threading
 import time
@@ -18,6 +16,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
+from fsql.connectors.tcp.connecting import is_connected, wait_for
 from fsql.connectors.tcp.frames import (
     PAYLOAD_BYTES_MAX,
     VERSION,
@@ -208,9 +207,7 @@ class TcpConsumer:
         if self._socket is None:
             time.sleep(seconds)
             return
-        waiting = select.poll()  # select() takes no descriptor from 1,024 on
-        waiting.register(self._socket, select.POLLIN | (select.POLLOUT if self._outgoing else 0))
-        waiting.poll(seconds * 1000)
+        wait_for(self._socket, seconds, writing=bool(self._outgoing))
 
     def close(self) -> None:
         """Hang up."""
@@ -244,7 +241,7 @@ class TcpConsumer:
             self._connect()
         try:
             if self._socket is not None and not self._connected:
-                self._connected = _is_connected(self._socket)
+                self._connected = is_connected(self._socket)
             if self._socket is not None and self._connected:
                 self._receive(self._socket)
             if self._socket is not None and self._connected:
@@ -387,22 +384,6 @@ class TcpConsumer:
         self._hang_up()
         message = f"{self._name} does not go on where the job does: {reason}"
         return FsqlError([Diagnostic("E537", message)])
-
-
-def _is_connected(made: socket.socket) -> bool:
-    """Say whether a connection is there that was begun.
-
-    Raises:
-        OSError: if it never will be.
-    """
-    waiting = select.poll()
-    waiting.register(made, select.POLLOUT)
-    if not waiting.poll(0):
-        return False
-    error = made.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
-    if error:
-        raise OSError(error, os.strerror(error))
-    return True
 
 
 def _pair(position: Root) -> tuple[int, int]:

@@ -190,7 +190,6 @@ class Epoch:
     def tally(self) -> Tally:
         """Return what has been done so far."""
         counted = self.counted.values()
-        behind = [one.behind_us for one in counted if self._taken_below() < END]
         return Tally(
             rows_in=sum(one.rows_in for one in counted),
             bytes_in=sum(one.bytes_in for one in counted),
@@ -205,7 +204,7 @@ class Epoch:
             acknowledgements=self.acker.acknowledgements,
             releases=self.barrier.releases,
             snapshots=self.snapshots.committed,
-            behind_us=max(behind, default=0),
+            behind_us=max([o.behind_us for o in counted if self._taken_below() < END], default=0),
             rows_unreleased=sum(one.rows_unreleased for one in counted),
             held=self.acker.least_promise,
         )
