@@ -9,10 +9,8 @@
 | `Table` | rows with an event time |
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
+# No import here: with `python -m fsql` the working directory is still on the path of modules.
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fsql.job.changes import Change, Changes
     from fsql.job.errors import ClusterError, ConnectorError, DataError, LibraryError, QueryError

@@ -91,7 +91,10 @@ def test_without_a_path_they_are_counted(folder: Path) -> None:
     (folder / "sums.sql").write_text(script)
     code, _, err = fsql("run", folder / "sums.sql")
     assert code == 0
-    counted = {line.split()[0]: line.split()[1] for line in err.splitlines()}
+    words = [line.split() for line in err.splitlines()]
+    counted = {
+        name: count for name, count, *_ in (w for w in words if len(w) > 1) if count.isdigit()
+    }
     assert (counted["late"], counted["rejected"]) == ("1", "3")
     assert sorted(path.name for path in folder.glob("*.jsonl")) == ["sums.jsonl"]
 
