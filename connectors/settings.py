@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fsql.compiler.connectors import FORMAT
+from fsql.compiler.connectors import FORMAT, Layout
 from fsql.connectors.declared import DECLARED
 from fsql.formats.settings import Settings
 
@@ -14,3 +14,11 @@ def settings_of(options: tuple[tuple[str, str], ...]) -> Settings:
     assert connector is not None, f"the compiler let pass the connector {given['connector']}"
     assert FORMAT.default is not None
     return Settings(options, DECLARED.with_format(connector, given.get("format", FORMAT.default)))
+
+
+def has_layout(settings: Settings, layout: Layout) -> bool:
+    """Say whether a table has a format that lays rows out so."""
+    if settings.connector.option(FORMAT.key) is None:
+        return False
+    format_ = DECLARED.format(settings.text(FORMAT.key))
+    return format_ is not None and format_.layout is layout

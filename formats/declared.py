@@ -1,7 +1,7 @@
 """All formats: compiler, connectors and documentation know them from here.
 
-A format of lines has a function `make_decoder` in its module `decoder` and `make_encoder` in `encoder`;
-`fsql.formats.making` says what they are given.
+A format of lines has `make_decoder` in its module `decoder` and `make_encoder` in `encoder`, a format of
+whole files `make_split` in `split` and `make_parts` in `parts`; `fsql.formats.making` has both.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from typing import Final
 
 from fsql.formats.csv.options import FORMAT as CSV
 from fsql.formats.json.options import FORMAT as JSON
+from fsql.formats.parquet.options import FORMAT as PARQUET
 from fsql.formats.text.options import FORMAT as TEXT
 
-FORMATS: Final = (JSON, TEXT, CSV)
+FORMATS: Final = (JSON, TEXT, CSV, PARQUET)

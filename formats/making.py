@@ -1,4 +1,4 @@
-"""Decoders and encoders by the name of their format.
+"""What reads and writes a format, by its name.
 
 The modules of a format are imported where they are needed: a job loads no format that it does not use.
 """
@@ -6,15 +6,19 @@ The modules of a format are imported where they are needed: a job loads no forma
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Protocol, cast
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
+
+    import pyarrow as pa
 
     from fsql.compiler.logical import SinkTable
     from fsql.compiler.schema import Schema
     from fsql.formats.lines import LineDecoder, LineEncoder
     from fsql.formats.settings import Settings
+    from fsql.runtime.ports import Place, Release, SplitReader
 
 
 class DecoderModule(Protocol):
@@ -57,3 +61,52 @@ def make_encoder(sink: SinkTable, settings: Settings) -> LineEncoder:
     """
     module = import_module(f"fsql.formats.{settings.text('format')}.encoder")
     return cast("EncoderModule", module).make_encoder(sink, settings)
+
+
+class FileSplit(Protocol):
+    """A file with a structure of its own as a split; `check` says early what `open` would say."""
+
+    name: str
+    path: Path
+
+    def open(self, place: Place | None = None) -> SplitReader:
+        """Return a reader that stands at the first row, or where another reader of the split stood.
+
+        Raises:
+            FsqlError: E531, if the file cannot be opened; E536, if it is not the one that was read.
+        """
+
+    def check(self) -> None:
+        """Check that the file has the columns.
+
+        Raises:
+            FsqlError: E531, if it has not.
+        """
+
+
+class Parts(Protocol):
+    """Makes whole files of the rows of one table; equal rows give equal bytes."""
+
+    rows_per_file: int
+    suffix: str
+    schema: pa.Schema
+
+    def rows(self, release: Release) -> pa.Table:
+        """Return released rows as a table."""
+
+    def file(self, rows: pa.Table) -> bytes:
+        """Return the bytes of a file with these rows."""
+
+
+def make_split(name: str, path: Path, columns: Schema, settings: Settings) -> FileSplit:
+    """Return a file as a split of a table with these columns, by the option `format`."""
+    module: Any = import_module(f"fsql.formats.{settings.text('format')}.split")
+    split: FileSplit = module.make_split(name, path, columns, settings)
+    return split
+
+
+def make_parts(sink: SinkTable, settings: Settings) -> Parts:
+    """Return what makes the files of a table that is written, by the option `format`."""
+    module: Any = import_module(f"fsql.formats.{settings.text('format')}.parts")
+    parts: Parts = module.make_parts(sink, settings)
+    return parts

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Final
 from fsql.compiler.analysis.failing import FailingPart, failing_part, parts_that_may_fail
 from fsql.compiler.diagnostics import FsqlError, Label
 from fsql.compiler.diagnostics.codes import CODES
-from fsql.connectors.file.source import FileSplit
 from fsql.connectors.memory.source import MemorySplit
 from fsql.connectors.opening import open_source
 from fsql.job.run import source_surroundings
@@ -70,7 +69,7 @@ def _row(compiled: Compiled, table: Table, split: int, number: int) -> tuple[Val
         return None
     try:
         source = open_source(table, source_surroundings(compiled))[split]
-        if not isinstance(source, FileSplit | MemorySplit):
+        if getattr(source, "path", None) is None and not isinstance(source, MemorySplit):
             return None
         reader = source.open()
         try:

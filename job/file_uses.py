@@ -10,11 +10,13 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from fsql.compiler.connectors import Layout
 from fsql.connectors import paths
 from fsql.connectors.file.found_files import is_pattern
 from fsql.connectors.file.journal import has_journal
 from fsql.connectors.file.output_files import check_existing, locked_output
-from fsql.connectors.settings import settings_of
+from fsql.connectors.file.part_files import has_log
+from fsql.connectors.settings import has_layout, settings_of
 from fsql.job.places import pointing_at
 
 if TYPE_CHECKING:
@@ -31,12 +33,14 @@ class FileUse:
     """A path that an option of a table names.
 
     `journal` names the journal of what a job with state writes there, None for a file that is only read.
+    `directory` says that files are written into a directory.
     """
 
     table: str
     option: str
     path: Path
     journal: str | None = None
+    directory: bool = False
 
     @property
     def written(self) -> bool:
@@ -98,8 +102,10 @@ class FileUses:
                 if use.journal is None:
                     continue
                 with pointing_at(self._syntax, use.table, use.option):
-                    descriptors.append(locks.enter_context(locked_output(use.path)))
-                    if journals is None or not has_journal(journals / use.journal):
+                    descriptors.append(
+                        locks.enter_context(locked_output(use.path, directory=use.directory))
+                    )
+                    if journals is None or not _has_rows(journals / use.journal):
                         check_existing(use.path, existing)
             yield [each for each in descriptors if each is not None]
 
@@ -118,7 +124,7 @@ class FileUses:
             FsqlError: E532, if it is.
         """
         for other in self._uses:
-            if other != use and _meet(use.path, other):
+            if other != use and _meet(use, other):
                 raise paths.cannot_open("E532", use.path, other.purpose, "choose another path")
 
     def of(self, table: str, option: str) -> list[FileUse]:
@@ -142,11 +148,16 @@ def _uses(job: Job, base_directory: Path, script: Path | None) -> list[FileUse]:
                 option,
                 path,
                 f"{'insert' if option == 'path' else 'late'}-{number}",
+                option == "path" and has_layout(settings_of(insert.sink.options), Layout.FILE),
             )
             for number, insert in enumerate(job.inserts)
             for option, path in _named(insert.sink.options, ("path", "late_path"), base_directory)
         ),
     ]
+
+
+def _has_rows(journal: Path) -> bool:
+    return has_journal(journal) or has_log(journal)
 
 
 def _named(
@@ -160,7 +171,14 @@ def _named(
                 yield key, paths.resolve(value, base_directory, ())
 
 
-def _meet(written: Path, other: FileUse) -> bool:
+def _meet(use: FileUse, other: FileUse) -> bool:
+    written = use.path
+    if use.directory:
+        return (
+            written == other.path
+            or written in other.path.parents
+            or _same_file(written, other.path)
+        )
     if written.exists() and not written.is_file():
         return False  # a device, which anybody may write; a directory is refused by who opens it
     if written == other.path or _same_file(written, other.path):

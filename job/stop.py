@@ -13,7 +13,6 @@ from fsql.compiler.diagnostics.numbers import count_text
 from fsql.compiler.functions.timestamps import format_timestamp
 from fsql.compiler.logical import TimeKind
 from fsql.compiler.text.source import SourceText
-from fsql.connectors.file.source import FileSplit
 from fsql.job.failing_place import failing_labels
 from fsql.runtime.batch import PUNCTUATION, TIME_START, origin_parts
 
@@ -87,15 +86,16 @@ def _line(reject: Reject) -> str:
 
 def _place(split: Split) -> str:
     """Return where a split is: the path of a file as one would type it here, else the split's name."""
-    if not isinstance(split, FileSplit):
+    path = getattr(split, "path", None)
+    if path is None:
         return split.name
-    relative = os.path.relpath(split.path)
-    return str(split.path) if relative.startswith("..") else str(Path(relative))
+    relative = os.path.relpath(path)
+    return str(path) if relative.startswith("..") else str(Path(relative))
 
 
 def _named(split: Split) -> str:
     """Return the file or split by its kind and name."""
-    return f'{"file" if isinstance(split, FileSplit) else "split"} "{_place(split)}"'
+    return f'{"split" if getattr(split, "path", None) is None else "file"} "{_place(split)}"'
 
 
 def _time_note(table: Table, root: Root) -> str:

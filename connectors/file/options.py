@@ -34,7 +34,7 @@ CONNECTOR: Final = Connector(
         *RECORD_OPTIONS,
         *CHANGE_OPTIONS,
     ),
-    layouts=(Layout.LINES,),
+    layouts=(Layout.LINES, Layout.FILE),
     notes="""\
 A relative path starts from the script's directory.  Of a directory only its own regular files are read,
 and none that is hidden.  A path with `*`, `?` or `[…]` is a pattern, unless a file has that name; `**` stands

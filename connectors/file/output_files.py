@@ -38,12 +38,19 @@ class Existing(Enum):
 
 
 def check_existing(path: Path, existing: Existing) -> None:
-    """Check that a new job may write to the file at `path`.
+    """Check that a new job may write to the file, or into the directory, at `path`.
 
     Raises:
         FsqlError: E541, if it is not empty and that was not expected, or if it ends within a line that rows
             would be appended to.
     """
+    if existing is Existing.REFUSE and path.is_dir() and (there := _first_file(path)) is not None:
+        message = f'output "{path}" is not empty: it has "{there}"'
+        helps = (
+            "--overwrite replaces its part files, --append adds to them",
+            "or choose another path",
+        )
+        raise FsqlError([Diagnostic("E541", message, helps=helps)])
     if existing is Existing.OVERWRITE or not path.is_file():
         return
     try:
@@ -61,6 +68,12 @@ def check_existing(path: Path, existing: Existing) -> None:
     raise FsqlError([Diagnostic("E541", message, helps=helps)])
 
 
+def _first_file(directory: Path) -> str | None:
+    return min(
+        (path.name for path in directory.iterdir() if not path.name.startswith(".")), default=None
+    )
+
+
 def _check_last_line(path: Path) -> None:
     with path.open("rb") as file:
         file.seek(-1, os.SEEK_END)
@@ -72,22 +85,26 @@ def _check_last_line(path: Path) -> None:
 
 
 @contextmanager
-def locked_output(path: Path) -> Iterator[int | None]:
-    """Lock the file at `path` until the end of the block, and create it if it is not there.
+def locked_output(path: Path, *, directory: bool = False) -> Iterator[int | None]:
+    """Lock the file or `directory` at `path` until the end of the block, and create it if it is not there.
 
     Gives the descriptor that holds the lock; None where there is nothing to lock.
 
     Raises:
         FsqlError: E532, if the file cannot be opened; E540, if another job writes it.
     """
-    if path.exists() and not path.is_file():
+    if path.exists() and not path.is_file() and not directory:
         yield None
         return
     if not path.parent.is_dir():
         create = f'create the directory "{path.parent}"'
         raise paths.cannot_open("E532", path, "its directory does not exist", create)
     try:
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        if directory:
+            path.mkdir(exist_ok=True)
+            descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        else:
+            descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o666)
     except OSError as error:
         raise paths.cannot_open("E532", path, error) from None
     try:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from fsql.compiler.connectors import Layout
 from fsql.connectors.file.compression import CompressedLines, codec_of
 from fsql.connectors.file.line_file import LineFile
+from fsql.connectors.file.part_files import PartFiles
 from fsql.connectors.file.store import FileStore
 from fsql.connectors.released_lines import ReleasedLines
-from fsql.formats.making import make_encoder
+from fsql.connectors.settings import has_layout
+from fsql.formats.making import make_encoder, make_parts
 from fsql.runtime.consumer import LocalConsumer
 
 if TYPE_CHECKING:
@@ -27,6 +30,9 @@ def open_sink(sink: SinkTable, settings: Settings, surroundings: Surroundings) -
         FsqlError: E533 or E534, if the options cannot be followed.
     """
     path = surroundings.resolve(settings.text("path"))
+    if has_layout(settings, Layout.FILE):
+        parts = make_parts(sink, settings)
+        return PartFiles(path, parts, surroundings.journal, append=surroundings.append)
     lines: ContentsEncoder = ReleasedLines(make_encoder(sink, settings))
     codec = codec_of(path, settings.text("compression"))
     if codec is not None:

@@ -10,13 +10,15 @@ import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from fsql.compiler.connectors import Layout
 from fsql.connectors import paths
 from fsql.connectors.file.compression import CompressedBlocks, codec_of
 from fsql.connectors.file.found_files import find_files
+from fsql.connectors.settings import has_layout
 from fsql.connectors.streams.blocks import FileBlocks
 from fsql.connectors.streams.line_reader import LineReader, read_first_line
 from fsql.connectors.streams.replay import check_replayable
-from fsql.formats.making import make_decoder
+from fsql.formats.making import make_decoder, make_split
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -99,6 +101,11 @@ def open_source(table: Table, settings: Settings, surroundings: Surroundings) ->
     found = find_files(surroundings.resolve(settings.text("path")))
     for file in found:  # a directory may have links that lead elsewhere
         surroundings.resolve(str(file.path))
+    if has_layout(settings, Layout.FILE):
+        whole = [make_split(name, path, table.columns, settings) for name, path in found]
+        for file_split in whole:
+            file_split.check()
+        return whole
     decoder, option = make_decoder(table.columns, settings), settings.text("compression")
     splits = [FileSplit(name, path, decoder, codec_of(path, option)) for name, path in found]
     for split in splits:

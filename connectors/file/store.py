@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 JOURNAL_BYTES_MAX: Final = 4 << 20
 """How long a journal may become before everything is synced and it begins anew."""
 _READ_BYTES: Final = 1 << 20
-_PASSING: Final = frozenset({errno.ENOSPC, errno.EDQUOT})
+PASSING: Final = frozenset({errno.ENOSPC, errno.EDQUOT})
 """Errors that go away by themselves, or by somebody's hand, while the job waits."""
 
 
@@ -305,6 +305,6 @@ class FileStore:
             yield
         except OSError as error:
             path = error.filename or self._path
-            if error.errno in _PASSING:
+            if error.errno in PASSING:
                 raise ConsumerLostError(f'writing "{path}": {error.strerror}') from None
             raise paths.failed("writing", path, error) from None

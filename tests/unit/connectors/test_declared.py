@@ -27,13 +27,17 @@ def test_what_a_connector_declares_has_its_modules(connector: Connector) -> None
         assert callable(getattr(module, f"open_{name}"))
 
 
-@pytest.mark.parametrize(
-    "format_", [each for each in DECLARED.formats if each.layout is Layout.LINES], ids=_names
-)
-def test_what_a_format_of_lines_declares_has_its_modules(format_: Format) -> None:
-    for name in ("decoder", "encoder"):
+MODULES = {
+    Layout.LINES: {"decoder": "make_decoder", "encoder": "make_encoder"},
+    Layout.FILE: {"split": "make_split", "parts": "make_parts"},
+}
+
+
+@pytest.mark.parametrize("format_", DECLARED.formats, ids=_names)
+def test_what_a_format_declares_has_its_modules(format_: Format) -> None:
+    for name, function in MODULES[format_.layout].items():
         module = import_module(f"fsql.formats.{format_.name}.{name}")
-        assert callable(getattr(module, f"make_{name}"))
+        assert callable(getattr(module, function))
 
 
 @pytest.mark.parametrize("package", [fsql.connectors, fsql.formats], ids=lambda each: each.__name__)

@@ -1,0 +1,330 @@
+"""A directory of files that appear whole and never change, for formats that cannot be appended to.
+
+File number k has the rows from k times `rows_per_file` on, so what it holds depends on the rows alone:
+whoever writes it again, after a failure or for an epoch that is over, writes the same bytes.  It is written
+under another name, synced, and renamed.
+
+The rows that do not fill a file yet are in a log beside the job's state: a bundle is appended to it, with the
+position that it leads to, before it is acknowledged.  A log belongs to one epoch and one file: another epoch,
+and the next file, begin a log with what is left, and remove the one before.  A bundle whose end is torn does
+not count.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+import pyarrow as pa
+import xxhash
+
+from fsql.compiler.diagnostics import Diagnostic, FsqlError
+from fsql.connectors import paths
+from fsql.connectors.file.file_layer import FileLayer
+from fsql.connectors.file.store import PASSING
+from fsql.runtime.batch import END, START, Root
+from fsql.runtime.consumer import LOCAL_WINDOW, ConsumerLostError, Opened, Sequencer
+from fsql.runtime.dataflow.barrier import Released
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from fsql.formats.making import Parts
+    from fsql.runtime.cluster.delivery import Bundle
+    from fsql.runtime.consumer import Opening
+
+PART_NAME: Final = re.compile(r"part-(\d{8})\.\w+")
+_NEW: Final = ".new"
+_LOG: Final = ".rows"
+
+
+class _Frame(msgspec.Struct, frozen=True):
+    """What stands in a log before the rows of a bundle: `first` is the number of the file they belong to."""
+
+    owner: str
+    first: int
+    position: tuple[int, int]
+    bytes: int
+    hash: str
+
+
+def has_log(prefix: Path) -> bool:
+    """Say whether a job that keeps state wrote its files with logs of this prefix."""
+    return prefix.parent.is_dir() and bool(_logs(prefix))
+
+
+def _logs(prefix: Path) -> dict[tuple[int, int], Path]:
+    """Return the logs that there are, by epoch and number of the file."""
+    name = re.compile(re.escape(prefix.name) + r"\.(\d+)\.(\d+)" + re.escape(_LOG))
+    matches = [(name.fullmatch(path.name), path) for path in prefix.parent.iterdir()]
+    return {(int(found[1]), int(found[2])): path for found, path in matches if found}
+
+
+class PartFiles:
+    """A consumer that writes the files of one directory; without a journal it keeps no position."""
+
+    def __init__(
+        self,
+        directory: Path,
+        parts: Parts,
+        journal: Path | None,
+        *,
+        append: bool = False,
+        files: FileLayer | None = None,
+    ) -> None:
+        self._directory = directory
+        self._parts = parts
+        self._journal = journal
+        self._append = append
+        self._files = FileLayer() if files is None else files
+        self._sequencer: Sequencer | None = None
+        self._acknowledged: list[Root] = []
+        self._rows = parts.schema.empty_table()
+        self._added: list[pa.Table] = []
+        self._number = 0
+        self._epoch = -1
+        self._owner = ""
+        self._log: int | None = None
+        self._log_size = 0
+
+    @property
+    def missing(self) -> str | None:
+        """Return None: it is here."""
+        return None
+
+    @property
+    def descriptor(self) -> int | None:
+        """Return None: what is stored is acknowledged at once."""
+        return None
+
+    def open(self, opening: Opening) -> Opened:
+        """Begin an epoch.
+
+        Raises:
+            FsqlError: E532, E535 or E537, if the directory cannot be written, or is somebody else's.
+            ConsumerLostError: if a later epoch has begun already.
+        """
+        self.close()
+        self._epoch, self._owner = opening.epoch, opening.owner
+        self._rows, self._added, self._acknowledged = self._parts.schema.empty_table(), [], []
+        try:
+            self._directory.mkdir(exist_ok=True)
+        except OSError as error:
+            raise paths.cannot_open("E532", self._directory, error) from None
+        try:
+            position = self._go_on(opening)
+            if self._journal is not None:
+                self._begin_log(position)
+            self._write_files(position)
+        except OSError as error:
+            raise self._failed(error) from None
+        if not opening.option.keeps_position:
+            position = opening.begins
+        self._sequencer = Sequencer(position)
+        return Opened(position, LOCAL_WINDOW)
+
+    def deliver(self, bundle: Bundle) -> None:
+        """Store a bundle, or a part of one.
+
+        Raises:
+            FsqlError: E535, if the operating system refuses.
+            ConsumerLostError: if it is not what follows, or a later epoch has begun.
+        """
+        sequencer = self._sequencer
+        if sequencer is None:
+            raise ConsumerLostError("the consumer has failed, and was not opened again")
+        self._sequencer = None  # until it is stored
+        if sequencer.takes(bundle.follows, bundle.ends, bundle.part):
+            if bundle.contents is not None:
+                assert isinstance(bundle.contents, Released)
+                self._added.append(self._parts.rows(bundle.contents.release))
+            if bundle.last:
+                self._commit(bundle.ends)
+                sequencer.stored(bundle.ends)
+                self._acknowledged.append(bundle.ends)
+        else:
+            self._acknowledged.append(sequencer.position)
+        self._sequencer = sequencer
+
+    def acknowledged(self) -> Sequence[Root]:
+        """Return what has been stored since the last call."""
+        acknowledged, self._acknowledged = self._acknowledged, []
+        return acknowledged
+
+    def wait(self, seconds: float) -> None:
+        """Return at once: what is stored is acknowledged."""
+
+    def sync(self) -> None:
+        """Return when everything stored survives the loss of power; files are synced when they are written.
+
+        Raises:
+            FsqlError: E535, if the operating system refuses.
+        """
+        if self._log is None:
+            return
+        log = self._files.duplicate(self._log)
+        try:
+            self._files.sync(log)
+        except OSError as error:
+            raise self._failed(error) from None
+        finally:
+            self._files.close(log)
+
+    def close(self) -> None:
+        """Close the log; a run that keeps no state writes the rows that do not fill a file.
+
+        Raises:
+            FsqlError: E535, if the operating system refuses.
+        """
+        if self._sequencer is not None and self._journal is None and self._rows.num_rows:
+            self._write_part(self._rows)
+            self._rows = self._rows.slice(self._rows.num_rows)
+        self._sequencer = None
+        if self._log is not None:
+            log, self._log = self._log, None
+            self._files.close(log)
+
+    def _go_on(self, opening: Opening) -> Root:
+        """Take up what the last log has; remove what an earlier job left, if there is none."""
+        logs = self._logs()
+        if logs and max(logs)[0] > opening.epoch:
+            raise ConsumerLostError(f"epoch {max(logs)[0]} has begun, and this is {opening.epoch}")
+        for log in sorted(logs, reverse=True):
+            found = self._read_log(logs[log])
+            if found is not None:
+                position, self._number, self._rows = found
+                if opening.option.keeps_position and position < opening.begins:
+                    raise self._unfit("it lacks rows that it had")
+                return position
+        if opening.begins != START and self._journal is not None:
+            raise self._unfit("nothing is known of what it has")
+        there = sorted(path for path in self._directory.iterdir() if PART_NAME.fullmatch(path.name))
+        self._number = 0
+        if self._append and there:
+            self._number = int(there[-1].name[len("part-") :][:8]) + 1
+        elif not self._append:
+            for path in there:
+                self._files.remove(path)
+        return START
+
+    def _commit(self, position: Root) -> None:
+        added = pa.concat_tables([self._parts.schema.empty_table(), *self._added])
+        self._added = []
+        try:
+            if self._log is not None:
+                if self._files.removed(self._log):
+                    raise ConsumerLostError(f"a later epoch than {self._epoch} has begun")
+                self._log_size = self._append_frame(self._log, self._log_size, position, added)
+            self._rows = pa.concat_tables([self._rows, added])
+            self._write_files(position)
+        except OSError as error:
+            raise self._failed(error) from None
+
+    def _write_files(self, position: Root) -> None:
+        """Write the files that have all their rows, and at the end the last one; begin a log for the rest."""
+        count = self._parts.rows_per_file
+        begun = False
+        while self._rows.num_rows >= count:
+            self._write_part(self._rows.slice(0, count))
+            self._rows = self._rows.slice(count)
+            self._number += 1
+            begun = True
+        if begun:
+            self._rows = self._rows.combine_chunks()
+            if self._journal is not None:
+                self._begin_log(position)
+        if position == END and (self._rows.num_rows or self._number == 0):
+            self._write_part(self._rows)
+
+    def _write_part(self, rows: pa.Table) -> None:
+        path = self._directory / f"part-{self._number:08}{self._parts.suffix}"
+        new = path.with_name(f".{path.name}.{self._epoch}{_NEW}")
+        self._files.remove(new)
+        descriptor = self._files.open(new)
+        try:
+            self._files.write(descriptor, memoryview(self._parts.file(rows)), 0)
+            self._files.sync(descriptor)
+        finally:
+            self._files.close(descriptor)
+        self._files.replace(new, path)
+        self._files.sync_directory(self._directory)
+
+    # The log.
+
+    def _logs(self) -> dict[tuple[int, int], Path]:
+        return {} if self._journal is None else _logs(self._journal)
+
+    def _begin_log(self, position: Root) -> None:
+        """Begin a log with the rows that do not fill a file, for good, and remove those before."""
+        assert self._journal is not None
+        before = self._logs()
+        own = (self._epoch, self._number)
+        path = self._journal.with_name(f"{self._journal.name}.{own[0]}.{own[1]}{_LOG}")
+        new = path.with_name(path.name + _NEW)
+        self._files.remove(new)
+        log = self._files.open(new)
+        self._log_size = self._append_frame(log, 0, position, self._rows)
+        self._files.sync(log)
+        self._files.replace(new, path)
+        self._files.sync_directory(path.parent)
+        old, self._log = self._log, log
+        if old is not None:
+            self._files.close(old)
+        for each, other in before.items():
+            if each < own:
+                self._files.remove(other)
+
+    def _append_frame(self, log: int, size: int, position: Root, rows: pa.Table) -> int:
+        """Write a bundle into a log behind its first `size` bytes; return its length then."""
+        stream = pa.BufferOutputStream()
+        with pa.ipc.new_stream(stream, self._parts.schema) as writer:
+            writer.write_table(rows)
+        data = stream.getvalue()
+        frame = _Frame(
+            self._owner,
+            self._number,
+            (position.time, position.origin),
+            data.size,
+            xxhash.xxh3_128_hexdigest(data),
+        )
+        head = msgspec.json.encode(frame) + b"\n"
+        self._files.write(log, memoryview(head), size)
+        self._files.write(log, memoryview(data).cast("B"), size + len(head))
+        return size + len(head) + data.size
+
+    def _read_log(self, path: Path) -> tuple[Root, int, pa.Table] | None:
+        """Return position, number of the file and rows of a log, None if not one bundle of it is whole."""
+        data = memoryview(path.read_bytes())
+        found: tuple[Root, int, pa.Table] | None = None
+        tables = [self._parts.schema.empty_table()]
+        while (end := bytes(data[: 1 << 16]).find(b"\n")) >= 0:
+            try:
+                frame = msgspec.json.decode(data[:end], type=_Frame)
+            except msgspec.MsgspecError:
+                break
+            rows = data[end + 1 : end + 1 + frame.bytes]
+            if len(rows) < frame.bytes or xxhash.xxh3_128_hexdigest(rows) != frame.hash:
+                break
+            if frame.owner != self._owner:
+                raise self._unfit(f"it has rows of {frame.owner}, not of {self._owner}")
+            tables.append(pa.ipc.open_stream(pa.py_buffer(rows)).read_all())
+            found = Root(*frame.position), frame.first, pa.concat_tables(tables)
+            data = data[end + 1 + frame.bytes :]
+        return found
+
+    def _failed(self, error: OSError) -> FsqlError | ConsumerLostError:
+        """Return what an error of the operating system means."""
+        path = error.filename or self._directory
+        if error.errno in PASSING:
+            return ConsumerLostError(f'writing "{path}": {error.strerror}')
+        return paths.failed("writing", path, error)
+
+    def _unfit(self, reason: str) -> FsqlError:
+        message = f'output "{self._directory}" does not go on where the job does: {reason}'
+        helps = (
+            "bring the directory back as it was",
+            "or start anew, with an empty state directory",
+        )
+        return FsqlError([Diagnostic("E537", message, helps=helps)])

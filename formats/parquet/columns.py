@@ -1,0 +1,104 @@
+"""Columns of a Parquet file as columns of a table: which types fit, and which values."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from fsql.compiler.sqltypes import TIMESTAMP_MAX, TIMESTAMP_MIN, Kind, SqlType
+from fsql.formats.malformed import INVALID_TIMESTAMP, NOT_UTF8, NULL_NOT_ALLOWED, MalformedError
+from fsql.runtime.arrow_types import arrow_type, decoded
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from fsql.compiler.schema import Column
+
+_SMALL: Final = (pa.int8(), pa.int16(), pa.int32(), pa.uint8(), pa.uint16())
+_FITTING: Final = {
+    Kind.BOOLEAN: (pa.bool_(),),
+    Kind.INT: _SMALL,
+    Kind.BIGINT: (*_SMALL, pa.uint32(), pa.int64()),
+    Kind.DOUBLE: (*_SMALL, pa.uint32(), pa.float16(), pa.float32(), pa.float64()),
+    Kind.STRING: (pa.string(), pa.large_string()),
+    Kind.INTERVAL: (pa.int64(), pa.duration("us")),
+}
+
+
+def fits(found: pa.DataType, declared: SqlType) -> bool:
+    """Say whether a column of a file can be read as one of the declared type."""
+    if declared.element is not None:
+        is_list = pa.types.is_list(found) or pa.types.is_large_list(found)
+        return is_list and fits(found.value_type, declared.element)
+    if declared.kind is Kind.TIMESTAMP:
+        return pa.types.is_timestamp(found) or pa.types.is_date(found)
+    if pa.types.is_dictionary(found):
+        return declared.kind is Kind.STRING and fits(found.value_type, declared)
+    return found in _FITTING[declared.kind]
+
+
+def convert(array: pa.Array, declared: SqlType) -> pa.Array:
+    """Return the column in the type that stands for `declared`; a value that has none there is NULL."""
+    if declared.element is not None:
+        lists = array.cast(pa.list_(array.type.value_type))
+        elements = convert(lists.flatten(), declared.element)
+        lengths = pc.fill_null(pc.list_value_length(lists), 0).to_numpy()
+        offsets = pa.array(np.append(0, np.cumsum(lengths)), pa.int32())
+        return pa.ListArray.from_arrays(offsets, elements, mask=lists.is_null())
+    array = decoded(array)
+    if declared.kind is Kind.TIMESTAMP:
+        return _timestamps(array)
+    if declared.kind is Kind.STRING:
+        return _valid_text(array.cast(pa.string()))
+    return array.cast(arrow_type(declared))
+
+
+def faults(
+    column: Column, given: pa.Array, converted: pa.Array
+) -> Iterator[tuple[int, MalformedError]]:
+    """Yield the rows that have no value for a column, with the reason."""
+    lost = pc.and_(given.is_valid(), converted.is_null())
+    for row in np.flatnonzero(lost.to_numpy(zero_copy_only=False)).tolist():
+        if column.type.kind is Kind.TIMESTAMP:
+            reason = "the timestamp is not of the years 1 to 9999"
+            yield row, MalformedError(INVALID_TIMESTAMP, reason, column.name)
+        else:
+            yield row, MalformedError(NOT_UTF8, "the text is not UTF-8", column.name)
+    if not column.nullable:
+        for row in np.flatnonzero(given.is_null().to_numpy(zero_copy_only=False)).tolist():
+            yield row, MalformedError(NULL_NOT_ALLOWED, "a value is required", column.name)
+
+
+def _timestamps(array: pa.Array) -> pa.Array:
+    if pa.types.is_date(array.type):
+        array = array.cast(pa.timestamp("ms"))
+    unit = array.type.unit
+    ticks = array.view(pa.int64())
+    per_second = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}[unit]
+    values = ticks.fill_null(0).to_numpy()
+    least, greatest = TIMESTAMP_MIN * per_second // 10**6, TIMESTAMP_MAX * per_second // 10**6
+    bad = (values < least) | (values > greatest)
+    values = np.where(bad, 0, values)
+    micros = values // 1000 if unit == "ns" else values * (10**6 // per_second)
+    mask = bad | ticks.is_null().to_numpy(zero_copy_only=False)
+    return pa.array(micros, mask=mask).cast(arrow_type(SqlType(Kind.TIMESTAMP)))
+
+
+def _valid_text(array: pa.StringArray) -> pa.StringArray:
+    """Return the texts, NULL for those that are not UTF-8: nothing in a file says that they are."""
+    try:
+        array.validate(full=True)
+    except pa.ArrowInvalid:
+        values = array.cast(pa.binary()).to_pylist()
+        return pa.array([None if value is None else _text(value) for value in values], pa.string())
+    return array
+
+
+def _text(value: bytes) -> str | None:
+    try:
+        return value.decode()
+    except UnicodeDecodeError:
+        return None

@@ -1,0 +1,204 @@
+"""A Parquet file as a split: its row groups, one after the other."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import xxhash
+
+from fsql.compiler.diagnostics import Diagnostic, FsqlError
+from fsql.compiler.diagnostics.near_names import near_name
+from fsql.formats.parquet.columns import convert, faults, fits
+from fsql.runtime.ports import Chunk, Place, Reject
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from fsql.compiler.schema import Schema
+    from fsql.formats.settings import Settings
+
+_IDENTITY_BYTES: Final = 1 << 16
+_BATCH_ROWS: Final = 65_536
+
+
+@dataclass(frozen=True, slots=True)
+class ParquetSplit:
+    """A file; its rows begin at its beginning, or at a place that a reader of it has named."""
+
+    name: str
+    path: Path
+    columns: Schema
+
+    def open(self, place: Place | None = None) -> ParquetReader:
+        """Return a reader that stands at the first row, or at `place`.
+
+        Raises:
+            FsqlError: E531, if the file cannot be opened, or has not the columns; E536, if it is not the file
+                that was read.
+        """
+        return ParquetReader(self.path, self.columns, place)
+
+    def check(self) -> None:
+        """Check that the file has the columns.
+
+        Raises:
+            FsqlError: E531, if it has not.
+        """
+        self.open().close()
+
+
+def make_split(name: str, path: Path, columns: Schema, settings: Settings) -> ParquetSplit:
+    """Return the file as a split of a table with these columns."""
+    del settings
+    return ParquetSplit(name, path, columns)
+
+
+class ParquetReader:
+    """Reads the rows of a file in order.  A place has no line; its byte says how much of the file is read."""
+
+    def __init__(self, path: Path, columns: Schema, place: Place | None) -> None:
+        self._path = path
+        self._columns = columns
+        try:
+            self._content = _identity(path)
+            self._file = pq.ParquetFile(path)
+        except (OSError, pa.ArrowInvalid) as error:
+            raise _refused(path, _reason(error)) from None
+        try:
+            self._check_columns()
+            self._check_replayable(place)
+            self._row = 0 if place is None else place.row
+            self._batches = self._from(self._row)
+        except BaseException:
+            self._file.close()
+            raise
+        self._batch: pa.RecordBatch | None = None
+        self._bytes = self._bytes_before(self._row)
+
+    def read(self, rows_max: int) -> Chunk | None:
+        """Return up to `rows_max` further rows, or None at the end.
+
+        Raises:
+            FsqlError: E535, if the file cannot be read, or is damaged.
+        """
+        if self._batch is None or not self._batch.num_rows:
+            try:
+                self._batch = next(self._batches, None)
+            except (OSError, pa.ArrowException) as error:
+                message = f'reading "{self._path}" failed: {_reason(error)}'
+                raise FsqlError([Diagnostic("E535", message)]) from None
+            if self._batch is None:
+                return None
+        part, self._batch = self._batch.slice(0, rows_max), self._batch.slice(rows_max)
+        return self._chunk(part)
+
+    def place(self) -> Place:
+        """Return where the reader stands."""
+        return Place(self._row, 0, self._bytes, self._content)
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+    def _chunk(self, part: pa.RecordBatch) -> Chunk:
+        rejects: dict[int, Reject] = {}
+        columns = []
+        for column in self._columns:
+            given = part.column(column.name)
+            converted = convert(given, column.type)
+            for row, error in faults(column, given, converted):
+                number = self._row + row
+                fault = Reject(number, 0, -1, error.code, error.field, error.reason, "")
+                rejects.setdefault(row, fault)
+            columns.append(converted)
+        kept = np.arange(part.num_rows)
+        if rejects:
+            kept = np.delete(kept, list(rejects))
+            columns = [column.take(pa.array(kept)) for column in columns]
+        rows = self._row + kept
+        self._row += part.num_rows
+        before, self._bytes = self._bytes, self._bytes_before(self._row)
+        in_order = [rejects[row] for row in sorted(rejects)]
+        return Chunk(columns, rows, in_order, self._bytes - before)
+
+    def _from(self, row: int) -> Iterator[pa.RecordBatch]:
+        """Yield the rows from number `row` on."""
+        names = [column.name for column in self._columns]
+        first = 0
+        for group in range(self._file.metadata.num_row_groups):
+            count = self._file.metadata.row_group(group).num_rows
+            skipped = min(max(row - first, 0), count)
+            first += count
+            if skipped == count:
+                continue
+            for batch in self._file.iter_batches(_BATCH_ROWS, [group], names, use_threads=False):
+                yield batch.slice(skipped)
+                skipped = max(skipped - batch.num_rows, 0)
+
+    def _bytes_before(self, row: int) -> int:
+        """Return how many bytes of row groups are read before a row, each row for its share."""
+        size = 0
+        for group in range(self._file.metadata.num_row_groups):
+            found = self._file.metadata.row_group(group)
+            if row < found.num_rows:
+                return size + found.total_byte_size * row // found.num_rows
+            size += found.total_byte_size
+            row -= found.num_rows
+        return size
+
+    def _check_columns(self) -> None:
+        schema = self._file.schema_arrow
+        for column in self._columns:
+            found = schema.get_all_field_indices(column.name)
+            if not found:
+                near = near_name(column.name, schema.names)
+                help_ = (
+                    f"it has {', '.join(schema.names)}"
+                    if near is None
+                    else (f"a column with a similar name exists: '{near}'")
+                )
+                raise _refused(self._path, f'it has no column "{column.name}"', help_)
+            if len(found) > 1:
+                raise _refused(self._path, f'it has column "{column.name}" twice')
+            type_ = schema.field(found[0]).type
+            if not fits(type_, column.type):
+                reason = (
+                    f'its column "{column.name}" is {type_}, which is not read as {column.type}'
+                )
+                raise _refused(
+                    self._path, reason, "declare the column with a type that holds its values"
+                )
+
+    def _check_replayable(self, place: Place | None) -> None:
+        if place is None or place.content in {"", self._content}:
+            return
+        message = f'source "{self._path}" cannot be replayed from row {place.row:,}: it has changed'
+        note = f"the job has read {place.row:,} rows of it and goes on behind them"
+        raise FsqlError([Diagnostic("E536", message, notes=(note,))])
+
+
+def _identity(path: Path) -> str:
+    """Return a hash of the length of a file and of its last bytes, which say where each column lies."""
+    with path.open("rb") as file:
+        size = file.seek(0, os.SEEK_END)
+        file.seek(max(size - _IDENTITY_BYTES, 0))
+        hasher = xxhash.xxh3_128(str(size).encode())
+        hasher.update(file.read())
+    return hasher.hexdigest()
+
+
+def _refused(path: Path, reason: str, *helps: str) -> FsqlError:
+    message = f'path "{path}" cannot be read: {reason}'
+    return FsqlError([Diagnostic("E531", message, helps=helps)])
+
+
+def _reason(error: Exception) -> str:
+    text = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+    first = text.partition(". ")[0]
+    return first[:1].lower() + first[1:].rstrip(".")

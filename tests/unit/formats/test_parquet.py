@@ -1,0 +1,158 @@
+"""Parquet: what is written is read, which columns fit, and that a reader goes on in the middle."""
+
+from __future__ import annotations
+
+import datetime
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from fsql.compiler.diagnostics import FsqlError
+from fsql.compiler.logical import Changes, SinkTable
+from fsql.compiler.schema import Column, Schema
+from fsql.compiler.sqltypes import (
+    BIGINT,
+    BOOLEAN,
+    DOUBLE,
+    INT,
+    INTERVAL,
+    STRING,
+    TIMESTAMP,
+    SqlType,
+    array_of,
+)
+from fsql.formats.parquet.parts import ParquetParts
+from fsql.formats.parquet.split import ParquetSplit
+from fsql.runtime.arrow_types import to_arrow
+from fsql.runtime.ports import Chunk, Release
+from fsql.tests.unit.connectors.reading import read_all
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+COLUMNS: Schema = (
+    Column("id", BIGINT),
+    Column("small", INT),
+    Column("ratio", DOUBLE),
+    Column("name", STRING),
+    Column("flag", BOOLEAN),
+    Column("at", TIMESTAMP),
+    Column("gap", INTERVAL),
+    Column("tags", array_of(STRING)),
+    Column("times", array_of(array_of(TIMESTAMP))),
+)
+ROWS = [
+    (1, -3, 0.5, "a", True, 1_700_000_000_123_456, -5, ("x", None), ((1, None), None, ())),
+    (None,) * 9,
+    (-(2**63), 2**31 - 1, -0.0, "", False, -1, 0, (), ()),
+]
+
+
+def test_what_is_written_is_read(tmp_path: Path) -> None:
+    table = SinkTable("out", COLUMNS, (), Changes.APPEND, None)
+    columns = [
+        to_arrow(list(values), column.type)
+        for values, column in zip(zip(*ROWS, strict=True), COLUMNS, strict=True)
+    ]
+    columns[3] = columns[3].dictionary_encode()
+    roots = to_arrow([0, 0, 0], BIGINT).to_numpy()
+    parts = ParquetParts(table, 100, "zstd")
+    rows = parts.rows(Release(columns, None, roots, roots))
+    assert parts.file(rows) == parts.file(pa.concat_tables([rows.slice(0, 1), rows.slice(1)]))
+    (tmp_path / "a").write_bytes(parts.file(rows))
+    reader = ParquetSplit("a", tmp_path / "a", COLUMNS).open()
+    assert list(read_all(reader, COLUMNS, 2).rows.values()) == ROWS
+
+
+FITS = [
+    (pa.array([1, 2], pa.int8()), INT, [1, 2]),
+    (pa.array([2**32 - 1], pa.uint32()), BIGINT, [2**32 - 1]),
+    (pa.array([1, 2], pa.int32()), DOUBLE, [1.0, 2.0]),
+    (pa.array([0.5], pa.float32()), DOUBLE, [0.5]),
+    (pa.array(["a", "b", "a"]).dictionary_encode(), STRING, ["a", "b", "a"]),
+    (pa.array(["a"], pa.large_string()), STRING, ["a"]),
+    (pa.array([-1, 1_999], pa.timestamp("ns")), TIMESTAMP, [-1, 1]),
+    (pa.array([3], pa.timestamp("ms", "Europe/Berlin")), TIMESTAMP, [3_000]),
+    (pa.array([datetime.date(1970, 1, 2)]), TIMESTAMP, [86_400_000_000]),
+    (pa.array([[1], None], pa.list_(pa.int16())), array_of(BIGINT), [(1,), None]),
+]
+
+
+@pytest.mark.parametrize(("array", "declared", "values"), FITS)
+def test_types_that_fit(
+    array: pa.Array, declared: SqlType, values: list[object], tmp_path: Path
+) -> None:
+    pq.write_table(pa.table({"other": array, "x": array}), tmp_path / "a")
+    columns = (Column("x", declared),)
+    read = read_all(ParquetSplit("a", tmp_path / "a", columns).open(), columns, 9)
+    assert [row[0] for row in read.rows.values()] == values
+
+
+@pytest.mark.parametrize(
+    ("array", "declared"),
+    [
+        (pa.array([1]), INT),
+        (pa.array([1], pa.uint64()), BIGINT),
+        (pa.array([1]), DOUBLE),
+        (pa.array([0.5]), BIGINT),
+        (pa.array([b"a"]), STRING),
+        (pa.array(["1"]), BIGINT),
+        (pa.array([1]), TIMESTAMP),
+        (pa.array([1]), array_of(BIGINT)),
+        (pa.array([[1]]), BIGINT),
+    ],
+)
+def test_types_that_do_not_fit(array: pa.Array, declared: SqlType, tmp_path: Path) -> None:
+    pq.write_table(pa.table({"x": array}), tmp_path / "a")
+    said = f'its column "x" is .*, which is not read as {declared}'
+    with pytest.raises(FsqlError, match=said.replace("<", ".").replace(">", ".")):
+        ParquetSplit("a", tmp_path / "a", (Column("x", declared),)).check()
+
+
+def test_a_file_without_the_columns(tmp_path: Path) -> None:
+    pq.write_table(pa.table({"price": [1]}), tmp_path / "a")
+    with pytest.raises(FsqlError, match='it has no column "prise"') as raised:
+        ParquetSplit("a", tmp_path / "a", (Column("prise", BIGINT),)).check()
+    assert raised.value.diagnostics[0].helps == ("a column with a similar name exists: 'price'",)
+    (tmp_path / "b").write_bytes(b"no such file")
+    with pytest.raises(FsqlError, match="E531"):
+        ParquetSplit("b", tmp_path / "b", ()).check()
+
+
+def test_values_that_make_a_row_malformed(tmp_path: Path) -> None:
+    columns = (Column("n", BIGINT, nullable=False), Column("s", STRING), Column("at", TIMESTAMP))
+    bad = pa.array([b"a", b"\xff", b"b", None], pa.binary()).view(pa.string())
+    at = pa.array([0, 0, 10**12, 0], pa.timestamp("s"))
+    pq.write_table(pa.table({"n": [1, 2, 3, None], "s": bad, "at": at}), tmp_path / "a")
+    read = read_all(ParquetSplit("a", tmp_path / "a", columns).open(), columns, 9)
+    assert read.rows == {0: (1, "a", 0)}
+    assert [(each.row, each.code, each.field) for each in read.rejects] == [
+        (1, 515, "s"),
+        (2, 520, "at"),
+        (3, 521, "n"),
+    ]
+
+
+def test_a_reader_goes_on_in_the_middle(tmp_path: Path) -> None:
+    columns = (Column("n", BIGINT),)
+    path = tmp_path / "a"
+    pq.write_table(pa.table({"n": list(range(50))}), path, row_group_size=20)
+    split = ParquetSplit("a", path, columns)
+    size = read_all(split.open(), columns, 7).bytes_read
+    for read in (0, 1, 19, 20, 21, 40, 49, 50):
+        reader = split.open()
+        passed = 0
+        for _ in range(read):
+            chunk = reader.read(1)
+            assert isinstance(chunk, Chunk)
+            passed += chunk.bytes_read
+        place = reader.place()
+        assert (place.row, place.line, place.byte) == (read, 0, passed)
+        rest = read_all(split.open(place), columns, 9)
+        assert list(rest.rows.items()) == [(n, (n,)) for n in range(read, 50)]
+        assert rest.bytes_read == size - passed
+    pq.write_table(pa.table({"n": list(range(51))}), path)
+    with pytest.raises(FsqlError, match="E536"):
+        split.open(place)
