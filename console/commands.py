@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import os
 import sys
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -88,7 +89,11 @@ def talking(command: Command) -> Command:
         "--json", "as_json", is_flag=True, help="Print messages as JSON, one object per line."
     )
     @click.option("--no-color", is_flag=True, help="Print without colours; the same as NO_COLOR=1.")
-    @click.option("--debug", is_flag=True, help="Show the stack trace of an internal error.")
+    @click.option(
+        "--debug",
+        is_flag=True,
+        help="Verify every plan, and show the stack trace of an internal error.",
+    )
     @click.pass_context
     @functools.wraps(command)
     def with_talk(
@@ -106,6 +111,8 @@ def talking(command: Command) -> Command:
         coloured = colours_wanted(sys.stderr, refused=no_color or as_json)
         talk = Talk(quiet=quiet, json=as_json, coloured=coloured)
         ctx.meta.update({"fsql.talk": talk, "fsql.debug": debug})
+        if debug:
+            os.environ["FSQL_VERIFY"] = "1"  # workers inherit it
         command(talk=talk, **rest)
 
     return with_talk

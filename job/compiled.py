@@ -1,4 +1,4 @@
-"""A script brought through all stages of compilation, up to the graph."""
+"""A script brought through the stages of compilation, up to the graph; `stages` lists them."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from fsql.compiler.lowering import lower
 from fsql.compiler.pipeline import apply_rules, compile_script
 from fsql.connectors.declared import DECLARED
+from fsql.job.stages import verified
 
 if TYPE_CHECKING:
     from fsql.compiler.binder.source_spans import SourceSpans
@@ -56,7 +57,7 @@ def compiled(script: Script) -> Compiled:
         result.syntax,
         result.logical,
         job,
-        lower(job),
+        verified("graph", lower(job)),
         tuple(firings),
         result.warnings,
         result.source_spans,

@@ -18,6 +18,7 @@ from fsql.connectors.opening import open_source
 from fsql.connectors.surroundings import Surroundings
 from fsql.job.outputs import opened_outputs
 from fsql.job.places import pointing_at
+from fsql.job.stages import verified
 from fsql.optimizer.choose import choose
 from fsql.runtime.drivers.local import CHUNK_ROWS, LEAD_ROWS, Edges, LocalRun
 from fsql.runtime.drivers.model_run import ModelRun
@@ -119,7 +120,8 @@ def _check_standard_input(compiled: Compiled, table: Table) -> None:
 def planned(compiled: Compiled, splits: Splits, options: RunOptions) -> TickPlan:
     """Return the tick plan of the job for the splits that there are."""
     fronts = {ordinal: len(of_table) for ordinal, of_table in splits.items()}
-    return choose(compiled.graph, workers=options.workers, fronts=fronts, policy=options.policy)
+    plan = choose(compiled.graph, workers=options.workers, fronts=fronts, policy=options.policy)
+    return verified("tick", plan)
 
 
 @contextmanager

@@ -1,0 +1,137 @@
+"""What is legal in a tick plan.
+
+The optimizer keeps these rules and the runtime relies on them; a violation is a bug of ours, never of a
+query, so it is an AssertionError that lists all that is wrong.
+
+* **Order.**  A step reads the head or an earlier step.  A send leads from a step that exists to the fold of
+  a later stage, or to a port that exists.
+* **Supply.**  Each side of a fold, each sink and each port of late rows is sent to.
+* **Rows.**  What is sent to a fold has the columns of that side, and no deeper path; what is sent to a sink
+  has its columns, and the mark of replacements where the port has one.  A key finds its columns.
+* **Names.**  A table has one source; the operator ids of folds differ: state is kept under them.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, assert_never
+
+from fsql.compiler.expression import ColumnRef
+from fsql.compiler.node import walk
+from fsql.compiler.sqltypes import BOOLEAN
+from fsql.compiler.tick_plan import HEAD, FoldHead, SourceHead, ToFold, ToLate, ToSink
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from fsql.compiler.schema import Schema
+    from fsql.compiler.sqltypes import SqlType
+    from fsql.compiler.tick_plan import Send, Stage, TickPlan
+
+
+def verify_tick_plan(plan: TickPlan) -> None:
+    """Raise AssertionError, with every violation on a line of its own, unless `plan` is legal."""
+    violations = [*_order(plan)]
+    if not violations:  # the other rules follow steps and sends, so these have to be in place
+        violations = [*_supply(plan), *_rows(plan), *_names(plan)]
+    assert not violations, "illegal tick plan:\n" + "\n".join(violations)
+
+
+def _order(plan: TickPlan) -> Iterator[str]:
+    for number, stage in enumerate(plan.stages):
+        for index, step in enumerate(stage.steps):
+            if not HEAD <= step.input < index:
+                yield f"stage {number}: step {index} reads step {step.input}, which is not before it"
+        for send in stage.sends:
+            if not HEAD <= send.step < len(stage.steps):
+                yield f"stage {number}: step {send.step} is sent, and does not exist"
+            if not _exists(plan, number, send):
+                yield f"stage {number}: {send.to} is sent to, and is no port of a later stage"
+
+
+def _exists(plan: TickPlan, number: int, send: Send) -> bool:
+    match send.to:
+        case ToFold(stage, side, _):
+            if not number < stage < len(plan.stages):
+                return False
+            head = plan.stages[stage].head
+            return isinstance(head, FoldHead) and 0 <= side < len(head.inputs)
+        case ToSink(insert):
+            return 0 <= insert < len(plan.sinks)
+        case ToLate(window):
+            return 0 <= window < len(plan.late_windows)
+        case _:
+            assert_never(send.to)
+
+
+def _supply(plan: TickPlan) -> Iterator[str]:
+    given = [send.to for stage in plan.stages for send in stage.sends]
+    sides = {(to.stage, to.side) for to in given if isinstance(to, ToFold)}
+    for number, stage in enumerate(plan.stages):
+        if isinstance(stage.head, FoldHead):
+            for side in range(len(stage.head.inputs)):
+                if (number, side) not in sides:
+                    yield f"stage {number}: nothing is sent to side {side} of its fold"
+    for insert in range(len(plan.sinks)):
+        if ToSink(insert) not in given:
+            yield f"nothing is sent to sink {insert}"
+    for window in range(len(plan.late_windows)):
+        if ToLate(window) not in given:
+            yield f"nothing is sent to the port of late rows {window}"
+
+
+def _rows(plan: TickPlan) -> Iterator[str]:
+    for number, stage in enumerate(plan.stages):
+        for send in stage.sends:
+            schema, depth = _sent(stage, send.step)
+            types = _types(schema)
+            if isinstance(send.to, ToSink):
+                port = plan.sinks[send.to.insert]
+                marks = [BOOLEAN] if port.marked else []
+                if types != [*_types(port.table.columns), *marks]:
+                    yield f"stage {number}: sink {send.to.insert} is sent other columns than its own"
+                if depth > port.depth:
+                    yield f"stage {number}: sink {send.to.insert} is sent deeper paths than its own"
+            elif isinstance(send.to, ToFold):
+                head = plan.stages[send.to.stage].head
+                assert isinstance(head, FoldHead)
+                wanted, deepest = head.inputs[send.to.side]
+                if types != _types(wanted):
+                    yield f"stage {number}: stage {send.to.stage} is sent other columns than its own"
+                if depth > deepest:
+                    yield f"stage {number}: stage {send.to.stage} is sent deeper paths than its own"
+                yield from _keys(number, send.to, types)
+
+
+def _keys(number: int, to: ToFold, types: Sequence[SqlType]) -> Iterator[str]:
+    for key in to.keys:
+        for node in walk(key):
+            if isinstance(node, ColumnRef) and (
+                node.index >= len(types) or types[node.index] != node.type
+            ):
+                yield f"stage {number}: a key of stage {to.stage} refers to column {node.index}"
+
+
+def _sent(stage: Stage, step: int) -> tuple[Schema, int]:
+    """Return the columns and the path depth of a step's rows."""
+    if step != HEAD:
+        return stage.steps[step].schema, stage.steps[step].depth
+    if isinstance(stage.head, SourceHead):
+        return stage.head.table.columns, 0
+    return stage.head.schema, stage.head.depth
+
+
+def _types(schema: Schema) -> list[SqlType]:
+    return [column.type for column in schema]
+
+
+def _names(plan: TickPlan) -> Iterator[str]:
+    heads = [stage.head for stage in plan.stages]
+    tables = Counter(head.table.ordinal for head in heads if isinstance(head, SourceHead))
+    operators = Counter(head.operator for head in heads if isinstance(head, FoldHead))
+    for ordinal, count in tables.items():
+        if count > 1:
+            yield f"table {ordinal} has {count} sources"
+    for operator, count in operators.items():
+        if count > 1:
+            yield f"{count} folds have the operator id {operator}"
