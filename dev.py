@@ -73,7 +73,7 @@ def test() -> int:
         ("lint", (BIN / "ruff", "check", "--quiet", ".")),
         ("types", (BIN / "mypy",)),
         ("imports", (BIN / "lint-imports",)),
-        ("tests", (BIN / "pytest", "--numprocesses", "2", *sys.argv[2:])),
+        ("tests", (BIN / "pytest", "--all", "--numprocesses", "2", *sys.argv[2:])),
     )
     failed = []
     for name, command in checks:

@@ -6,6 +6,7 @@ import os
 import shutil
 import signal
 import tempfile
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -16,16 +17,28 @@ from fsql.tests.case_files import Case, command_line, read_cases, write_cases
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-    from pathlib import Path
+
+
+TESTS = Path(__file__).parent
+SLOW_FOLDERS = ("cluster", "conformance", "property", "simulation")
+"""Folders whose tests are slow, each of them; other slow tests are marked one by one."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--rewrite", action="store_true", help="write what the cases give now as expected"
     )
+    parser.addoption("--all", action="store_true", help="run the slow tests too")
 
 
-def pytest_configure() -> None:
+def pytest_configure(config: pytest.Config) -> None:
+    # `pytest` alone runs the fast tests; who names a path, a keyword or a marker gets what is named.
+    # The processes of xdist are given the options of the first one.
+    if not hasattr(config, "workerinput"):
+        named = config.args_source is not pytest.Config.ArgsSource.TESTPATHS
+        config.option.all = (
+            config.option.all or named or bool(config.option.keyword or config.option.markexpr)
+        )
     # Examples are the same in every run, and none fails since the machine had something else to do.
     settings.register_profile(
         "fsql",
@@ -99,3 +112,15 @@ class CaseItem(pytest.Item):
 def same_place(case: Case, other: Case) -> bool:
     """Say whether two readings of a case are of one case; its line may have moved."""
     return (case.command, case.input, case.comments) == (other.command, other.input, other.comments)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Mark the tests of slow folders, and leave out slow tests unless they are asked for."""
+    for item in items:
+        if item.path.relative_to(TESTS).parts[0] in SLOW_FOLDERS:
+            item.add_marker("slow")
+    if config.option.all:
+        return
+    slow = [item for item in items if item.get_closest_marker("slow") is not None]
+    config.hook.pytest_deselected(items=slow)
+    items[:] = [item for item in items if item.get_closest_marker("slow") is None]
