@@ -84,6 +84,7 @@ class Process:
         self.stopped = False
         self._boot = boot
         self._waiting: deque[tuple[Callable[..., None], tuple[object, ...]]] = deque()
+        self._waiting_timers: deque[tuple[Callable[..., None], tuple[object, ...]]] = deque()
         self._timer_us: int | None = None
         self._timer_due = 0.0
         self._looked_us = -1
@@ -135,6 +136,7 @@ class Process:
         self.program = None
         self.life = 0
         self._waiting.clear()
+        self._waiting_timers.clear()
         self._timer_us = None
         self._cost_us = 0
         self.cut = None
@@ -152,12 +154,15 @@ class Process:
         self._waiting.appendleft((action, arguments))
 
     def go_on(self) -> None:
-        """Let a stopped process go on: it finds all that it was sent."""
+        """Let a stopped process go on: it finds all that it was sent, and looks at the time after that."""
         self.stopped = False
         self.note("goes on")
         life = self.life
-        while self._waiting and not self.stopped and self.life == life:
-            action, arguments = self._waiting.popleft()
+        while not self.stopped and self.life == life:
+            waiting = self._waiting or self._waiting_timers
+            if not waiting:
+                return
+            action, arguments = waiting.popleft()
             self._run(action, arguments)
 
     def go_on_if_stopped(self) -> None:
@@ -186,7 +191,8 @@ class Process:
         if self.life != life or not life:
             return
         if self.stopped:
-            self._waiting.append((action, arguments))
+            waiting = self._waiting_timers if action == self._timer else self._waiting
+            waiting.append((action, arguments))
         else:
             self._run(action, arguments)
 
