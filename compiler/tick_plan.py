@@ -13,11 +13,15 @@ import enum
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from fsql.compiler.assignment import FrontTask
+
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sized
+
+    from fsql.compiler.assignment import Assignment
     from fsql.compiler.expression import Expression
     from fsql.compiler.graph import Combine, MapFunction
     from fsql.compiler.logical import SinkTable, Table
-    from fsql.compiler.owner_map import OwnerMap
     from fsql.compiler.schema import Schema
 
 HEAD = -1
@@ -130,19 +134,34 @@ class SinkPort:
 
 @dataclass(frozen=True, slots=True)
 class TickPlan:
-    """The stages, the barrier's ports, and who owns which hash bins.
+    """The stages, the barrier's ports, and what each worker owns.
 
-    `owners` says who owns which hash bins of every exchange.  `reasons` says, a line each, why the
-    optimizer chose as it did.
+    `reasons` says, a line each, why the optimizer chose as it did.
     """
 
     stages: tuple[Stage, ...]
     sinks: tuple[SinkPort, ...]
     late_windows: tuple[str, ...]
-    owners: OwnerMap
+    assignment: Assignment
     reasons: tuple[str, ...]
 
     @property
     def workers(self) -> int:
         """Return how many workers there are."""
-        return self.owners.workers
+        return self.assignment.workers
+
+    @property
+    def tables(self) -> dict[int, Table]:
+        """Return the tables that are read, by ordinal, in the order of their stages."""
+        heads = [stage.head for stage in self.stages if isinstance(stage.head, SourceHead)]
+        return {head.table.ordinal: head.table for head in heads}
+
+    def fronts(self, splits: Mapping[int, Sized]) -> tuple[FrontTask, ...]:
+        """Return the fronts of the job, numbered: one for each split of each table that is read.
+
+        `splits` has the splits of each table, by its ordinal.
+        """
+        read = [
+            (ordinal, split) for ordinal in self.tables for split in range(len(splits[ordinal]))
+        ]
+        return tuple(FrontTask(number, *of) for number, of in enumerate(read))

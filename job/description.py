@@ -16,14 +16,13 @@ import msgspec
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
 from fsql.compiler.serialize import digest
 from fsql.compiler.text.source import SourceText
-from fsql.compiler.tick_plan import Policy, SourceHead
+from fsql.compiler.tick_plan import Policy
 from fsql.connectors.live.live_splits import front_log_of, needs_front_log
 from fsql.job.compiled import compiled
 from fsql.job.places import pointing_at
 from fsql.job.run import RunOptions, open_splits, planned
 from fsql.job.script import Script
 from fsql.runtime.cluster.job_spec import Settings
-from fsql.runtime.cluster.node import FrontTask
 from fsql.runtime.drivers.local import held_name
 from fsql.runtime.hosts.prepared import Prepared
 from fsql.runtime.state.local_directory import LocalDirectory
@@ -31,6 +30,7 @@ from fsql.runtime.state.local_directory import LocalDirectory
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from fsql.compiler.assignment import FrontTask
     from fsql.compiler.tick_plan import TickPlan
     from fsql.job.compiled import Compiled
     from fsql.job.run import Splits
@@ -159,23 +159,12 @@ def readied(description: JobDescription) -> Readied:
         raise _not_understood("this version of fsql makes another plan of the script")
     splits = _frozen(result, open_splits(result, description.front_logs()), description.splits)
     plan = planned(result, splits, description.options())
-    return Readied(description, result, splits, plan, front_tasks(plan, splits))
+    return Readied(description, result, splits, plan, plan.fronts(splits))
 
 
 def plan_digest(result: Compiled) -> str:
     """Return what tells the plan of a job from others."""
     return digest(result.job)
-
-
-def front_tasks(plan: TickPlan, splits: Splits) -> tuple[FrontTask, ...]:
-    """Return the fronts of a job, numbered: one for each split of each table that is read."""
-    read = [
-        (stage.head.table.ordinal, split)
-        for stage in plan.stages
-        if isinstance(stage.head, SourceHead)
-        for split in range(len(splits[stage.head.table.ordinal]))
-    ]
-    return tuple(FrontTask(number, *of) for number, of in enumerate(read))
 
 
 def split_names(splits: Splits) -> dict[int, tuple[str, ...]]:

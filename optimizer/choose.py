@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fsql.compiler import graph as graphs
+from fsql.compiler.assignment import Assignment
 from fsql.compiler.expression import ColumnRef
 from fsql.compiler.owner_map import OwnerMap
 from fsql.compiler.tick_plan import HEAD, FoldHead, Policy, SinkPort, TickPlan, ToSink
@@ -54,9 +55,9 @@ def choose(
     late_windows = tuple(
         vertex.origin for vertex in graph.vertices if isinstance(vertex.operation, graphs.LateSink)
     )
-    owners = OwnerMap.of_equal_ranges(workers)
+    assignment = Assignment(OwnerMap.of_equal_ranges(workers))
     reasons.append(f"hash bins: ranges of equal size for {workers}, no statistics yet")
-    return TickPlan(stages, sinks, late_windows, owners, tuple(reasons))
+    return TickPlan(stages, sinks, late_windows, assignment, tuple(reasons))
 
 
 def _policy(fronts: int, asked: Policy | None) -> tuple[Policy, str]:

@@ -50,7 +50,7 @@ def tick_text(
     lines.append(f"hash bins of {plan.workers} {'worker' if plan.workers == 1 else 'workers'}:")
     lines += [
         f"  worker {worker}: [{first}, {end}), {(end - first) / BINS:.1%} of all bins"
-        for worker, first, end in plan.owners.ranges
+        for worker, first, end in plan.assignment.bins.ranges
     ]
     if plan.reasons:
         lines += ["reasons:", *(f"  {reason}" for reason in plan.reasons)]
@@ -66,7 +66,7 @@ def tick_json(plan: t.TickPlan) -> str:
             "late_windows": list(plan.late_windows),
             "owners": [
                 {"worker": worker, "from": first, "to": end}
-                for worker, first, end in plan.owners.ranges
+                for worker, first, end in plan.assignment.bins.ranges
             ],
             "reasons": list(plan.reasons),
         }

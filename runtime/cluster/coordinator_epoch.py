@@ -82,6 +82,7 @@ class Epoch:
         """Why the last snapshot could not be made, until one can."""
         self._spec = spec
         self._settings = settings
+        self._assignment = spec.plan.assignment
         self._barrier_stage = len(spec.plan.stages)
         fronts = [(task.number, task.ordinal) for task in spec.fronts]
         self.acker = Acker(*topology(spec.plan, fronts), start=self.start)
@@ -361,7 +362,7 @@ class Epoch:
             blocked = {front: at for front, at in self._blocked.items() if promises[front] == at}
             self._blocked = blocked
             for front in blocked:
-                worker = front % len(self._links)
+                worker = self._assignment.owner_of_front(front)
                 for min_time in self._telling.all_news(worker, now):
                     self._put(worker, min_time)
 
@@ -374,7 +375,7 @@ class Epoch:
         front, promise = self.acker.least_promise
         if self._blocked.get(front) == promise:
             del self._blocked[front]
-            self._put(front % len(self._links), Grant(front, promise))
+            self._put(self._assignment.owner_of_front(front), Grant(front, promise))
 
     # What goes out.
 

@@ -11,9 +11,9 @@ from fsql.runtime.dataflow.barrier import LateRows, Rejected, Released
 from fsql.runtime.dataflow.read_ahead import LEAST_BYTES
 
 if TYPE_CHECKING:
+    from fsql.compiler.assignment import FrontTask
     from fsql.compiler.tick_plan import TickPlan
     from fsql.runtime.cluster.delivery import DeliveryOption
-    from fsql.runtime.cluster.node import FrontTask
 
 
 @dataclass(frozen=True, slots=True)

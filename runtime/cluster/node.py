@@ -16,6 +16,7 @@ from fsql.runtime.batch import END, Root
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from fsql.compiler.assignment import FrontTask
     from fsql.compiler.tick_plan import TickPlan
     from fsql.runtime.cluster.delivery import Bundle
     from fsql.runtime.cluster.frames import Begin, Datagram, Frame
@@ -50,15 +51,6 @@ class Transmit:
 
 
 # The worker.
-
-
-@dataclass(frozen=True, slots=True)
-class FrontTask:
-    """A front that the worker has: its number, and the table and split that it reads."""
-
-    number: int
-    ordinal: int
-    split: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -59,7 +59,7 @@ def nothing_saved(spec: JobSpec, epoch: int) -> Manifest:
         snapshot=0,
         position=(START.time, START.origin),
         workers=spec.plan.workers,
-        owners=spec.plan.owners.ranges,
+        owners=spec.plan.assignment.bins.ranges,
         records=(),
         fronts=(),
     )
@@ -228,7 +228,7 @@ class Snapshots:
             snapshot=passed.snapshot,
             position=(passed.position.time, passed.position.origin),
             workers=self._spec.plan.workers,
-            owners=self._spec.plan.owners.ranges,
+            owners=self._spec.plan.assignment.bins.ranges,
             records=tuple(record for part in parts for record in part.records),
             fronts=tuple(sorted(points, key=lambda point: point.front)),
             passed_over=tuple(

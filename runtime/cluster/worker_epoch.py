@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from fsql.compiler.tick_plan import SourceHead
 from fsql.runtime.batch import END, START, Root
 from fsql.runtime.cluster.frames import (
     COORDINATOR,
@@ -135,11 +134,7 @@ class Attempt:
         self._settings = loaded.settings
         self._plan = loaded.plan
         self._worker = Worker(loaded.plan, begin.number, begin.epoch, watch)
-        tables = {
-            stage.head.table.ordinal: stage.head.table
-            for stage in loaded.plan.stages
-            if isinstance(stage.head, SourceHead)
-        }
+        tables = loaded.plan.tables
         points = {} if manifest is None else {point.front: point for point in manifest.fronts}
         for task in loaded.fronts:
             front = Front(task.number, tables[task.ordinal], task.split)

@@ -49,6 +49,8 @@ class Front:
     def __init__(self, number: int, table: Table, split: int) -> None:
         """Stand before the first row of split number `split` of `table`; `number` is the front's own."""
         self.number = number
+        self.table = table
+        self.split = split
         self.stops_on_error = dict(table.options).get("on_error", "stop") == "stop"
         self.promised = START
         self.rows_read = 0

@@ -82,7 +82,7 @@ class Worker:
         self._number = number
         self._barrier_stage = len(plan.stages)
         self._errors_to = Address(self._barrier_stage, 0, PortKind.ERROR)
-        self._owners = np.array(plan.owners.owners)
+        self._owners = np.array(plan.assignment.bins.owners)
         self.folds: dict[int, Fold] = {}
         self._accept: dict[int, Callable[[int, Batch], Output]] = {}
         self._advance: dict[int, Callable[[Root], Output]] = {}
@@ -201,7 +201,7 @@ class Worker:
             state: the increments of each operator, oldest first, of any number of workers.
             position: the position that the state is of: min time of all folds, to begin with.
         """
-        owned = self._plan.owners.bins_of(self._number)
+        owned = self._plan.assignment.bins_of(self._number)
         for fold in self.folds.values():
             fold.load(state.get(fold.operator, ()), owned, position)
         self._stepped.update(self.folds)
@@ -299,7 +299,8 @@ class Worker:
             batch = batch.take(kept)
         hashes = hash_rows(values, len(batch))
         if len(hashes) == 1:
-            worker, parcel = self._owner(int(hashes[0])), Parcel(address, batch, repairs)
+            worker = self._plan.assignment.owner_of_hash(int(hashes[0]))
+            parcel = Parcel(address, batch, repairs)
             if worker == self._number:
                 self._calls.append((parcel, None))
             else:
@@ -315,9 +316,6 @@ class Worker:
                 self._calls.append((Parcel(address, batch, repairs), rows))
             else:
                 self._post(worker, Parcel(address, batch.take(rows), repairs))
-
-    def _owner(self, key_hash: int) -> int:
-        return self._plan.owners.owners[key_hash >> BIN_SHIFT]
 
     def _post(self, receiver: int, parcel: Parcel) -> None:
         message = Message(parcel, self._ids[receiver].next(), parcel.least_root())

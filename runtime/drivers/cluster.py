@@ -16,6 +16,7 @@ from fsql.compiler.tick_plan import SourceHead, TickPlan
 from fsql.runtime.batch import START, Root
 from fsql.runtime.dataflow.acker import Acker
 from fsql.runtime.dataflow.barrier import Barrier, LateRows, Rejected, Released, Stopped
+from fsql.runtime.dataflow.front import Front
 from fsql.runtime.dataflow.messages import (
     Acknowledgement,
     Entry,
@@ -35,9 +36,8 @@ from fsql.runtime.dataflow.worker import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence, Sized
 
-    from fsql.runtime.dataflow.front import Front
     from fsql.runtime.kernels.keyed.increment import Increment
     from fsql.runtime.ports import Chunk
 
@@ -79,6 +79,19 @@ class FrontAt:
     front: Front
     worker: int
     ordinal: int
+
+
+def fronts_of(plan: TickPlan, splits: Mapping[int, Sized]) -> list[FrontAt]:
+    """Return new fronts for a job with these splits of its tables, by ordinal."""
+    tables = plan.tables
+    return [
+        FrontAt(
+            Front(task.number, tables[task.ordinal], task.split),
+            plan.assignment.owner_of_front(task.number),
+            task.ordinal,
+        )
+        for task in plan.fronts(splits)
+    ]
 
 
 class Cluster:

@@ -12,13 +12,11 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from fsql.compiler.tick_plan import SourceHead, TickPlan
 from fsql.runtime.arrow_types import from_arrow, to_arrow
 from fsql.runtime.batch import TIME_START, Root
 from fsql.runtime.dataflow.barrier import LateRows, Rejected, Released, Stopped
-from fsql.runtime.dataflow.front import Front
 from fsql.runtime.dataflow.resume_point import ResumePoint
-from fsql.runtime.drivers.cluster import Cluster, FrontAt, LetGo, Schedule
+from fsql.runtime.drivers.cluster import Cluster, FrontAt, LetGo, Schedule, fronts_of
 from fsql.runtime.ports import OPERATIONS, Chunk, Reject
 
 if TYPE_CHECKING:
@@ -26,6 +24,7 @@ if TYPE_CHECKING:
 
     from fsql.compiler.expression import Value
     from fsql.compiler.schema import Schema
+    from fsql.compiler.tick_plan import TickPlan
     from fsql.runtime.kernels.keyed.increment import Increment
 
 Row = tuple["Value", ...]
@@ -86,21 +85,15 @@ def run_in_memory(
 ) -> Outcome:
     """Run `plan` over `inputs` (table ordinal to splits of rows) until everything is released."""
     schedule = Seeded(seed)
-    splits = _splits(plan, inputs)
-    fronts = [at for at, _ in splits]
+    fronts = fronts_of(plan, inputs)
     cluster = _cluster(plan, fronts, schedule, None if watcher is None else watcher.begin)
     outcome = Outcome([[] for _ in plan.sinks], [[] for _ in plan.late_windows])
-    left = {at.front.number: list(rows) for at, rows in splits}
-    schemas = {
-        stage.head.table.ordinal: stage.head.table.columns
-        for stage in plan.stages
-        if isinstance(stage.head, SourceHead)
-    }
+    left = {at.front.number: list(inputs[at.ordinal][at.front.split]) for at in fronts}
     row_number = dict.fromkeys(left, 0)
     while not cluster.barrier.stopped:
         if watcher is not None:
             watcher.look(cluster)
-        readable = [at for at, _ in splits if cluster.may_read(at, lead)]
+        readable = [at for at in fronts if cluster.may_read(at, lead)]
         choices = len(readable) + (0 if cluster.idle else 2)
         if choices == 0:
             break
@@ -118,7 +111,7 @@ def run_in_memory(
         taken, left[at.front.number] = rows[:count], rows[count:]
         first = row_number[at.front.number]
         row_number[at.front.number] += len(taken)
-        cluster.read(at, chunk_of(taken, first, schemas[at.ordinal]))
+        cluster.read(at, chunk_of(taken, first, at.front.table.columns))
         outcome.rows_buffered_max = max(outcome.rows_buffered_max, cluster.rows_buffered())
     if watcher is not None:
         watcher.look(cluster)
@@ -140,19 +133,6 @@ def _cluster(
         at.front.resume(ResumePoint(at.front.number, 0, 1, 0, TIME_START), begin.position)
     cluster.load(begin.state, begin.position)
     return cluster
-
-
-def _splits(
-    plan: TickPlan, inputs: Mapping[int, Sequence[Sequence[Row | Reject]]]
-) -> list[tuple[FrontAt, Sequence[Row | Reject]]]:
-    splits: list[tuple[FrontAt, Sequence[Row | Reject]]] = []
-    for stage in plan.stages:
-        if isinstance(stage.head, SourceHead):
-            table = stage.head.table
-            for split, rows in enumerate(inputs[table.ordinal]):
-                front = Front(len(splits), table, split)
-                splits.append((FrontAt(front, len(splits) % plan.workers, table.ordinal), rows))
-    return splits
 
 
 def chunk_of(rows: Sequence[Row | Reject], first: int, schema: Schema) -> Chunk:

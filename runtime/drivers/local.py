@@ -11,18 +11,17 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
-from fsql.compiler.tick_plan import SourceHead, TickPlan
 from fsql.runtime.dataflow.barrier import LateRows, Rejected, Released, Stopped
 from fsql.runtime.dataflow.freshness import Freshness
-from fsql.runtime.dataflow.front import Front
 from fsql.runtime.dataflow.holder import Holder
 from fsql.runtime.dataflow.stage_pipeline import Watch, unwatched
-from fsql.runtime.drivers.cluster import Cluster, Fair, FrontAt
+from fsql.runtime.drivers.cluster import Cluster, Fair, FrontAt, fronts_of
 from fsql.runtime.ports import Wait
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
+    from fsql.compiler.tick_plan import TickPlan
     from fsql.runtime.batch import Root
     from fsql.runtime.cluster.delivery import Contents
     from fsql.runtime.ports import Split, SplitReader
@@ -140,14 +139,11 @@ class LocalRun:
 
     def _open(self) -> list[tuple[FrontAt, SplitReader]]:
         readers: list[tuple[FrontAt, SplitReader]] = []
-        for stage in self.plan.stages:
-            if isinstance(stage.head, SourceHead):
-                table = stage.head.table
-                for number, split in enumerate(self.edges.splits[table.ordinal]):
-                    front = Front(len(readers), table, number)
-                    at = FrontAt(front, len(readers) % self.plan.workers, table.ordinal)
-                    self.names.append(held_name(table.name, split.name))
-                    readers.append((at, split.open()))
+        for at in fronts_of(self.plan, self.edges.splits):
+            front = at.front
+            split = self.edges.splits[at.ordinal][front.split]
+            self.names.append(held_name(front.table.name, split.name))
+            readers.append((at, split.open()))
         return readers
 
     def _read_round(self, cluster: Cluster, readers: list[tuple[FrontAt, SplitReader]]) -> bool:

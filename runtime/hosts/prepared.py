@@ -14,9 +14,9 @@ from fsql.compiler.tick_plan import SourceHead
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from fsql.compiler.assignment import FrontTask
     from fsql.compiler.tick_plan import TickPlan
     from fsql.runtime.cluster.job_spec import Settings
-    from fsql.runtime.cluster.node import FrontTask
     from fsql.runtime.ports import Split
     from fsql.runtime.state.directory import StateDirectory
 

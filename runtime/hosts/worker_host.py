@@ -32,9 +32,10 @@ from fsql.runtime.hosts.worker_state import StateFailedError, WorkerState
 from fsql.runtime.ports import Chunk
 
 if TYPE_CHECKING:
+    from fsql.compiler.assignment import FrontTask
     from fsql.runtime.cluster.frames import Begin
     from fsql.runtime.cluster.manifest import Manifest
-    from fsql.runtime.cluster.node import FrontTask, WorkerEffect
+    from fsql.runtime.cluster.node import WorkerEffect
     from fsql.runtime.hosts.ports import Background, Clock, Transport, Work, WorkerMachine
     from fsql.runtime.hosts.prepared import Prepare, Prepared
     from fsql.runtime.ports import SplitReader
@@ -122,11 +123,11 @@ class WorkerHost(Host["WorkerMachine"]):
     def _load(self, begin: Begin) -> Work:
         try:
             prepared = self._prepare(begin.description)
-            workers = len(begin.addresses)
-            mine = tuple(task for task in prepared.fronts if task.number % workers == begin.number)
+            assignment = prepared.plan.assignment
+            mine = assignment.fronts_of(begin.number, prepared.fronts)
             manifest = manifest_of(begin.manifest) if begin.manifest else None
             state = self._own_state(prepared.state, begin.number)
-            bins = prepared.plan.owners.bins_of(begin.number)
+            bins = assignment.bins_of(begin.number)
             increments = state.load(manifest, begin.epoch, bins)
             yield None
             self._open_readers(prepared, mine, manifest)

@@ -23,7 +23,6 @@ from fsql.runtime.simulation.sources import (
     SimulatedFrontLog,
     SimulatedSplit,
     SplitOfProcess,
-    front_tasks,
 )
 from fsql.runtime.simulation.stores import SimulatedDirectory, manifest_path, record_path
 from fsql.runtime.simulation.worker_process import WorkerProgram
@@ -34,11 +33,12 @@ from fsql.runtime.state.snapshots import DamagedSnapshotError, Snapshots
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
+    from fsql.compiler.assignment import FrontTask
     from fsql.compiler.tick_plan import TickPlan
     from fsql.runtime.cluster.frames import Begin
     from fsql.runtime.cluster.job_spec import Settings
     from fsql.runtime.cluster.manifest import Manifest
-    from fsql.runtime.cluster.node import Finish, FrontTask, Progress
+    from fsql.runtime.cluster.node import Finish, Progress
     from fsql.runtime.simulation.codec import WireCodec
     from fsql.runtime.simulation.coverage import Coverage
     from fsql.runtime.simulation.judge import Judge
@@ -195,7 +195,7 @@ class SimulatedCluster:
     def spec(self) -> JobSpec:
         """Return the job as a coordinator that starts now has to lead it."""
         plan = self.plan(self.workers_wanted)
-        fronts = front_tasks(plan, self.splits)
+        fronts = plan.fronts(self.splits)
         description = str(self.workers_wanted).encode()
         return JobSpec(self.job, 0, plan, fronts, self.outputs, description)
 
@@ -205,7 +205,7 @@ class SimulatedCluster:
 
     def fronts(self, plan: TickPlan) -> tuple[FrontTask, ...]:
         """Return the fronts of the job."""
-        return front_tasks(plan, self.splits)
+        return plan.fronts(self.splits)
 
     def splits_for(self, process: Process) -> Mapping[int, Sequence[SplitOfProcess]]:
         """Return all splits as a process reads them."""
@@ -250,7 +250,7 @@ class SimulatedCluster:
 
     def sources(self) -> list[tuple[int, SimulatedSplit]]:
         """Return all splits, with the numbers of their fronts."""
-        tasks = front_tasks(self.plan(self.workers_wanted), self.splits)
+        tasks = self.plan(self.workers_wanted).fronts(self.splits)
         return [(task.number, self.splits[task.ordinal][task.split]) for task in tasks]
 
     def rows_needed(self) -> dict[int, int]:

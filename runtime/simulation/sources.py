@@ -6,18 +6,15 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
-from fsql.compiler.tick_plan import SourceHead
-from fsql.runtime.cluster.node import FrontTask
 from fsql.runtime.drivers.in_memory import chunk_of
 from fsql.runtime.ports import Place, Wait
 from fsql.runtime.simulation.process import ProcessKilledError
 from fsql.runtime.simulation.world import SECOND
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
 
     from fsql.compiler.schema import Schema
-    from fsql.compiler.tick_plan import TickPlan
     from fsql.runtime.drivers.in_memory import Row
     from fsql.runtime.ports import Chunk, Reject
     from fsql.runtime.simulation.process import Process
@@ -171,14 +168,3 @@ class SimulatedFrontLog:
 
 def _lost(message: str) -> FsqlError:
     return FsqlError([Diagnostic("E536", message)])
-
-
-def front_tasks(plan: TickPlan, splits: Mapping[int, Sequence[object]]) -> tuple[FrontTask, ...]:
-    """Return the fronts of a job, numbered by table and split."""
-    tasks: list[FrontTask] = []
-    for stage in plan.stages:
-        if isinstance(stage.head, SourceHead):
-            ordinal = stage.head.table.ordinal
-            for split in range(len(splits[ordinal])):
-                tasks.append(FrontTask(len(tasks), ordinal, split))
-    return tuple(tasks)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
+from fsql.compiler.assignment import FrontTask
 from fsql.optimizer.choose import choose
 from fsql.runtime.batch import Root
 from fsql.runtime.cluster.frames import COORDINATOR, Begin, Blocked, Frame, Go, Grant, Item
@@ -13,7 +14,6 @@ from fsql.runtime.cluster.node import (
     ChunkRead,
     Continue,
     Continued,
-    FrontTask,
     Loaded,
     Received,
     Transmit,
