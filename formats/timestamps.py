@@ -44,7 +44,7 @@ def timestamps(values: Sequence[str | int | None]) -> tuple[Ints, Bools, Bools]:
     A value is a string, an integer of milliseconds, or None; all three results have its length.
     """
     try:
-        read, done = _strings(pa.array(values, pa.string()))
+        read, done = read_texts(pa.array(values, pa.string()))
     except pa.ArrowTypeError:
         read, done = _millis(values)
     unread = np.zeros(len(values), np.bool_)
@@ -72,8 +72,8 @@ def _millis(values: Sequence[str | int | None]) -> tuple[Ints, Bools]:
     return millis.fill_null(0).to_numpy() * _MILLIS_US, _flags(millis.is_valid())
 
 
-def _strings(text: pa.StringArray) -> tuple[Ints, Bools]:
-    """Return the microseconds of strings, and which were read."""
+def read_texts(text: pa.StringArray) -> tuple[Ints, Bools]:
+    """Return the microseconds of strings, and which were read; the exact reader may read more of them."""
     offsets, characters = string_buffers(text)
     lengths = np.diff(offsets)
     known = np.flatnonzero((lengths >= _MINUTES_LENGTH) | (lengths == _DAY_LENGTH))

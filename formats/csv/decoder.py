@@ -8,7 +8,6 @@ decides about each line.  A value that the fast conversion of its column does no
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -26,7 +25,7 @@ from fsql.formats.malformed import (
     decode_utf8,
     reject,
 )
-from fsql.formats.timestamps import timestamps
+from fsql.formats.timestamps import read_texts
 from fsql.runtime.arrow_types import arrow_type, to_arrow
 
 if TYPE_CHECKING:
@@ -42,6 +41,7 @@ if TYPE_CHECKING:
 
     Bools = NDArray[np.bool_]
 
+_NEWLINE, _RETURN = b"\n\r"
 _INTEGER: Final = "^-?[0-9]{1,18}$"
 _DOUBLE: Final = r"^-?(0|[1-9][0-9]{0,15})(\.[0-9]{1,20})?$"
 _NUMBERS: Final = {
@@ -74,7 +74,6 @@ class CsvDecoder:
         self._columns = columns
         self._dialect = dialect
         self._places = in_order(columns)
-        self._plain = _plain_records(dialect)
         self.record_bytes_max = record_bytes_max
         self.has_header = has_header
         # With one column an empty line is a record: its field is empty.
@@ -113,10 +112,7 @@ class CsvDecoder:
             return None
         if span.count(b"\r") != span.count(b"\r\n") or b"\0" in span or not _utf8(span):
             return None
-        special = {self._dialect.quote.encode(), self._dialect.escape.encode()}
-        if any(each in span for each in special) and (
-            self._plain is None or not self._plain.fullmatch(span)
-        ):
+        if not _is_plain(span, self._dialect):
             return None
         names = [str(index) for index in range(self._places.width)]
         wanted = list(dict.fromkeys(names[index] for index in self._places.indexes))
@@ -216,15 +212,12 @@ class CsvDecoder:
 def _convert(column: Column, texts: pa.StringArray) -> tuple[pa.Array, Bools]:
     """Return the column, and which of its values are converted; others are NULL."""
     kind = column.type.kind
+    null = texts.is_null().to_numpy(zero_copy_only=False)
     if kind is Kind.STRING:
         return texts, np.ones(len(texts), np.bool_)
     if kind is Kind.TIMESTAMP:
-        # A number would be taken for milliseconds, so each text that Arrow does not read is looked at alone.
-        values = texts.to_pylist()
-        micros, null, unread = timestamps(values)
-        array = pa.array(micros, mask=null | unread).cast(arrow_type(column.type))
-        return array, ~unread
-    null = texts.is_null().to_numpy(zero_copy_only=False)
+        micros, read = read_texts(texts)
+        return pa.array(micros, mask=~read).cast(arrow_type(column.type)), read | null
     if kind is Kind.BOOLEAN:
         true = pc.equal(texts, "true")
         fits = pc.or_(true, pc.equal(texts, "false"))
@@ -243,17 +236,28 @@ def _convert(column: Column, texts: pa.StringArray) -> tuple[pa.Array, Bools]:
     return array, done
 
 
-def _plain_records(dialect: Dialect) -> re.Pattern[bytes] | None:
-    """Return what matches a block in which Arrow finds the fields that there are, None if nothing does."""
+def _is_plain(span: bytes, dialect: Dialect) -> bool:
+    """Say whether Arrow finds the fields that there are in a block that has no line end but its lines'.
+
+    It does where quotes are doubled within quotes, each line has an even number of them, and each stands
+    beside a delimiter, a line end, or another one on its outer side.
+    """
     if dialect.escape != dialect.quote:
-        return None
-    quote, delimiter = (re.escape(each.encode()) for each in (dialect.quote, dialect.delimiter))
-    inside = b"[^" + quote + rb"\r\n]"
-    outside = b"[^" + quote + delimiter + rb"\r\n]"
-    quoted = quote + inside + b"*(?:" + quote + quote + inside + b"*)*" + quote
-    field = b"(?:" + quoted + b"|" + outside + b"*)"
-    record = field + b"(?:" + delimiter + field + b")*"
-    return re.compile(record + rb"(?:\r?\n" + record + b")*")
+        return dialect.escape.encode() not in span and dialect.quote.encode() not in span
+    quote, delimiter = dialect.quote.encode()[0], dialect.delimiter.encode()[0]
+    octets = np.frombuffer(span, np.uint8)
+    quotes = np.flatnonzero(octets == quote)
+    if not len(quotes):
+        return True
+    before_lines = np.searchsorted(quotes, np.flatnonzero(octets == _NEWLINE))
+    if len(quotes) % 2 or (before_lines % 2).any():
+        return False
+    outer = np.zeros(256, np.bool_)
+    outer[[quote, delimiter, _NEWLINE, _RETURN]] = True
+    opening, closing = quotes[0::2], quotes[1::2]
+    before = octets[opening[opening > 0] - 1]
+    behind = octets[closing[closing < len(octets) - 1] + 1]
+    return bool(outer[before].all() and outer[behind].all())
 
 
 def _one(column: pa.ChunkedArray) -> pa.StringArray:
