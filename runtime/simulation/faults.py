@@ -164,8 +164,12 @@ def _lose_power(chaos: Chaos, where: str) -> None:
 
 
 def stop_process(chaos: Chaos) -> None:
-    """SIGSTOP of a process, and SIGCONT much later: it thinks that no time has passed (F20)."""
-    process = chaos.process(list(chaos.cluster.processes()))
+    """SIGSTOP of a process, and SIGCONT much later: it thinks that no time has passed (F20).
+
+    Of a coordinator, which may have lost its lease by then, as often as of any other.
+    """
+    coordinators, all_processes = chaos.cluster.coordinators, list(chaos.cluster.processes())
+    process = chaos.process(chaos.choices.one_of((all_processes, coordinators)))
     if process is not None:
         chaos.struck("SIGSTOP", "any", process.name)
         process.stop()
