@@ -9,7 +9,9 @@ files are there to be read.
 from __future__ import annotations
 
 import json
-from itertools import groupby
+import shutil
+from itertools import groupby, zip_longest
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -20,6 +22,7 @@ from fsql.compiler.tick_plan import Policy
 from fsql.optimizer.choose import choose
 from fsql.runtime.dataflow import barrier
 from fsql.runtime.drivers.in_memory import Outcome, run_in_memory
+from fsql.tests.cli.commands import process
 from fsql.tests.property.ways import window_schemas
 from fsql.tests.queries.examples import EXAMPLES, Example
 from fsql.tests.reference.lines import json_text, line
@@ -27,7 +30,6 @@ from fsql.tests.reference.oracle import evaluate_job
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from pathlib import Path
 
     from fsql.compiler.expression import Value
     from fsql.runtime.batch import Batch
@@ -137,6 +139,18 @@ def test_the_readme_shows_lines_of_the_expected_files(example: Example) -> None:
     for text in shown:
         beginning = text.removesuffix("…}")
         assert any(row.startswith(beginning) for row in written), text
+
+
+def test_the_live_index_writes_what_the_index_of_the_files_writes(tmp_path: Path) -> None:
+    # Rows of several files come in the order of their numbers: the first row of each, then the second.
+    example = EXAMPLES["inverted_index"]
+    script = Path(shutil.copy(example.folder / "live.sql", tmp_path))
+    files = [path.read_text().splitlines() for path in sorted(example.folder.glob("input/*"))]
+    documents = [line for lines in zip_longest(*files) for line in lines if line is not None]
+    run = process("run", script, "--quiet", stdin=True)
+    assert run.communicate("\n".join(documents).encode()) == (b"", b"")
+    written = (tmp_path / "live_changes.jsonl").read_text()
+    assert written == example.expected["changes.jsonl"]
 
 
 def totals_after_each_group(outcome: Outcome) -> list[Value]:
