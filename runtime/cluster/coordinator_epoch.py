@@ -191,6 +191,8 @@ class Epoch:
     def tally(self) -> Tally:
         """Return what has been done so far."""
         counted = self.counted.values()
+        # What workers counted last is older than the end.
+        pending = [] if self._taken_below() == END else list(counted)
         return Tally(
             rows_in=sum(one.rows_in for one in counted),
             bytes_in=sum(one.bytes_in for one in counted),
@@ -205,8 +207,8 @@ class Epoch:
             acknowledgements=self.acker.acknowledgements,
             releases=self.barrier.releases,
             snapshots=self.snapshots.committed,
-            behind_us=max([o.behind_us for o in counted if self._taken_below() < END], default=0),
-            rows_unreleased=sum(one.rows_unreleased for one in counted),
+            behind_us=max([one.behind_us for one in pending], default=0),
+            rows_unreleased=sum(one.rows_unreleased for one in pending),
             held=self.acker.least_promise,
         )
 

@@ -32,6 +32,7 @@ SAME = (
     "rows_rejected",
     "unknown_fields",
     "rows_state",
+    "rows_unreleased",
     "seconds_behind",
 )
 
