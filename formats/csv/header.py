@@ -36,6 +36,7 @@ def read_header(
     Raises:
         FsqlError: E531, if a column is missing or is there twice, or the line is no record.
     """
+    source = f'input "{source}"' if ordered else f'path "{source}"'
     try:
         names = [field.text for field in split_record(decode_utf8(header), dialect)]
     except MalformedError as error:
@@ -58,5 +59,5 @@ def read_header(
 
 
 def _refused(source: str, reason: str, *helps: str) -> FsqlError:
-    message = f'path "{source}" cannot be read: {reason}'
+    message = f"{source} cannot be read: {reason}"
     return FsqlError([Diagnostic("E531", message, helps=helps)])
