@@ -30,7 +30,7 @@ from fsql.job.script import read_script
 from fsql.runtime.dataflow.barrier import Released
 from fsql.runtime.drivers.local import Edges, LocalRun
 from fsql.runtime.drivers.memory import collect_less_often, keep_freed_memory
-from fsql.runtime.ports import Chunk, Place, Wait
+from fsql.runtime.ports import Chunk, SourceOffset, Wait
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -161,7 +161,7 @@ class HeldSplit(ABC):
         self._chunk = _no_rows()
         self._row = 0
 
-    def open(self, place: Place | None = None) -> SplitReader:
+    def open(self, place: SourceOffset | None = None) -> SplitReader:
         """Read all rows, to hand them out from the first on."""
         assert place is None
         reader = self._split.open()
@@ -173,9 +173,9 @@ class HeldSplit(ABC):
         self._chunk = Chunk(columns, np.concatenate([part.rows for part in parts]), (), 0)
         return self
 
-    def place(self) -> Place:
+    def place(self) -> SourceOffset:
         """Return where the next row is."""
-        return Place(self._row, 0, 0)
+        return SourceOffset(self._row, 0, 0)
 
     @abstractmethod
     def read(self, rows_max: int) -> Chunk | Wait | None:

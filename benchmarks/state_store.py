@@ -20,7 +20,7 @@ import numpy as np
 import pyarrow as pa
 
 from fsql.runtime.batch import Root
-from fsql.runtime.kernels.keyed.increment import EXPIRES, NEVER, Increment
+from fsql.runtime.kernels.keyed.incremental_snapshot import EXPIRES, NEVER, IncrementalSnapshot
 from fsql.runtime.state.records import Records
 from fsql.runtime.state.rocks import RocksStore
 
@@ -39,7 +39,7 @@ class Gaps:
     held: Sequence[float]
 
 
-def increment(rows: int) -> Increment:
+def increment(rows: int) -> IncrementalSnapshot:
     """Return an increment of words, counts and sums."""
     chance = np.random.default_rng(rows)
     columns = {
@@ -48,7 +48,7 @@ def increment(rows: int) -> Increment:
         "sum": pa.array(chance.random(rows)),
         EXPIRES: pa.array(np.full(rows, NEVER)),
     }
-    return Increment(pa.RecordBatch.from_pydict(columns), 1, appends=False)
+    return IncrementalSnapshot(pa.RecordBatch.from_pydict(columns), 1, appends=False)
 
 
 def gaps(work: Callable[[], None], rounds: int = _ROUNDS) -> Gaps:
@@ -80,8 +80,8 @@ def gaps(work: Callable[[], None], rounds: int = _ROUNDS) -> Gaps:
 
 
 def _never_merged(
-    increments: Sequence[Increment], position: Root, *, whole: bool = False
-) -> Increment:
+    increments: Sequence[IncrementalSnapshot], position: Root, *, whole: bool = False
+) -> IncrementalSnapshot:
     raise AssertionError(f"nothing is merged here: {len(increments)} at {position}, {whole}")
 
 
@@ -95,7 +95,7 @@ def main() -> None:
             stored = increment(rows)
             numbers = iter(range(_ROUNDS))
 
-            def work(stored: Increment = stored, numbers: object = numbers) -> None:
+            def work(stored: IncrementalSnapshot = stored, numbers: object = numbers) -> None:
                 number = next(numbers)  # type: ignore[call-overload]
                 records = Records(store, 0, stored.rows.num_rows, _never_merged)
                 records.store(number, Root(number, 0), [("fold", stored)])

@@ -23,7 +23,7 @@ from fsql.compiler.sqltypes import BIGINT, STRING
 from fsql.formats.json.encoder import JsonEncoder
 from fsql.runtime.arrow_types import to_arrow
 from fsql.runtime.batch import PUNCTUATION, origin_parts
-from fsql.runtime.dataflow.barrier import LateRows, Rejected
+from fsql.runtime.dataflow.barrier import DeadLetters, LateRows
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -92,7 +92,7 @@ class RejectedLines:
 
     def __call__(self, contents: Contents) -> list[memoryview]:
         """Return the lines of malformed rows."""
-        assert isinstance(contents, Rejected)
+        assert isinstance(contents, DeadLetters)
         origin = np.array([root.origin for root, _ in contents.rejects], np.int64)
         faults = [
             (

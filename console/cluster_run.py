@@ -37,7 +37,7 @@ from fsql.runtime.drivers.processes.job_state import end_leadership
 from fsql.runtime.drivers.processes.launcher import GivenUpError, Launcher
 from fsql.runtime.hosts.diagnostics import error_of
 from fsql.runtime.key_file import cluster_key
-from fsql.runtime.ports import Reject
+from fsql.runtime.ports import DeadLetter
 
 if TYPE_CHECKING:
     import socket
@@ -292,7 +292,7 @@ def _stopped(over: Over) -> Stopped | None:
     if over.stopped is None:
         return None
     row = over.stopped
-    reject = None if row.reject is None else Reject(*row.reject)
+    reject = None if row.reject is None else DeadLetter(*row.reject)
     return Stopped(Root(*row.root), row.code, reject)
 
 

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from fsql.job.compiled import Compiled
     from fsql.job.script import Script
     from fsql.runtime.drivers.in_memory import Outcome, Row
-    from fsql.runtime.ports import Reject, Split
+    from fsql.runtime.ports import DeadLetter, Split
 
 ROWS_MAX: Final = 2_000
 """How many rows of a split a simulation takes."""
@@ -244,7 +244,7 @@ def _workload_of(script: Script) -> Workload:
 
 
 def _planned(
-    name: str, job: Compiled, inputs: Mapping[int, Sequence[Sequence[Row | Reject]]]
+    name: str, job: Compiled, inputs: Mapping[int, Sequence[Sequence[Row | DeadLetter]]]
 ) -> Workload:
     graph = lower(job.job)
     fronts = {ordinal: len(splits) for ordinal, splits in inputs.items()}
@@ -255,8 +255,8 @@ def _planned(
     return Workload(name, plan_of, inputs)
 
 
-def _rows(split: Split, table: Table) -> list[Row | Reject]:
-    rows: list[Row | Reject] = []
+def _rows(split: Split, table: Table) -> list[Row | DeadLetter]:
+    rows: list[Row | DeadLetter] = []
     reader = split.open()
     try:
         while len(rows) < ROWS_MAX:

@@ -26,11 +26,11 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import NDArray
 
-    from fsql.runtime.ports import Reject
+    from fsql.runtime.ports import DeadLetter
 
     Ints = NDArray[np.int64]
 
-DecodedRows: TypeAlias = "tuple[list[pa.Array], Ints, list[Reject]]"
+DecodedRows: TypeAlias = "tuple[list[pa.Array], Ints, list[DeadLetter]]"
 """Columns, the number of each of their rows, and the rejects; both sorted by row number."""
 
 _NEWLINE: Final = 0x0A

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from fsql.compiler.schema import Schema
     from fsql.formats.lines import LineDecoder, LineEncoder
     from fsql.formats.settings import Settings
-    from fsql.runtime.ports import Place, Release, SplitReader
+    from fsql.runtime.ports import Release, SourceOffset, SplitReader
 
 
 class DecoderModule(Protocol):
@@ -69,7 +69,7 @@ class FileSplit(Protocol):
     name: str
     path: Path
 
-    def open(self, place: Place | None = None) -> SplitReader:
+    def open(self, place: SourceOffset | None = None) -> SplitReader:
         """Return a reader that stands at the first row, or where another reader of the split stood.
 
         Raises:

@@ -1,6 +1,6 @@
 """Malformed records: why a record cannot become a row, and how that is reported.
 
-A record that cannot become a row is data, not a bug: the reader makes a `Reject` of it, which takes the
+A record that cannot become a row is data, not a bug: the reader makes a `DeadLetter` of it, which takes the
 record's place in the order of rows.  The codes are those of `fsql.compiler.diagnostics.codes`, E511 to E523.
 """
 
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from fsql.runtime.ports import Reject
+from fsql.runtime.ports import DeadLetter
 
 if TYPE_CHECKING:
     from fsql.formats.lines import Lines
@@ -40,9 +40,9 @@ class MalformedError(Exception):
         self.field = field
 
 
-def reject(lines: Lines, line: int, row: int, error: MalformedError) -> Reject:
+def reject(lines: Lines, line: int, row: int, error: MalformedError) -> DeadLetter:
     """Return the reject of the given line, which would have been row number `row` of its split."""
-    return Reject(
+    return DeadLetter(
         row=int(row),
         line=int(lines.numbers[line]),
         byte=lines.offset(line),

@@ -16,7 +16,7 @@ from fsql.connectors.opening import open_source
 from fsql.job.run import source_surroundings
 from fsql.runtime.batch import PUNCTUATION, origin_parts
 from fsql.runtime.drivers.model_run import rows_of_chunk
-from fsql.runtime.ports import Chunk, Reject
+from fsql.runtime.ports import Chunk, DeadLetter
 
 if TYPE_CHECKING:
     from fsql.compiler.expression import Value
@@ -77,7 +77,7 @@ def _row(compiled: Compiled, table: Table, split: int, number: int) -> tuple[Val
                 rows = rows_of_chunk(chunk, table.columns)
                 if number < len(rows):
                     row = rows[number]
-                    return None if isinstance(row, Reject) else row
+                    return None if isinstance(row, DeadLetter) else row
                 number -= len(rows)
         finally:
             reader.close()

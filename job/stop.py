@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from fsql.job.compiled import Compiled
     from fsql.runtime.batch import Root
     from fsql.runtime.dataflow.barrier import Stopped
-    from fsql.runtime.ports import Reject, Split
+    from fsql.runtime.ports import DeadLetter, Split
 
 _REJECT_HELP: Final = "to skip such rows, set 'on_error' = 'reject' and 'rejects_path' = '…'"
 
@@ -73,11 +73,11 @@ def _placed(compiled: Compiled, stopped: Stopped, error: Diagnostic, row_place: 
     return FsqlError([error], compiled.syntax.source)
 
 
-def _fault(reject: Reject) -> str:
+def _fault(reject: DeadLetter) -> str:
     return f'field "{reject.field}": {reject.reason}' if reject.field else reject.reason
 
 
-def _line(reject: Reject) -> str:
+def _line(reject: DeadLetter) -> str:
     """Return line and byte of a malformed row, as far as they are known."""
     if reject.line < 1:
         return ""

@@ -24,7 +24,7 @@ OPERATIONS = ("+I", "-U", "+U", "-D")
 
 
 @dataclass(frozen=True, slots=True)
-class Reject:
+class DeadLetter:
     """A malformed row of a source.
 
     `row` is its number in the split, `line` its line from 1 and `byte` its offset in the file (-1 where
@@ -55,7 +55,7 @@ class Chunk:
 
     columns: Sequence[pa.Array]
     rows: NDArray[np.int64]
-    rejects: Sequence[Reject]
+    rejects: Sequence[DeadLetter]
     bytes_read: int
     unknown_fields: int = 0
     time_at_most: int | None = None
@@ -81,7 +81,7 @@ class Wait:
     seconds: float
 
 
-class Place(NamedTuple):
+class SourceOffset(NamedTuple):
     """Where a reader stands in its split: the row and line that come next, and where they begin.
 
     `content` says what the split's last bytes before the place are, by their hash, "" where a split has
@@ -103,7 +103,7 @@ class SplitReader(Protocol):
         How the rows are cut into chunks may depend on anything; what they are may not.
         """
 
-    def place(self) -> Place:
+    def place(self) -> SourceOffset:
         """Return where the reader stands: behind what `read` has returned.
 
         Raises:
@@ -121,7 +121,7 @@ class Split(Protocol):
     def name(self) -> str:
         """Return the name that splits are numbered by."""
 
-    def open(self, place: Place | None = None) -> SplitReader:
+    def open(self, place: SourceOffset | None = None) -> SplitReader:
         """Return a reader that stands at the first row, or where another reader of the split stood.
 
         Raises:

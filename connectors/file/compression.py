@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from fsql.runtime.cluster.delivery import Contents
     from fsql.runtime.consumer import ContentsEncoder
-    from fsql.runtime.ports import Place
+    from fsql.runtime.ports import SourceOffset
 
 SUFFIXES: Final = {".gz": "gzip", ".zst": "zstd"}
 AUTO: Final = "auto"
@@ -43,7 +43,7 @@ class CompressedBlocks:
     """The bytes of a compressed file, from some place of the decompressed stream on."""
 
     def __init__(
-        self, descriptor: int, path: Path, codec: str, block_bytes: int, place: Place | None
+        self, descriptor: int, path: Path, codec: str, block_bytes: int, place: SourceOffset | None
     ) -> None:
         """Take the descriptor of the file, which stands at its beginning, and go on at `place`.
 
@@ -85,11 +85,11 @@ class CompressedBlocks:
         """Close the file."""
         self._file.close()
 
-    def _check(self, place: Place | None) -> None:
+    def _check(self, place: SourceOffset | None) -> None:
         if place is not None and place.content not in {"", self._identity}:
             raise not_replayable(self._path, place, "it is not the file that was read")
 
-    def _pass_over(self, place: Place | None) -> None:
+    def _pass_over(self, place: SourceOffset | None) -> None:
         rest = 0 if place is None else place.byte
         while place is not None and rest:
             passed = self._stream.read(min(rest, self._block_bytes))

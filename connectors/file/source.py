@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from fsql.connectors.surroundings import Surroundings
     from fsql.formats.lines import LineDecoder
     from fsql.formats.settings import Settings
-    from fsql.runtime.ports import Place, Split
+    from fsql.runtime.ports import SourceOffset, Split
 
 BLOCK_BYTES: Final = 1 << 22
 _HEADER_BLOCK_BYTES: Final = 1 << 16
@@ -45,7 +45,7 @@ class FileSplit:
     codec: str | None = None
     block_bytes: int = BLOCK_BYTES
 
-    def open(self, place: Place | None = None) -> LineReader:
+    def open(self, place: SourceOffset | None = None) -> LineReader:
         """Return a reader that stands at the first row, or at `place`.
 
         Raises:
@@ -75,7 +75,7 @@ class FileSplit:
         if header is not None:
             decoder.take_header(header, str(self.path), ordered=False)
 
-    def _blocks(self, place: Place | None, block_bytes: int) -> Blocks:
+    def _blocks(self, place: SourceOffset | None, block_bytes: int) -> Blocks:
         try:
             descriptor = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC)
         except OSError as error:

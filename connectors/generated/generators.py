@@ -23,7 +23,7 @@ import pyarrow.compute as pc
 from fsql.compiler.sqltypes import Kind
 from fsql.connectors.generated.word_law import WordLaw, mix
 from fsql.runtime.arrow_types import string_buffers
-from fsql.runtime.ports import Chunk, Place, Wait
+from fsql.runtime.ports import Chunk, SourceOffset, Wait
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -108,7 +108,7 @@ class GeneratorSplit:
     columns: Schema
     clock: Callable[[], float]
 
-    def open(self, place: Place | None = None) -> GeneratorReader:
+    def open(self, place: SourceOffset | None = None) -> GeneratorReader:
         """Return a reader that stands at row 0, or at `place`."""
         first = 0 if place is None else place.row
         return GeneratorReader(self.text, self.columns, self.clock, first)
@@ -155,9 +155,9 @@ class GeneratorReader:
         bounds, _ = string_buffers(lines)
         return Chunk(columns, numbers, (), int(bounds[-1] - bounds[0]))
 
-    def place(self) -> Place:
+    def place(self) -> SourceOffset:
         """Return where the reader stands; a generator has neither lines nor bytes."""
-        return Place(self._row, 0, 0)
+        return SourceOffset(self._row, 0, 0)
 
     def close(self) -> None:
         """Do nothing; a generator holds nothing of the outside."""

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from fsql.connectors.live.time_bounds import BoundOptions
     from fsql.connectors.streams.blocks import Blocks
     from fsql.formats.lines import LineDecoder
-    from fsql.runtime.ports import Place
+    from fsql.runtime.ports import SourceOffset
 
 SEGMENT_BYTES: Final = 16 << 20
 _BLOCK_BYTES: Final = 1 << 20
@@ -270,7 +270,7 @@ class LogBlocks:
         except OSError as error:
             raise paths.failed("reading", self._directory, error) from None
 
-    def check(self, place: Place) -> None:
+    def check(self, place: SourceOffset) -> None:
         """Check that the log has what was read of it before `place`.
 
         Raises:
@@ -352,7 +352,7 @@ class LogSplit:
         self._decoder = decoder
         self._bounds = bounds
 
-    def open(self, place: Place | None = None) -> LineReader:
+    def open(self, place: SourceOffset | None = None) -> LineReader:
         """Return a reader that stands at the first row, or at `place`, and reads along.
 
         Raises:

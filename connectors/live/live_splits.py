@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from fsql.connectors.streams.blocks import Blocks
     from fsql.formats.lines import LineDecoder
     from fsql.formats.settings import Settings
-    from fsql.runtime.ports import Place
+    from fsql.runtime.ports import SourceOffset
 
 _BLOCK_BYTES: Final = 1 << 20
 _MIB: Final = 1 << 20
@@ -122,7 +122,7 @@ class StreamSplit:
     bounds: BoundOptions
     block_bytes: int = _BLOCK_BYTES
 
-    def open(self, place: Place | None = None) -> LineReader:
+    def open(self, place: SourceOffset | None = None) -> LineReader:
         """Return a reader that hands out what is there and never blocks.
 
         Raises:
@@ -147,7 +147,7 @@ class SocketSplit:
     decoder: Callable[[], LineDecoder]
     bounds: BoundOptions
 
-    def open(self, place: Place | None = None) -> LineReader:
+    def open(self, place: SourceOffset | None = None) -> LineReader:
         """Listen, and return a reader of what comes.
 
         Raises:

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
-from fsql.runtime.ports import Chunk, Place
+from fsql.runtime.ports import Chunk, SourceOffset
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,7 +27,7 @@ class MemorySplit:
     name: str
     rows: pa.Table
 
-    def open(self, place: Place | None = None) -> MemoryReader:
+    def open(self, place: SourceOffset | None = None) -> MemoryReader:
         """Return a reader that stands at the first row, or at `place`."""
         return MemoryReader(self.rows, 0 if place is None else place.row)
 
@@ -50,9 +50,9 @@ class MemoryReader:
         columns = [_contiguous(column) for column in piece.columns]
         return Chunk(columns, np.arange(first, self._row, dtype=np.int64), (), piece.nbytes)
 
-    def place(self) -> Place:
+    def place(self) -> SourceOffset:
         """Return where the reader stands."""
-        return Place(self._row, self._row + 1, 0)
+        return SourceOffset(self._row, self._row + 1, 0)
 
     def close(self) -> None:
         """Release the rows."""

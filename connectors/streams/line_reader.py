@@ -12,7 +12,7 @@ import numpy as np
 
 from fsql.connectors.streams.blocks import AtLeast, AtMost
 from fsql.formats.lines import LineCutter
-from fsql.runtime.ports import Chunk, Place, Wait
+from fsql.runtime.ports import Chunk, SourceOffset, Wait
 
 if TYPE_CHECKING:
     from fsql.connectors.streams.blocks import Blocks
@@ -29,7 +29,7 @@ class LineReader:
         self,
         blocks: Blocks,
         decoder: LineDecoder,
-        place: Place | None = None,
+        place: SourceOffset | None = None,
         *,
         header_of: str | None = None,
     ) -> None:
@@ -40,7 +40,7 @@ class LineReader:
         self._header_of = header_of
         self._blocks = blocks
         self._decoder = decoder
-        self._place = Place(0, 1, 0) if place is None else place
+        self._place = SourceOffset(0, 1, 0) if place is None else place
         _, line, byte, _ = self._place
         self._cutter = LineCutter(decoder.record_bytes_max, byte, line)
         self._parts: deque[Lines] = deque()
@@ -78,12 +78,12 @@ class LineReader:
         unknown_before = self._decoder.unknown_fields
         columns, rows, rejects = self._decoder.decode(lines, row)
         unknown = self._decoder.unknown_fields - unknown_before
-        self._place = Place(row + len(lines), lines.end_number, lines.end_byte)
+        self._place = SourceOffset(row + len(lines), lines.end_number, lines.end_byte)
         # Empty lines and blocks without a line end belong to the chunk that comes after them.
         read = lines.end_byte - byte
         return Chunk(columns, rows, rejects, read, unknown, time_at_most=self._time_at_most)
 
-    def place(self) -> Place:
+    def place(self) -> SourceOffset:
         """Return where the reader stands.
 
         Raises:

@@ -17,7 +17,7 @@ from fsql.compiler.diagnostics import Diagnostic, FsqlError
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from fsql.runtime.ports import Place
+    from fsql.runtime.ports import SourceOffset
 
 CHECKED_BYTES: Final = 1 << 16
 
@@ -34,7 +34,7 @@ def content_before(descriptor: int, byte: int) -> str:
     return xxhash.xxh3_128_hexdigest(checked)
 
 
-def check_replayable(descriptor: int, path: str | Path, place: Place) -> None:
+def check_replayable(descriptor: int, path: str | Path, place: SourceOffset) -> None:
     """Check that an open file has what was read of it before `place`.
 
     Raises:
@@ -53,7 +53,7 @@ def check_replayable(descriptor: int, path: str | Path, place: Place) -> None:
         raise FsqlError([Diagnostic("E535", message)]) from None
 
 
-def not_replayable(path: str | Path, place: Place, reason: str) -> FsqlError:
+def not_replayable(path: str | Path, place: SourceOffset, reason: str) -> FsqlError:
     """Return the error of a source that cannot be read again from a place on."""
     message = f'source "{path}" cannot be replayed from byte {place.byte:,}: {reason}'
     note = f"the job has read {place.row:,} rows of it and goes on behind them"

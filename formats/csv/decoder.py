@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from fsql.compiler.schema import Column, Schema
     from fsql.formats.lines import DecodedRows, LineDecoder, Lines
     from fsql.formats.settings import Settings
-    from fsql.runtime.ports import Reject
+    from fsql.runtime.ports import DeadLetter
 
     Bools = NDArray[np.bool_]
 
@@ -91,7 +91,7 @@ class CsvDecoder:
     def decode(self, lines: Lines, first_row: int) -> DecodedRows:
         """Return the rows of lines; the first has the number `first_row`."""
         fields = self._split_block(lines)
-        rejects: dict[int, Reject] = {}
+        rejects: dict[int, DeadLetter] = {}
         if fields is None:
             fields = self._split_lines(lines, first_row, rejects)
         columns = []
@@ -140,7 +140,7 @@ class CsvDecoder:
         return [_one(table.column(names[index])) for index in self._places.indexes]
 
     def _split_lines(
-        self, lines: Lines, first_row: int, rejects: dict[int, Reject]
+        self, lines: Lines, first_row: int, rejects: dict[int, DeadLetter]
     ) -> list[pa.StringArray]:
         """Return the texts of each column by the exact rules; a malformed line has NULLs, and is rejected."""
         nothing: list[str | None] = [None] * len(self._columns)
@@ -181,7 +181,7 @@ class CsvDecoder:
         texts: pa.StringArray,
         lines: Lines,
         first_row: int,
-        rejects: dict[int, Reject],
+        rejects: dict[int, DeadLetter],
     ) -> pa.Array:
         """Return the column; lines that have no value for it are rejected."""
         values, done = _convert(column, texts)

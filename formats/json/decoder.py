@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from fsql.compiler.sqltypes import SqlType
     from fsql.formats.lines import DecodedRows, LineDecoder, Lines
     from fsql.formats.settings import Settings
-    from fsql.runtime.ports import Reject
+    from fsql.runtime.ports import DeadLetter
 
     Bools = NDArray[np.bool_]
     Ints = NDArray[np.int64]
@@ -62,7 +62,7 @@ class _Rows:
     span: bytes
     first_row: int
     decoded: list[msgspec.Struct] = field(default_factory=list)
-    rejects: list[Reject] = field(default_factory=list)
+    rejects: list[DeadLetter] = field(default_factory=list)
 
     def kept(self) -> Ints:
         """Return the indexes of the lines that the decoded rows come from."""

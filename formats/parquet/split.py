@@ -14,7 +14,7 @@ import xxhash
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
 from fsql.compiler.diagnostics.near_names import near_name
 from fsql.formats.parquet.columns import convert, faults, fits
-from fsql.runtime.ports import Chunk, Place, Reject
+from fsql.runtime.ports import Chunk, DeadLetter, SourceOffset
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -35,7 +35,7 @@ class ParquetSplit:
     path: Path
     columns: Schema
 
-    def open(self, place: Place | None = None) -> ParquetReader:
+    def open(self, place: SourceOffset | None = None) -> ParquetReader:
         """Return a reader that stands at the first row, or at `place`.
 
         Raises:
@@ -62,7 +62,7 @@ def make_split(name: str, path: Path, columns: Schema, settings: Settings) -> Pa
 class ParquetReader:
     """Reads the rows of a file in order.  A place has no line; its byte says how much of the file is read."""
 
-    def __init__(self, path: Path, columns: Schema, place: Place | None) -> None:
+    def __init__(self, path: Path, columns: Schema, place: SourceOffset | None) -> None:
         self._path = path
         self._columns = columns
         try:
@@ -98,23 +98,23 @@ class ParquetReader:
         part, self._batch = self._batch.slice(0, rows_max), self._batch.slice(rows_max)
         return self._chunk(part)
 
-    def place(self) -> Place:
+    def place(self) -> SourceOffset:
         """Return where the reader stands."""
-        return Place(self._row, 0, self._bytes, self._content)
+        return SourceOffset(self._row, 0, self._bytes, self._content)
 
     def close(self) -> None:
         """Close the file."""
         self._file.close()
 
     def _chunk(self, part: pa.RecordBatch) -> Chunk:
-        rejects: dict[int, Reject] = {}
+        rejects: dict[int, DeadLetter] = {}
         columns = []
         for column in self._columns:
             given = part.column(column.name)
             converted = convert(given, column.type)
             for row, error in faults(column, given, converted):
                 number = self._row + row
-                fault = Reject(number, 0, -1, error.code, error.field, error.reason, "")
+                fault = DeadLetter(number, 0, -1, error.code, error.field, error.reason, "")
                 rejects.setdefault(row, fault)
             columns.append(converted)
         kept = np.arange(part.num_rows)
@@ -175,7 +175,7 @@ class ParquetReader:
                     self._path, reason, "declare the column with a type that holds its values"
                 )
 
-    def _check_replayable(self, place: Place | None) -> None:
+    def _check_replayable(self, place: SourceOffset | None) -> None:
         if place is None or place.content in {"", self._content}:
             return
         message = f'source "{self._path}" cannot be replayed from row {place.row:,}: it has changed'

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from fsql.compiler.schema import Schema
     from fsql.formats.lines import DecodedRows, LineDecoder, Lines
     from fsql.formats.settings import Settings
-    from fsql.runtime.ports import Reject
+    from fsql.runtime.ports import DeadLetter
 
 
 def make_decoder(columns: Schema, settings: Settings) -> Callable[[], LineDecoder]:
@@ -58,7 +58,7 @@ class TextDecoder(HeaderlessDecoder):
         column = alternating.take(pa.array(2 * kept))
         return [column], first_row + kept, rejects
 
-    def _rejects(self, lines: Lines, first_row: int) -> list[Reject]:
+    def _rejects(self, lines: Lines, first_row: int) -> list[DeadLetter]:
         lengths = lines.ends - lines.starts
         suspects = np.flatnonzero(lengths > self.record_bytes_max)
         span = lines.span()

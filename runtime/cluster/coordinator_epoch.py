@@ -33,7 +33,7 @@ from fsql.runtime.cluster.node import (
 )
 from fsql.runtime.cluster.snapshots import Snapshots
 from fsql.runtime.dataflow.acker import Acker
-from fsql.runtime.dataflow.barrier import Barrier, LateRows, Rejected, Released, Stopped
+from fsql.runtime.dataflow.barrier import Barrier, DeadLetters, LateRows, Released, Stopped
 from fsql.runtime.dataflow.messages import (
     Acknowledgement,
     Entry,
@@ -269,11 +269,11 @@ class Epoch:
     # Min times, and what the barrier lets go.
 
     def _rise(self, *, may_release: bool) -> None:
-        for risen in self.acker.risen():
-            if risen.stage in self._folds:
-                self._telling.rose(risen.stage, risen.root)
-            elif risen.stage == self._barrier_stage:
-                self._may_be_out = risen.root
+        for advanced in self.acker.take_advanced():
+            if advanced.stage in self._folds:
+                self._telling.rose(advanced.stage, advanced.root)
+            elif advanced.stage == self._barrier_stage:
+                self._may_be_out = advanced.root
         if may_release and self._may_be_out is not None:
             root, self._may_be_out = self._may_be_out, None
             self._release(root)
@@ -299,10 +299,10 @@ class Epoch:
         for number, delivery in self._deliveries.items():
             self._deliver(number, delivery.advance(bound))
 
-    def _count(self, let_go: Released | LateRows | Rejected) -> None:
+    def _count(self, let_go: Released | LateRows | DeadLetters) -> None:
         if isinstance(let_go, LateRows):
             self.rows_late += len(let_go.rows)
-        elif isinstance(let_go, Rejected):
+        elif isinstance(let_go, DeadLetters):
             self.rows_rejected += len(let_go.rejects)
 
     def _deliver(self, output: int, bundles: Iterable[Bundle]) -> None:

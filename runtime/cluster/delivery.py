@@ -19,13 +19,13 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from fsql.runtime.batch import END, START, Root, position_text
-from fsql.runtime.dataflow.barrier import LateRows, Rejected, Released
+from fsql.runtime.dataflow.barrier import DeadLetters, LateRows, Released
 from fsql.runtime.ports import Release
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-Contents: TypeAlias = Released | LateRows | Rejected
+Contents: TypeAlias = Released | LateRows | DeadLetters
 
 
 class DeliveryOption(enum.Enum):
@@ -208,12 +208,12 @@ def row_count(contents: Contents) -> int:
             return len(release.time)
         case LateRows(_, rows):
             return len(rows)
-        case Rejected(rejects):
+        case DeadLetters(rejects):
             return len(rejects)
 
 
 def _root(contents: Contents, row: int) -> Root:
-    if isinstance(contents, Rejected):
+    if isinstance(contents, DeadLetters):
         return contents.rejects[row][0]
     rows = contents.release if isinstance(contents, Released) else contents.rows
     return Root(int(rows.time[row]), int(rows.origin[row]))
@@ -271,5 +271,5 @@ def _slice(contents: Contents, start: int, stop: int) -> Contents:
             return replace(contents, release=part)
         case LateRows(_, rows):
             return replace(contents, rows=rows.take(np.arange(start, stop)))
-        case Rejected(rejects):
-            return Rejected(rejects[start:stop])
+        case DeadLetters(rejects):
+            return DeadLetters(rejects[start:stop])

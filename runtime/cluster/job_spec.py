@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from fsql.runtime.batch import origin_parts
 from fsql.runtime.cluster.link import LinkSettings
-from fsql.runtime.dataflow.barrier import LateRows, Rejected, Released
+from fsql.runtime.dataflow.barrier import DeadLetters, LateRows, Released
 from fsql.runtime.dataflow.read_ahead import LEAST_BYTES
 
 if TYPE_CHECKING:
@@ -30,21 +30,21 @@ class Output:
     name: str = "an output"
 
     def share(
-        self, let_go: Released | LateRows | Rejected
-    ) -> Released | LateRows | Rejected | None:
+        self, let_go: Released | LateRows | DeadLetters
+    ) -> Released | LateRows | DeadLetters | None:
         """Return what of `let_go` is for this output, None for nothing."""
         match let_go:
             case Released():
                 return let_go if let_go.insert == self.insert else None
             case LateRows():
                 return let_go if let_go.window in self.windows else None
-            case Rejected():
+            case DeadLetters():
                 own = tuple(
                     item
                     for item in let_go.rejects
                     if origin_parts(item[0].origin)[0] == self.rejects_of
                 )
-                return Rejected(own) if own else None
+                return DeadLetters(own) if own else None
 
 
 @dataclass(frozen=True, slots=True)

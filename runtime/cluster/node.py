@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from fsql.runtime.cluster.job_spec import Settings
     from fsql.runtime.cluster.manifest import Manifest, Record
     from fsql.runtime.dataflow.barrier import Stopped
-    from fsql.runtime.kernels.keyed.increment import Increment
-    from fsql.runtime.ports import Chunk, Place, Wait
+    from fsql.runtime.kernels.keyed.incremental_snapshot import IncrementalSnapshot
+    from fsql.runtime.ports import Chunk, SourceOffset, Wait
 
 # Both kinds of nodes.
 
@@ -73,7 +73,7 @@ class Loaded:
     epoch: int
     plan: TickPlan
     fronts: tuple[FrontTask, ...]
-    state: Mapping[str, tuple[Increment, ...]]
+    state: Mapping[str, tuple[IncrementalSnapshot, ...]]
     settings: Settings
 
 
@@ -99,7 +99,7 @@ class ChunkRead:
 
     front: int
     chunk: Chunk | Wait | None
-    place: Place
+    place: SourceOffset
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +121,7 @@ class Store:
     epoch: int
     snapshot: int
     position: Root
-    increments: tuple[tuple[str, Increment], ...]
+    increments: tuple[tuple[str, IncrementalSnapshot], ...]
 
 
 @dataclass(frozen=True, slots=True)

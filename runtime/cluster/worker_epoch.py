@@ -31,7 +31,7 @@ from fsql.runtime.cluster.node import Continue, Store, Stored, Transmit, Trim
 from fsql.runtime.dataflow.freshness import Freshness
 from fsql.runtime.dataflow.front import Front
 from fsql.runtime.dataflow.messages import Message, MinTime
-from fsql.runtime.dataflow.read_ahead import Lead
+from fsql.runtime.dataflow.read_ahead import ReadAhead
 from fsql.runtime.dataflow.worker import BARRIER, SendMessage, Worker
 from fsql.runtime.ports import Wait
 
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from fsql.runtime.cluster.job_spec import Settings
     from fsql.runtime.cluster.manifest import Manifest
     from fsql.runtime.cluster.node import ChunkRead, Loaded, NotStored, WorkerEffect
-    from fsql.runtime.dataflow.stage_pipeline import Watch
+    from fsql.runtime.dataflow.stage_pipeline import Instrumentation
     from fsql.runtime.dataflow.worker import Effect
 
 
@@ -53,7 +53,7 @@ class _FrontHere:
 
     front: Front
     ordinal: int
-    lead: Lead
+    lead: ReadAhead
     waits_until: float = 0.0
     granted: Root | None = None
     blocked_told: Root | None = None
@@ -127,7 +127,7 @@ class Attempt:
 
     # What happens.
 
-    def loaded(self, loaded: Loaded, watch: Watch, now: float) -> list[WorkerEffect]:
+    def loaded(self, loaded: Loaded, watch: Instrumentation, now: float) -> list[WorkerEffect]:
         """Build the machines as of the snapshot, and say so."""
         begin, manifest = self.begin, self._manifest
         start = START if manifest is None else manifest.root
@@ -143,7 +143,7 @@ class Attempt:
             for passed in () if manifest is None else manifest.passed_over:
                 if passed.front == task.number:
                     front.skip(Root(*passed.first), Root(*passed.end))
-            lead = Lead(self._settings.lead_seconds, self._settings.lead_bytes_least)
+            lead = ReadAhead(self._settings.lead_seconds, self._settings.lead_bytes_least)
             self._fronts[task.number] = _FrontHere(front, task.ordinal, lead)
         if manifest is not None:
             self._carry(self._worker.load(loaded.state, start))
@@ -321,7 +321,7 @@ class Attempt:
         position = pending.position
         if any(here.front.promised < position for here in self._fronts.values()):
             return []
-        increments = worker.take_increments()
+        increments = worker.take_snapshots()
         if increments is None:
             return []
         self._pending = None

@@ -41,7 +41,7 @@ from fsql.runtime.cluster.node import (
 )
 from fsql.runtime.cluster.worker_epoch import Attempt
 from fsql.runtime.dataflow.invariants import InvariantError
-from fsql.runtime.dataflow.stage_pipeline import Watch, unwatched
+from fsql.runtime.dataflow.stage_pipeline import Instrumentation, uninstrumented
 
 if TYPE_CHECKING:
     from fsql.runtime.cluster.job_spec import Settings
@@ -52,7 +52,12 @@ class WorkerNode:
     """One worker: idle, or in an attempt at the job."""
 
     def __init__(
-        self, job: str, name: str, address: str, settings: Settings, watch: Watch = unwatched
+        self,
+        job: str,
+        name: str,
+        address: str,
+        settings: Settings,
+        watch: Instrumentation = uninstrumented,
     ) -> None:
         """Be idle; `name` is new at each start of the process, `address` is the node's own.
 

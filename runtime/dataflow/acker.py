@@ -88,12 +88,12 @@ class Acker:
         self._promises[promise.front] = max(before, promise.root)
         self._may_rise = True
 
-    def risen(self) -> list[MinTime]:
+    def take_advanced(self) -> list[MinTime]:
         """Return the min times that rose by what has come since this was last asked."""
         if not self._may_rise:
             return []
         self._may_rise = False
-        return self._risen()
+        return self._advanced()
 
     @property
     def least_promise(self) -> tuple[int, Root]:
@@ -127,22 +127,22 @@ class Acker:
         """Return how many roots the heaps of the ack table hold; those of entries that are zero count."""
         return sum(table.heap_size() for table in (*self._messages, *self._holds))
 
-    def _risen(self) -> list[MinTime]:
+    def _advanced(self) -> list[MinTime]:
         arriving = [table.least() for table in self._messages]
         leaving = list(map(min, arriving, [table.least() for table in self._holds]))
         promised = {
             fronts: min([self._promises[front] for front in fronts], default=END)
             for fronts in self._different_fronts
         }
-        risen = []
+        advanced = []
         for stage, upstream in enumerate(self._upstream):
             fronts = self._fronts_of[stage]
             bound = min(arriving[stage], promised[fronts], *[leaving[above] for above in upstream])
             if bound != self._min_times[stage]:
                 check_not_below(bound, self._min_times[stage], f"min time of stage {stage}")
                 self._min_times[stage] = bound
-                risen.append(MinTime(stage, bound))
-        return risen
+                advanced.append(MinTime(stage, bound))
+        return advanced
 
 
 _STALE_FREE: Final = 64

@@ -33,7 +33,7 @@ from fsql.runtime.order import (
     position_order,
     starts_of_runs,
 )
-from fsql.runtime.ports import OPERATIONS, Reject, Release
+from fsql.runtime.ports import OPERATIONS, DeadLetter, Release
 from fsql.runtime.weights import consolidate, expanded
 
 if TYPE_CHECKING:
@@ -65,10 +65,10 @@ class LateRows:
 
 
 @dataclass(frozen=True, slots=True)
-class Rejected:
+class DeadLetters:
     """Malformed rows whose source goes on."""
 
-    rejects: tuple[tuple[Root, Reject], ...]
+    rejects: tuple[tuple[Root, DeadLetter], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,7 @@ class Stopped:
 
     root: Root
     code: int
-    reject: Reject | None
+    reject: DeadLetter | None
 
 
 class Barrier:
@@ -88,9 +88,9 @@ class Barrier:
         self._sinks = [_Gate(port) for port in sinks]
         self._late = [WaitingRows() for _ in range(late_windows)]
         self._errors = WaitingRows()
-        self._rejects: list[tuple[Root, Reject]] = []
+        self._rejects: list[tuple[Root, DeadLetter]] = []
         """A heap."""
-        self._stopping: tuple[Root, Reject] | None = None
+        self._stopping: tuple[Root, DeadLetter] | None = None
         """The least malformed row at which the job stops."""
         self.min_time = start
         self.stopped = False
@@ -122,7 +122,7 @@ class Barrier:
             case None:
                 raise AssertionError(parcel.to)
 
-    def advance(self, min_time: Root) -> list[Released | LateRows | Rejected | Stopped]:
+    def advance(self, min_time: Root) -> list[Released | LateRows | DeadLetters | Stopped]:
         """Learn min time; return what it lets go, in the order in which it is to be written.
 
         Raises:
@@ -134,7 +134,7 @@ class Barrier:
         self.min_time = min_time
         stop = self._stop_below(min_time)
         bound = min_time if stop is None else stop.root
-        let_go: list[Released | LateRows | Rejected | Stopped] = []
+        let_go: list[Released | LateRows | DeadLetters | Stopped] = []
         for insert, gate in enumerate(self._sinks):
             release = gate.release(bound)
             if release is not None:
@@ -144,7 +144,7 @@ class Barrier:
         while self._rejects and self._rejects[0][0] < bound:
             rejects.append(heapq.heappop(self._rejects))
         if rejects:
-            let_go.append(Rejected(tuple(rejects)))
+            let_go.append(DeadLetters(tuple(rejects)))
         self.releases += bool(let_go)
         if stop is not None:
             self.stopped = True

@@ -18,10 +18,11 @@ min time must not pass it.
 
 Snapshots.  A fold that agrees to a position applies no rows from both sides of it at once.  When m comes
 to the position it gives, before anything else happens, what has changed in its state since the position
-before, as of this one: everything below is final, and what was applied above is left out (`kernel.Saving`).
+before, as of this one: everything below is final, and what was applied above is left out
+(`kernel.KernelSnapshots`).
 A fold that loads the state as of a position goes on as one that had been given the rows below it.
 
-Steps.  A kernel may leave rows that would make too much at once (`Applied.rest`).  They wait, and the
+Steps.  A kernel may leave rows that would make too much at once (`ApplyResult.rest`).  They wait, and the
 fold **is behind** until `go_on` has applied them, a part at a time; its own min time stays below them.
 
 Not promised: the order in which outputs leave the fold, nor that nothing superfluous is sent and taken
@@ -37,18 +38,18 @@ import numpy as np
 
 from fsql.compiler.tick_plan import FoldHead, Policy
 from fsql.runtime.batch import START, Batch, Root
+from fsql.runtime.dataflow.fold_output import FoldOutput
 from fsql.runtime.dataflow.invariants import check_not_below
-from fsql.runtime.dataflow.output import Output
 from fsql.runtime.dataflow.row_order import RowOrder
 from fsql.runtime.dataflow.undo_log import RepairBound, UndoLog, disordered_slots
 from fsql.runtime.dataflow.waiting_rows import WaitingRows
-from fsql.runtime.kernels.keyed.increment import merged, merged_later, rows_of_bins
+from fsql.runtime.kernels.keyed.incremental_snapshot import merged, merged_later, rows_of_bins
 from fsql.runtime.kernels.keyed.kernel import (
-    Applied,
+    ApplyResult,
     Kernel,
-    Slotted,
-    joined_rows,
-    parted_rows,
+    KeyedRows,
+    merge_rows,
+    split_at_position,
     split_rows,
 )
 from fsql.runtime.kernels.keyed.slot_marks import SlotMarks
@@ -61,7 +62,7 @@ if TYPE_CHECKING:
 
     from fsql.compiler.owner_map import BinRanges
     from fsql.runtime.dataflow.undo_log import Application
-    from fsql.runtime.kernels.keyed.increment import Increment
+    from fsql.runtime.kernels.keyed.incremental_snapshot import IncrementalSnapshot
 
     Ints = NDArray[np.int64]
 
@@ -79,8 +80,8 @@ class Fold:
         self.crossed = False
         self._known_from = START
         self._kernel = kernel
-        self._saving = kernel.saving
-        self._taken: Increment | None = None
+        self._snapshots = kernel.snapshots
+        self._taken: IncrementalSnapshot | None = None
         self._ordered = head.policy is Policy.ORDERED
         self._repairs = RepairBound(head.repairs_free)
         self._in_order = RowOrder(ties=ties, append_only=append_only, ordered=self._ordered)
@@ -97,11 +98,11 @@ class Fold:
         self.rows_redone = 0
         self.rows_held = 0
 
-    def accept(self, side: int, batch: Batch) -> Output:
+    def accept(self, side: int, batch: Batch) -> FoldOutput:
         """Take in rows, none of them below min time; apply them at once if the policy allows."""
         check_not_below(batch.span().least, self._target, "rows at the input of a fold")
         prepared, errors = self._kernel.prepare(side, batch)
-        output = Output([], [] if errors is None else [errors])
+        output = FoldOutput([], [] if errors is None else [errors])
         if len(prepared):
             self._waiting[side].append(prepared)
             if self._holds:
@@ -115,11 +116,11 @@ class Fold:
         """Say whether rows wait until min time has passed them."""
         return self._ordered or self._holding_until is not None
 
-    def advance(self, min_time: Root) -> Output:
+    def advance(self, min_time: Root) -> FoldOutput:
         """Learn min time at the input: apply what is held below it, close windows, forget undo."""
         check_not_below(min_time, self._target, "min time at the input of a fold")
         self._target = min_time
-        output = Output([], [])
+        output = FoldOutput([], [])
         self._follow_min_time(output)
         return output
 
@@ -128,24 +129,24 @@ class Fold:
         """Say whether rows wait only because what came before them made as much as one step may."""
         return self._behind
 
-    def go_on(self) -> Output:
+    def go_on(self) -> FoldOutput:
         """Apply more of the rows because of which the fold is behind."""
-        output = Output([], [])
+        output = FoldOutput([], [])
         if not self._holds:
             self._apply_waiting(output)
         self._follow_min_time(output)
         return output
 
-    def _follow_min_time(self, output: Output) -> None:
+    def _follow_min_time(self, output: FoldOutput) -> None:
         """Come up to min time at the input, as far as the rows that wait allow."""
-        position = self._saving.position
+        position = self._snapshots.position
         if position is not None and position <= self._target:
             if not self._advance(position, output):
                 return
             self._cross(position)
         self._advance(self._target, output)
 
-    def _advance(self, min_time: Root, output: Output) -> bool:
+    def _advance(self, min_time: Root, output: FoldOutput) -> bool:
         """Advance to `min_time`, or only to the first row that still waits below it; say which."""
         if self._holds:
             self._apply_passed(min_time, output)
@@ -165,7 +166,9 @@ class Fold:
         self._recycle_slots()
         return not stopped
 
-    def load(self, increments: Sequence[Increment], owned: BinRanges, position: Root) -> None:
+    def load(
+        self, increments: Sequence[IncrementalSnapshot], owned: BinRanges, position: Root
+    ) -> None:
         """Take over the state as of `position` of the keys in the bins `owned`.
 
         The increments are all there are, oldest first; nothing may have come in yet.
@@ -173,7 +176,7 @@ class Fold:
         self._min_time = self._target = self._known_from = position
         if increments:
             own = merged([rows_of_bins(one, owned) for one in increments], position, whole=True)
-            self._saving.load(own, position)
+            self._snapshots.load(own, position)
         self._kernel.expire(position)
 
     def announce(self, position: Root) -> bool:
@@ -181,10 +184,10 @@ class Fold:
 
         Where min time has come there before the announcement, nothing more comes below it.
         """
-        assert self._saving.position is None
+        assert self._snapshots.position is None
         if position <= self.reached or position < self._known_from:
             return False
-        self._saving.announce(position)
+        self._snapshots.announce(position)
         self.crossed = False
         if position <= self._min_time:
             self._cross(position)
@@ -192,10 +195,10 @@ class Fold:
 
     def cancel(self) -> None:
         """Forget what was announced; what has changed is left for the next increment."""
-        self._saving.cancel()
+        self._snapshots.cancel()
         self.crossed = False
 
-    def take_increment(self) -> Increment | None:
+    def take_snapshot(self) -> IncrementalSnapshot | None:
         """Return, once `crossed`, what changed up to the announced position; None for nothing."""
         assert self.crossed
         self.crossed = False
@@ -204,7 +207,7 @@ class Fold:
 
     def _cross(self, position: Root) -> None:
         """Take the increment; with it goes what a snapshot that was cancelled left behind."""
-        taken, before = self._saving.take(), self._taken
+        taken, before = self._snapshots.take(), self._taken
         if taken is not None and before is not None:
             taken = merged_later([before, taken], position)
         self._taken = before if taken is None else taken
@@ -215,7 +218,7 @@ class Fold:
         """Let slots be used again once no entry of the log can hold rows of their former keys."""
         retired = self._kernel.table.take_retired()
         if retired:
-            self._saving.freed(retired)
+            self._snapshots.on_slots_freed(retired)
             self._retired.append((self._log.count, retired))
         while self._retired and self._retired[0][0] < self._log.oldest:
             self._kernel.table.recycle(self._retired.popleft()[1])
@@ -233,15 +236,15 @@ class Fold:
         """Return how many rows or groups the state, the log and what waits hold."""
         return self._kernel.state_rows() + sum(waiting.rows for waiting in self._waiting)
 
-    def _apply_passed(self, min_time: Root, output: Output) -> None:
+    def _apply_passed(self, min_time: Root, output: FoldOutput) -> None:
         """Apply what waits below min time: nobody will take it back, unless the log has later rows."""
         self._apply_now([waiting.take_below(min_time) for waiting in self._waiting], output)
 
-    def _apply_waiting(self, output: Output) -> None:
+    def _apply_waiting(self, output: FoldOutput) -> None:
         """Apply all that waits."""
         self._apply_now([waiting.take_all() for waiting in self._waiting], output)
 
-    def _apply_now(self, batches: list[list[Batch]], output: Output) -> None:
+    def _apply_now(self, batches: list[list[Batch]], output: FoldOutput) -> None:
         """Apply rows of each side, with a repair where the log has rows at or behind theirs."""
         was_behind, self._behind = self._behind, False
         sides = [self._slotted(side, parts) for side, parts in enumerate(batches)]
@@ -253,7 +256,7 @@ class Fold:
         if later:
             if was_behind:
                 last = self._log.applied_to
-                sides, behind = parted_rows(sides, Root(last.time, last.origin + 1))
+                sides, behind = split_at_position(sides, Root(last.time, last.origin + 1))
                 self._put_back([behind])
             self._repair(later, least, sides, output)
             return
@@ -268,7 +271,7 @@ class Fold:
                 self._put_back([rest, *parts[number:]])
                 return
 
-    def _put_back(self, parts: Sequence[Sequence[Slotted | None]]) -> None:
+    def _put_back(self, parts: Sequence[Sequence[KeyedRows | None]]) -> None:
         """Let rows wait for a later step; the fold is behind, if there are any."""
         for sides in parts:
             for side, rows in enumerate(sides):
@@ -276,20 +279,24 @@ class Fold:
                     self._waiting[side].append(rows.batch)
                     self._behind = True
 
-    def _apart(self, sides: list[Slotted | None]) -> Sequence[list[Slotted | None]]:
+    def _apart(self, sides: list[KeyedRows | None]) -> Sequence[list[KeyedRows | None]]:
         """Return rows on either side of the announced position apart, the lesser first."""
-        position = self._saving.position
-        return [sides] if position is None else parted_rows(sides, position)
+        position = self._snapshots.position
+        return [sides] if position is None else split_at_position(sides, position)
 
     def _repair(
-        self, later: list[Application], least: Root, sides: list[Slotted | None], output: Output
+        self,
+        later: list[Application],
+        least: Root,
+        sides: list[KeyedRows | None],
+        output: FoldOutput,
     ) -> None:
         """Take back what `later` applied to slots that now get earlier rows; apply it again with them."""
         scanned = sum(entry.rows for entry in later)
         self._affected.grow(len(self._kernel.table))
         affected = disordered_slots(later, least, sides, self._affected)
         self._affected.set(affected, to=True)
-        again: list[list[Slotted | None]] = [[rows] for rows in sides]
+        again: list[list[KeyedRows | None]] = [[rows] for rows in sides]
         old = []
         for entry in reversed(later if len(affected) else []):
             taken = self._take_out(entry, again)
@@ -299,13 +306,15 @@ class Fold:
         redone = sum(len(rows.slot) for side in again for rows in side[1:] if rows is not None)
         self.rows_redone += redone
         self.rows_applied -= redone
-        made = self._apply_again([joined_rows(rows) for rows in again], least)
+        made = self._apply_again([merge_rows(rows) for rows in again], least)
         output.append_differences(made, old, by_path=self._append_only)
         self._repairs.repaired(redone, len(later), scanned)
         if self._repairs.exceeded and self._holding_until is None:
             self._rewind(least, output)
 
-    def _take_out(self, entry: Application, again: list[list[Slotted | None]]) -> Applied | None:
+    def _take_out(
+        self, entry: Application, again: list[list[KeyedRows | None]]
+    ) -> ApplyResult | None:
         """Take back what an entry applied to the affected slots, and put its rows to those of `again`.
 
         Return what it made of them; None if it has no such rows.
@@ -321,9 +330,9 @@ class Fold:
             again[side].append(out)
         entry.applied.rows, rows = split_rows(entry.applied.rows, affected)
         entry.applied.errors, errors = split_rows(entry.applied.errors, affected)
-        return Applied(rows, errors, None)
+        return ApplyResult(rows, errors, None)
 
-    def _restore(self, entry: Application, rows: list[Slotted | None]) -> None:
+    def _restore(self, entry: Application, rows: list[KeyedRows | None]) -> None:
         """Take back an entry for the slots of `rows`, which are all that it still has of these slots.
 
         For other slots its undo may be void: a repair has taken their rows out of it.
@@ -336,9 +345,9 @@ class Fold:
         self._here.set(here, to=True)
         self._kernel.restore(entry.applied.undo, self._here.values)
         self._here.set(here, to=False)
-        self._saving.taken_back(here, entry.greatest)
+        self._snapshots.on_undo(here, entry.greatest)
 
-    def _rewind(self, least: Root, output: Output) -> None:
+    def _rewind(self, least: Root, output: FoldOutput) -> None:
         """Take back all rows from `least` on, and hold them until min time has passed them.
 
         What is before `least`, the root of what the fold is just dealing with, stays applied: min time
@@ -346,13 +355,13 @@ class Fold:
         """
         entries = self._log.cut(least)
         self._holding_until = max(entry.greatest for entry in entries)
-        sides: list[list[Slotted | None]] = [[] for _ in self._waiting]
+        sides: list[list[KeyedRows | None]] = [[] for _ in self._waiting]
         for entry in reversed(entries):
             self._restore(entry, entry.sides)
             self._kernel.settle(entry.applied.undo)
             for side, rows in enumerate(entry.sides):
                 sides[side].append(rows)
-        staying, held = parted_rows([joined_rows(parts) for parts in sides], least)
+        staying, held = split_at_position([merge_rows(parts) for parts in sides], least)
         for side, behind in enumerate(held):
             if behind is not None:
                 self._waiting[side].append(behind.batch)
@@ -362,17 +371,17 @@ class Fold:
         old = [entry.applied for entry in entries]
         output.append_differences(made, old, by_path=self._append_only)
 
-    def _apply_again(self, sides: list[Slotted | None], least: Root) -> list[Applied]:
+    def _apply_again(self, sides: list[KeyedRows | None], least: Root) -> list[ApplyResult]:
         """Apply rows of a repair: those below min time for good, so that the log keeps none of them.
 
         What the kernel leaves waits if it is not below `least`: see `_rewind`.
         """
-        final, later = parted_rows(sides, self._min_time)
+        final, later = split_at_position(sides, self._min_time)
         parts = [final, *self._apart(later)]
         made = []
         for number, whole in enumerate(parts):
             undoable = number > 0
-            left: list[Slotted | None] | None = whole
+            left: list[KeyedRows | None] | None = whole
             while left is not None:
                 part = left
                 applied, left = self._apply(part, undoable=undoable)
@@ -398,15 +407,15 @@ class Fold:
         least = self._log.least()
         self._kernel.expire(final if least is None else min(final, least))
 
-    def _slotted(self, side: int, batches: list[Batch]) -> Slotted | None:
+    def _slotted(self, side: int, batches: list[Batch]) -> KeyedRows | None:
         if not batches:
             return None
         batch = concat(batches)
-        return Slotted(batch, self._kernel.slots(side, batch))
+        return KeyedRows(batch, self._kernel.slots(side, batch))
 
     def _apply(
-        self, sides: list[Slotted | None], *, undoable: bool
-    ) -> tuple[Applied | None, list[Slotted | None] | None]:
+        self, sides: list[KeyedRows | None], *, undoable: bool
+    ) -> tuple[ApplyResult | None, list[KeyedRows | None] | None]:
         """Bring each side into the total order without what was undone, and apply it.
 
         Return what that made, and the rows that the kernel has left, if any; they are no more in `sides`.
@@ -418,17 +427,17 @@ class Fold:
                     self._waiting[side].append(early)
         if all(rows is None for rows in sides):
             return None, None
-        self._saving.before(sides)
+        self._snapshots.on_apply(sides)
         applied, rest = self._kernel.apply(sides, undoable=undoable), None
         if applied.rest is not None:
-            sides[:], rest = parted_rows(sides, applied.rest)
+            sides[:], rest = split_at_position(sides, applied.rest)
         count = sum(len(rows.slot) for rows in sides if rows is not None)
         self.rows_applied += count
         self._repairs.applied(count)
         self._reach(sides)
         return applied, rest
 
-    def _reach(self, sides: Sequence[Slotted | None]) -> None:
+    def _reach(self, sides: Sequence[KeyedRows | None]) -> None:
         """Learn of rows that are applied now, or that windows make as they close; each in order."""
         for rows in sides:
             if rows is not None and len(rows.slot):

@@ -21,7 +21,7 @@ from fsql.runtime.batch import END, START, TIME_START, Batch, Root, origin
 from fsql.runtime.dataflow.resume_point import ResumePoint
 from fsql.runtime.kernels.expressions import compile_expressions
 from fsql.runtime.order import below, integers
-from fsql.runtime.ports import Chunk, Place, Reject
+from fsql.runtime.ports import Chunk, DeadLetter, SourceOffset
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -39,7 +39,7 @@ class Boundary(NamedTuple):
     """Where a chunk begins: all rows before have roots below `root`; `time` is the greatest of them."""
 
     root: Root
-    place: Place
+    place: SourceOffset
     time: int
 
 
@@ -96,7 +96,7 @@ class Front:
 
         The front has been told the place of every chunk, and not to forget those below `position`.
         """
-        found = Boundary(START, Place(0, 1, 0), TIME_START)
+        found = Boundary(START, SourceOffset(0, 1, 0), TIME_START)
         for boundary in self._boundaries:
             if boundary.root <= position:
                 found = boundary
@@ -115,8 +115,8 @@ class Front:
         return self.promised == END
 
     def take(
-        self, chunk: Chunk, place: Place | None = None
-    ) -> tuple[Batch | None, tuple[tuple[Root, Reject], ...]]:
+        self, chunk: Chunk, place: SourceOffset | None = None
+    ) -> tuple[Batch | None, tuple[tuple[Root, DeadLetter], ...]]:
         """Return the chunk's rows with their positions (path ()), and its malformed rows with theirs.
 
         `place` is where the reader stood before it read them; who never resumes need not say it.
@@ -159,12 +159,12 @@ class Front:
             self._pass_time(chunk.time_at_least)
         return batch, positioned
 
-    def waits(self, place: Place) -> None:
+    def waits(self, place: SourceOffset) -> None:
         """Learn that nothing more is there yet: however much the last chunk had, it need not come again."""
         self._passed_boundaries = self._stride
         self._remember(place)
 
-    def _remember(self, place: Place | None) -> None:
+    def _remember(self, place: SourceOffset | None) -> None:
         """Remember where the next chunk begins, unless that is close behind the last."""
         if place is None or (self._boundaries and self._boundaries[-1].root == self._read_up_to):
             return
@@ -192,8 +192,8 @@ class Front:
         return batch.take(kept) if len(kept) else None
 
     def _kept_rejects(
-        self, rejects: tuple[tuple[Root, Reject], ...]
-    ) -> tuple[tuple[Root, Reject], ...]:
+        self, rejects: tuple[tuple[Root, DeadLetter], ...]
+    ) -> tuple[tuple[Root, DeadLetter], ...]:
         return tuple(
             (root, reject)
             for root, reject in rejects
@@ -208,8 +208,8 @@ class Front:
         return times
 
     def _positioned(
-        self, time: Ints, rows: Ints, rejects: list[Reject]
-    ) -> tuple[tuple[Root, Reject], ...]:
+        self, time: Ints, rows: Ints, rejects: list[DeadLetter]
+    ) -> tuple[tuple[Root, DeadLetter], ...]:
         placed = []
         for reject in sorted(rejects, key=lambda reject: reject.row):
             before = int(np.searchsorted(rows, reject.row))
@@ -245,7 +245,7 @@ class Front:
         next_time = row + 1 if self._kind is TimeKind.OFFSET else self._greatest_time
         return Root(next_time, self._base + row + 1)
 
-    def end(self, place: Place | None = None) -> None:
+    def end(self, place: SourceOffset | None = None) -> None:
         """Promise that nothing more will come; `place` is where the reader stands at the end."""
         self._remember(place)
         self.promised = END
@@ -257,14 +257,14 @@ class Front:
         return self._rows_ahead
 
 
-def _ahead(row: int, time: int, time_at_most: int) -> Reject:
+def _ahead(row: int, time: int, time_at_most: int) -> DeadLetter:
     reason = (
         f"the event time {format_timestamp(int(time))} is after {format_timestamp(time_at_most)},"
         " which is as far ahead of the clock as 'max_ahead' allows"
     )
-    return Reject(int(row), -1, -1, EVENT_TIME_AHEAD, "", reason, "")
+    return DeadLetter(int(row), -1, -1, EVENT_TIME_AHEAD, "", reason, "")
 
 
-def _no_event_time(row: int, code: int) -> Reject:
+def _no_event_time(row: int, code: int) -> DeadLetter:
     reason = "the event time is NULL" if code == NULL_EVENT_TIME else "the event time has no value"
-    return Reject(int(row), -1, -1, int(code), "", reason, "")
+    return DeadLetter(int(row), -1, -1, int(code), "", reason, "")

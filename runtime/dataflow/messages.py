@@ -16,7 +16,7 @@ from fsql.runtime.hashing import mix
 
 if TYPE_CHECKING:
     from fsql.runtime.batch import Batch
-    from fsql.runtime.ports import Reject
+    from fsql.runtime.ports import DeadLetter
 
 
 class Kind(enum.Enum):
@@ -59,7 +59,7 @@ class Parcel:
     to: Address
     batch: Batch | None
     repairs: bool = False
-    rejects: tuple[tuple[Root, Reject], ...] = ()
+    rejects: tuple[tuple[Root, DeadLetter], ...] = ()
 
     @property
     def rows(self) -> int:

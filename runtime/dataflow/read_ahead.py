@@ -40,7 +40,7 @@ class _Chunk(NamedTuple):
     alone: bool
 
 
-class Lead:
+class ReadAhead:
     """The lead of one front."""
 
     def __init__(self, seconds: float, least_bytes: int = LEAST_BYTES) -> None:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import msgspec
 
-from fsql.runtime.ports import Place
+from fsql.runtime.ports import SourceOffset
 
 
 class ResumePoint(msgspec.Struct, frozen=True):
     """Where a front begins again: the boundary of a chunk at or before the snapshot's position.
 
-    `row`, `line`, `byte` and `content` are the place of the reader (`ports.Place`); `time` is the greatest
+    `row`, `line`, `byte` and `content` are the source offset of the reader; `time` is the greatest event
     time before it.
     """
 
@@ -22,6 +22,6 @@ class ResumePoint(msgspec.Struct, frozen=True):
     content: str = ""
 
     @property
-    def place(self) -> Place:
+    def place(self) -> SourceOffset:
         """Return the place of the reader."""
-        return Place(self.row, self.line, self.byte, self.content)
+        return SourceOffset(self.row, self.line, self.byte, self.content)

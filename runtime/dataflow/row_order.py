@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from fsql.runtime.kernels.keyed.kernel import Slotted
+from fsql.runtime.kernels.keyed.kernel import KeyedRows
 from fsql.runtime.order import position_order
 from fsql.runtime.weights import consolidate, expanded
 
@@ -23,7 +23,7 @@ class RowOrder:
         self._append_only = append_only
         self._ordered = ordered
 
-    def __call__(self, rows: Slotted) -> tuple[Slotted | None, Batch | None]:
+    def __call__(self, rows: KeyedRows) -> tuple[KeyedRows | None, Batch | None]:
         """Return the rows in order, if any are left, and undos that came before their victims.
 
         A link that reorders may bring an undo first.  Of an append-only input nothing else is negative.
@@ -33,10 +33,10 @@ class RowOrder:
             rows, early = self._net(rows)
         order = position_order(rows.batch, ties=self._ties)
         if order is not None:
-            rows = Slotted(rows.batch.take(order), rows.slot[order])
+            rows = KeyedRows(rows.batch.take(order), rows.slot[order])
         return (rows if len(rows.slot) else None), early
 
-    def _net(self, rows: Slotted) -> tuple[Slotted, Batch | None]:
+    def _net(self, rows: KeyedRows) -> tuple[KeyedRows, Batch | None]:
         """Sum equal rows at equal positions."""
         batch = rows.batch.with_columns([*rows.batch.columns, pa.array(rows.slot)])
         batch = consolidate(batch, by_path=self._append_only)
@@ -49,4 +49,4 @@ class RowOrder:
                 batch = batch.take(np.flatnonzero(~negative))
             batch = expanded(batch)
         slot = batch.columns[-1].to_numpy(zero_copy_only=False)
-        return Slotted(batch.with_columns(batch.columns[:-1]), slot), early
+        return KeyedRows(batch.with_columns(batch.columns[:-1]), slot), early

@@ -28,23 +28,23 @@ if TYPE_CHECKING:
 _Result = TypeVar("_Result")
 
 
-class Watch(Protocol):
+class Instrumentation(Protocol):
     """Wraps the work of an operator, so that a driver can time it: machines know no clock."""
 
     def __call__(self, operator: str, work: Callable[..., _Result]) -> Callable[..., _Result]:
         """Return `work`, or something that does the same under a watch."""
 
 
-def unwatched(operator: str, work: Callable[..., _Result]) -> Callable[..., _Result]:
+def uninstrumented(operator: str, work: Callable[..., _Result]) -> Callable[..., _Result]:
     """Return `work` as it is."""
     del operator
     return work
 
 
-class Chain:
+class StagePipeline:
     """A stage's steps, compiled."""
 
-    def __init__(self, stage: Stage, barrier_stage: int, watch: Watch) -> None:
+    def __init__(self, stage: Stage, barrier_stage: int, watch: Instrumentation) -> None:
         self._barrier_stage = barrier_stage
         self._head_schema = _schema_of(stage, HEAD)
         self._steps = [
@@ -100,7 +100,7 @@ class Chain:
         return [(to, results[step].batch()) for step, to in self._sends if len(results[step])]
 
 
-def _few_steps(stage: Stage, watch: Watch) -> list[tuple[int, FewFunction]] | None:
+def _few_steps(stage: Stage, watch: Instrumentation) -> list[tuple[int, FewFunction]] | None:
     """Return the steps for a few rows; None if one has no such form, or none has much to do."""
     steps = []
     for step in stage.steps:

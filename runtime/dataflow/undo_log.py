@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from fsql.runtime.kernels.keyed.kernel import Applied, Slotted
+    from fsql.runtime.kernels.keyed.kernel import ApplyResult, KeyedRows
     from fsql.runtime.kernels.keyed.slot_marks import SlotMarks
 
     Ints = NDArray[np.int64]
@@ -37,8 +37,8 @@ class Application:
     """One application above min time: its rows by side, what it made, and how to take it back."""
 
     number: int
-    sides: list[Slotted | None]
-    applied: Applied
+    sides: list[KeyedRows | None]
+    applied: ApplyResult
     least: Root
     greatest: Root
 
@@ -63,7 +63,7 @@ class UndoLog:
         self._minima: deque[Application] = deque()
         """Those that have a lesser root than all behind them."""
 
-    def append(self, sides: list[Slotted | None], applied: Applied) -> None:
+    def append(self, sides: list[KeyedRows | None], applied: ApplyResult) -> None:
         """Note an application of rows, of which there is at least one."""
         spans = [rows.batch.span() for rows in sides if rows is not None]
         least = min(span.least for span in spans)
@@ -116,7 +116,7 @@ class UndoLog:
 
 
 def disordered_slots(
-    later: list[Application], least: Root, sides: list[Slotted | None], marks: SlotMarks
+    later: list[Application], least: Root, sides: list[KeyedRows | None], marks: SlotMarks
 ) -> Ints:
     """Return the slots of `sides` to which `later` has applied rows at or above `least`.
 

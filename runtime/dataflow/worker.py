@@ -32,7 +32,7 @@ from fsql.runtime.dataflow.messages import (
     Promise,
     link_number,
 )
-from fsql.runtime.dataflow.stage_pipeline import Chain, Watch, unwatched
+from fsql.runtime.dataflow.stage_pipeline import Instrumentation, StagePipeline, uninstrumented
 from fsql.runtime.hashing import hash_rows
 from fsql.runtime.kernels.aggregate.grouped import AggregateKernel
 from fsql.runtime.kernels.aggregate.over import OverKernel
@@ -46,12 +46,12 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from fsql.runtime.batch import Root
+    from fsql.runtime.dataflow.fold_output import FoldOutput
     from fsql.runtime.dataflow.front import Front
-    from fsql.runtime.dataflow.output import Output
-    from fsql.runtime.kernels.keyed.increment import Increment
+    from fsql.runtime.kernels.keyed.incremental_snapshot import IncrementalSnapshot
     from fsql.runtime.kernels.keyed.kernel import Kernel
     from fsql.runtime.kernels.keyed.prepare import Evaluator
-    from fsql.runtime.ports import Chunk, Place
+    from fsql.runtime.ports import Chunk, SourceOffset
 
     Ints = NDArray[np.int64]
 
@@ -77,24 +77,26 @@ Effect = SendMessage | Acknowledgement | Promise
 class Worker:
     """One worker's stages, folds and fronts."""
 
-    def __init__(self, plan: TickPlan, number: int, epoch: int, watch: Watch = unwatched) -> None:
+    def __init__(
+        self, plan: TickPlan, number: int, epoch: int, watch: Instrumentation = uninstrumented
+    ) -> None:
         self._plan = plan
         self._number = number
         self._barrier_stage = len(plan.stages)
         self._errors_to = Address(self._barrier_stage, 0, PortKind.ERROR)
         self._owners = np.array(plan.assignment.bins.owners)
         self.folds: dict[int, Fold] = {}
-        self._accept: dict[int, Callable[[int, Batch], Output]] = {}
-        self._advance: dict[int, Callable[[Root], Output]] = {}
-        self._go_on: dict[int, Callable[[], Output]] = {}
-        self._chains: list[Chain] = []
+        self._accept: dict[int, Callable[[int, Batch], FoldOutput]] = {}
+        self._advance: dict[int, Callable[[Root], FoldOutput]] = {}
+        self._go_on: dict[int, Callable[[], FoldOutput]] = {}
+        self._pipelines: list[StagePipeline] = []
         for index, stage in enumerate(plan.stages):
             if isinstance(stage.head, FoldHead):
                 self.folds[index] = make_fold(stage.head)
                 self._accept[index] = watch(stage.head.operator, self.folds[index].accept)
                 self._advance[index] = watch(stage.head.operator, self.folds[index].advance)
                 self._go_on[index] = watch(stage.head.operator, self.folds[index].go_on)
-            self._chains.append(Chain(stage, self._barrier_stage, watch))
+            self._pipelines.append(StagePipeline(stage, self._barrier_stage, watch))
         self._ids = {
             receiver: Ids(epoch, link_number(number + _FIRST_PEER, receiver + _FIRST_PEER))
             for receiver in (BARRIER, *range(plan.workers))
@@ -115,7 +117,7 @@ class Worker:
         self._sent_first: list[SendMessage] = []
 
     def read(
-        self, front: Front, ordinal: int, chunk: Chunk, place: Place | None = None
+        self, front: Front, ordinal: int, chunk: Chunk, place: SourceOffset | None = None
     ) -> list[Effect]:
         """Take a chunk that one of the worker's fronts has read, from table number `ordinal`.
 
@@ -124,7 +126,7 @@ class Worker:
         return [*self.read_first(front, ordinal, chunk, place), *self.read_rest(front)]
 
     def read_first(
-        self, front: Front, ordinal: int, chunk: Chunk, place: Place | None = None
+        self, front: Front, ordinal: int, chunk: Chunk, place: SourceOffset | None = None
     ) -> list[SendMessage]:
         """Take a chunk, as `read` does, but leave to `read_rest` what is done here.
 
@@ -151,7 +153,7 @@ class Worker:
         """Do what `read_first` has left, and promise; what comes in between does no harm."""
         return [*self._finish_step(None), Promise(front.number, front.promised)]
 
-    def end(self, front: Front, place: Place | None = None) -> list[Effect]:
+    def end(self, front: Front, place: SourceOffset | None = None) -> list[Effect]:
         """Learn that a front has nothing more to read; `place` is where its reader stands."""
         front.end(place)
         return [Promise(front.number, END)]
@@ -194,7 +196,9 @@ class Worker:
         """Return the greatest root position that any fold has applied."""
         return max((fold.reached for fold in self.folds.values()), default=START)
 
-    def load(self, state: Mapping[str, tuple[Increment, ...]], position: Root) -> list[Effect]:
+    def load(
+        self, state: Mapping[str, tuple[IncrementalSnapshot, ...]], position: Root
+    ) -> list[Effect]:
         """Take over the worker's share of a snapshot's state; nothing may have come in before.
 
         Args:
@@ -223,13 +227,13 @@ class Worker:
         for fold in self.folds.values():
             fold.cancel()
 
-    def take_increments(self) -> list[tuple[str, Increment]] | None:
+    def take_snapshots(self) -> list[tuple[str, IncrementalSnapshot]] | None:
         """Return, once, what changed in each operator; None until min time is there at all folds."""
         folds = list(self.folds.values())
         if not self._announced or not all(fold.crossed for fold in folds):
             return None
         self._announced = False
-        taken = [(fold.operator, fold.take_increment()) for fold in folds]
+        taken = [(fold.operator, fold.take_snapshot()) for fold in folds]
         return [(operator, increment) for operator, increment in taken if increment is not None]
 
     def _finish_step(self, consumed: Entry | None) -> list[Effect]:
@@ -268,7 +272,7 @@ class Worker:
         self._stepped.clear()
         return moved
 
-    def _passed_on(self, stage: int, output: Output) -> None:
+    def _passed_on(self, stage: int, output: FoldOutput) -> None:
         if output.rows:
             self._run(stage, output.rows, repairs=output.repairs)
         for errors in output.errors:
@@ -276,7 +280,7 @@ class Worker:
 
     def _run(self, stage: int, batches: list[Batch], *, repairs: bool) -> None:
         """Run a stage's steps over what its head made, and send the results."""
-        chain = self._chains[stage]
+        chain = self._pipelines[stage]
         sends, errors = chain.run(concat(batches))
         for to, batch in sends:
             if isinstance(to, Address):

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 from fsql.compiler.tick_plan import SourceHead, TickPlan
 from fsql.runtime.batch import START, Root
 from fsql.runtime.dataflow.acker import Acker
-from fsql.runtime.dataflow.barrier import Barrier, LateRows, Rejected, Released, Stopped
+from fsql.runtime.dataflow.barrier import Barrier, DeadLetters, LateRows, Released, Stopped
 from fsql.runtime.dataflow.front import Front
 from fsql.runtime.dataflow.messages import (
     Acknowledgement,
@@ -26,7 +26,7 @@ from fsql.runtime.dataflow.messages import (
     PortKind,
     Promise,
 )
-from fsql.runtime.dataflow.stage_pipeline import Watch, unwatched
+from fsql.runtime.dataflow.stage_pipeline import Instrumentation, uninstrumented
 from fsql.runtime.dataflow.topology import topology
 from fsql.runtime.dataflow.worker import (
     BARRIER,
@@ -38,7 +38,7 @@ from fsql.runtime.dataflow.worker import (
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence, Sized
 
-    from fsql.runtime.kernels.keyed.increment import Increment
+    from fsql.runtime.kernels.keyed.incremental_snapshot import IncrementalSnapshot
     from fsql.runtime.ports import Chunk
 
 ACKER = -2
@@ -54,7 +54,7 @@ class GoOn:
 
 Carried = Message | Acknowledgement | Promise | MinTime | GoOn
 _GO_ON: Final = GoOn()
-LetGo = Released | LateRows | Rejected | Stopped
+BarrierOutput = Released | LateRows | DeadLetters | Stopped
 
 
 class Schedule(Protocol):
@@ -104,7 +104,7 @@ class Cluster:
         schedule: Schedule,
         *,
         epoch: int = 1,
-        watch: Watch = unwatched,
+        watch: Instrumentation = uninstrumented,
         start: Root = START,
     ) -> None:
         self.plan = plan
@@ -117,7 +117,7 @@ class Cluster:
         self._channels: dict[Channel, deque[Carried]] = {}
         self.messages = 0
 
-    def load(self, state: Mapping[str, tuple[Increment, ...]], position: Root) -> None:
+    def load(self, state: Mapping[str, tuple[IncrementalSnapshot, ...]], position: Root) -> None:
         """Take over state before anything is read; the holds that it makes are told first of all."""
         for number, worker in enumerate(self.workers):
             self._carry(number, worker.load(state, position))
@@ -137,7 +137,7 @@ class Cluster:
         """Tell the worker of a front that it has ended."""
         self._carry(at.worker, self.workers[at.worker].end(at.front))
 
-    def deliver(self) -> list[LetGo]:
+    def deliver(self) -> list[BarrierOutput]:
         """Deliver what one channel holds first; return what the barrier lets go."""
         channels = list(self._channels)
         channel = channels[self._schedule.choose(channels)]
@@ -148,7 +148,7 @@ class Cluster:
         self.messages += 1
         return self._delivered(channel[1], carried)
 
-    def deliver_all(self) -> Iterator[LetGo]:
+    def deliver_all(self) -> Iterator[BarrierOutput]:
         """Deliver until no channel holds anything."""
         while self._channels:
             yield from self.deliver()
@@ -171,14 +171,14 @@ class Cluster:
             + self.barrier.rows_buffered()
         )
 
-    def _delivered(self, receiver: int, carried: Carried) -> list[LetGo]:
+    def _delivered(self, receiver: int, carried: Carried) -> list[BarrierOutput]:
         match carried:
             case Acknowledgement():
                 self.acker.acknowledge(carried)
-                self._announce(self.acker.risen())
+                self._announce(self.acker.take_advanced())
             case Promise():
                 self.acker.promise(carried)
-                self._announce(self.acker.risen())
+                self._announce(self.acker.take_advanced())
             case Message() if receiver == BARRIER:
                 self._at_barrier(carried)
             case Message():
@@ -198,8 +198,8 @@ class Cluster:
         entry = Entry(to.stage, Kind.MESSAGE, message.root, message.id)
         self._put(BARRIER, ACKER, Acknowledgement((entry,)))
 
-    def _announce(self, risen: list[MinTime]) -> None:
-        for min_time in risen:
+    def _announce(self, advanced: list[MinTime]) -> None:
+        for min_time in advanced:
             if min_time.stage == len(self.plan.stages):
                 self._put(ACKER, BARRIER, min_time)
             elif not isinstance(self.plan.stages[min_time.stage].head, SourceHead):

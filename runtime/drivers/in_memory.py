@@ -14,10 +14,10 @@ import numpy as np
 
 from fsql.runtime.arrow_types import from_arrow, to_arrow
 from fsql.runtime.batch import TIME_START, Root
-from fsql.runtime.dataflow.barrier import LateRows, Rejected, Released, Stopped
+from fsql.runtime.dataflow.barrier import DeadLetters, LateRows, Released, Stopped
 from fsql.runtime.dataflow.resume_point import ResumePoint
-from fsql.runtime.drivers.cluster import Cluster, FrontAt, LetGo, Schedule, fronts_of
-from fsql.runtime.ports import OPERATIONS, Chunk, Reject
+from fsql.runtime.drivers.cluster import BarrierOutput, Cluster, FrontAt, Schedule, fronts_of
+from fsql.runtime.ports import OPERATIONS, Chunk, DeadLetter
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from fsql.compiler.expression import Value
     from fsql.compiler.schema import Schema
     from fsql.compiler.tick_plan import TickPlan
-    from fsql.runtime.kernels.keyed.increment import Increment
+    from fsql.runtime.kernels.keyed.incremental_snapshot import IncrementalSnapshot
 
 Row = tuple["Value", ...]
 
@@ -36,7 +36,7 @@ class Outcome:
 
     released: list[list[tuple[Root, str | None, Row]]]
     late: list[list[tuple[Root, Row]]]
-    rejects: list[tuple[Root, Reject]] = field(default_factory=list)
+    rejects: list[tuple[Root, DeadLetter]] = field(default_factory=list)
     stopped: Stopped | None = None
     rows_redone: int = 0
     rows_held: int = 0
@@ -49,7 +49,7 @@ class Beginning:
     """A snapshot: a position, and the increments of each operator up to it, oldest first."""
 
     position: Root
-    state: Mapping[str, tuple[Increment, ...]]
+    state: Mapping[str, tuple[IncrementalSnapshot, ...]]
 
 
 class Watcher(Protocol):
@@ -76,7 +76,7 @@ class Seeded:
 
 def run_in_memory(
     plan: TickPlan,
-    inputs: Mapping[int, Sequence[Sequence[Row | Reject]]],
+    inputs: Mapping[int, Sequence[Sequence[Row | DeadLetter]]],
     *,
     seed: int,
     batch_rows: int = 8,
@@ -135,17 +135,17 @@ def _cluster(
     return cluster
 
 
-def chunk_of(rows: Sequence[Row | Reject], first: int, schema: Schema) -> Chunk:
+def chunk_of(rows: Sequence[Row | DeadLetter], first: int, schema: Schema) -> Chunk:
     """Return rows as a chunk; `first` is the row number of the first."""
-    good = [(first + i, row) for i, row in enumerate(rows) if not isinstance(row, Reject)]
+    good = [(first + i, row) for i, row in enumerate(rows) if not isinstance(row, DeadLetter)]
     columns = [
         to_arrow([row[i] for _, row in good], column.type) for i, column in enumerate(schema)
     ]
-    rejects = [row for row in rows if isinstance(row, Reject)]
+    rejects = [row for row in rows if isinstance(row, DeadLetter)]
     return Chunk(columns, np.array([number for number, _ in good], np.int64), rejects, 0)
 
 
-def collect(outcome: Outcome, let_go: LetGo, plan: TickPlan) -> None:
+def collect(outcome: Outcome, let_go: BarrierOutput, plan: TickPlan) -> None:
     """Add what a barrier has let go to an outcome."""
     match let_go:
         case Released(insert, release):
@@ -163,7 +163,7 @@ def collect(outcome: Outcome, let_go: LetGo, plan: TickPlan) -> None:
             rows = zip(*(column.to_pylist() for column in batch.columns), strict=True)
             roots = map(Root, batch.time.tolist(), batch.origin.tolist())
             outcome.late[window] += zip(roots, rows, strict=True)
-        case Rejected(rejects):
+        case DeadLetters(rejects):
             outcome.rejects += rejects
         case Stopped():
             outcome.stopped = let_go

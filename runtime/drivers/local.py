@@ -11,10 +11,10 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
-from fsql.runtime.dataflow.barrier import LateRows, Rejected, Released, Stopped
+from fsql.runtime.dataflow.barrier import DeadLetters, LateRows, Released, Stopped
 from fsql.runtime.dataflow.freshness import Freshness
 from fsql.runtime.dataflow.holder import Holder
-from fsql.runtime.dataflow.stage_pipeline import Watch, unwatched
+from fsql.runtime.dataflow.stage_pipeline import Instrumentation, uninstrumented
 from fsql.runtime.drivers.cluster import Cluster, Fair, FrontAt, fronts_of
 from fsql.runtime.ports import Wait
 
@@ -103,7 +103,7 @@ class LocalRun:
     counters: Counters = field(default_factory=Counters)
     stopped: Stopped | None = None
     freshness: Freshness = field(default_factory=Freshness)
-    watch: Watch = unwatched
+    watch: Instrumentation = uninstrumented
     holder: Holder = field(default_factory=Holder)
     names: list[str] = field(default_factory=list)
     """The tables and splits of the fronts, by number."""
@@ -186,7 +186,7 @@ class LocalRun:
                 self.counters.rows_out += len(release.time)
             case LateRows(_, rows):
                 self.counters.rows_late += len(rows)
-            case Rejected(rejects):
+            case DeadLetters(rejects):
                 self.counters.rows_rejected += len(rejects)
 
     def _count(self, cluster: Cluster, started: float) -> None:

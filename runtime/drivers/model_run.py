@@ -15,10 +15,10 @@ import numpy as np
 from fsql.compiler.graph import LateSink, Sink, Source
 from fsql.runtime.arrow_types import from_arrow, to_arrow
 from fsql.runtime.batch import END, Batch, origin_parts
-from fsql.runtime.dataflow.barrier import LateRows, Rejected, Released, Stopped, in_order
+from fsql.runtime.dataflow.barrier import DeadLetters, LateRows, Released, Stopped, in_order
 from fsql.runtime.drivers.local import CHUNK_ROWS, Counters
 from fsql.runtime.model.run import run
-from fsql.runtime.ports import OPERATIONS, Chunk, Reject, Release, Wait
+from fsql.runtime.ports import OPERATIONS, Chunk, DeadLetter, Release, Wait
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from fsql.runtime.ports import Split
 
     Values = tuple[Value, ...]
-    Inputs = dict[int, list[list[Values | Reject]]]
+    Inputs = dict[int, list[list[Values | DeadLetter]]]
 
 _SEED = 1
 """Messages arrive in some order; which one does not show in what is released."""
@@ -78,9 +78,9 @@ class ModelRun:
 
     def _rows(
         self, split: Split, columns: Schema, progress: Callable[[], None]
-    ) -> list[Values | Reject]:
+    ) -> list[Values | DeadLetter]:
         """Return all rows of a split, the malformed ones in their places."""
-        rows: list[Values | Reject] = []
+        rows: list[Values | DeadLetter] = []
         reader = split.open()
         try:
             while (chunk := reader.read(CHUNK_ROWS)) is not None:
@@ -117,7 +117,7 @@ class ModelRun:
         for each in in_order(late):
             self.edges.outputs.take(each)
         if result.rejects:
-            self.edges.outputs.take(Rejected(tuple(result.rejects)))
+            self.edges.outputs.take(DeadLetters(tuple(result.rejects)))
             self.counters.rows_rejected = len(result.rejects)
         self.edges.outputs.advance(END if result.error is None else result.error.root)
 
@@ -132,27 +132,27 @@ class ModelRun:
             self.stopped = Stopped(root, result.error.code, _malformed_at(root, inputs))
 
 
-def rows_of_chunk(chunk: Chunk, columns: Schema) -> list[Values | Reject]:
+def rows_of_chunk(chunk: Chunk, columns: Schema) -> list[Values | DeadLetter]:
     """Return the rows of a chunk as tuples, the malformed ones in their places."""
     if not len(chunk.rows) and not chunk.rejects:
         return []
     values = [
         from_arrow(array, column.type) for array, column in zip(chunk.columns, columns, strict=True)
     ]
-    placed: dict[int, Values | Reject] = dict(
+    placed: dict[int, Values | DeadLetter] = dict(
         zip(chunk.rows.tolist(), zip(*values, strict=True), strict=True)
     )
     placed |= {reject.row: reject for reject in chunk.rejects}
     return [placed[number] for number in sorted(placed)]
 
 
-def _malformed_at(root: Root, inputs: Inputs) -> Reject | None:
+def _malformed_at(root: Root, inputs: Inputs) -> DeadLetter | None:
     """Return the malformed row at a position, None if the row there is well-formed."""
     if root.origin < 0:
         return None
     table, split, row = origin_parts(root.origin)
     found = inputs[table][split][row]
-    return found if isinstance(found, Reject) else None
+    return found if isinstance(found, DeadLetter) else None
 
 
 def _columns(rows: Sequence[Values], columns: Schema) -> list[pa.Array]:

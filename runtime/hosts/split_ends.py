@@ -18,7 +18,7 @@ import xxhash
 
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
 from fsql.runtime.hosts.worker_state import StateFailedError
-from fsql.runtime.ports import Chunk, Place, Wait
+from fsql.runtime.ports import Chunk, SourceOffset, Wait
 
 if TYPE_CHECKING:
     from fsql.runtime.ports import Split, SplitReader
@@ -48,7 +48,7 @@ class SplitEnds:
         self._ends: dict[int, _End] = {}
         self._read_up_to = 0
 
-    def open(self, front: int, table: str, split: Split, place: Place | None) -> SplitReader:
+    def open(self, front: int, table: str, split: Split, place: SourceOffset | None) -> SplitReader:
         """Return a reader of the split of a front, from a place on, that notes its end.
 
         Raises:
@@ -56,7 +56,7 @@ class SplitEnds:
         """
         end = self._end_of(front)
         if end is not None:
-            reader = split.open(Place(end.row, end.line, end.byte, end.content))
+            reader = split.open(SourceOffset(end.row, end.line, end.byte, end.content))
             try:
                 if isinstance(reader.read(1), Chunk):
                     raise _grown(table, split, end)
@@ -64,7 +64,7 @@ class SplitEnds:
                 reader.close()
         return _EndingReader(self, front, table, split, split.open(place))
 
-    def note(self, front: int, table: str, split: Split, place: Place) -> None:
+    def note(self, front: int, table: str, split: Split, place: SourceOffset) -> None:
         """Note where a split ends; return when that survives the loss of power.
 
         Raises:
@@ -136,7 +136,7 @@ class _EndingReader:
                 return Wait(RETRY_SECONDS)
         return chunk
 
-    def place(self) -> Place:
+    def place(self) -> SourceOffset:
         """Return where the reader stands."""
         return self._reader.place()
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
 from fsql.compiler.diagnostics.codes import CODES
-from fsql.runtime.kernels.keyed.increment import StateTooLargeError, merged
+from fsql.runtime.kernels.keyed.incremental_snapshot import StateTooLargeError, merged
 from fsql.runtime.state.loading import DamagedRecordError
 from fsql.runtime.state.records import Records
 from fsql.runtime.state.shares import load_share
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from fsql.compiler.owner_map import BinRanges
     from fsql.runtime.batch import Root
     from fsql.runtime.cluster.manifest import Manifest, Record
-    from fsql.runtime.kernels.keyed.increment import Increment
+    from fsql.runtime.kernels.keyed.incremental_snapshot import IncrementalSnapshot
     from fsql.runtime.state.directory import StateDirectory
     from fsql.runtime.state.store import StateStore
 
@@ -48,7 +48,7 @@ class WorkerState:
 
     def load(
         self, manifest: Manifest | None, epoch: int, bins: BinRanges
-    ) -> dict[str, tuple[Increment, ...]]:
+    ) -> dict[str, tuple[IncrementalSnapshot, ...]]:
         """Begin an epoch in which the worker owns `bins`: return the state of these as of the manifest.
 
         Raises:
@@ -67,7 +67,9 @@ class WorkerState:
             self._records.sweep(Snapshots(self._directory).named(self.number))
         return state
 
-    def _share(self, manifest: Manifest, records: Records) -> dict[str, tuple[Increment, ...]]:
+    def _share(
+        self, manifest: Manifest, records: Records
+    ) -> dict[str, tuple[IncrementalSnapshot, ...]]:
         with ExitStack() as others:
             opened: dict[int, StateStore] = {self.number: self._store}
 
@@ -80,7 +82,7 @@ class WorkerState:
             return load_share(manifest.records, records, store_of, manifest.root)
 
     def store(
-        self, snapshot: int, position: Root, increments: Iterable[tuple[str, Increment]]
+        self, snapshot: int, position: Root, increments: Iterable[tuple[str, IncrementalSnapshot]]
     ) -> tuple[Record, ...]:
         """Store increments; return what the worker's state at `position` is made of.
 

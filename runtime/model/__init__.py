@@ -12,6 +12,6 @@ It is what a query means: small, slow, and written to be checked by reading.  Fr
     row_functions, combine, …      the operators themselves
 """
 
-from fsql.runtime.model.run import LateRow, ModelResult, Rejected, Released, Stop, run
+from fsql.runtime.model.run import LateRow, ModelResult, RejectedItem, Released, Stop, run
 
-__all__ = ["LateRow", "ModelResult", "Rejected", "Released", "Stop", "run"]
+__all__ = ["LateRow", "ModelResult", "RejectedItem", "Released", "Stop", "run"]

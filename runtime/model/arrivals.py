@@ -13,7 +13,7 @@ from fsql.compiler.functions.failure import RowFailure
 from fsql.compiler.logical import TimeKind
 from fsql.runtime.batch import TIME_START, Root, origin
 from fsql.runtime.model.item import Failure, Row
-from fsql.runtime.ports import Reject
+from fsql.runtime.ports import DeadLetter
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -26,8 +26,8 @@ NO_EVENT_TIME: Final = 521
 
 
 def arrivals(
-    table: Table, split: int, rows: Sequence[Values | Reject]
-) -> Iterator[tuple[Root, Row | Reject | Failure]]:
+    table: Table, split: int, rows: Sequence[Values | DeadLetter]
+) -> Iterator[tuple[Root, Row | DeadLetter | Failure]]:
     """Yield the rows of a split with their roots; malformed ones as the table's `on_error` says.
 
     Under event time a malformed row, which has none, stands with the row before it.
@@ -35,22 +35,22 @@ def arrivals(
     stop = dict(table.options).get("on_error", "stop") == "stop"
     time = TIME_START
     for number, row in enumerate(rows):
-        payload: Row | Reject | Failure
-        payload = row if isinstance(row, Reject) else Row(row)
+        payload: Row | DeadLetter | Failure
+        payload = row if isinstance(row, DeadLetter) else Row(row)
         if table.time is TimeKind.OFFSET:
             time = number
         elif table.event_time is not None and isinstance(payload, Row):
             at = _event_time(table.event_time, payload, number)
-            if isinstance(at, Reject):
+            if isinstance(at, DeadLetter):
                 payload = at
             else:
                 time = max(time, at)
-        if stop and isinstance(payload, Reject):
+        if stop and isinstance(payload, DeadLetter):
             payload = Failure(payload.code, payload.reason)
         yield Root(time, origin(table.ordinal, split, number)), payload
 
 
-def _event_time(expression: Expression, row: Row, number: int) -> int | Reject:
+def _event_time(expression: Expression, row: Row, number: int) -> int | DeadLetter:
     """Return the event time of a row; one that has none is malformed."""
     try:
         time = evaluate(expression, row.values)
@@ -58,6 +58,6 @@ def _event_time(expression: Expression, row: Row, number: int) -> int | Reject:
     except RowFailure as failure:
         time, reason = None, str(failure)
     if time is None:
-        return Reject(number, -1, -1, NO_EVENT_TIME, field="", reason=reason, excerpt="")
+        return DeadLetter(number, -1, -1, NO_EVENT_TIME, field="", reason=reason, excerpt="")
     assert isinstance(time, int)
     return time

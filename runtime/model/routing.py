@@ -14,7 +14,7 @@ from fsql.compiler.functions.failure import RowFailure
 from fsql.runtime.model.item import Failure, Item, Row
 from fsql.runtime.model.papers import Output
 from fsql.runtime.model.partition import balancing_hash, covering, owner
-from fsql.runtime.ports import Reject
+from fsql.runtime.ports import DeadLetter
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Mapping
@@ -78,7 +78,7 @@ class Routing:
         match payload:
             case Failure():
                 return FAILURES
-            case Reject():
+            case DeadLetter():
                 return REJECTS
             case _:
                 return reader if reader in self._ports else None

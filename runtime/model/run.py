@@ -12,7 +12,7 @@ from fsql.runtime.model.execution import LEAD, Counters, Execution
 from fsql.runtime.model.front import Front
 from fsql.runtime.model.item import Failure, Row
 from fsql.runtime.model.routing import FAILURES, REJECTS
-from fsql.runtime.ports import Reject
+from fsql.runtime.ports import DeadLetter
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -38,11 +38,11 @@ class LateRow(NamedTuple):
     weight: int
 
 
-class Rejected(NamedTuple):
+class RejectedItem(NamedTuple):
     """A malformed row of a table that goes on without such."""
 
     root: Root
-    reject: Reject
+    reject: DeadLetter
 
 
 class Stop(NamedTuple):
@@ -62,14 +62,14 @@ class ModelResult:
 
     sinks: tuple[tuple[Released, ...], ...]
     late: tuple[tuple[LateRow, ...], ...]
-    rejects: tuple[Rejected, ...]
+    rejects: tuple[RejectedItem, ...]
     error: Stop | None
     counters: Counters
 
 
 def run(
     graph: Graph,
-    inputs: Mapping[int, Sequence[Sequence[Values | Reject]]],
+    inputs: Mapping[int, Sequence[Sequence[Values | DeadLetter]]],
     *,
     seed: int,
     workers: int = 2,
@@ -104,7 +104,7 @@ class Outlet:
         windows = sum(isinstance(operation, LateSink) for operation in operations)
         self._sinks: list[list[Released]] = [[] for _ in range(sinks)]
         self._late: list[list[LateRow]] = [[] for _ in range(windows)]
-        self._rejects: list[Rejected] = []
+        self._rejects: list[RejectedItem] = []
         self._stop: Stop | None = None
 
     def release(self, root: Root, group: Group) -> bool:
@@ -113,8 +113,8 @@ class Outlet:
         if self._stop is not None:
             return False
         for item in group.pop(REJECTS, []):
-            assert isinstance(item.payload, Reject)
-            self._rejects.append(Rejected(root, item.payload))
+            assert isinstance(item.payload, DeadLetter)
+            self._rejects.append(RejectedItem(root, item.payload))
         for port, items in group.items():
             rows = [item.payload for item in items if isinstance(item.payload, Row)]
             match self._ports[port]:

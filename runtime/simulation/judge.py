@@ -29,9 +29,9 @@ if TYPE_CHECKING:
     from fsql.compiler.tick_plan import TickPlan
     from fsql.runtime.batch import Root
     from fsql.runtime.cluster.job_spec import Output
-    from fsql.runtime.dataflow.barrier import LateRows, Rejected, Released, Stopped
+    from fsql.runtime.dataflow.barrier import DeadLetters, LateRows, Released, Stopped
 
-    Contents = Released | LateRows | Rejected
+    Contents = Released | LateRows | DeadLetters
     Row = tuple[Root, str]
 
 

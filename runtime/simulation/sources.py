@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
 from fsql.runtime.drivers.in_memory import chunk_of
-from fsql.runtime.ports import Place, Wait
+from fsql.runtime.ports import SourceOffset, Wait
 from fsql.runtime.simulation.process import ProcessKilledError
 from fsql.runtime.simulation.world import SECOND
 
@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 
     from fsql.compiler.schema import Schema
     from fsql.runtime.drivers.in_memory import Row
-    from fsql.runtime.ports import Chunk, Reject
+    from fsql.runtime.ports import Chunk, DeadLetter
     from fsql.runtime.simulation.process import Process
 
-    Rows = Sequence[Row | Reject]
+    Rows = Sequence[Row | DeadLetter]
 
 
 class ProcessHangsError(BaseException):
@@ -96,7 +96,7 @@ class SplitOfProcess:
     on_read: Callable[[int], None]
     name: str = "split"
 
-    def open(self, place: Place | None = None) -> SimulatedReader:
+    def open(self, place: SourceOffset | None = None) -> SimulatedReader:
         """See `Split`."""
         row = 0 if place is None else place.row
         try:
@@ -115,9 +115,9 @@ class SimulatedReader:
         self._of = split
         self._row = row
 
-    def place(self) -> Place:
+    def place(self) -> SourceOffset:
         """See `SplitReader`."""
-        return Place(self._row, self._row + 1, self._row)
+        return SourceOffset(self._row, self._row + 1, self._row)
 
     def read(self, rows_max: int) -> Chunk | Wait | None:
         """See `SplitReader`; returns the rows that are there, up to as many as are drawn.

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from fsql.compiler.tick_plan import Policy, TickPlan
     from fsql.runtime.batch import Batch, Root
     from fsql.runtime.cluster.delivery import DeliveryOption
-    from fsql.runtime.ports import Chunk, Place, Reject
+    from fsql.runtime.ports import Chunk, DeadLetter, SourceOffset
     from fsql.runtime.simulation.sources import Rows
 
     Ranges = Mapping[int, Sequence[tuple[Root, Root]]]
@@ -64,8 +64,8 @@ class _Passing(Front):
         self._ranges = passed_over.get(number, ())
 
     def take(
-        self, chunk: Chunk, place: Place | None = None
-    ) -> tuple[Batch | None, tuple[tuple[Root, Reject], ...]]:
+        self, chunk: Chunk, place: SourceOffset | None = None
+    ) -> tuple[Batch | None, tuple[tuple[Root, DeadLetter], ...]]:
         """See `Front`."""
         import numpy as np
 

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from fsql.runtime.kernels.keyed.increment import EXPIRES
+from fsql.runtime.kernels.keyed.incremental_snapshot import EXPIRES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from fsql.runtime.cluster.manifest import Record
-    from fsql.runtime.kernels.keyed.increment import Increment
+    from fsql.runtime.kernels.keyed.incremental_snapshot import IncrementalSnapshot
 
 FAN: Final = 8
 SPACE_FACTOR: Final = 4
@@ -53,7 +53,7 @@ class Piece:
         return self.record.size * (1.0 - float(expired))
 
 
-def expiry(increment: Increment) -> NDArray[np.int64]:
+def expiry(increment: IncrementalSnapshot) -> NDArray[np.int64]:
     """Return the times of a `Piece` of this increment, which is not empty."""
     times = increment.rows.column(EXPIRES).to_numpy(zero_copy_only=False)
     places = np.linspace(0, len(times) - 1, min(_SAMPLES, len(times))).astype(np.int64)

@@ -17,7 +17,7 @@ import msgspec
 import pyarrow as pa
 import xxhash
 
-from fsql.runtime.kernels.keyed.increment import EXPIRES, Increment
+from fsql.runtime.kernels.keyed.incremental_snapshot import EXPIRES, IncrementalSnapshot
 
 if TYPE_CHECKING:
     from fsql.runtime.state.store import Octets
@@ -29,7 +29,7 @@ _ALIGNMENT: Final = 64
 _EXTENSION: Final = b"ARROW:extension:name"
 
 
-class UnreadableIncrementError(Exception):
+class UnreadableSnapshotError(Exception):
     """Bytes are not an increment as it was written; says what is wrong with them."""
 
 
@@ -45,7 +45,7 @@ class _Header(_Format):
     appends: bool
 
 
-def encoded(increment: Increment) -> memoryview:
+def encoded(increment: IncrementalSnapshot) -> memoryview:
     """Return an increment as bytes."""
     rows = increment.rows
     assert not _extensions(rows.schema), "state has no extension types"
@@ -73,7 +73,7 @@ def hash_of(data: Octets) -> str:
     return bytes(data[-_HASH_BYTES:]).hex()
 
 
-def decoded(data: Octets) -> Increment:
+def decoded(data: Octets) -> IncrementalSnapshot:
     """Return the increment that `encoded` was given.
 
     Raises:
@@ -84,12 +84,12 @@ def decoded(data: Octets) -> Increment:
     try:
         with pa.ipc.open_stream(pa.py_buffer(body[start:])) as stream:
             if _extensions(stream.schema):
-                raise UnreadableIncrementError("it has extension types")
+                raise UnreadableSnapshotError("it has extension types")
             batches = list(stream)
         for batch in batches:
             batch.validate(full=True)
     except pa.ArrowException as error:
-        raise UnreadableIncrementError(str(error)) from None
+        raise UnreadableSnapshotError(str(error)) from None
     return _increment(header, batches)
 
 
@@ -107,7 +107,7 @@ def _body(data: Octets) -> memoryview:
     view = memoryview(data).cast("B")
     body = view[:-_HASH_BYTES]
     if len(view) <= _HASH_BYTES or xxhash.xxh3_128_digest(body) != view[-_HASH_BYTES:]:
-        raise UnreadableIncrementError("its hash does not fit")
+        raise UnreadableSnapshotError("its hash does not fit")
     return body
 
 
@@ -117,21 +117,21 @@ def _header(body: memoryview) -> tuple[_Header, int]:
     try:
         known = msgspec.json.decode(line, type=_Format)
         if known.format != FORMAT:
-            raise UnreadableIncrementError(f"its format is {known.format}, and this is {FORMAT}")
+            raise UnreadableSnapshotError(f"its format is {known.format}, and this is {FORMAT}")
         return msgspec.json.decode(line, type=_Header), len(line) + len(newline)
     except msgspec.MsgspecError as error:
-        raise UnreadableIncrementError(f"its header is not one: {error}") from None
+        raise UnreadableSnapshotError(f"its header is not one: {error}") from None
 
 
-def _increment(header: _Header, batches: list[pa.RecordBatch]) -> Increment:
+def _increment(header: _Header, batches: list[pa.RecordBatch]) -> IncrementalSnapshot:
     if len(batches) != 1 or batches[0].num_rows != header.rows:
         rows = sum(batch.num_rows for batch in batches)
-        raise UnreadableIncrementError(f"it has {rows} rows, and its header says {header.rows}")
+        raise UnreadableSnapshotError(f"it has {rows} rows, and its header says {header.rows}")
     (rows,) = batches
     names = rows.schema.names
     if not names or names[-1] != EXPIRES or not 0 <= header.keys < len(names):
-        raise UnreadableIncrementError("its columns are not those of an increment")
-    return Increment(rows, header.keys, header.appends)
+        raise UnreadableSnapshotError("its columns are not those of an increment")
+    return IncrementalSnapshot(rows, header.keys, header.appends)
 
 
 def _extensions(schema: pa.Schema) -> list[str]:

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fsql.runtime.state.encoding import UnreadableIncrementError, decoded, hash_of, rows_of
+from fsql.runtime.state.encoding import UnreadableSnapshotError, decoded, hash_of, rows_of
 from fsql.runtime.state.store import StateStoreError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from fsql.runtime.cluster.manifest import Record
-    from fsql.runtime.kernels.keyed.increment import Increment
+    from fsql.runtime.kernels.keyed.incremental_snapshot import IncrementalSnapshot
     from fsql.runtime.state.store import StateStore
 
 
@@ -32,7 +32,7 @@ class DamagedRecordError(Exception):
         self.passing = passing
 
 
-def read_record(record: Record, store: StateStore) -> Increment:
+def read_record(record: Record, store: StateStore) -> IncrementalSnapshot:
     """Return the increment that a record holds.
 
     Raises:
@@ -41,7 +41,7 @@ def read_record(record: Record, store: StateStore) -> Increment:
     data = _checked(record, store)
     try:
         return decoded(data)
-    except UnreadableIncrementError as error:
+    except UnreadableSnapshotError as error:
         raise DamagedRecordError(record, str(error)) from None
 
 
@@ -62,7 +62,7 @@ def _checked(record: Record, store: StateStore) -> memoryview:
         rows = rows_of(data)
     except StateStoreError as error:
         raise DamagedRecordError(record, str(error), passing=error.passing) from None
-    except UnreadableIncrementError as error:
+    except UnreadableSnapshotError as error:
         raise DamagedRecordError(record, str(error)) from None
     if hash_of(data) != record.hash:
         raise DamagedRecordError(record, "it is another than the manifest names")
@@ -92,13 +92,13 @@ def _opened(record: Record, store_of: Callable[[int], StateStore]) -> StateStore
 
 def read_state(
     records: Iterable[Record], store_of: Callable[[int], StateStore]
-) -> dict[str, tuple[Increment, ...]]:
+) -> dict[str, tuple[IncrementalSnapshot, ...]]:
     """Return the increments of each operator, oldest first, as the order of `records` has them.
 
     Raises:
         DamagedRecordError: if any record cannot be read back, or its store cannot be opened.
     """
-    found: dict[str, list[Increment]] = {}
+    found: dict[str, list[IncrementalSnapshot]] = {}
     for record in records:
         increment = read_record(record, _opened(record, store_of))
         found.setdefault(record.operator, []).append(increment)

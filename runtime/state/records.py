@@ -20,8 +20,12 @@ import pyarrow as pa
 from fsql.compiler.owner_map import ALL_BINS
 from fsql.runtime.batch import START
 from fsql.runtime.cluster.manifest import Record
-from fsql.runtime.kernels.keyed import increment as increments
-from fsql.runtime.kernels.keyed.increment import StateTooLargeError, rows_of_bins, text_bytes
+from fsql.runtime.kernels.keyed import incremental_snapshot as increments
+from fsql.runtime.kernels.keyed.incremental_snapshot import (
+    StateTooLargeError,
+    rows_of_bins,
+    text_bytes,
+)
 from fsql.runtime.state.compaction import Piece, expiry, plan
 from fsql.runtime.state.encoding import encoded, hash_of
 from fsql.runtime.state.loading import read_record
@@ -31,7 +35,7 @@ if TYPE_CHECKING:
 
     from fsql.compiler.owner_map import BinRanges
     from fsql.runtime.batch import Root
-    from fsql.runtime.kernels.keyed.increment import Increment
+    from fsql.runtime.kernels.keyed.incremental_snapshot import IncrementalSnapshot
     from fsql.runtime.state.store import Octets, StateStore
 
 
@@ -40,11 +44,11 @@ _OVERFLOW: Final = re.compile("overflow|cannot contain more than|capacity", re.I
 
 
 class Merge(Protocol):
-    """`merged` of `fsql.runtime.kernels.keyed.increment`."""
+    """`merged` of `fsql.runtime.kernels.keyed.incremental_snapshot`."""
 
     def __call__(
-        self, increments: Sequence[Increment], position: Root, *, whole: bool = False
-    ) -> Increment:
+        self, increments: Sequence[IncrementalSnapshot], position: Root, *, whole: bool = False
+    ) -> IncrementalSnapshot:
         """Return one increment in the place of several; `whole` says that nothing is older."""
 
 
@@ -78,9 +82,11 @@ class Records:
         self._epoch = epoch
         self._merge = merge
         self._chains: dict[str, list[Piece]] = {}
-        self._pending: dict[str, Increment] = {}
+        self._pending: dict[str, IncrementalSnapshot] = {}
 
-    def resume(self, records: Iterable[Record], state: Mapping[str, Sequence[Increment]]) -> None:
+    def resume(
+        self, records: Iterable[Record], state: Mapping[str, Sequence[IncrementalSnapshot]]
+    ) -> None:
         """Go on from own records, all of whose valid bins are own, and which were read back as `state`."""
         for record in records:
             assert record.worker == self.worker, "records of others are taken by `take_over`"
@@ -88,13 +94,13 @@ class Records:
             increment = state[record.operator][len(chain)]
             chain.append(Piece(record, expiry(increment), tuple(text_bytes([increment]))))
 
-    def take_over(self, increments: Iterable[tuple[str, Increment]]) -> None:
+    def take_over(self, increments: Iterable[tuple[str, IncrementalSnapshot]]) -> None:
         """Go on from state that was read from other records: the next `store` stores it here."""
         for operator, increment in increments:
             self._add_pending(operator, increment)
 
     def store(
-        self, snapshot: int, position: Root, increments: Iterable[tuple[str, Increment]]
+        self, snapshot: int, position: Root, increments: Iterable[tuple[str, IncrementalSnapshot]]
     ) -> tuple[Record, ...]:
         """Store increments; return what the worker's state at `position` is made of.
 
@@ -132,7 +138,7 @@ class Records:
         """Return how many rows are in memory because they could not be stored yet."""
         return sum(increment.rows.num_rows for increment in self._pending.values())
 
-    def _add_pending(self, operator: str, increment: Increment) -> None:
+    def _add_pending(self, operator: str, increment: IncrementalSnapshot) -> None:
         if increment.rows.num_rows == 0:
             return
         before = self._pending.get(operator)
@@ -209,7 +215,7 @@ class Records:
         self._store.remove([key for key in self._store.keys() if key not in needed])  # noqa: SIM118
 
 
-def _overflows(chain: Sequence[Piece], increment: Increment) -> bool:
+def _overflows(chain: Sequence[Piece], increment: IncrementalSnapshot) -> bool:
     """Say whether a column of all pieces and an increment may have more bytes than fit."""
     texts = [piece.text for piece in chain]
     sums = map(sum, zip(*texts, text_bytes([increment]), strict=True))

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from itertools import count
 from typing import TYPE_CHECKING, NamedTuple
 
-from fsql.runtime.state.encoding import UnreadableIncrementError, decoded
+from fsql.runtime.state.encoding import UnreadableSnapshotError, decoded
 from fsql.runtime.state.local_directory import sync_directory, worker_directory
 from fsql.runtime.state.rocks import RocksStore
 from fsql.runtime.state.store import StateStoreError
@@ -104,6 +104,6 @@ def _whole(store: StateStore, key: str) -> memoryview | None:
         value = store.get(key)
         if value is not None:
             decoded(value)
-    except (StateStoreError, UnreadableIncrementError):
+    except (StateStoreError, UnreadableSnapshotError):
         return None
     return value

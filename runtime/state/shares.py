@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 from fsql.compiler.owner_map import common_bins
 from fsql.runtime.batch import START
-from fsql.runtime.kernels.keyed import increment as increments
-from fsql.runtime.kernels.keyed.increment import (
+from fsql.runtime.kernels.keyed import incremental_snapshot as increments
+from fsql.runtime.kernels.keyed.incremental_snapshot import (
     StateTooLargeError,
     merged,
     rows_of_bins,
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from fsql.runtime.batch import Root
     from fsql.runtime.cluster.manifest import Manifest, Record
-    from fsql.runtime.kernels.keyed.increment import Increment
+    from fsql.runtime.kernels.keyed.incremental_snapshot import IncrementalSnapshot
     from fsql.runtime.state.records import Records
     from fsql.runtime.state.store import StateStore
 
@@ -34,7 +34,7 @@ def load_share(
     records: Records,
     store_of: Callable[[int], StateStore],
     position: Root = START,
-) -> dict[str, tuple[Increment, ...]]:
+) -> dict[str, tuple[IncrementalSnapshot, ...]]:
     """Return the increments of each operator with keys in the worker's bins, oldest first.
 
     Args:
@@ -52,7 +52,7 @@ def load_share(
     for record in named:
         if common_bins(record.bins, bins):
             chains.setdefault(record.operator, []).append(record)
-    shares: dict[str, tuple[Increment, ...]] = {}
+    shares: dict[str, tuple[IncrementalSnapshot, ...]] = {}
     for operator, chain in sorted(chains.items()):
         state = read_state(chain, store_of)
         shares[operator] = tuple(
@@ -68,8 +68,8 @@ def load_share(
 
 
 def _that_fit(
-    shares: tuple[Increment, ...], operator: str, position: Root
-) -> tuple[Increment, ...]:
+    shares: tuple[IncrementalSnapshot, ...], operator: str, position: Root
+) -> tuple[IncrementalSnapshot, ...]:
     """Return the increments, as one if they are too large for each other."""
     if max(text_bytes(shares), default=0) <= increments.TEXT_BYTES_MAX:
         return shares

@@ -20,7 +20,7 @@ from fsql.runtime.cluster.manifest import (
     manifest_hash,
     manifest_of,
 )
-from fsql.runtime.kernels.keyed.increment import StateTooLargeError
+from fsql.runtime.kernels.keyed.incremental_snapshot import StateTooLargeError
 from fsql.runtime.state.loading import DamagedRecordError, check_records, read_state
 from fsql.runtime.state.shares import check_loading
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from fsql.runtime.cluster.manifest import Manifest, Record
     from fsql.runtime.coordination.commits import Committed
-    from fsql.runtime.kernels.keyed.increment import Increment
+    from fsql.runtime.kernels.keyed.incremental_snapshot import IncrementalSnapshot
     from fsql.runtime.state.directory import StateDirectory
     from fsql.runtime.state.store import StateStore
 
@@ -180,7 +180,7 @@ class Snapshots:
                 manifest.snapshot, path, str(error), error.record, passing=error.passing
             ) from None
 
-    def load(self, records: Iterable[Record]) -> dict[str, tuple[Increment, ...]]:
+    def load(self, records: Iterable[Record]) -> dict[str, tuple[IncrementalSnapshot, ...]]:
         """Return the increments of each operator, oldest first; workers' stores are only read.
 
         Raises:

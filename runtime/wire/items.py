@@ -25,7 +25,7 @@ from fsql.runtime.dataflow.messages import (
     Promise,
 )
 from fsql.runtime.dataflow.resume_point import ResumePoint
-from fsql.runtime.ports import Reject  # noqa: TC001 - msgspec asks what fields are
+from fsql.runtime.ports import DeadLetter  # noqa: TC001 - msgspec asks what fields are
 from fsql.runtime.wire.batches import BatchShape, put_batch, take_batch
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class MessageForm(msgspec.Struct, frozen=True, array_like=True, tag=0):
     root: Root
     repairs: bool
     batch: BatchShape | None
-    rejects: tuple[tuple[Root, Reject], ...]
+    rejects: tuple[tuple[Root, DeadLetter], ...]
 
 
 class RecordForm(Generic[Kind]):

@@ -15,7 +15,7 @@ from fsql.compiler.diagnostics import FsqlError
 from fsql.compiler.pipeline import compile_script
 from fsql.compiler.text.source import SourceText
 from fsql.connectors.declared import DECLARED
-from fsql.runtime.ports import Reject
+from fsql.runtime.ports import DeadLetter
 from fsql.tests.cluster.jobs import Job
 from fsql.tests.property.test_case_queries import rows_of
 from fsql.tests.property.test_files import MALFORMED, line
@@ -73,7 +73,7 @@ def _write_input(random: Random, table: Table, directory: Path, rows_max: int) -
     for split in range(random.randint(1, _SPLITS_MAX)):
         with (directory / f"{split}.jsonl").open("w", encoding="utf-8") as file:
             for row in rows_of(random, table, rows_max):
-                assert not isinstance(row, Reject)
+                assert not isinstance(row, DeadLetter)
                 if not text and random.random() < _MALFORMED:
                     file.write(random.choice(list(MALFORMED.values())) + "\n")
                 file.write(f"{row[0] if text else line(random, table.columns, row)}\n")

@@ -15,7 +15,7 @@ from fsql.compiler.parser import parse_script
 from fsql.compiler.text.source import SourceText
 from fsql.compiler.verify.logical import verify_logical
 from fsql.connectors.declared import DECLARED
-from fsql.runtime.ports import Reject
+from fsql.runtime.ports import DeadLetter
 from fsql.tests.property.inputs import random_splits
 from fsql.tests.property.plans import random_plan_case
 from fsql.tests.property.scripts import random_script
@@ -50,7 +50,7 @@ class Case:
 
 
 def _row(row: object) -> str:
-    return f"malformed: {row.code}" if isinstance(row, Reject) else repr(row)
+    return f"malformed: {row.code}" if isinstance(row, DeadLetter) else repr(row)
 
 
 def script_case(random: Random, name: str) -> Case:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from fsql.compiler import logical
 from fsql.compiler.logical import Aggregate, Join, Over, Plan, WindowAggregate
-from fsql.runtime.ports import Reject
+from fsql.runtime.ports import DeadLetter
 from fsql.tests.property.flow import routed_by_result
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ def _equal_times(case: Case) -> bool:
                 (row[index], number)
                 for number, split in enumerate(case.inputs[table.ordinal])
                 for row in split
-                if not isinstance(row, Reject) and row[index] is not None
+                if not isinstance(row, DeadLetter) and row[index] is not None
             )
             if any(a[0] == b[0] and a[1] != b[1] for a, b in pairwise(times)):
                 return True

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from fsql.runtime.ports import Reject
+from fsql.runtime.ports import DeadLetter
 from fsql.tests.property.sql_expressions import LETTERS
 from fsql.tests.property.values import INTEGERS, NOON, SECOND, random_value
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from fsql.compiler.expression import Value
     from fsql.tests.property.sql_expressions import ColumnText
 
-    Row = tuple[Value, ...] | Reject
+    Row = tuple[Value, ...] | DeadLetter
     Splits = list[list[Row]]
 
 KEYS: Final[dict[str, tuple[Value, ...]]] = {
@@ -45,7 +45,7 @@ def random_splits(
         behind = random.choice((2, 5, 9, 30)) if random.random() < late else 0
         if random.random() < malformed:
             code = random.choice(MALFORMED)
-            split.append(Reject(len(split), len(split) + 1, 0, code, "", "malformed", ""))
+            split.append(DeadLetter(len(split), len(split) + 1, 0, code, "", "malformed", ""))
             continue
         at: int | None = NOON + (clocks[number] - behind) * SECOND // 2
         if malformed and random.random() < malformed / 3:

@@ -24,7 +24,7 @@ from fsql.compiler.sqltypes import (
     TIMESTAMP,
     array_of,
 )
-from fsql.runtime.ports import Reject
+from fsql.runtime.ports import DeadLetter
 from fsql.tests.property.expressions import random_expression
 from fsql.tests.property.values import NOON, SECOND, random_value
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from fsql.compiler.schema import Schema
     from fsql.compiler.sqltypes import SqlType
 
-    Splits = list[list[tuple[Value, ...] | Reject]]
+    Splits = list[list[tuple[Value, ...] | DeadLetter]]
 
 KEY_TYPES: Final = (BIGINT, STRING, INT, BOOLEAN)
 VALUE_TYPES: Final = (*KEY_TYPES, DOUBLE, TIMESTAMP, array_of(BIGINT), array_of(STRING))
@@ -79,14 +79,14 @@ def random_rows(random: Random, rows: int, *, awkward: float, malformed: float) 
         number = random.randrange(len(splits))
         clocks[number] += random.choice((0, 0, 1, 3))
         late = random.choice((3, 10, 30)) if random.random() < 0.15 else 0
-        row: tuple[Value, ...] | Reject = (
+        row: tuple[Value, ...] | DeadLetter = (
             random.choice((1, 2, 2, 3, None)),
             random.choice(("a", "b", "b", None)),
             *(random_value(random, column.type, awkward=awkward) for column in COLUMNS[2:AT]),
             NOON + (clocks[number] - late) * SECOND // 2,
         )
         if random.random() < malformed:
-            row = Reject(len(splits[number]), 0, 0, random.choice((511, 513)), "", "", "")
+            row = DeadLetter(len(splits[number]), 0, 0, random.choice((511, 513)), "", "", "")
         splits[number].append(row)
     return splits
 

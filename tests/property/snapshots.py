@@ -15,7 +15,7 @@ from fsql.compiler.lowering.job import lower
 from fsql.optimizer.choose import choose
 from fsql.runtime.batch import END, PUNCTUATION, START, Root
 from fsql.runtime.drivers.in_memory import Beginning, run_in_memory
-from fsql.runtime.kernels.keyed.increment import Increment, merged
+from fsql.runtime.kernels.keyed.incremental_snapshot import IncrementalSnapshot, merged
 from fsql.tests.property.check import random_schedule
 from fsql.tests.property.ways import Outcome, outcome_of
 from fsql.tests.reference.oracle import Oracle
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from fsql.tests.property.cases import Case
     from fsql.tests.property.ways import Schedule
 
-    State = dict[str, tuple[Increment, ...]]
+    State = dict[str, tuple[IncrementalSnapshot, ...]]
 
 
 @dataclass
@@ -93,7 +93,7 @@ class Snapshots:
             self._position = None
             return
         for number in sorted(self._missing):
-            increments = cluster.workers[number].take_increments()
+            increments = cluster.workers[number].take_snapshots()
             if increments is not None:
                 self._missing.remove(number)
                 for operator, increment in increments:
@@ -102,7 +102,7 @@ class Snapshots:
             self.taken.append(Beginning(self._position, dict(self.state)))
             self._position = None
 
-    def _add(self, operator: str, increment: Increment, position: Root) -> None:
+    def _add(self, operator: str, increment: IncrementalSnapshot, position: Root) -> None:
         """Put an increment behind the others; now and then, merge the last few, or all."""
         known = [*self.state.get(operator, ()), increment]
         some = self.random.choice((0, 0, 0, 2, 3, len(known)))

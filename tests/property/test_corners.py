@@ -20,7 +20,7 @@ from fsql.tests.property.ways import Outcome, Schedule, by_engine, by_model, by_
 
 if TYPE_CHECKING:
     from fsql.compiler.expression import Value
-    from fsql.runtime.ports import Reject
+    from fsql.runtime.ports import DeadLetter
 
 SECOND = 1_000_000
 
@@ -198,7 +198,7 @@ def run(corner: Corner, way: str) -> Outcome:
         INSERT INTO o {corner.query};
     """
     job = bind(parse_script(SourceText(corner.name, script)), DECLARED).job
-    rows: list[tuple[Value, ...] | Reject] = [
+    rows: list[tuple[Value, ...] | DeadLetter] = [
         (*row, *(4 - len(row)) * (None,), second * SECOND) for second, row in enumerate(corner.rows)
     ]
     inputs = {0: [rows]}

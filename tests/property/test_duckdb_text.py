@@ -22,7 +22,7 @@ from fsql.compiler.logical import Join, operators
 from fsql.compiler.parser import parse_script
 from fsql.compiler.text.source import SourceText
 from fsql.connectors.declared import DECLARED
-from fsql.runtime.ports import Reject
+from fsql.runtime.ports import DeadLetter
 from fsql.tests.property.by_duckdb import comparable
 from fsql.tests.property.duckdb_text import SETTINGS, duckdb_text, duckdb_type, plain_column
 from fsql.tests.property.flow import computes_with_inexact, depending, inexact
@@ -91,7 +91,7 @@ def by_duckdb(writer: ScriptWriter, tables: dict[str, Splits]) -> list[tuple[obj
                 [list(value) if isinstance(value, tuple) else value for value in row]
                 for split in tables[table.name]
                 for row in split
-                if not isinstance(row, Reject)
+                if not isinstance(row, DeadLetter)
             ]
             if rows:
                 connection.executemany(

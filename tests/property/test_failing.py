@@ -24,7 +24,7 @@ from fsql.compiler.logical import (
     operators,
 )
 from fsql.runtime.batch import PUNCTUATION, origin_parts
-from fsql.runtime.ports import Reject
+from fsql.runtime.ports import DeadLetter
 from fsql.tests.property.cases import case_of
 from fsql.tests.reference.oracle import evaluate_job
 
@@ -57,7 +57,7 @@ def test_the_part_that_is_found_can_fail_so(kind: str) -> None:
         ordinal, split, number = origin_parts(origin)
         row = case.inputs[ordinal][split][number]
         table = next(table for table in case.job.tables if table.ordinal == ordinal)
-        if isinstance(row, Reject) or code > 505:
+        if isinstance(row, DeadLetter) or code > 505:
             continue
         may_fail = parts_that_may_fail(case.job, code)
         assert may_fail, case

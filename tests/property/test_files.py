@@ -19,7 +19,7 @@ from click.testing import CliRunner
 from fsql.cli import main
 from fsql.compiler.diagnostics import FsqlError
 from fsql.compiler.sqltypes import Kind
-from fsql.runtime.ports import Reject
+from fsql.runtime.ports import DeadLetter
 from fsql.tests.property.cases import case_of
 from fsql.tests.property.ways import by_oracle
 from fsql.tests.reference.lines import timestamp_text
@@ -59,7 +59,7 @@ def json_value(random: Random, value: Value, type_: SqlType) -> object:
 
 def line(random: Random, columns: Schema, row: Row) -> str:
     """Return a row of input; NULLs are sometimes left out, and fields in any order."""
-    if isinstance(row, Reject):
+    if isinstance(row, DeadLetter):
         return MALFORMED[row.code]
     fields = {
         column.name: json_value(random, value, column.type)

@@ -18,9 +18,9 @@ from fsql.compiler.diagnostics import FsqlError
 from fsql.runtime.batch import END, Root
 from fsql.runtime.dataflow import barrier, fold, worker
 from fsql.runtime.dataflow.acker import Acker
+from fsql.runtime.dataflow.fold_output import FoldOutput
 from fsql.runtime.dataflow.front import Front
 from fsql.runtime.dataflow.messages import Kind
-from fsql.runtime.dataflow.output import Output
 from fsql.runtime.hashing import hash_rows
 from fsql.runtime.kernels.maps import windows
 from fsql.runtime.order import position_order
@@ -70,7 +70,7 @@ def first_found(chosen: Sequence[tuple[Case, Outcome]]) -> int | None:
 
 def rows_that_come_late_are_applied_as_the_latest(patch: Patch) -> None:
     def repair(
-        self: fold.Fold, _later: object, _least: Root, sides: list[Any], output: Output
+        self: fold.Fold, _later: object, _least: Root, sides: list[Any], output: FoldOutput
     ) -> None:
         applied, _ = self._apply(sides, undoable=True)
         if applied is not None:
@@ -81,12 +81,12 @@ def rows_that_come_late_are_applied_as_the_latest(patch: Patch) -> None:
 
 
 def repairs_take_nothing_back(patch: Patch) -> None:
-    right = Output.append_differences
+    right = FoldOutput.append_differences
 
-    def append(self: Output, made: list[Any], _old: object, *, by_path: bool) -> None:
+    def append(self: FoldOutput, made: list[Any], _old: object, *, by_path: bool) -> None:
         right(self, made, [], by_path=by_path)
 
-    patch.setattr(Output, "append_differences", append)
+    patch.setattr(FoldOutput, "append_differences", append)
 
 
 def undo_restores_nothing(patch: Patch) -> None:

@@ -15,7 +15,7 @@ import pytest
 
 from fsql.compiler.diagnostics import FsqlError
 from fsql.compiler.logical import Join, operators
-from fsql.runtime.ports import Reject
+from fsql.runtime.ports import DeadLetter
 from fsql.tests.property.cases import case_of
 from fsql.tests.reference.oracle import evaluate_job, time_of
 
@@ -33,7 +33,7 @@ def on_time(table: Table, split: Sequence[Row]) -> list[Row]:
     kept: list[Row] = []
     latest: int | None = None
     for row in split:
-        if table.event_time is None or isinstance(row, Reject):
+        if table.event_time is None or isinstance(row, DeadLetter):
             kept.append(row)
             continue
         time, code = time_of(table.event_time, row)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from fsql.compiler.expression import Value
     from fsql.compiler.schema import Schema
-    from fsql.runtime.ports import Reject, Split
+    from fsql.runtime.ports import DeadLetter, Split
 
     Row = tuple[Value, ...]
 
@@ -50,7 +50,7 @@ class Example:
         return {ordinal: len(splits) for ordinal, splits in self.splits.items()}
 
     @cached_property
-    def inputs(self) -> dict[int, list[list[Row | Reject]]]:
+    def inputs(self) -> dict[int, list[list[Row | DeadLetter]]]:
         """Return the rows of each split of each table, by its ordinal."""
         return {
             table.ordinal: [
@@ -70,9 +70,9 @@ class Example:
         return Path(shutil.copy(self.folder / "query.sql", folder))
 
 
-def rows_of_split(split: Split, columns: Schema) -> list[Row | Reject]:
+def rows_of_split(split: Split, columns: Schema) -> list[Row | DeadLetter]:
     """Return all rows of a split that does not wait."""
-    rows: list[Row | Reject] = []
+    rows: list[Row | DeadLetter] = []
     reader = split.open()
     while (chunk := reader.read(CHUNK_ROWS)) is not None:
         assert isinstance(chunk, Chunk)

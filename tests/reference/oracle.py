@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from fsql.compiler import logical
-from fsql.runtime.ports import Reject
+from fsql.runtime.ports import DeadLetter
 from fsql.tests.reference.changes import difference, labelled
 from fsql.tests.reference.lines import line
 from fsql.tests.reference.order import row_key
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from fsql.tests.reference.relations import Root
 
     Values = tuple[Value, ...]
-    Split = Sequence[Values | Reject]
+    Split = Sequence[Values | DeadLetter]
     Inputs = Mapping[int, Sequence[Split]]
 
 TIME_START: Final = -(2**63) + 1
@@ -98,14 +98,14 @@ class Oracle:
         time = TIME_START
         for number, row in enumerate(rows):
             origin = table.ordinal << 56 | split << 40 | number
-            code = row.code if isinstance(row, Reject) else None
+            code = row.code if isinstance(row, DeadLetter) else None
             if table.time is logical.TimeKind.OFFSET:
                 time = number
-            if table.event_time is not None and not isinstance(row, Reject):
+            if table.event_time is not None and not isinstance(row, DeadLetter):
                 event_time, code = time_of(table.event_time, row)
                 time = max(time, event_time)
             if code is None:
-                assert not isinstance(row, Reject)
+                assert not isinstance(row, DeadLetter)
                 self.rows[table.ordinal].append(Row(row, (time, origin)))
             elif dict(table.options).get("on_error", "stop") == "reject":
                 rejected = RejectedRow((time, origin), table.ordinal, split, number, code)

@@ -23,10 +23,10 @@ from fsql.runtime.dataflow.worker import Worker
 from fsql.runtime.hosts.coordinator_host import CoordinatorHost
 from fsql.runtime.hosts.front_logs import FrontLogs
 from fsql.runtime.hosts.worker_host import WorkerHost
-from fsql.runtime.kernels.aggregate.slot_saving import SlotSaving
+from fsql.runtime.kernels.aggregate.slot_snapshots import SlotSnapshots
 from fsql.runtime.simulation.stores import SimulatedDirectory, SimulatedStore
 from fsql.runtime.state import shares, snapshots
-from fsql.runtime.state.encoding import UnreadableIncrementError, decoded
+from fsql.runtime.state.encoding import UnreadableSnapshotError, decoded
 from fsql.runtime.state.records import Records
 
 if TYPE_CHECKING:
@@ -101,11 +101,11 @@ def a_snapshot_is_taken_before_min_time_is_there(patch: Patch) -> None:
 
 
 def slots_are_not_copied_before_rows_above_the_position(patch: Patch) -> None:
-    patch.setattr(SlotSaving, "_copy", lambda *_: None)
+    patch.setattr(SlotSnapshots, "_copy", lambda *_: None)
 
 
 def a_snapshot_forgets_an_operator(patch: Patch) -> None:
-    right = Worker.take_increments
+    right = Worker.take_snapshots
 
     def take(self: Worker) -> Any:
         increments = right(self)
@@ -197,7 +197,7 @@ def _believing(records: Any, store_of: Any) -> Any:
     for record in records:
         try:
             found = decoded(store_of(record.worker).get(record.key))
-        except (UnreadableIncrementError, AttributeError, TypeError):
+        except (UnreadableSnapshotError, AttributeError, TypeError):
             continue
         believed[record.operator] = (*believed.get(record.operator, ()), found)
     return believed

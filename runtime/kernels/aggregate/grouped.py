@@ -1,13 +1,13 @@
 """The kernel of grouped aggregates: updating ones, and windows.
 
-An updating aggregate shows a table: one row a group that exists.  For every root position that changes a
-group's row the kernel takes the old row back and adds the new one, at that root:
+An updating aggregate shows a table with one row for each group.  At every root position that changes the
+row of a group, the kernel retracts the old row and adds the new one:
 
     time  in          out (COUNT(*) by word)
     1     a           +(a, 1)
     2     b, a, a     +(b, 1)   -(a, 1) +(a, 3)
 
-A window that emits only its final row shows nothing before its punctuation.
+A window that emits only its final row emits nothing before its punctuation.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from fsql.runtime.batch import PUNCTUATION, Batch, Root
 from fsql.runtime.kernels.aggregate.accumulators import Accumulator, accumulator
 from fsql.runtime.kernels.aggregate.closings import Closings
 from fsql.runtime.kernels.aggregate.emptied_slots import EmptiedSlots
-from fsql.runtime.kernels.aggregate.slot_saving import SlotSaving
+from fsql.runtime.kernels.aggregate.slot_snapshots import SlotSnapshots
 from fsql.runtime.kernels.aggregate.steps import ONLY_ROW, Steps, Values, only_step, steps_of
-from fsql.runtime.kernels.keyed.kernel import Applied, Slotted, joined
+from fsql.runtime.kernels.keyed.kernel import ApplyResult, KeyedRows, merge_results
 from fsql.runtime.kernels.keyed.prepare import Evaluator
 from fsql.runtime.kernels.keyed.slots import SlotTable
 from fsql.runtime.order import (
@@ -73,11 +73,10 @@ class AggregateKernel:
         self._calls = list(dict.fromkeys((_ROWS_OF_GROUP, *combine.aggregates)))
         self._shown = [self._calls.index(call) for call in combine.aggregates]
         arguments = [call.argument for call in self._calls]
-        self._argument_of: list[int | None] = []
         distinct = list(dict.fromkeys(a for a in arguments if a is not None))
-        for argument in arguments:
-            column = None if argument is None else self._keys + distinct.index(argument)
-            self._argument_of.append(column)
+        self._argument_of = [
+            None if a is None else self._keys + distinct.index(a) for a in arguments
+        ]
         self._evaluate = Evaluator((*combine.keys, *distinct))
         self._key_types = [arrow_type(key.type) for key in combine.keys]
         self._table = SlotTable()
@@ -87,7 +86,8 @@ class AggregateKernel:
         self._closings = None if combine.closing is None else Closings(combine.closing)
         self._emptied = EmptiedSlots() if self._closings is None else None
         """None for windows: their slots are freed when they close."""
-        self._saving = SlotSaving(self._table, self._key_types, self._accumulators, self._closings)
+        state = (self._key_types, self._accumulators, self._closings)
+        self._snapshots = SlotSnapshots(self._table, *state)
 
     def prepare(self, side: int, batch: Batch) -> tuple[Batch, Batch | None]:
         """See `Kernel`: keys, then the aggregates' distinct arguments, then the window's end."""
@@ -114,7 +114,7 @@ class AggregateKernel:
                 self._closings.open(batch.columns[-1].take(pa.array(rows)), new)
         return found.slots
 
-    def apply(self, sides: Sequence[Slotted | None], *, undoable: bool) -> Applied:
+    def apply(self, sides: Sequence[KeyedRows | None], *, undoable: bool) -> ApplyResult:
         assert sides[0] is not None
         batch, slot = sides[0]
         if len(slot) == 1:
@@ -130,13 +130,13 @@ class AggregateKernel:
         undo = self._undo(batch, steps.slots, undoable=undoable)
         if self._combine.final:
             self._add(batch, order, steps)
-            return Applied(None, None, undo)
+            return ApplyResult(None, None, undo)
         before = [one.read(steps.slots) for one in self._accumulators]
         after = self._add(batch, order, steps)
         changes = _changes(steps, self._groups(before), self._groups(after))
         first_rows = order[steps.start]
         step_roots = roots._replace(number=sorted_root[steps.start])
-        return Applied(
+        return ApplyResult(
             self._rows(batch, step_roots, first_rows, steps, changes),
             _errors(batch, first_rows[changes.failing], steps.slot[changes.failing]),
             undo,
@@ -150,12 +150,12 @@ class AggregateKernel:
             return None
         return _Undo(slots, [one.save(slots) for one in self._accumulators])
 
-    def _apply_only(self, batch: Batch, slot: Ints, *, undoable: bool) -> Applied:
+    def _apply_only(self, batch: Batch, slot: Ints, *, undoable: bool) -> ApplyResult:
         """Apply a row that is alone: what `apply` does, with a third of the calls."""
         undo = self._undo(batch, slot, undoable=undoable)
         if self._combine.final:
             self._add(batch, ONLY_ROW, only_step(slot))
-            return Applied(None, None, undo)
+            return ApplyResult(None, None, undo)
         before = _Group.of([one.read(slot) for one in self._accumulators], self._shown)
         after = _Group.of(self._add(batch, ONLY_ROW, only_step(slot)), self._shown)
         differs = not all(map(_same, before.columns, after.columns))
@@ -167,7 +167,7 @@ class AggregateKernel:
         errors = _errors(batch, failing, slot[failing])
         parts = [before.columns] * removed + [after.columns] * added
         if not parts:
-            return Applied(None, errors, undo)
+            return ApplyResult(None, errors, undo)
         key = batch.columns[: self._keys]
         columns = [
             concat_arrays(each) for each in zip(*([*key, *part] for part in parts), strict=True)
@@ -178,7 +178,7 @@ class AggregateKernel:
         time, origin = batch.time.repeat(len(parts)), batch.origin.repeat(len(parts))
         path = np.full(len(parts), self._combine.mention, np.int64)
         rows = Batch(columns, time, origin, (path,), weight)
-        return Applied(Slotted(rows, slot.repeat(len(parts))), errors, undo)
+        return ApplyResult(KeyedRows(rows, slot.repeat(len(parts))), errors, undo)
 
     def _add(self, batch: Batch, order: Ints, steps: Steps) -> list[Values]:
         indexes = pa.array(order)
@@ -216,7 +216,7 @@ class AggregateKernel:
 
     def _rows(
         self, batch: Batch, roots: Roots, first_rows: Ints, steps: Steps, changes: _Changes
-    ) -> Slotted | None:
+    ) -> KeyedRows | None:
         removed, added = changes.removed, changes.added
         if self._marks_replacements:
             removed = removed[~changes.shown_after[removed]]
@@ -244,15 +244,15 @@ class AggregateKernel:
         keys = [column.take(indexes) for column in batch.columns[: self._keys]]
         path = np.full(count, self._combine.mention, np.int64)
         made = Batch([*keys, *values], roots.time[root], roots.origin[root], (path,), weight)
-        return Slotted(made, slot)
+        return KeyedRows(made, slot)
 
     @property
     def table(self) -> SlotTable:
         return self._table
 
     @property
-    def saving(self) -> SlotSaving:
-        return self._saving
+    def snapshots(self) -> SlotSnapshots:
+        return self._snapshots
 
     def restore(self, undo: object, affected: Bools) -> None:
         assert isinstance(undo, _Undo)
@@ -274,23 +274,23 @@ class AggregateKernel:
         if len(slots):
             for one in self._accumulators:
                 one.clear(slots)
-            self._saving.emptied(slots)
+            self._snapshots.emptied(slots)
             self._table.free(slots)
 
-    def close(self, min_time: Root) -> Applied | None:
+    def close(self, min_time: Root) -> ApplyResult | None:
         if self._closings is None:
             return None
         closed = [self._close(*window) for window in self._closings.pop_below(min_time)]
-        return joined([applied for applied in closed if applied is not None])
+        return merge_results([applied for applied in closed if applied is not None])
 
-    def _close(self, time: int, slots: Ints) -> Applied | None:
+    def _close(self, time: int, slots: Ints) -> ApplyResult | None:
         made = self._final_rows(time, slots) if self._combine.final else None
         for one in self._accumulators:
             one.clear(slots)
         self._table.free(slots)
         return made
 
-    def _final_rows(self, time: int, slots: Ints) -> Applied:
+    def _final_rows(self, time: int, slots: Ints) -> ApplyResult:
         groups = self._groups([one.read(slots) for one in self._accumulators])
         keys = self._table.keys(slots, self._key_types)
         times = np.full(len(slots), time, np.int64)
@@ -299,8 +299,8 @@ class AggregateKernel:
         columns = [*keys, *(value.array for value in groups.values)]
         batch = Batch(columns, times, origins, (path,))
         shown, failing = np.flatnonzero(groups.shown), np.flatnonzero(groups.fails)
-        rows = Slotted(batch.take(shown), slots[shown])
-        return Applied(rows, _errors(batch, failing, slots[failing]), None)
+        rows = KeyedRows(batch.take(shown), slots[shown])
+        return ApplyResult(rows, _errors(batch, failing, slots[failing]), None)
 
     def next_close(self) -> Root | None:
         if self._closings is None or not self._combine.final:
@@ -384,11 +384,11 @@ def _changes(steps: Steps, before: _Groups, after: _Groups) -> _Changes:
     )
 
 
-def _errors(batch: Batch, rows: Ints, slots: Ints) -> Slotted | None:
+def _errors(batch: Batch, rows: Ints, slots: Ints) -> KeyedRows | None:
     if len(rows) == 0:
         return None
     codes = pa.array(np.full(len(rows), SUM_OVERFLOW, np.int16))
-    return Slotted(Batch([codes], batch.time[rows], batch.origin[rows], ()), slots)
+    return KeyedRows(Batch([codes], batch.time[rows], batch.origin[rows], ()), slots)
 
 
 def _order_within_ties(batch: Batch, order: Ints, values: pa.Array, steps: Steps) -> Ints | None:

@@ -18,9 +18,9 @@ from fsql.runtime.arrow_types import arrow_type
 from fsql.runtime.batch import Batch
 from fsql.runtime.kernels.aggregate.accumulators import Accumulator, accumulator
 from fsql.runtime.kernels.aggregate.grouped import SUM_OVERFLOW
-from fsql.runtime.kernels.aggregate.slot_saving import SlotSaving
+from fsql.runtime.kernels.aggregate.slot_snapshots import SlotSnapshots
 from fsql.runtime.kernels.aggregate.steps import Steps, Values, only_step, steps_of
-from fsql.runtime.kernels.keyed.kernel import Applied, Slotted
+from fsql.runtime.kernels.keyed.kernel import ApplyResult, KeyedRows
 from fsql.runtime.kernels.keyed.prepare import Evaluator
 from fsql.runtime.kernels.keyed.slots import FEW_ROWS, SlotTable
 from fsql.runtime.order import concat_arrays, stable_order
@@ -61,7 +61,7 @@ class OverKernel:
             accumulator(call.aggregate, append_only=True) for call in combine.calls
         ]
         key_types = [arrow_type(key.type) for key in combine.partition]
-        self._saving = SlotSaving(self._table, key_types, self._accumulators, None)
+        self._snapshots = SlotSnapshots(self._table, key_types, self._accumulators, None)
 
     def prepare(self, side: int, batch: Batch) -> tuple[Batch, Batch | None]:
         del side
@@ -77,7 +77,7 @@ class OverKernel:
                 one.grow(len(self._table))
         return found.slots
 
-    def apply(self, sides: Sequence[Slotted | None], *, undoable: bool) -> Applied:
+    def apply(self, sides: Sequence[KeyedRows | None], *, undoable: bool) -> ApplyResult:
         assert sides[0] is not None
         batch, slot = sides[0]
         order, steps = _by_slot(slot)
@@ -101,19 +101,21 @@ class OverKernel:
                 failed = seen.failed if failed is None else failed | seen.failed
         rows = batch.with_columns([*batch.columns[self._added :], *columns])
         if failed is None or not failed.any():
-            return Applied(Slotted(rows, slot), None, undo)
+            return ApplyResult(KeyedRows(rows, slot), None, undo)
         bad, kept = np.flatnonzero(failed), np.flatnonzero(~failed)
         codes = pa.array(np.full(len(bad), SUM_OVERFLOW, np.int16))
         errors = Batch([codes], batch.time[bad], batch.origin[bad], ())
-        return Applied(Slotted(rows.take(kept), slot[kept]), Slotted(errors, slot[bad]), undo)
+        return ApplyResult(
+            KeyedRows(rows.take(kept), slot[kept]), KeyedRows(errors, slot[bad]), undo
+        )
 
     @property
     def table(self) -> SlotTable:
         return self._table
 
     @property
-    def saving(self) -> SlotSaving:
-        return self._saving
+    def snapshots(self) -> SlotSnapshots:
+        return self._snapshots
 
     def restore(self, undo: object, affected: Bools) -> None:
         assert isinstance(undo, _Undo)
@@ -127,7 +129,7 @@ class OverKernel:
     def expire(self, horizon: Root) -> None:
         """See `Kernel`."""
 
-    def close(self, min_time: Root) -> Applied | None:
+    def close(self, min_time: Root) -> ApplyResult | None:
         """See `Kernel`: there are no windows."""
         del min_time
         return None

@@ -13,7 +13,13 @@ import numpy as np
 import pyarrow as pa
 
 from fsql.runtime.arrow_types import arrow_type
-from fsql.runtime.kernels.keyed.increment import EXPIRES, WEIGHT, Increment, increment, merged
+from fsql.runtime.kernels.keyed.incremental_snapshot import (
+    EXPIRES,
+    WEIGHT,
+    IncrementalSnapshot,
+    increment,
+    merged,
+)
 from fsql.runtime.order import key_values, plain
 
 if TYPE_CHECKING:
@@ -89,7 +95,7 @@ def merged_rows(parts: Sequence[KeysAndState], position: Root) -> pa.RecordBatch
     return merged([increment(keys, state, appends=True)], position).rows
 
 
-def rows_of_side(state: Increment, side: int) -> Ints:
+def rows_of_side(state: IncrementalSnapshot, side: int) -> Ints:
     """Return the indexes of the rows of a side."""
     return np.flatnonzero(state.rows.column(SIDE).to_numpy() == side)
 

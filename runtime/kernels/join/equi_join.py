@@ -20,8 +20,8 @@ from fsql.runtime.batch import Batch, Root
 from fsql.runtime.kernels.join.join_keys import prepared_rows
 from fsql.runtime.kernels.join.net_rows import ranges
 from fsql.runtime.kernels.join.rows import LEFT, RIGHT, JoinRows, Stored
-from fsql.runtime.kernels.join.saving import JoinSaving
-from fsql.runtime.kernels.keyed.kernel import Applied, Slotted, joined_rows, parted_rows
+from fsql.runtime.kernels.join.snapshots import JoinSnapshots
+from fsql.runtime.kernels.keyed.kernel import ApplyResult, KeyedRows, merge_rows, split_at_position
 from fsql.runtime.kernels.keyed.prepare import Evaluator
 from fsql.runtime.order import concat, lexicographic_order, starts_of_runs
 
@@ -47,8 +47,8 @@ class _Meeting(NamedTuple):
     `ranks` are the places of both in the total order, where the range has rows that are not earlier.
     """
 
-    new: Slotted
-    run: Slotted
+    new: KeyedRows
+    run: KeyedRows
     low: Ints
     size: Ints
     ranks: tuple[Ints, Ints] | None = None
@@ -73,7 +73,7 @@ class JoinKernel:
         self._keys = len(combine.left_keys)
         self._depth = max(combine.left_depth, combine.right_depth)
         self._rows = JoinRows(combine)
-        self._saving = JoinSaving(combine, schemas, self._rows)
+        self._snapshots = JoinSnapshots(combine, schemas, self._rows)
 
     def prepare(self, side: int, batch: Batch) -> tuple[Batch, Batch | None]:
         """See `Kernel`; rows with a NULL key are left out."""
@@ -83,30 +83,30 @@ class JoinKernel:
         del side
         return self._rows.table.find(batch.columns[: self._keys], len(batch)).slots
 
-    def apply(self, sides: Sequence[Slotted | None], *, undoable: bool) -> Applied:
+    def apply(self, sides: Sequence[KeyedRows | None], *, undoable: bool) -> ApplyResult:
         new, meetings = self._meetings(sides)
         rest = _root_of_rest(meetings)
         if rest is not None:
-            new, meetings = self._meetings(parted_rows(sides, rest)[0])
-        rows = joined_rows([self._pairs(side, meetings[side]) for side in (LEFT, RIGHT)])
+            new, meetings = self._meetings(split_at_position(sides, rest)[0])
+        rows = merge_rows([self._pairs(side, meetings[side]) for side in (LEFT, RIGHT)])
         undo = Stored(new)
         if undoable:
             self._rows.add(undo)
-            return Applied(rows, None, undo, rest)
+            return ApplyResult(rows, None, undo, rest)
         self._settle(undo)
-        return Applied(rows, None, None, rest)
+        return ApplyResult(rows, None, None, rest)
 
     def _meetings(
-        self, sides: Sequence[Slotted | None]
-    ) -> tuple[list[Slotted | None], list[list[_Meeting]]]:
+        self, sides: Sequence[KeyedRows | None]
+    ) -> tuple[list[KeyedRows | None], list[list[_Meeting]]]:
         """Return the new rows, sorted as runs are, and by side what its new rows meet."""
-        new: list[Slotted | None] = [None, None]
+        new: list[KeyedRows | None] = [None, None]
         ranks: list[Ints] = [_NO_ROWS, _NO_ROWS]
         for side, (rows, rank) in enumerate(zip(sides, self._ranks(sides), strict=True)):
             if rows is not None:
                 order = self._rows.run_order(side, rows)
                 ranks[side] = rank[order]
-                new[side] = Slotted(rows.batch.take(order), rows.slot[order])
+                new[side] = KeyedRows(rows.batch.take(order), rows.slot[order])
         meetings: list[list[_Meeting]] = [[], []]
         for side, rows in enumerate(new):
             if rows is None:
@@ -120,7 +120,7 @@ class JoinKernel:
         return new, meetings
 
     def _new_meeting(
-        self, side: int, rows: Slotted, other: Slotted, ranks: Sequence[Ints]
+        self, side: int, rows: KeyedRows, other: KeyedRows, ranks: Sequence[Ints]
     ) -> _Meeting:
         """Return what new rows meet of the other side's new rows: those that are earlier."""
         low, high = self._rows.range(side, rows, other)
@@ -132,7 +132,7 @@ class JoinKernel:
         high = (other.slot * count + other_rank).searchsorted(rows.slot * count + own_rank)
         return _Meeting(rows, other, low, high - low)
 
-    def _ranks(self, sides: Sequence[Slotted | None]) -> list[Ints]:
+    def _ranks(self, sides: Sequence[KeyedRows | None]) -> list[Ints]:
         """Return the places of the new rows in the total order of both sides; of equal ones, left first."""
         left, right = sides
         if left is None or right is None:
@@ -153,7 +153,7 @@ class JoinKernel:
         missing = self._depth - len(batch.path)
         return [batch.time, batch.origin, *batch.path, *(padding for _ in range(missing))]
 
-    def _pairs(self, side: int, meetings: list[_Meeting]) -> Slotted | None:
+    def _pairs(self, side: int, meetings: list[_Meeting]) -> KeyedRows | None:
         """Return the pairs of which the later row is new and of the side, at that row's position."""
         laters, earliers = [], []
         for meeting in meetings:
@@ -173,15 +173,15 @@ class JoinKernel:
         left, right = (later_rows, earlier_rows) if side == LEFT else (earlier_rows, later_rows)
         columns = [*left.columns[self._keys :], *right.columns[self._keys :]]
         time, origin, *path = self._position(later_rows)
-        return Slotted(Batch(columns, time, origin, (*path, ordinal)), new.slot[later_row])
+        return KeyedRows(Batch(columns, time, origin, (*path, ordinal)), new.slot[later_row])
 
     @property
     def table(self) -> SlotTable:
         return self._rows.table
 
     @property
-    def saving(self) -> JoinSaving:
-        return self._saving
+    def snapshots(self) -> JoinSnapshots:
+        return self._snapshots
 
     def restore(self, undo: object, affected: Bools) -> None:
         assert isinstance(undo, Stored)
@@ -193,13 +193,13 @@ class JoinKernel:
         self._settle(undo)
 
     def _settle(self, stored: Stored) -> None:
-        self._saving.settled(stored)
+        self._snapshots.settled(stored)
         self._rows.settle(stored)
 
     def expire(self, horizon: Root) -> None:
         self._rows.expire(horizon)
 
-    def close(self, min_time: Root) -> Applied | None:
+    def close(self, min_time: Root) -> ApplyResult | None:
         """See `Kernel`: there are no windows."""
         del min_time
         return None

@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from fsql.runtime.batch import PUNCTUATION, TIME_START
-from fsql.runtime.kernels.keyed.kernel import Slotted, joined_rows
+from fsql.runtime.kernels.keyed.kernel import KeyedRows, merge_rows
 from fsql.runtime.kernels.keyed.slots import SlotTable
 from fsql.runtime.order import lexicographic_order, stable_order
 
@@ -37,14 +37,14 @@ LEFT, RIGHT = 0, 1
 class Stored:
     """The rows that one application stored, for each side; they settle when they are final."""
 
-    sides: list[Slotted | None]
+    sides: list[KeyedRows | None]
 
     def forget(self, affected: Bools) -> None:
         """Forget the rows of the slots that are marked."""
         for side, rows in enumerate(self.sides):
             if rows is not None:
                 kept = np.flatnonzero(~affected[rows.slot])
-                self.sides[side] = Slotted(rows.batch.take(kept), rows.slot[kept])
+                self.sides[side] = KeyedRows(rows.batch.take(kept), rows.slot[kept])
 
 
 class JoinRows:
@@ -54,15 +54,15 @@ class JoinRows:
         self.table = SlotTable()
         self._combine = combine
         self._keys = len(combine.left_keys)
-        self._settled: tuple[list[Slotted], list[Slotted]] = ([], [])
+        self._settled: tuple[list[KeyedRows], list[KeyedRows]] = ([], [])
         self._pending: list[Stored] = []
         self._bound: int | None = None
 
-    def stored(self, side: int) -> list[Slotted]:
+    def stored(self, side: int) -> list[KeyedRows]:
         """Return the runs of a side."""
         return [*self._settled[side], *self.pending(side)]
 
-    def pending(self, side: int) -> list[Slotted]:
+    def pending(self, side: int) -> list[KeyedRows]:
         """Return the runs of a side that have not settled."""
         runs = [stored.sides[side] for stored in self._pending]
         return [run for run in runs if run is not None]
@@ -95,19 +95,19 @@ class JoinRows:
             least = TIME_START + self._combine.delay_us + self._combine.grain_us
             self._bound = self.watermark(max(time, least))
 
-    def run_order(self, side: int, rows: Slotted) -> Ints:
+    def run_order(self, side: int, rows: KeyedRows) -> Ints:
         """Return the order of a run: by slot, then by event time if there is a time range."""
         if self._combine.time_range is None:
             return stable_order(rows.slot)
         order = lexicographic_order([rows.slot, self._event_time(side, rows.batch)])
         return np.arange(len(rows.slot)) if order is None else order
 
-    def sorted_run(self, side: int, rows: Slotted) -> Slotted:
+    def sorted_run(self, side: int, rows: KeyedRows) -> KeyedRows:
         """Return rows as a run."""
         order = self.run_order(side, rows)
-        return Slotted(rows.batch.take(order), rows.slot[order])
+        return KeyedRows(rows.batch.take(order), rows.slot[order])
 
-    def range(self, side: int, rows: Slotted, run: Slotted) -> tuple[Ints, Ints]:
+    def range(self, side: int, rows: KeyedRows, run: KeyedRows) -> tuple[Ints, Ints]:
         """Return for each row of a side the bounds of those rows of a run of the other that it meets.
 
         They have its key, and are within the time range: from `low` on, and before `high`.
@@ -152,7 +152,7 @@ class JoinRows:
         assert bounds is not None
         return self._event_time(side, batch) + (bounds.high_us if side == LEFT else -bounds.low_us)
 
-    def _store(self, side: int, run: Slotted) -> bool:
+    def _store(self, side: int, run: KeyedRows) -> bool:
         """Add a run, merged with those behind it that are not at least twice as long, if any."""
         runs = self._settled[side]
         merging = [run]
@@ -166,13 +166,13 @@ class JoinRows:
             runs.append(run)
         return len(merging) > 1
 
-    def _merged(self, side: int, runs: list[Slotted]) -> Slotted:
-        merged = joined_rows(runs)
+    def _merged(self, side: int, runs: list[KeyedRows]) -> KeyedRows:
+        merged = merge_rows(runs)
         assert merged is not None
         rows = self.run_order(side, merged)
         if self._bound is not None:
             rows = rows[self._reach(side, merged.batch)[rows] >= self._bound]
-        return Slotted(merged.batch.take(rows), merged.slot[rows])
+        return KeyedRows(merged.batch.take(rows), merged.slot[rows])
 
     def _forget_slots(self) -> None:
         """Free slots that no stored row has, once they are the most."""

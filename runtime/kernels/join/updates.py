@@ -31,9 +31,9 @@ from fsql.runtime.kernels.join.lifetimes import (
     overlaps,
 )
 from fsql.runtime.kernels.join.net_rows import all_rows, ranges
-from fsql.runtime.kernels.join.updates_saving import JoinUpdatesSaving
+from fsql.runtime.kernels.join.updates_snapshots import JoinUpdatesSnapshots
 from fsql.runtime.kernels.join.updating_sides import LEFT, RIGHT, Changes, UpdatingSides, weighted
-from fsql.runtime.kernels.keyed.kernel import Applied, Slotted, parted_rows
+from fsql.runtime.kernels.keyed.kernel import ApplyResult, KeyedRows, split_at_position
 from fsql.runtime.kernels.keyed.prepare import Evaluator
 from fsql.runtime.order import lexicographic_order, starts_of_runs
 
@@ -75,7 +75,7 @@ class JoinUpdatesKernel:
         self._keys = len(combine.left_keys)
         self._depth = max(combine.left_depth, combine.right_depth) + 1
         self._sides = UpdatingSides(self._keys)
-        self._saving = JoinUpdatesSaving(combine, schemas, self._sides)
+        self._snapshots = JoinUpdatesSnapshots(combine, schemas, self._sides)
 
     def prepare(self, side: int, batch: Batch) -> tuple[Batch, Batch | None]:
         """See `Kernel`; rows with a NULL key are left out."""
@@ -85,14 +85,14 @@ class JoinUpdatesKernel:
         del side
         return self._sides.table.find(batch.columns[: self._keys], len(batch)).slots
 
-    def apply(self, sides: Sequence[Slotted | None], *, undoable: bool) -> Applied:
+    def apply(self, sides: Sequence[KeyedRows | None], *, undoable: bool) -> ApplyResult:
         rest = None
         numbers, times, origins = _numbered_roots(sides)
         histories = [self._history(side, sides, numbers) for side in (LEFT, RIGHT)]
         while len(times) > _ONE_ROOT and _makes_too_much(histories, len(times)):
             middle = (len(times) + 1) // 2
             rest = Root(int(times[middle]), int(origins[middle]))
-            sides = parted_rows(sides, rest)[0]
+            sides = split_at_position(sides, rest)[0]
             numbers, times, origins = _numbered_roots(sides)
             histories = [self._history(side, sides, numbers) for side in (LEFT, RIGHT)]
         changes = Changes([_changes(one, times, origins) for one in histories])
@@ -102,12 +102,12 @@ class JoinUpdatesKernel:
             rows = self._rows(left, right, times, origins)
         self._sides.add(changes, undoable=undoable)
         if undoable:
-            return Applied(rows, None, changes, rest)
-        self._saving.settled(changes)
-        return Applied(rows, None, None, rest)
+            return ApplyResult(rows, None, changes, rest)
+        self._snapshots.settled(changes)
+        return ApplyResult(rows, None, None, rest)
 
     def _history(
-        self, side: int, sides: Sequence[Slotted | None], numbers: Sequence[Ints]
+        self, side: int, sides: Sequence[KeyedRows | None], numbers: Sequence[Ints]
     ) -> History | None:
         """Return how a side changes, and what it has of the slots in which the other side changes."""
         new, other = sides[side], sides[1 - side]
@@ -119,7 +119,7 @@ class JoinUpdatesKernel:
         before = np.full(0 if stored is None else len(stored.slot), BEFORE)
         return history(rows, np.concatenate([before, numbers[side]]), self._keys)
 
-    def _rows(self, left: History, right: History, times: Ints, origins: Ints) -> Slotted | None:
+    def _rows(self, left: History, right: History, times: Ints, origins: Ints) -> KeyedRows | None:
         pairs = _pairs(left, right, len(times))
         count = len(pairs.root)
         if count == 0:
@@ -134,15 +134,15 @@ class JoinUpdatesKernel:
             (path,) * self._depth,
             pairs.weight,
         )
-        return Slotted(made, lefts.slot)
+        return KeyedRows(made, lefts.slot)
 
     @property
     def table(self) -> SlotTable:
         return self._sides.table
 
     @property
-    def saving(self) -> JoinUpdatesSaving:
-        return self._saving
+    def snapshots(self) -> JoinUpdatesSnapshots:
+        return self._snapshots
 
     def restore(self, undo: object, affected: Bools) -> None:
         assert isinstance(undo, Changes)
@@ -151,12 +151,12 @@ class JoinUpdatesKernel:
     def settle(self, undo: object | None) -> None:
         assert isinstance(undo, Changes)
         self._sides.settle(undo)
-        self._saving.settled(undo)
+        self._snapshots.settled(undo)
 
     def expire(self, horizon: Root) -> None:
         """See `Kernel`."""
 
-    def close(self, min_time: Root) -> Applied | None:
+    def close(self, min_time: Root) -> ApplyResult | None:
         """See `Kernel`: there are no windows."""
         del min_time
         return None
@@ -185,7 +185,7 @@ def _makes_too_much(histories: Sequence[History | None], roots: int) -> bool:
     return pairs > PAIRS_MAX
 
 
-def _numbered_roots(sides: Sequence[Slotted | None]) -> tuple[list[Ints], Ints, Ints]:
+def _numbered_roots(sides: Sequence[KeyedRows | None]) -> tuple[list[Ints], Ints, Ints]:
     """Return the number of each row's root, by side, and the time and origin of each number.
 
     Numbers are from 1 on, in the order of the roots; number 0 is `BEFORE`.
@@ -208,7 +208,7 @@ def _numbered_roots(sides: Sequence[Slotted | None]) -> tuple[list[Ints], Ints, 
     return [numbers[:cut], numbers[cut:]], times, origins
 
 
-def _changes(of: History | None, times: Ints, origins: Ints) -> Slotted | None:
+def _changes(of: History | None, times: Ints, origins: Ints) -> KeyedRows | None:
     """Return the rows of a history that are new, sorted by slot."""
     if of is None:
         return None
@@ -216,7 +216,7 @@ def _changes(of: History | None, times: Ints, origins: Ints) -> Slotted | None:
     if len(new) == 0:
         return None
     rows, root = of.rows.take(new), of.root[new]
-    return Slotted(Batch(rows.columns, times[root], origins[root], (), rows.weight), rows.slot)
+    return KeyedRows(Batch(rows.columns, times[root], origins[root], (), rows.weight), rows.slot)
 
 
 def _pairs(left: History, right: History, roots: int) -> _Pairs:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fsql.runtime.kernels.join.net_rows import NetRows, WeightedRows
-from fsql.runtime.kernels.keyed.kernel import Slotted, split_rows
+from fsql.runtime.kernels.keyed.kernel import KeyedRows, split_rows
 from fsql.runtime.kernels.keyed.slots import SlotTable
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ _FEW_KEYS = 1024
 class Changes:
     """What one application changed in each side; rows are sorted by slot."""
 
-    sides: list[Slotted | None]
+    sides: list[KeyedRows | None]
 
 
 class UpdatingSides:
@@ -77,6 +77,6 @@ class UpdatingSides:
         self.table.free_all_but(used)
 
 
-def weighted(rows: Slotted) -> WeightedRows:
+def weighted(rows: KeyedRows) -> WeightedRows:
     """Return rows as rows of a multiset."""
     return WeightedRows(rows.batch.columns, rows.slot, rows.batch.weights())

@@ -20,14 +20,14 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from fsql.runtime.batch import Batch, Root
-    from fsql.runtime.kernels.keyed.increment import Increment
+    from fsql.runtime.kernels.keyed.incremental_snapshot import IncrementalSnapshot
     from fsql.runtime.kernels.keyed.slots import SlotTable
 
     Ints = NDArray[np.int64]
     Bools = NDArray[np.bool_]
 
 
-class Slotted(NamedTuple):
+class KeyedRows(NamedTuple):
     """Rows, and the slot of each row's key."""
 
     batch: Batch
@@ -35,65 +35,67 @@ class Slotted(NamedTuple):
 
 
 @dataclass(slots=True)
-class Applied:
+class ApplyResult:
     """What an application of rows made: outputs and errors by slot, and how to take the state back.
 
     `undo` is the kernel's own; None where it was not asked for.  If there is a `rest`, only the rows below
     that root were applied: the others would have made too much at once.
     """
 
-    rows: Slotted | None
-    errors: Slotted | None
+    rows: KeyedRows | None
+    errors: KeyedRows | None
     undo: object | None
     rest: Root | None = None
 
 
-def joined_rows(parts: Sequence[Slotted | None]) -> Slotted | None:
+def merge_rows(parts: Sequence[KeyedRows | None]) -> KeyedRows | None:
     """Return all rows of the parts that there are, one after the other; None if there are none."""
     some = [part for part in parts if part is not None and len(part.batch)]
     if len(some) <= 1:
         return some[0] if some else None
     batch = concat([part.batch for part in some])
-    return Slotted(batch, np.concatenate([part.slot for part in some]))
+    return KeyedRows(batch, np.concatenate([part.slot for part in some]))
 
 
-def joined(parts: Sequence[Applied]) -> Applied | None:
+def merge_results(parts: Sequence[ApplyResult]) -> ApplyResult | None:
     """Return the rows and errors of all parts, without undo; None if there are none."""
-    rows = joined_rows([part.rows for part in parts])
-    errors = joined_rows([part.errors for part in parts])
-    return None if rows is None and errors is None else Applied(rows, errors, None)
+    rows = merge_rows([part.rows for part in parts])
+    errors = merge_rows([part.errors for part in parts])
+    return None if rows is None and errors is None else ApplyResult(rows, errors, None)
 
 
-def chosen_rows(rows: Slotted, marks: Bools) -> Slotted | None:
+def filter_rows(rows: KeyedRows, marks: Bools) -> KeyedRows | None:
     """Return the rows that are marked; None if there are none."""
     if marks.all():
         return rows
     indexes = np.flatnonzero(marks)
-    return Slotted(rows.batch.take(indexes), rows.slot[indexes]) if len(indexes) else None
+    return KeyedRows(rows.batch.take(indexes), rows.slot[indexes]) if len(indexes) else None
 
 
-def split_rows(rows: Slotted | None, affected: Bools) -> tuple[Slotted | None, Slotted | None]:
+def split_rows(
+    rows: KeyedRows | None, affected: Bools
+) -> tuple[KeyedRows | None, KeyedRows | None]:
     """Return the rows whose slot is not affected, and those whose slot is."""
     if rows is None:
         return None, None
     marked = affected[rows.slot]
-    return chosen_rows(rows, ~marked), chosen_rows(rows, marked)
+    return filter_rows(rows, ~marked), filter_rows(rows, marked)
 
 
-def parted_rows(
-    sides: Sequence[Slotted | None], bound: Root
-) -> tuple[list[Slotted | None], list[Slotted | None]]:
+def split_at_position(
+    sides: Sequence[KeyedRows | None], bound: Root
+) -> tuple[list[KeyedRows | None], list[KeyedRows | None]]:
     """Return the rows of each side below `bound`, and the others."""
-    passed: list[Slotted | None] = [None] * len(sides)
-    later: list[Slotted | None] = [None] * len(sides)
+    passed: list[KeyedRows | None] = [None] * len(sides)
+    later: list[KeyedRows | None] = [None] * len(sides)
     for side, rows in enumerate(sides):
         if rows is not None:
             under = below(rows.batch, bound)
-            passed[side], later[side] = chosen_rows(rows, under), chosen_rows(rows, ~under)
+            passed[side], later[side] = filter_rows(rows, under), filter_rows(rows, ~under)
     return passed, later
 
 
-class Saving(Protocol):
+class KernelSnapshots(Protocol):
     """A kernel's side of snapshots: what changed in its state, and its state as of a position.
 
     Applications never have rows from both sides of the position that is announced.
@@ -109,23 +111,23 @@ class Saving(Protocol):
     def cancel(self) -> None:
         """Forget what was announced; what has changed is left for the next increment."""
 
-    def before(self, sides: Sequence[Slotted | None]) -> None:
+    def on_apply(self, sides: Sequence[KeyedRows | None]) -> None:
         """Learn that these rows are about to be applied."""
 
-    def taken_back(self, slots: Ints, greatest: Root) -> None:
+    def on_undo(self, slots: Ints, greatest: Root) -> None:
         """Learn that an application, whose rows go up to `greatest`, was taken back for these slots."""
 
-    def freed(self, slots: list[int]) -> None:
+    def on_slots_freed(self, slots: list[int]) -> None:
         """Learn that slots have lost their keys."""
 
-    def take(self) -> Increment | None:
+    def take(self) -> IncrementalSnapshot | None:
         """Return what changed since the last increment, as of the announced position; None for nothing.
 
         All rows below it have been applied, and are final.  What changed is copied, no more: the rows of
         the increment are made when they are asked for.
         """
 
-    def load(self, state: Increment, position: Root) -> None:
+    def load(self, state: IncrementalSnapshot, position: Root) -> None:
         """Take over the state as of `position`; nothing was applied, and no key comes twice."""
 
 
@@ -146,10 +148,10 @@ class Kernel(Protocol):
         """Return the table of the slots; the fold says when retired slots may be used again."""
 
     @property
-    def saving(self) -> Saving:
+    def snapshots(self) -> KernelSnapshots:
         """Return the kernel's side of snapshots."""
 
-    def apply(self, sides: Sequence[Slotted | None], *, undoable: bool) -> Applied:
+    def apply(self, sides: Sequence[KeyedRows | None], *, undoable: bool) -> ApplyResult:
         """Apply prepared rows, each side in the total order, behind all rows of their slots so far.
 
         At least one side has rows.  The least root is always applied, and others unless there is a `rest`.
@@ -164,7 +166,7 @@ class Kernel(Protocol):
     def expire(self, horizon: Root) -> None:
         """Learn that no row below `horizon` will be given again: state that only those need may go."""
 
-    def close(self, min_time: Root) -> Applied | None:
+    def close(self, min_time: Root) -> ApplyResult | None:
         """Close the windows whose punctuation is below `min_time`; each closes once."""
 
     def next_close(self) -> Root | None:

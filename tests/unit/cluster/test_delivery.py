@@ -23,8 +23,8 @@ from fsql.runtime.cluster.delivery import (
     DeliveryOption,
     PositionRefusedError,
 )
-from fsql.runtime.dataflow.barrier import LateRows, Rejected, Released
-from fsql.runtime.ports import Reject, Release
+from fsql.runtime.dataflow.barrier import DeadLetters, LateRows, Released
+from fsql.runtime.ports import DeadLetter, Release
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -50,8 +50,8 @@ def late(rows: list[Row]) -> LateRows:
     return LateRows(0, Batch(release.columns, release.time, release.origin, ()))
 
 
-def rejected(rows: list[Row]) -> Rejected:
-    return Rejected(tuple((root, Reject(n, n, -1, 511, "", "", "")) for root, n in rows))
+def rejected(rows: list[Row]) -> DeadLetters:
+    return DeadLetters(tuple((root, DeadLetter(n, n, -1, 511, "", "", "")) for root, n in rows))
 
 
 Kind: TypeAlias = "Callable[[list[Row]], Contents]"
@@ -71,7 +71,7 @@ def rows_of(contents: Contents | None) -> list[Row]:
         case LateRows(_, rows):
             rooted = zip(rows.time.tolist(), rows.origin.tolist(), strict=True)
             return list(zip((Root(*at) for at in rooted), rows.columns[0].to_pylist(), strict=True))
-        case Rejected(rejects):
+        case DeadLetters(rejects):
             return [(root, reject.row) for root, reject in rejects]
 
 

@@ -20,7 +20,7 @@ from fsql.runtime.cluster.node import (
 )
 from fsql.runtime.cluster.worker_node import WorkerNode
 from fsql.runtime.dataflow.messages import MinTime
-from fsql.runtime.ports import Chunk, Place
+from fsql.runtime.ports import Chunk, SourceOffset
 from fsql.tests.queries.examples import EXAMPLES
 
 EXAMPLE = EXAMPLES["inverted_index"]
@@ -55,7 +55,7 @@ class Reading:
             assert self.rows < 1000
             row, self.rows = self.rows, self.rows + 1
             chunk = Chunk([pa.array(["title | a b"])], np.array([row]), (), CHUNK_BYTES)
-            effects = self.node.step(ChunkRead(0, chunk, Place(row, row + 1, row)), now)
+            effects = self.node.step(ChunkRead(0, chunk, SourceOffset(row, row + 1, row)), now)
             if Continue() in effects:
                 effects += self.node.step(Continued(), now)
             sent = [each.what for each in effects if isinstance(each, Transmit)]

@@ -15,14 +15,14 @@ if TYPE_CHECKING:
     from fsql.compiler.expression import Value
     from fsql.compiler.schema import Schema
     from fsql.formats.lines import LineDecoder
-    from fsql.runtime.ports import Reject, SplitReader
+    from fsql.runtime.ports import DeadLetter, SplitReader
 
 
 class Read(NamedTuple):
     """All rows by their numbers, all rejects, and how many bytes were used up."""
 
     rows: dict[int, tuple[Value, ...]]
-    rejects: list[Reject]
+    rejects: list[DeadLetter]
     bytes_read: int
 
 
@@ -68,5 +68,5 @@ def read_all(reader: SplitReader, columns: Schema, rows_max: int) -> Read:
     return read
 
 
-def _numbers(reject: Reject) -> tuple[int, ...]:
+def _numbers(reject: DeadLetter) -> tuple[int, ...]:
     return reject.row, reject.line, reject.byte, reject.code

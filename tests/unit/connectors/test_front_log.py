@@ -25,7 +25,7 @@ from fsql.connectors.opening import open_source
 from fsql.connectors.streams.replay import CHECKED_BYTES
 from fsql.connectors.surroundings import Surroundings
 from fsql.formats.text.decoder import TextDecoder
-from fsql.runtime.ports import Chunk, Place, Wait
+from fsql.runtime.ports import Chunk, SourceOffset, Wait
 from fsql.tests.unit.connectors.tables import table
 
 if TYPE_CHECKING:
@@ -155,7 +155,7 @@ def test_what_was_trimmed_cannot_be_read(tmp_path: Path) -> None:
     trim(tmp_path, 300_000)
     first = segments(tmp_path)[0].start
     assert 300_000 - 3 * CHECKED_BYTES < first <= 300_000 - CHECKED_BYTES
-    for place in (None, Place(1, 2, 1000)):
+    for place in (None, SourceOffset(1, 2, 1000)):
         with pytest.raises(FsqlError, match="E536"):
             split_of(tmp_path).open(place).read(10)
 

@@ -11,7 +11,7 @@ from fsql.compiler.sqltypes import BIGINT, STRING
 from fsql.connectors.generated.word_law import WordLaw
 from fsql.connectors.opening import open_source
 from fsql.connectors.surroundings import Surroundings
-from fsql.runtime.ports import Chunk, Place, SplitReader, Wait
+from fsql.runtime.ports import Chunk, SourceOffset, SplitReader, Wait
 from fsql.tests.unit.connectors.reading import read_all
 from fsql.tests.unit.connectors.tables import table
 
@@ -135,8 +135,8 @@ def test_a_start_that_is_given_counts_for_every_reader() -> None:
     reader = split.open()
     assert step(reader) == [0, 1, 2]
     assert step(reader) == Wait(0.25)
-    assert step(split.open(Place(2, 0, 0))) == [2]
-    assert step(split.open(Place(4, 0, 0))) == Wait(0.5)
+    assert step(split.open(SourceOffset(2, 0, 0))) == [2]
+    assert step(split.open(SourceOffset(4, 0, 0))) == Wait(0.5)
     now = 100.5
     assert [step(reader, 1), step(reader), step(reader)] == [[3], [4], Wait(0.25)]
     now = 200.0

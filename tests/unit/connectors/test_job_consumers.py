@@ -15,7 +15,7 @@ from fsql.job.sinks import ConsumedOutput, job_consumers
 from fsql.runtime.batch import END, START, Root
 from fsql.runtime.cluster.delivery import Delivery, DeliveryOption
 from fsql.runtime.consumer import Opening
-from fsql.runtime.dataflow.barrier import LateRows, Rejected, Released
+from fsql.runtime.dataflow.barrier import DeadLetters, LateRows, Released
 from fsql.runtime.drivers.local import Edges, LocalRun
 from fsql.tests.cli.commands import fsql
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from fsql.job.compiled import Compiled
     from fsql.runtime.cluster.delivery import Bundle
-    from fsql.runtime.dataflow.barrier import LateRows, Rejected, Released
+    from fsql.runtime.dataflow.barrier import DeadLetters, LateRows, Released
 
 SCRIPT = """\
 CREATE TABLE events (at TIMESTAMP(3), n BIGINT, WATERMARK FOR at AS at - INTERVAL '1' SECOND) WITH (
@@ -80,7 +80,7 @@ class Delivered:
             opened = each.consumer.open(Opening(self.epoch, START, option, "job"))
             self.deliveries.append(Delivery(option, opened.position, opened.window, rows_max=7))
 
-    def take(self, let_go: Released | LateRows | Rejected) -> None:
+    def take(self, let_go: Released | LateRows | DeadLetters) -> None:
         for each, delivery in zip(self.outputs, self.deliveries, strict=True):
             share = each.output.share(let_go)
             if share is not None:

@@ -15,7 +15,7 @@ from fsql.job import run as job
 from fsql.job.compiled import compiled
 from fsql.job.script import Script
 from fsql.runtime.batch import END, Root, origin, origin_parts
-from fsql.runtime.ports import Chunk, Reject
+from fsql.runtime.ports import Chunk, DeadLetter
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -29,7 +29,7 @@ def test_the_greatest_numbers_have_room() -> None:
     assert Root(0, packed) < Root(0, END.origin + 1)
 
 
-def chunk_of(row: int, rejects: list[Reject]) -> Chunk:
+def chunk_of(row: int, rejects: list[DeadLetter]) -> Chunk:
     return Chunk([pa.array([1])], np.array([row]), rejects, 0)
 
 
@@ -37,7 +37,7 @@ def test_a_row_that_has_no_number_is_refused() -> None:
     chunk_of(ROWS_MAX - 1, []).check_row_numbers()
     for chunk in (
         chunk_of(ROWS_MAX, []),
-        chunk_of(0, [Reject(ROWS_MAX, -1, -1, 511, "", "", "")]),
+        chunk_of(0, [DeadLetter(ROWS_MAX, -1, -1, 511, "", "", "")]),
     ):
         with pytest.raises(FsqlError, match="more than 1,099,511,627,776 rows"):
             chunk.check_row_numbers()

@@ -13,7 +13,7 @@ from fsql.compiler.sqltypes import BIGINT, STRING
 from fsql.connectors.opening import open_source
 from fsql.connectors.streams.replay import CHECKED_BYTES
 from fsql.connectors.surroundings import Surroundings
-from fsql.runtime.ports import Chunk, Place
+from fsql.runtime.ports import Chunk, SourceOffset
 from fsql.tests.unit.connectors.reading import read_all
 from fsql.tests.unit.connectors.tables import table
 
@@ -32,7 +32,7 @@ def written(tmp_path: Path, data: bytes) -> Split:
     return split
 
 
-def place_behind(split: Split, rows: int) -> Place:
+def place_behind(split: Split, rows: int) -> SourceOffset:
     reader = split.open()
     while (place := reader.place()).row < rows:
         assert isinstance(reader.read(rows - place.row), Chunk)
@@ -40,7 +40,7 @@ def place_behind(split: Split, rows: int) -> Place:
     return place
 
 
-def rest(split: Split, place: Place) -> list[tuple[int, object]]:
+def rest(split: Split, place: SourceOffset) -> list[tuple[int, object]]:
     reader = split.open(place)
     try:
         return [(row, value) for row, (value,) in read_all(reader, LINE, 100).rows.items()]
@@ -52,7 +52,7 @@ def open_descriptors() -> int:
     return len(list(Path("/proc/self/fd").iterdir()))
 
 
-def refused(split: Split, place: Place) -> str:
+def refused(split: Split, place: SourceOffset) -> str:
     descriptors = open_descriptors()
     with pytest.raises(FsqlError) as caught:
         split.open(place)
@@ -99,7 +99,7 @@ def test_a_last_line_that_goes_on_is_refused(tmp_path: Path) -> None:
 
 def test_a_stream_cannot_be_read_again(tmp_path: Path) -> None:
     (split,) = open_source(table(LINE, connector="stdin", format="text"), Surroundings(tmp_path))
-    assert refused(split, Place(1, 2, 2)) == "a stream can be read once only"
+    assert refused(split, SourceOffset(1, 2, 2)) == "a stream can be read once only"
 
 
 @pytest.mark.parametrize("connector", ["documents", "words"])
@@ -115,8 +115,8 @@ def test_a_generator_makes_any_row_without_those_before(tmp_path: Path, connecto
         assert isinstance(chunk, Chunk)
         rows += chunk.columns[1].to_pylist()
         seconds[0] += 1
-    assert (len(rows), reader.place()) == (91, Place(91, 0, 0))
-    again = split.open(Place(40, 0, 0))
+    assert (len(rows), reader.place()) == (91, SourceOffset(91, 0, 0))
+    again = split.open(SourceOffset(40, 0, 0))
     chunk = again.read(1000)
     assert isinstance(chunk, Chunk)
     assert chunk.columns[1].to_pylist() == rows[40:41]

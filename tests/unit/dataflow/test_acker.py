@@ -44,14 +44,14 @@ def test_u21_nothing_promised_nothing_passed() -> None:
 def test_u22_a_lone_promise_is_min_time() -> None:
     one = acker()
     one.promise(Promise(0, Root(7, 0)))
-    assert one.risen() == [MinTime(stage, Root(7, 0)) for stage in (FIRST, SECOND, BARRIER)]
+    assert one.take_advanced() == [MinTime(stage, Root(7, 0)) for stage in (FIRST, SECOND, BARRIER)]
 
 
 def test_u23_an_entry_in_flight_caps_min_time_at_and_behind_its_stage() -> None:
     one = acker()
     one.acknowledge(Acknowledgement((entry(SECOND, 3, 99),)))
     one.promise(Promise(0, Root(7, 0)))
-    one.risen()
+    one.take_advanced()
     assert [one.min_time(stage) for stage in (FIRST, SECOND, BARRIER)] == [
         Root(7, 0),
         Root(3, 0),
@@ -63,7 +63,7 @@ def test_a_hold_caps_what_is_behind_its_stage_and_not_its_own_input() -> None:
     one = acker()
     one.acknowledge(Acknowledgement((entry(SECOND, 3, 99, Kind.HOLD),)))
     one.promise(Promise(0, Root(7, 0)))
-    one.risen()
+    one.take_advanced()
     assert one.min_time(SECOND) == Root(7, 0)
     assert one.min_time(BARRIER) == Root(3, 0)
 
@@ -71,9 +71,9 @@ def test_a_hold_caps_what_is_behind_its_stage_and_not_its_own_input() -> None:
 def test_u28_min_time_is_the_least_promise_of_all_fronts() -> None:
     one = acker(fronts=2)
     one.promise(Promise(0, Root(9, 0)))
-    assert one.risen() == []
+    assert one.take_advanced() == []
     one.promise(Promise(1, Root(4, 0)))
-    assert one.risen()[-1] == MinTime(BARRIER, Root(4, 0))
+    assert one.take_advanced()[-1] == MinTime(BARRIER, Root(4, 0))
 
 
 def test_u24_the_table_has_no_capacity_to_go_beyond() -> None:
@@ -117,7 +117,7 @@ def test_u25_random_traffic_never_passes_what_is_in_flight(seed: int) -> None:
                 entries.append(passed_on)
                 in_flight.append(passed_on)
             one.acknowledge(Acknowledgement(tuple(entries)))
-        one.risen()
+        one.take_advanced()
         bound = min([Root(min(promises), 0), *(sent.root for sent in in_flight)])
         expected = START if min(promises) == 0 and one.min_time(BARRIER) == START else bound
         assert one.min_time(BARRIER) == expected
@@ -125,7 +125,7 @@ def test_u25_random_traffic_never_passes_what_is_in_flight(seed: int) -> None:
         one.promise(Promise(front, END))
     for sent in in_flight:
         one.acknowledge(Acknowledgement((sent,)))
-    assert one.risen()[-1] == MinTime(BARRIER, END)
+    assert one.take_advanced()[-1] == MinTime(BARRIER, END)
     assert one.min_time(BARRIER) == END
 
 
@@ -150,10 +150,10 @@ def test_the_heap_of_the_ack_table_does_not_grow_behind_a_split_that_lags() -> N
         one.acknowledge(Acknowledgement((sent,)))
     assert one.heap_size() <= 100
     one.promise(Promise(0, Root(20_000, 0)))
-    one.risen()
+    one.take_advanced()
     assert one.min_time(BARRIER) == Root(0, 0)
     one.acknowledge(Acknowledgement((entry(SECOND, 0, 7),)))
-    assert one.risen()[-1] == MinTime(BARRIER, Root(20_000, 0))
+    assert one.take_advanced()[-1] == MinTime(BARRIER, Root(20_000, 0))
 
 
 def test_no_two_links_of_a_thousand_workers_share_ids() -> None:

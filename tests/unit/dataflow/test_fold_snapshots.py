@@ -18,11 +18,11 @@ from fsql.runtime.arrow_types import to_arrow
 from fsql.runtime.batch import END, START, Batch, Root
 from fsql.runtime.dataflow.undo_log import RepairBound
 from fsql.runtime.dataflow.worker import make_fold
-from fsql.runtime.kernels.keyed.increment import (
+from fsql.runtime.kernels.keyed.incremental_snapshot import (
     EXPIRES,
     GONE,
     HASH,
-    Increment,
+    IncrementalSnapshot,
     merged,
     rows_of_bins,
 )
@@ -80,14 +80,14 @@ def at(time: int) -> Root:
     return Root(time, START.origin)
 
 
-def crossed(fold: Fold, time: int) -> Increment | None:
+def crossed(fold: Fold, time: int) -> IncrementalSnapshot | None:
     """Return the increment that min time `time` brings."""
     fold.advance(at(time))
     assert fold.crossed
-    return fold.take_increment()
+    return fold.take_snapshot()
 
 
-def counts(increment: Increment | None) -> dict[Value, int | None]:
+def counts(increment: IncrementalSnapshot | None) -> dict[Value, int | None]:
     """Return the first count of each key."""
     if increment is None:
         return {}
@@ -172,7 +172,7 @@ def test_a_position_that_min_time_has_passed_is_there_at_once(policy: Policy) ->
         for position, taken in ((at(9), {"a": 1, "b": 1}), (at(9), {}), (at(20), {})):
             assert fold.announce(position)
             assert fold.crossed
-            assert counts(fold.take_increment()) == taken
+            assert counts(fold.take_snapshot()) == taken
         assert not fold.announce(at(9))
 
 
@@ -280,7 +280,7 @@ def test_open_windows_are_restored_and_closed_ones_expire() -> None:
     assert restored.hold() is None
     assert not restored.announce(at(8 * SECOND))  # the window that closes then is gone
     assert restored.announce(at(8 * SECOND + 1))
-    assert restored.take_increment() is None
+    assert restored.take_snapshot() is None
 
 
 def test_owners_share_the_state_between_them() -> None:
@@ -348,7 +348,7 @@ def self_join(*, updating: bool = False) -> Fold:
     return last_fold(logical.Join(left, right, (column(left, KEY),), (column(right, KEY),), None))
 
 
-def kept(increments: list[Increment]) -> list[tuple[Value, ...]]:
+def kept(increments: list[IncrementalSnapshot]) -> list[tuple[Value, ...]]:
     """Return key, side, time and weight of the rows of a join."""
     names = ("key_0", "side", "time", "weight")
     return [

@@ -23,7 +23,7 @@ from fsql.formats.text.decoder import TextDecoder
 from fsql.runtime.batch import END, START, Root
 from fsql.runtime.dataflow.front import BOUNDARIES_MAX, Front
 from fsql.runtime.dataflow.resume_point import ResumePoint
-from fsql.runtime.ports import Chunk, Place, Reject
+from fsql.runtime.ports import Chunk, DeadLetter, SourceOffset
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -70,7 +70,7 @@ def drawn_file(random: Random) -> bytes:
     return random.choice([b"", b"\xef\xbb\xbf"]) + text.encode()
 
 
-def steps(front: Front, split: Split, place: Place | None, random: Random) -> Iterator[Read]:
+def steps(front: Front, split: Split, place: SourceOffset | None, random: Random) -> Iterator[Read]:
     """Read to the end in chunks of random sizes; give what each chunk brought, with its promise checked."""
     reader = split.open(place)
     while True:
@@ -139,8 +139,8 @@ def test_text_goes_on_where_it_was_with_its_line_numbers(tmp_path: Path, seed: i
 
 
 def read_from(
-    split: Split, place: Place | None, random: Random
-) -> tuple[list[tuple[int, object]], list[Place]]:
+    split: Split, place: SourceOffset | None, random: Random
+) -> tuple[list[tuple[int, object]], list[SourceOffset]]:
     reader = split.open(place)
     read: list[tuple[int, object]] = []
     places = [reader.place()]
@@ -154,7 +154,7 @@ def read_from(
 
 
 def chunk_of(rows: Sequence[int], rejects: Sequence[int] = ()) -> Chunk:
-    wrong = tuple(Reject(row, row + 1, -1, 511, "", "", "") for row in rejects)
+    wrong = tuple(DeadLetter(row, row + 1, -1, 511, "", "", "") for row in rejects)
     return Chunk([pa.array(rows, pa.int64())], np.array(rows, np.int64), wrong, 0)
 
 
@@ -163,7 +163,7 @@ def offset_front() -> Front:
     return Front(3, Table("t", 0, (Column("n", BIGINT),), options, TimeKind.OFFSET), split=0)
 
 
-def times(front: Front, chunk: Chunk, place: Place | None = None) -> list[int]:
+def times(front: Front, chunk: Chunk, place: SourceOffset | None = None) -> list[int]:
     batch, rejects = front.take(chunk, place)
     kept = [] if batch is None else batch.time.tolist()
     return sorted([*kept, *(root.time for root, _ in rejects)])
@@ -190,8 +190,8 @@ def test_a_chunk_that_lies_below_the_snapshot_brings_nothing_and_promises_nothin
 def test_resume_points_lie_at_chunks_until_they_are_forgotten() -> None:
     front = offset_front()
     for row in range(0, 12, 3):
-        front.take(chunk_of([row, row + 1, row + 2]), Place(row, row + 1, 10 * row))
-    front.end(Place(12, 13, 120))
+        front.take(chunk_of([row, row + 1, row + 2]), SourceOffset(row, row + 1, 10 * row))
+    front.end(SourceOffset(12, 13, 120))
     assert front.resume_point(START) == ResumePoint(3, 0, 1, 0, front.resume_point(START).time)
     assert front.resume_point(Root(5, 5)).row == 3
     assert front.resume_point(Root(6, 6)) == ResumePoint(3, 6, 7, 60, 5)
@@ -211,9 +211,9 @@ def test_a_front_that_resumed_and_has_read_nothing_resumes_there_again() -> None
 
 def test_a_front_that_waits_resumes_behind_its_last_chunk() -> None:
     front = offset_front()
-    front.take(chunk_of([0, 1, 2]), Place(0, 1, 0))
+    front.take(chunk_of([0, 1, 2]), SourceOffset(0, 1, 0))
     for _ in range(2):
-        front.waits(Place(3, 4, 30))
+        front.waits(SourceOffset(3, 4, 30))
     assert front.resume_point(Root(3, 3)) == ResumePoint(3, 3, 4, 30, 2)
     assert len(front._boundaries) == 2
 
@@ -221,7 +221,7 @@ def test_a_front_that_waits_resumes_behind_its_last_chunk() -> None:
 def test_few_boundaries_are_remembered_and_the_first_is_among_them() -> None:
     front = offset_front()
     for row in range(10_000):
-        front.take(chunk_of([row]), Place(row, row + 1, row))
+        front.take(chunk_of([row]), SourceOffset(row, row + 1, row))
         assert len(front._boundaries) <= BOUNDARIES_MAX
         if row == 5000:
             front.forget_below(Root(4000, 4000))
@@ -262,10 +262,10 @@ def test_a_silent_front_promises_by_the_clock() -> None:
 def test_a_front_resumes_behind_a_promise_by_the_clock() -> None:
     front = front_of(TimeKind.EVENT)
     for place, chunk in (
-        (Place(0, 1, 0), silence(10)),
-        (Place(0, 1, 0), read_of(5, rows=(0,))),
-        (Place(1, 2, 9), silence(20)),
-        (Place(1, 2, 9), read_of(6, rows=(1,))),
+        (SourceOffset(0, 1, 0), silence(10)),
+        (SourceOffset(0, 1, 0), read_of(5, rows=(0,))),
+        (SourceOffset(1, 2, 9), silence(20)),
+        (SourceOffset(1, 2, 9), read_of(6, rows=(1,))),
     ):
         front.take(chunk, place)
     for position in (Root(10, front.promised.origin - 2), Root(20, front.promised.origin - 1)):

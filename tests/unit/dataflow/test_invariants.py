@@ -66,7 +66,7 @@ def acker() -> Acker:
     """Return the acker of one stage and the barrier, of which one front has promised 7."""
     made = Acker([frozenset(), frozenset([0])], [frozenset([0]), frozenset([0])])
     made.promise(Promise(0, Root(7, 0)))
-    made.risen()
+    made.take_advanced()
     return made
 
 
@@ -87,7 +87,7 @@ def test_min_time_does_not_go_back() -> None:
     one.acknowledge(Acknowledgement((Entry(0, Kind.HOLD, Root(5, 0), 1),)))
     one.promise(Promise(0, Root(8, 0)))
     with pytest.raises(InvariantError, match=r"min time of stage 1: .* time 5 is below"):
-        one.risen()
+        one.take_advanced()
 
 
 def sent_to_sink(batch: Batch) -> Parcel:

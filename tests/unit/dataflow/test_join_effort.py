@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from fsql.compiler.expression import Value
     from fsql.runtime.batch import Batch
-    from fsql.runtime.dataflow.output import Output
+    from fsql.runtime.dataflow.fold_output import FoldOutput
 
     Ints = NDArray[np.int64]
 
@@ -60,7 +60,7 @@ def test_a_chain_of_joins_sends_what_each_row_of_its_input_changes(
     sent = 0
     accept, advance = Fold.accept, Fold.advance
 
-    def counted(output: Output) -> Output:
+    def counted(output: FoldOutput) -> FoldOutput:
         nonlocal sent
         sent += sum(map(len, output.rows))
         return output

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from fsql.runtime.batch import START, Root
-from fsql.runtime.dataflow.read_ahead import ROW_BYTES, Lead
+from fsql.runtime.dataflow.read_ahead import ROW_BYTES, ReadAhead
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -26,7 +26,7 @@ CHUNK = 4 * MIB
 class Job:
     """A front that reads chunks as soon as it may, before a way out of a fixed delay and a fixed speed."""
 
-    lead: Lead
+    lead: ReadAhead
     seconds_a_chunk: float
     delay: float = 0.0
     chunk: int = CHUNK
@@ -61,7 +61,7 @@ class Job:
 def test_what_is_read_is_out_about_as_much_later_as_the_lead_is_long(
     seconds_a_chunk: float,
 ) -> None:
-    job = Job(Lead(0.5), seconds_a_chunk)
+    job = Job(ReadAhead(0.5), seconds_a_chunk)
     under_way = list(job.run(20.0))
     assert job.chunks_out == pytest.approx(20.0 / seconds_a_chunk, rel=0.01)
     assert max(under_way) <= 0.5 / seconds_a_chunk + 1.01
@@ -69,7 +69,7 @@ def test_what_is_read_is_out_about_as_much_later_as_the_lead_is_long(
 
 
 def test_a_job_that_becomes_slower_has_less_under_way() -> None:
-    job = Job(Lead(0.5), 1 / 128)
+    job = Job(ReadAhead(0.5), 1 / 128)
     assert max(job.run(10.0)) == 64
     job.seconds_a_chunk = 0.25
     under_way = list(job.run(40.0))
@@ -81,7 +81,7 @@ def test_a_job_that_becomes_slower_has_less_under_way() -> None:
 
 @pytest.mark.parametrize("delay", [0.3, 2.0, 30.0])
 def test_a_way_out_that_takes_long_is_kept_full(delay: float) -> None:
-    job = Job(Lead(0.5), 0.01, delay)
+    job = Job(ReadAhead(0.5), 0.01, delay)
     for _ in job.run(30 * delay):
         pass
     before, since = job.chunks_out, job.now
@@ -91,14 +91,14 @@ def test_a_way_out_that_takes_long_is_kept_full(delay: float) -> None:
 
 
 def test_a_chunk_that_was_slow_for_once_does_not_make_the_lead_long_for_ever() -> None:
-    job = Job(Lead(0.5), 1 / 128, delay=5.0)
+    job = Job(ReadAhead(0.5), 1 / 128, delay=5.0)
     next(job.run(1.0))
     job.delay = 0.0
     assert max(list(job.run(60.0))[2000:]) == 64
 
 
 def test_little_is_never_held_back() -> None:
-    lead = Lead(0.5)
+    lead = ReadAhead(0.5)
     front: Any = SimpleNamespace(rows_read=0, bytes_read=0, promised=START)
     for row in range(10_000):
         assert lead.is_open
@@ -107,7 +107,7 @@ def test_little_is_never_held_back() -> None:
 
 
 def test_rows_count_where_there_are_no_bytes() -> None:
-    lead = Lead(0.5, least_bytes=10 * ROW_BYTES)
+    lead = ReadAhead(0.5, least_bytes=10 * ROW_BYTES)
     seen = [lead.is_open]
     for rows in (9, 10):
         front: Any = SimpleNamespace(rows_read=rows, bytes_read=0, promised=Root(rows, 0))

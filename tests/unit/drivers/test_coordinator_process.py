@@ -28,7 +28,7 @@ from fsql.runtime.cluster.node import (
     Tally,
 )
 from fsql.runtime.consumer import LocalConsumer, Opened, Opening
-from fsql.runtime.dataflow.barrier import Rejected
+from fsql.runtime.dataflow.barrier import DeadLetters
 from fsql.runtime.drivers.processes.coordinator_process import CoordinatorProcess
 from fsql.runtime.wire.seal import VERSION
 
@@ -180,5 +180,5 @@ def test_a_local_consumer_is_synced_while_it_stores() -> None:
 
     consumer = LocalConsumer(Slow(), NoLines())
     consumer.open(Opening(1, START, DeliveryOption.EXACTLY_ONCE))
-    consumer.deliver(Bundle(START, ENDS[0], 0, last=True, contents=Rejected(())))
+    consumer.deliver(Bundle(START, ENDS[0], 0, last=True, contents=DeadLetters(())))
     assert consumer.acknowledged() == [ENDS[0]]

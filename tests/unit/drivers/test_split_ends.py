@@ -18,7 +18,7 @@ from fsql.tests.unit.connectors.tables import table
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from fsql.runtime.ports import Place, Split, SplitReader
+    from fsql.runtime.ports import SourceOffset, Split, SplitReader
 
 
 def split_of(directory: Path) -> Split:
@@ -26,7 +26,7 @@ def split_of(directory: Path) -> Split:
     return split
 
 
-def read_to_end(reader: SplitReader) -> Place:
+def read_to_end(reader: SplitReader) -> SourceOffset:
     while isinstance(reader.read(10), Chunk):
         pass
     place = reader.place()
@@ -34,7 +34,7 @@ def read_to_end(reader: SplitReader) -> Place:
     return place
 
 
-def refused(ends: SplitEnds, split: Split, place: Place | None = None) -> tuple[str, str]:
+def refused(ends: SplitEnds, split: Split, place: SourceOffset | None = None) -> tuple[str, str]:
     with pytest.raises(FsqlError) as caught:
         read_to_end(ends.open(3, "t", split, place))
     [diagnostic] = caught.value.diagnostics

@@ -19,7 +19,7 @@ from fsql.formats.json.decoder import JsonDecoder
 from fsql.formats.json.strict import parse_object
 from fsql.formats.json.values import column_values
 from fsql.formats.malformed import MalformedError, excerpt
-from fsql.runtime.ports import Reject
+from fsql.runtime.ports import DeadLetter
 from fsql.tests.unit.connectors.reading import Read, read_bytes
 from fsql.tests.unit.formats.drawn import drawn
 from fsql.tests.unit.formats.malformed_records import (
@@ -49,7 +49,7 @@ def read(
 @pytest.mark.parametrize("bad", MALFORMED, ids=lambda bad: excerpt(bad.record)[:40] or "empty")
 def test_a_malformed_record_is_rejected(bad: Malformed) -> None:
     kept = bad.record[: RECORD_BYTES_MAX + 1]
-    expected = Reject(
+    expected = DeadLetter(
         row=1,
         line=2,
         byte=len(GOOD),

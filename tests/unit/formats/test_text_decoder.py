@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from fsql.compiler.schema import Column, Schema
 from fsql.compiler.sqltypes import STRING
 from fsql.formats.text.decoder import TextDecoder
-from fsql.runtime.ports import Reject
+from fsql.runtime.ports import DeadLetter
 from fsql.tests.unit.connectors.reading import Read, read_bytes
 from fsql.tests.unit.formats.drawn import drawn
 
@@ -25,10 +25,10 @@ def test_whole_output() -> None:
     assert read(data) == Read(
         {0: ("first",), 1: ("",), 2: ("é \0\r",), 7: ("last",)},
         [
-            Reject(3, 4, 18, 515, "", "byte 4 of the record, 0xff, is not UTF-8", "bad \\xff"),
-            Reject(4, 5, 24, 517, "", "the record is longer than 20 bytes", "x" * 21),
-            Reject(5, 6, 46, 515, "", "byte 0 of the record, 0xc3, is not UTF-8", "\\xc3"),
-            Reject(6, 7, 48, 515, "", "byte 0 of the record, 0xa9, is not UTF-8", "\\xa9"),
+            DeadLetter(3, 4, 18, 515, "", "byte 4 of the record, 0xff, is not UTF-8", "bad \\xff"),
+            DeadLetter(4, 5, 24, 517, "", "the record is longer than 20 bytes", "x" * 21),
+            DeadLetter(5, 6, 46, 515, "", "byte 0 of the record, 0xc3, is not UTF-8", "\\xc3"),
+            DeadLetter(6, 7, 48, 515, "", "byte 0 of the record, 0xa9, is not UTF-8", "\\xa9"),
         ],
         len(data),
     )

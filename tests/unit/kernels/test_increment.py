@@ -13,13 +13,13 @@ import pytest
 from fsql.compiler.owner_map import BIN_SHIFT, BINS, bin_ranges, common_bins
 from fsql.runtime import hashing
 from fsql.runtime.batch import START, Root
-from fsql.runtime.kernels.keyed.increment import (
+from fsql.runtime.kernels.keyed.incremental_snapshot import (
     EXPIRES,
     GONE,
     HASH,
     NEVER,
     WEIGHT,
-    Increment,
+    IncrementalSnapshot,
     increment,
     merged,
     rows_of_bins,
@@ -41,7 +41,7 @@ def _hashes(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
     ) -> np.ndarray[tuple[int], np.dtype[np.uint32]]:
         return hashing.hash_rows(keys, count) % np.uint32(request.param)
 
-    monkeypatch.setattr("fsql.runtime.kernels.keyed.increment.hash_rows", hash_rows)
+    monkeypatch.setattr("fsql.runtime.kernels.keyed.incremental_snapshot.hash_rows", hash_rows)
 
 
 def states(random: Random, count: int) -> list[tuple[Key, int, int]]:
@@ -50,7 +50,7 @@ def states(random: Random, count: int) -> list[tuple[Key, int, int]]:
     return [(key, random.randrange(100), random.choice((NEVER, GONE, 5, 20))) for key in chosen]
 
 
-def made(rows: list[tuple[Key, int, int]], name: str, *, appends: bool) -> Increment:
+def made(rows: list[tuple[Key, int, int]], name: str, *, appends: bool) -> IncrementalSnapshot:
     keys = [
         pa.array([key[0] for key, _, _ in rows], pa.string()),
         pa.array([key[1] for key, _, _ in rows], pa.float64()),
@@ -62,7 +62,7 @@ def made(rows: list[tuple[Key, int, int]], name: str, *, appends: bool) -> Incre
     return increment(keys, pa.RecordBatch.from_pydict(columns), appends=appends)
 
 
-def read(one: Increment, name: str) -> list[tuple[Key, int]]:
+def read(one: IncrementalSnapshot, name: str) -> list[tuple[Key, int]]:
     columns = [one.rows.column(index).to_pylist() for index in range(2)]
     values = one.rows.column(name).to_pylist()
     return [((a, b), value) for a, b, value in zip(*columns, values, strict=True)]

@@ -16,7 +16,7 @@ from fsql.runtime import hashing
 from fsql.runtime.arrow_types import arrow_type
 from fsql.runtime.batch import START
 from fsql.runtime.kernels.keyed import loaded_keys
-from fsql.runtime.kernels.keyed.increment import increment, merged
+from fsql.runtime.kernels.keyed.incremental_snapshot import increment, merged
 from fsql.runtime.kernels.keyed.loaded_keys import starts_of_keys
 from fsql.runtime.kernels.keyed.slots import SlotTable
 from fsql.tests.unit.formats.drawn import drawn
@@ -30,13 +30,13 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from fsql.compiler.sqltypes import SqlType
-    from fsql.runtime.kernels.keyed.increment import Increment
+    from fsql.runtime.kernels.keyed.incremental_snapshot import IncrementalSnapshot
 
 
 class Both:
     """A table with loaded keys, one that has found them in rows, and which slots are counterparts."""
 
-    def __init__(self, types: Sequence[SqlType], state: Increment, few_rows: int) -> None:
+    def __init__(self, types: Sequence[SqlType], state: IncrementalSnapshot, few_rows: int) -> None:
         keys = state.rows.columns[: state.keys]
         self.types = [arrow_type(sql_type) for sql_type in types]
         self.loaded, self.seen = SlotTable(few_rows), SlotTable(few_rows)
@@ -78,7 +78,9 @@ def drawn_columns(data: DataObject, types: Sequence[SqlType]) -> tuple[list[pa.A
     return [key_column(data, column, sql_type) for column, sql_type in columns], len(rows)
 
 
-def state_of(columns: Sequence[pa.Array], count: int, types: Sequence[SqlType]) -> Increment:
+def state_of(
+    columns: Sequence[pa.Array], count: int, types: Sequence[SqlType]
+) -> IncrementalSnapshot:
     """Return a state of these keys, as a snapshot has it."""
     table = SlotTable()
     slots = np.unique(table.find(columns, count).slots)
@@ -93,7 +95,7 @@ def _hashes(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
         hashes = hashing.hash_rows(keys, count).astype(np.int64) % request.param
         return hashes.astype(np.uint32)
 
-    monkeypatch.setattr("fsql.runtime.kernels.keyed.increment.hash_rows", hash_rows)
+    monkeypatch.setattr("fsql.runtime.kernels.keyed.incremental_snapshot.hash_rows", hash_rows)
     monkeypatch.setattr(loaded_keys, "hash_rows", hash_rows)
 
 

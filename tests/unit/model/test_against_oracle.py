@@ -18,7 +18,7 @@ import pytest
 from fsql.compiler.lowering import lower
 from fsql.compiler.verify.graph import verify_graph
 from fsql.runtime.model import run
-from fsql.runtime.ports import Reject
+from fsql.runtime.ports import DeadLetter
 from fsql.tests.reference.lines import line
 from fsql.tests.reference.oracle import evaluate_job
 from fsql.tests.unit.model import plans as p
@@ -30,13 +30,13 @@ if TYPE_CHECKING:
     from fsql.compiler.expression import Value
 
     Values = tuple[Value, ...]
-    Split = list[Values | Reject]
+    Split = list[Values | DeadLetter]
 
-BROKEN = Reject(row=0, line=-1, byte=-1, code=513, field="v", reason="not a number", excerpt="")
+BROKEN = DeadLetter(row=0, line=-1, byte=-1, code=513, field="v", reason="not a number", excerpt="")
 DOUBLES = (0.0, -0.0, 1.5, math.nan, math.inf, -1e308, 1e308, 2.5e-320, 0.1, -0.1, None)
 
 
-def random_split(random: Random, row: Callable[[int], Values | Reject]) -> Split:
+def random_split(random: Random, row: Callable[[int], Values | DeadLetter]) -> Split:
     """Return up to 7 rows whose times mostly go on, sometimes far back."""
     time = random.randrange(5) * p.SECOND
     rows: Split = []
@@ -53,7 +53,7 @@ def random_inputs(random: Random) -> dict[int, list[Split]]:
     def number() -> int | None:
         return random.choice([-1, 0, 1, 2, 3, None])
 
-    def event(time: int) -> Values | Reject:
+    def event(time: int) -> Values | DeadLetter:
         if random.random() < 0.03:
             return BROKEN
         at = None if random.random() < 0.03 else time

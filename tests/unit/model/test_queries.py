@@ -17,7 +17,7 @@ from fsql.compiler.lowering import lower
 from fsql.compiler.sqltypes import BIGINT, STRING, TIMESTAMP, array_of
 from fsql.runtime.batch import PUNCTUATION, TIME_START, Root, origin
 from fsql.runtime.model import LateRow, ModelResult, run
-from fsql.runtime.ports import Reject
+from fsql.runtime.ports import DeadLetter
 from fsql.tests.unit.model import plans as p
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from fsql.compiler.expression import Value
 
-    Split = Sequence[tuple[Value, ...] | Reject]
+    Split = Sequence[tuple[Value, ...] | DeadLetter]
 
 WORDS = p.table("words", {"word": STRING, "n": BIGINT})
 BIDS = p.table("bids", {"price": BIGINT, "at": TIMESTAMP}, event_time="at", delay_us=p.SECOND)
@@ -53,8 +53,8 @@ def rows(plan: logical.Plan | logical.Insert, *splits: Split) -> list[tuple[Valu
     return [row if label is None else (label, *row) for _, label, row in result.sinks[0]]
 
 
-def broken(code: int) -> Reject:
-    return Reject(0, line=-1, byte=-1, code=code, field="", reason="cannot be read", excerpt="")
+def broken(code: int) -> DeadLetter:
+    return DeadLetter(0, line=-1, byte=-1, code=code, field="", reason="cannot be read", excerpt="")
 
 
 def test_rows_of_two_splits_come_by_time_and_then_by_split() -> None:

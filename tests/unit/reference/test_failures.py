@@ -21,7 +21,7 @@ from fsql.compiler.sqltypes import (
     DOUBLE,
     TIMESTAMP,
 )
-from fsql.runtime.ports import Reject
+from fsql.runtime.ports import DeadLetter
 from fsql.tests.unit.reference.plans import (
     CLICKS,
     COUNT,
@@ -130,8 +130,8 @@ def test_sum_of_doubles_is_exact_and_average_is_the_rounded_sum_by_the_count() -
 
 
 def test_malformed_rows_have_a_position_and_are_rejected_or_end_the_job() -> None:
-    bad = Reject(1, 2, 10, 511, "", "is not JSON", "{")
-    rows: list[tuple[Value, ...] | Reject] = [
+    bad = DeadLetter(1, 2, 10, 511, "", "is not JSON", "{")
+    rows: list[tuple[Value, ...] | DeadLetter] = [
         ("a", 1, SECOND),
         bad,
         ("a", 2, None),
@@ -152,9 +152,9 @@ def test_malformed_rows_have_a_position_and_are_rejected_or_end_the_job() -> Non
 
 
 def test_a_malformed_row_has_the_event_time_of_the_row_before_it() -> None:
-    bad = Reject(0, 1, 0, 511, "", "is not JSON", "{")
+    bad = DeadLetter(0, 1, 0, 511, "", "is not JSON", "{")
     query = logical.Scan(CLICKS, 0)
-    rows: list[tuple[Value, ...] | Reject] = [bad, ("a", 1, 5 * SECOND), ("a", 1, SECOND), bad]
+    rows: list[tuple[Value, ...] | DeadLetter] = [bad, ("a", 1, 5 * SECOND), ("a", 1, SECOND), bad]
     result = evaluate(job_of(query, changes=Changes.APPEND), {0: [rows]})
     assert [reject.root for reject in result.rejects] == [(EARLY, 0), (5 * SECOND, 3)]
 

@@ -20,7 +20,7 @@ from fsql.runtime.state.rocks import RocksStore
 from fsql.tests.unit.state.increments import by_hand, increment
 
 if TYPE_CHECKING:
-    from fsql.runtime.kernels.keyed.increment import Increment
+    from fsql.runtime.kernels.keyed.incremental_snapshot import IncrementalSnapshot
 
 WORKERS = 2
 EPOCH = 5
@@ -66,7 +66,7 @@ def write_snapshot(
     commit_snapshot(client, session, Committed(manifest.snapshot, found, manifest.epoch))
 
 
-def _increments(worker: int, word: str) -> list[tuple[str, Increment]]:
+def _increments(worker: int, word: str) -> list[tuple[str, IncrementalSnapshot]]:
     keys = range(worker, 12, WORKERS)
     if word == "old":
         joined = increment(((k, f"row {k}", 5_000 + k) for k in keys if k < 6), appends=True)

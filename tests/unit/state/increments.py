@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from fsql.runtime.batch import PUNCTUATION, Root
-from fsql.runtime.kernels.keyed.increment import EXPIRES, NEVER, Increment
+from fsql.runtime.kernels.keyed.incremental_snapshot import EXPIRES, NEVER, IncrementalSnapshot
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -18,7 +18,7 @@ GONE = -(2**63)
 """Of a key that has no state any more: such a row only hides older ones."""
 
 
-def increment(rows: Iterable[Row], *, appends: bool = False) -> Increment:
+def increment(rows: Iterable[Row], *, appends: bool = False) -> IncrementalSnapshot:
     """Return an increment of rows (key, value, expires)."""
     keys, values, expires = zip(*rows, strict=True) if (rows := list(rows)) else ((), (), ())
     columns = [
@@ -26,15 +26,17 @@ def increment(rows: Iterable[Row], *, appends: bool = False) -> Increment:
         pa.array(values, pa.string()),
         pa.array(expires, pa.int64()),
     ]
-    return Increment(pa.RecordBatch.from_arrays(columns, ["k", "v", EXPIRES]), 1, appends)
+    return IncrementalSnapshot(pa.RecordBatch.from_arrays(columns, ["k", "v", EXPIRES]), 1, appends)
 
 
-def rows_of(increment: Increment) -> list[Row]:
+def rows_of(increment: IncrementalSnapshot) -> list[Row]:
     """Return the rows of an increment."""
     return [tuple(row.values()) for row in increment.rows.to_pylist()]
 
 
-def by_hand(increments: Sequence[Increment], position: Root, *, whole: bool = False) -> Increment:
+def by_hand(
+    increments: Sequence[IncrementalSnapshot], position: Root, *, whole: bool = False
+) -> IncrementalSnapshot:
     """Merge as the contract of increments says it, row by row."""
     newest: dict[object, Row] = {}
     appends = increments[0].appends
@@ -50,11 +52,11 @@ def by_hand(increments: Sequence[Increment], position: Root, *, whole: bool = Fa
     return increment(sorted(left), appends=appends)
 
 
-def state_of(increments: Sequence[Increment], position: Root) -> list[Row]:
+def state_of(increments: Sequence[IncrementalSnapshot], position: Root) -> list[Row]:
     """Return the rows that are of use at a position."""
     return rows_of(by_hand(increments, position, whole=True)) if increments else []
 
 
-def numbered(keys: Iterable[int], word: str = "v", expires: int = NEVER) -> Increment:
+def numbered(keys: Iterable[int], word: str = "v", expires: int = NEVER) -> IncrementalSnapshot:
     """Return an increment of rows with these keys and values made of `word` and the key."""
     return increment((key, f"{word}{key}", expires) for key in keys)

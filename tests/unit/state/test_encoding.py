@@ -10,10 +10,10 @@ import pytest
 import xxhash
 from hypothesis import strategies as st
 
-from fsql.runtime.kernels.keyed.increment import EXPIRES, Increment
+from fsql.runtime.kernels.keyed.incremental_snapshot import EXPIRES, IncrementalSnapshot
 from fsql.runtime.state.encoding import (
     FORMAT,
-    UnreadableIncrementError,
+    UnreadableSnapshotError,
     decoded,
     encoded,
     hash_of,
@@ -64,14 +64,14 @@ def test_columns_of_all_kinds_come_back() -> None:
         EXPIRES: pa.array([1, 2, 3], pa.int64()),
     }
     batch = pa.RecordBatch.from_pydict(columns)
-    again = decoded(encoded(Increment(batch, 1, appends=True)))
+    again = decoded(encoded(IncrementalSnapshot(batch, 1, appends=True)))
     assert again.rows.schema == batch.schema
     assert [str(column) for column in again.rows] == [str(column) for column in batch]
 
 
 def test_a_slice_of_a_batch_is_written_without_the_rest() -> None:
     whole = increment((number, "x" * 100, 1) for number in range(10_000))
-    part = Increment(whole.rows.slice(10, 2), 1, appends=False)
+    part = IncrementalSnapshot(whole.rows.slice(10, 2), 1, appends=False)
     assert len(encoded(part)) < 2_000
     assert rows_of(decoded(encoded(part))) == [(10, "x" * 100, 1), (11, "x" * 100, 1)]
 
@@ -89,7 +89,7 @@ def test_no_flipped_bit_and_no_cut_is_read() -> None:
         for bit in bits
     ]
     for each in [*altered, *(data[:length] for length in range(len(data))), data + b"\0"]:
-        with pytest.raises(UnreadableIncrementError, match="its hash does not fit"):
+        with pytest.raises(UnreadableSnapshotError, match="its hash does not fit"):
             decoded(each)
 
 
@@ -130,13 +130,13 @@ OTHER_NAMES = BATCH.rename_columns(["k", "v", "w"])
     ],
 )
 def test_what_no_fsql_has_written_is_refused(data: bytes, reason: str) -> None:
-    with pytest.raises(UnreadableIncrementError) as raised:
+    with pytest.raises(UnreadableSnapshotError) as raised:
         decoded(data)
     assert str(raised.value) == reason
 
 
 def test_a_header_without_a_stream_is_refused() -> None:
-    with pytest.raises(UnreadableIncrementError):
+    with pytest.raises(UnreadableSnapshotError):
         decoded(of(header()))
 
 
@@ -145,7 +145,7 @@ def test_invalid_text_under_an_honest_hash_is_refused() -> None:
         pa.string(), 1, [None, pa.py_buffer(b"\0\0\0\0\1\0\0\0"), pa.py_buffer(b"\xff")]
     )
     batch = pa.RecordBatch.from_arrays([text, pa.array([1], pa.int64())], ["k", EXPIRES])
-    with pytest.raises(UnreadableIncrementError, match="Invalid UTF8"):
+    with pytest.raises(UnreadableSnapshotError, match="Invalid UTF8"):
         decoded(of(header(rows=1), batch))
 
 
@@ -156,4 +156,4 @@ def test_extension_types_are_not_written() -> None:
     )
     for batch in (EXTENDED, NOT_REGISTERED, nested):
         with pytest.raises(AssertionError, match="state has no extension types"):
-            encoded(Increment(batch, 1, appends=False))
+            encoded(IncrementalSnapshot(batch, 1, appends=False))

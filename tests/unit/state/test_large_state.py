@@ -12,11 +12,11 @@ import pytest
 from fsql.compiler.owner_map import OwnerMap
 from fsql.runtime.batch import START
 from fsql.runtime.cluster.manifest import Manifest, Record
-from fsql.runtime.kernels.keyed import increment as increments
-from fsql.runtime.kernels.keyed.increment import (
+from fsql.runtime.kernels.keyed import incremental_snapshot as increments
+from fsql.runtime.kernels.keyed.incremental_snapshot import (
     EXPIRES,
     NEVER,
-    Increment,
+    IncrementalSnapshot,
     StateTooLargeError,
     increment,
     merged,
@@ -34,7 +34,7 @@ def _limit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(increments, "TEXT_BYTES_MAX", LIMIT)
 
 
-def texts(keys: range, width: int = 100, letter: str = "x") -> Increment:
+def texts(keys: range, width: int = 100, letter: str = "x") -> IncrementalSnapshot:
     """Return an increment with a text of some width for each key."""
     state = pa.RecordBatch.from_arrays(
         [pa.array([letter * width] * len(keys)), pa.array(np.full(len(keys), NEVER))],

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import strategies as st
 
 from fsql.runtime.batch import START, TIME_END, Root
-from fsql.runtime.kernels.keyed.increment import NEVER
+from fsql.runtime.kernels.keyed.incremental_snapshot import NEVER
 from fsql.runtime.state import compaction as chain
 from fsql.runtime.state.loading import DamagedRecordError, read_state
 from fsql.runtime.state.records import Records
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     import random
 
     from fsql.runtime.cluster.manifest import Record
-    from fsql.runtime.kernels.keyed.increment import Increment
+    from fsql.runtime.kernels.keyed.incremental_snapshot import IncrementalSnapshot
     from fsql.tests.unit.state.increments import Row
 
 
@@ -95,7 +95,7 @@ def test_reading_back_gives_all_increments(
         patch.setattr(chain, "FAN", 3)
         store = MemoryStore()
         records = Records(store, 0, 0, by_hand)
-        given: list[Increment] = []
+        given: list[IncrementalSnapshot] = []
         named: tuple[Record, ...] = ()
         for number, rows in enumerate(rounds):
             given.append(increment(rows, appends=bool(appends)))

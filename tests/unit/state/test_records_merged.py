@@ -14,12 +14,12 @@ import pytest
 from hypothesis import strategies as st
 
 from fsql.runtime.batch import START, Root
-from fsql.runtime.kernels.keyed.increment import (
+from fsql.runtime.kernels.keyed.incremental_snapshot import (
     EXPIRES,
     GONE,
     NEVER,
     WEIGHT,
-    Increment,
+    IncrementalSnapshot,
     increment,
     merged,
 )
@@ -45,7 +45,7 @@ WHEN = {"x": 5, "y": 11, "z": NEVER}
 ROUNDS = st.lists(st.lists(ROWS, unique_by=lambda row: row[0], max_size=5), max_size=25)
 
 
-def exported(rows: list[Row], *, appends: bool) -> Increment:
+def exported(rows: list[Row], *, appends: bool) -> IncrementalSnapshot:
     """Return an increment as a fold gives it."""
     keys, values, weights, expires = zip(*rows, strict=True) if rows else ((), (), (), ())
     columns = {"value": pa.array(values, pa.string())}
@@ -66,7 +66,7 @@ def test_the_state_is_that_of_all_increments(
         patch.setattr(chain, "FAN", 3)
         store = MemoryStore()
         records = Records(store, 0, 0, merged)
-        given: list[Increment] = []
+        given: list[IncrementalSnapshot] = []
         for number, rows in enumerate(rounds):
             position = Root(number, 0)
             given.append(exported(rows, appends=bool(appends)))

@@ -12,12 +12,12 @@ import pytest
 from fsql.compiler.owner_map import BIN_SHIFT, BINS, OwnerMap, are_bin_ranges
 from fsql.runtime.batch import START
 from fsql.runtime.hashing import hash_rows
-from fsql.runtime.kernels.keyed.increment import (
+from fsql.runtime.kernels.keyed.incremental_snapshot import (
     EXPIRES,
     GONE,
     NEVER,
     WEIGHT,
-    Increment,
+    IncrementalSnapshot,
     increment,
     merged,
 )
@@ -40,7 +40,7 @@ def bin_of(key: int) -> int:
 BIN_OF = {key: bin_of(key) for key in KEYS}
 
 
-def changes(rows: Iterable[tuple[int, int, int]], *, appends: bool) -> Increment:
+def changes(rows: Iterable[tuple[int, int, int]], *, appends: bool) -> IncrementalSnapshot:
     """Return an increment of keys, values and when they expire."""
     keys, values, expires = (np.array(column, np.int64) for column in zip(*rows, strict=True))
     names = [WEIGHT if appends else "value", EXPIRES]
@@ -82,7 +82,7 @@ class Job:
         for store in self.stores:
             store.remove({*store.keys()} - {record.key for record in self.named})
 
-    def changed(self, own: list[int]) -> list[tuple[str, Increment]]:
+    def changed(self, own: list[int]) -> list[tuple[str, IncrementalSnapshot]]:
         """Change the state of some keys, and return the increments of it."""
         if not own:
             return []
@@ -107,7 +107,7 @@ def of_keys(state: dict[int, int], own: set[int]) -> dict[int, int]:
     return {key: value for key, value in state.items() if key in own}
 
 
-def values(increments: tuple[Increment, ...]) -> dict[int, int]:
+def values(increments: tuple[IncrementalSnapshot, ...]) -> dict[int, int]:
     if not increments:
         return {}
     rows = merged(increments, START, whole=True).rows

@@ -25,7 +25,7 @@ from fsql.runtime.dataflow.messages import (
     Promise,
 )
 from fsql.runtime.dataflow.resume_point import ResumePoint
-from fsql.runtime.ports import Reject
+from fsql.runtime.ports import DeadLetter
 
 if TYPE_CHECKING:
     from fsql.runtime.cluster.frames import Datagram, Item
@@ -130,7 +130,9 @@ def batch(count: int, chance: random.Random, *, sliced: bool = False) -> Batch:
     return Batch(columns, integers(), integers(), path, weight)
 
 
-def message(rows: Batch | None, *rejects: tuple[Root, Reject], repairs: bool = False) -> Message:
+def message(
+    rows: Batch | None, *rejects: tuple[Root, DeadLetter], repairs: bool = False
+) -> Message:
     """Return a message with rows and malformed rows."""
     to = Address(3, 1) if not rejects else Address(9, 0, PortKind.REJECT)
     return Message(Parcel(to, rows, repairs, rejects), 2**64 - 5, ROOT)
@@ -144,7 +146,7 @@ def frame(*items: Item) -> Frame:
 def some_frame(seed: int) -> Frame:
     """Return a frame with items of many kinds."""
     chance = random.Random(seed)
-    reject = (ROOT, Reject(1, 2, 3, 511, "a.b", "is no number", "\\xff"))
+    reject = (ROOT, DeadLetter(1, 2, 3, 511, "a.b", "is no number", "\\xff"))
     messages = [
         message(batch(chance.choice((0, 1, 8, 40)), chance, sliced=chance.random() < 0.6))
         for _ in range(chance.randrange(3))

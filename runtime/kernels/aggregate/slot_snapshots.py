@@ -16,12 +16,12 @@ import numpy as np
 import pyarrow as pa
 
 from fsql.runtime.kernels.aggregate.state_column import StateColumn
-from fsql.runtime.kernels.keyed.increment import (
+from fsql.runtime.kernels.keyed.incremental_snapshot import (
     EXPIRES,
     GONE,
     HASH,
     NEVER,
-    Increment,
+    IncrementalSnapshot,
     increment,
     merged,
 )
@@ -35,14 +35,14 @@ if TYPE_CHECKING:
     from fsql.runtime.batch import Root
     from fsql.runtime.kernels.aggregate.accumulators import Accumulator
     from fsql.runtime.kernels.aggregate.closings import Closings
-    from fsql.runtime.kernels.keyed.kernel import Slotted
+    from fsql.runtime.kernels.keyed.kernel import KeyedRows
     from fsql.runtime.kernels.keyed.slots import SlotTable
 
     Ints = NDArray[np.int64]
 
 
-class SlotSaving:
-    """`kernel.Saving` over a slot table and accumulators."""
+class SlotSnapshots:
+    """`kernel.KernelSnapshots` over a slot table and accumulators."""
 
     def __init__(
         self,
@@ -81,7 +81,7 @@ class SlotSaving:
             self._copy_of.values[slots] = 0
         self._copies = []
 
-    def before(self, sides: Sequence[Slotted | None]) -> None:
+    def on_apply(self, sides: Sequence[KeyedRows | None]) -> None:
         if self.position is None and self._changed is None:
             return
         for rows in sides:
@@ -111,7 +111,7 @@ class SlotSaving:
             self._copy_of.grow(len(self._table))
             self._copy_of.values[slots] = 0
 
-    def taken_back(self, slots: Ints, greatest: Root) -> None:
+    def on_undo(self, slots: Ints, greatest: Root) -> None:
         if self.position is not None and greatest < self.position:
             self._void_copies(slots)
 
@@ -121,7 +121,7 @@ class SlotSaving:
             keys = self._table.copied_keys(slots, self._key_types)
             self._emptied.append((keys, self._state(slots)))
 
-    def freed(self, slots: list[int]) -> None:
+    def on_slots_freed(self, slots: list[int]) -> None:
         if not slots:
             return
         none_of = np.array(slots, np.int64)
@@ -130,7 +130,7 @@ class SlotSaving:
         if self._changed is not None:
             self._changed.set(none_of, to=False)
 
-    def take(self) -> Increment | None:
+    def take(self) -> IncrementalSnapshot | None:
         position = self.position
         assert position is not None
         changed = self._changed
@@ -161,7 +161,9 @@ class SlotSaving:
         self._changed, self._changed_above = self._changed_above, unchanged
         self._conclude()
         return (
-            Increment(rows, len(self._key_types), appends=False) if any(map(len, states)) else None
+            IncrementalSnapshot(rows, len(self._key_types), appends=False)
+            if any(map(len, states))
+            else None
         )
 
     def _state(self, slots: Ints) -> pa.RecordBatch:
@@ -176,7 +178,7 @@ class SlotSaving:
         columns[EXPIRES] = pa.array(np.where(empty, GONE, expires))
         return pa.RecordBatch.from_pydict(columns)
 
-    def load(self, state: Increment, position: Root) -> None:
+    def load(self, state: IncrementalSnapshot, position: Root) -> None:
         del position
         self._changed = SlotMarks()
         rows = state.rows

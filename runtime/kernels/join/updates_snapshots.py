@@ -21,8 +21,8 @@ from fsql.runtime.kernels.join.encoding import (
 )
 from fsql.runtime.kernels.join.net_rows import NetRows, WeightedRows, together
 from fsql.runtime.kernels.join.updating_sides import LEFT, RIGHT, Changes, UpdatingSides, weighted
-from fsql.runtime.kernels.keyed.increment import HASH, NEVER, WEIGHT, Increment
-from fsql.runtime.kernels.keyed.kernel import chosen_rows
+from fsql.runtime.kernels.keyed.incremental_snapshot import HASH, NEVER, WEIGHT, IncrementalSnapshot
+from fsql.runtime.kernels.keyed.kernel import filter_rows
 from fsql.runtime.order import below
 
 if TYPE_CHECKING:
@@ -33,13 +33,13 @@ if TYPE_CHECKING:
     from fsql.compiler.graph import CombineJoin
     from fsql.compiler.schema import Schema
     from fsql.runtime.batch import Root
-    from fsql.runtime.kernels.keyed.kernel import Slotted
+    from fsql.runtime.kernels.keyed.kernel import KeyedRows
 
     Ints = NDArray[np.int64]
 
 
-class JoinUpdatesSaving:
-    """`kernel.Saving` over the net rows that a join has."""
+class JoinUpdatesSnapshots:
+    """`kernel.KernelSnapshots` over the net rows that a join has."""
 
     def __init__(
         self, combine: CombineJoin, schemas: Sequence[Schema], sides: UpdatingSides
@@ -59,25 +59,25 @@ class JoinUpdatesSaving:
     def cancel(self) -> None:
         self.position = None
 
-    def before(self, sides: Sequence[Slotted | None]) -> None:
-        """See `Saving`: changes are noted when they settle."""
+    def on_apply(self, sides: Sequence[KeyedRows | None]) -> None:
+        """See `KernelSnapshots`: changes are noted when they settle."""
 
-    def taken_back(self, slots: Ints, greatest: Root) -> None:
-        """See `Saving`: what was taken back has not settled."""
+    def on_undo(self, slots: Ints, greatest: Root) -> None:
+        """See `KernelSnapshots`: what was taken back has not settled."""
 
-    def freed(self, slots: list[int]) -> None:
-        """See `Saving`: increments have keys, not slots."""
+    def on_slots_freed(self, slots: list[int]) -> None:
+        """See `KernelSnapshots`: increments have keys, not slots."""
 
     def settled(self, changes: Changes) -> None:
         """Learn that changes are final.  A repair may let changes settle that have been saved already."""
         if self._unsaved is None:
             return
         for side, rows in enumerate(changes.sides):
-            new = None if rows is None else chosen_rows(rows, ~below(rows.batch, self._saved_to))
+            new = None if rows is None else filter_rows(rows, ~below(rows.batch, self._saved_to))
             if new is not None:
                 self._unsaved[side].add(weighted(new))
 
-    def take(self) -> Increment | None:
+    def take(self) -> IncrementalSnapshot | None:
         position = self.position
         assert position is not None
         changed = [self._changed(side, position) for side in (LEFT, RIGHT)]
@@ -89,7 +89,7 @@ class JoinUpdatesSaving:
         self._saved_to = position
         self._unsaved = (NetRows(self._keys), NetRows(self._keys))
         self.position = None
-        return Increment(rows, self._keys, appends=True) if any(changed) else None
+        return IncrementalSnapshot(rows, self._keys, appends=True) if any(changed) else None
 
     def _changed(self, side: int, position: Root) -> list[WeightedRows]:
         """Return what changed in a side between the last increment and `position`.
@@ -98,11 +98,11 @@ class JoinUpdatesSaving:
         """
         pending = [rows for each in self._sides.pending if (rows := each.sides[side]) is not None]
         if self._unsaved is None:
-            above = [chosen_rows(rows, ~below(rows.batch, position)) for rows in pending]
+            above = [filter_rows(rows, ~below(rows.batch, position)) for rows in pending]
             taken_out = [weighted(rows).negated() for rows in above if rows is not None]
             return [*self._sides.rows[side].runs, *taken_out]
         new = [
-            chosen_rows(rows, below(rows.batch, position) & ~below(rows.batch, self._saved_to))
+            filter_rows(rows, below(rows.batch, position) & ~below(rows.batch, self._saved_to))
             for rows in pending
         ]
         return [*self._unsaved[side].runs, *(weighted(rows) for rows in new if rows is not None)]
@@ -115,7 +115,7 @@ class JoinUpdatesSaving:
         never = np.full(count, NEVER)
         return self._encoding.rows_of(side, rows.columns, positions, rows.weight, never)
 
-    def load(self, state: Increment, position: Root) -> None:
+    def load(self, state: IncrementalSnapshot, position: Root) -> None:
         self._saved_to = position
         self._unsaved = (NetRows(self._keys), NetRows(self._keys))
         hashes = state.rows.column(HASH).to_numpy()

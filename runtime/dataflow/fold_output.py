@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from fsql.runtime.kernels.keyed.kernel import Applied, Slotted, joined_rows
+from fsql.runtime.kernels.keyed.kernel import ApplyResult, KeyedRows, merge_rows
 from fsql.runtime.order import concat
 from fsql.runtime.weights import consolidate, negated
 
@@ -16,34 +16,34 @@ if TYPE_CHECKING:
 
 
 @dataclass(slots=True)
-class Output:
+class FoldOutput:
     """What a fold lets go: rows, error rows, and whether they repair what it sent before."""
 
     rows: list[Batch]
     errors: list[Batch]
     repairs: bool = False
 
-    def append(self, applied: Applied) -> None:
+    def append(self, applied: ApplyResult) -> None:
         """Let go what an application made."""
         for batches, made in ((self.rows, applied.rows), (self.errors, applied.errors)):
             if made is not None and len(made.slot):
                 batches.append(made.batch)
 
     def append_differences(
-        self, made: Sequence[Applied], old: Sequence[Applied], *, by_path: bool
+        self, made: Sequence[ApplyResult], old: Sequence[ApplyResult], *, by_path: bool
     ) -> None:
         """Let go what is new in `made`, and take back what `old` let go and is not in it."""
         self.repairs = True
-        new_rows = joined_rows([applied.rows for applied in made])
-        old_rows = joined_rows([applied.rows for applied in old])
+        new_rows = merge_rows([applied.rows for applied in made])
+        old_rows = merge_rows([applied.rows for applied in old])
         _append_difference(self.rows, new_rows, old_rows, by_path=by_path)
-        new_errors = joined_rows([applied.errors for applied in made])
-        old_errors = joined_rows([applied.errors for applied in old])
+        new_errors = merge_rows([applied.errors for applied in made])
+        old_errors = merge_rows([applied.errors for applied in old])
         _append_difference(self.errors, new_errors, old_errors, by_path=False)
 
 
 def _append_difference(
-    batches: list[Batch], new: Slotted | None, old: Slotted | None, *, by_path: bool
+    batches: list[Batch], new: KeyedRows | None, old: KeyedRows | None, *, by_path: bool
 ) -> None:
     parts = [] if new is None else [new.batch]
     if old is not None:

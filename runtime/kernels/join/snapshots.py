@@ -19,8 +19,8 @@ from fsql.runtime.kernels.join.encoding import (
     rows_of_side,
 )
 from fsql.runtime.kernels.join.rows import LEFT, RIGHT, JoinRows, Stored
-from fsql.runtime.kernels.keyed.increment import HASH, NEVER, WEIGHT, Increment
-from fsql.runtime.kernels.keyed.kernel import Slotted
+from fsql.runtime.kernels.keyed.incremental_snapshot import HASH, NEVER, WEIGHT, IncrementalSnapshot
+from fsql.runtime.kernels.keyed.kernel import KeyedRows
 from fsql.runtime.order import below, concat
 from fsql.runtime.weights import expanded
 
@@ -37,8 +37,8 @@ if TYPE_CHECKING:
     Bools = NDArray[np.bool_]
 
 
-class JoinSaving:
-    """`kernel.Saving` over the rows that a join has."""
+class JoinSnapshots:
+    """`kernel.KernelSnapshots` over the rows that a join has."""
 
     def __init__(self, combine: CombineJoin, schemas: Sequence[Schema], rows: JoinRows) -> None:
         """Begin with nothing saved: the first increment has all rows, and until then none is noted."""
@@ -57,14 +57,14 @@ class JoinSaving:
     def cancel(self) -> None:
         self.position = None
 
-    def before(self, sides: Sequence[Slotted | None]) -> None:
-        """See `Saving`: rows are noted when they settle."""
+    def on_apply(self, sides: Sequence[KeyedRows | None]) -> None:
+        """See `KernelSnapshots`: rows are noted when they settle."""
 
-    def taken_back(self, slots: Ints, greatest: Root) -> None:
-        """See `Saving`: what was taken back has not settled."""
+    def on_undo(self, slots: Ints, greatest: Root) -> None:
+        """See `KernelSnapshots`: what was taken back has not settled."""
 
-    def freed(self, slots: list[int]) -> None:
-        """See `Saving`: increments have keys, not slots."""
+    def on_slots_freed(self, slots: list[int]) -> None:
+        """See `KernelSnapshots`: increments have keys, not slots."""
 
     def settled(self, stored: Stored) -> None:
         """Learn that rows are final.  A repair may let rows settle that have been saved already."""
@@ -73,7 +73,7 @@ class JoinSaving:
                 if rows is not None and len(rows.slot):
                     self._settled[side].append(rows.batch)
 
-    def take(self) -> Increment | None:
+    def take(self) -> IncrementalSnapshot | None:
         position = self.position
         assert position is not None
         unsaved = [self._unsaved(side) for side in (LEFT, RIGHT)]
@@ -85,7 +85,7 @@ class JoinSaving:
         self._saved_to = position
         self._settled = ([], [])
         self.position = None
-        return Increment(rows, self._keys, appends=True) if any(unsaved) else None
+        return IncrementalSnapshot(rows, self._keys, appends=True) if any(unsaved) else None
 
     def _unsaved(self, side: int) -> list[Batch]:
         """Return the rows between the position of the last increment and the announced one.
@@ -115,26 +115,26 @@ class JoinSaving:
             expires = self._rows.expires(side, batch)
         return self._encoding.rows_of(side, batch.columns, positions, batch.weights(), expires)
 
-    def load(self, state: Increment, position: Root) -> None:
+    def load(self, state: IncrementalSnapshot, position: Root) -> None:
         self._saved_to = position
         self._settled = ([], [])
         hashes = state.rows.column(HASH).to_numpy()
         slots = self._rows.table.load(state.rows.columns[: state.keys], hashes)
-        loaded: list[Slotted | None] = []
+        loaded: list[KeyedRows | None] = []
         for side in (LEFT, RIGHT):
             places = rows_of_side(state, side)
             rows = self._slotted(side, state.rows.take(pa.array(places)), slots[places])
             loaded.append(self._rows.sorted_run(side, rows) if len(rows.slot) else None)
         self._rows.settle(Stored(loaded))
 
-    def _slotted(self, side: int, rows: pa.RecordBatch, slots: Ints) -> Slotted:
+    def _slotted(self, side: int, rows: pa.RecordBatch, slots: Ints) -> KeyedRows:
         path = [f"path_{level}" for level in range(self._depths[side])]
         time, origin, weight, *levels = (
             rows.column(name).to_numpy() for name in ("time", "origin", WEIGHT, *path)
         )
         columns = self._encoding.columns_of(side, rows)
         batch = Batch(columns, time, origin, tuple(levels), weight)
-        return Slotted(expanded(batch), np.repeat(slots, weight))
+        return KeyedRows(expanded(batch), np.repeat(slots, weight))
 
 
 def _no_rows(columns: Sequence[pa.Array], depth: int) -> Batch:

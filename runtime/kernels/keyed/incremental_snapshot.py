@@ -68,7 +68,7 @@ class StateTooLargeError(Exception):
         )
 
 
-class Increment:
+class IncrementalSnapshot:
     """State rows of one fold; see above.
 
     Rows may be given as what makes them.  That takes long where they are many, and is done when somebody
@@ -99,14 +99,18 @@ class Increment:
         return int(self.rows.num_rows)
 
 
-def increment(keys: Sequence[pa.Array], state: pa.RecordBatch, *, appends: bool) -> Increment:
+def increment(
+    keys: Sequence[pa.Array], state: pa.RecordBatch, *, appends: bool
+) -> IncrementalSnapshot:
     """Return an increment of keys and their state, `expires` last; its rows are in any order still."""
     columns = [*keys, pa.array(hash_rows(keys, state.num_rows)), *state.columns]
     names = [*(f"key_{number}" for number in range(len(keys))), HASH, *state.schema.names]
-    return Increment(pa.RecordBatch.from_arrays(columns, names), len(keys), appends)
+    return IncrementalSnapshot(pa.RecordBatch.from_arrays(columns, names), len(keys), appends)
 
 
-def merged(increments: Sequence[Increment], position: Root, *, whole: bool = False) -> Increment:
+def merged(
+    increments: Sequence[IncrementalSnapshot], position: Root, *, whole: bool = False
+) -> IncrementalSnapshot:
     """Return one increment in the place of several, which are given oldest first.
 
     Args:
@@ -126,10 +130,10 @@ def merged(increments: Sequence[Increment], position: Root, *, whole: bool = Fal
     rows = _unexpired(rows, position)
     if whole:
         rows = _marked_rows(rows, _integers(rows, EXPIRES) != GONE)
-    return Increment(rows, first.keys, first.appends)
+    return IncrementalSnapshot(rows, first.keys, first.appends)
 
 
-def text_bytes(increments: Sequence[Increment]) -> list[int]:
+def text_bytes(increments: Sequence[IncrementalSnapshot]) -> list[int]:
     """Return how many bytes all increments have in each column of texts or arrays."""
     kinds = increments[0].rows.schema.types
     return [
@@ -139,7 +143,9 @@ def text_bytes(increments: Sequence[Increment]) -> list[int]:
     ]
 
 
-def _merged_in_parts(increments: Sequence[Increment], position: Root, *, whole: bool) -> Increment:
+def _merged_in_parts(
+    increments: Sequence[IncrementalSnapshot], position: Root, *, whole: bool
+) -> IncrementalSnapshot:
     """Do what `merged` does for the two halves of the bins, and put them together."""
     bins = [int(bound) >> BIN_SHIFT for one in increments for bound in _bounds(one)]
     least, end = min(bins), max(bins) + 1
@@ -154,22 +160,22 @@ def _merged_in_parts(increments: Sequence[Increment], position: Root, *, whole: 
     if max(text_bytes(parts)) > TEXT_BYTES_MAX:
         raise StateTooLargeError
     rows = pa.concat_batches([part.rows for part in parts])
-    return Increment(rows, increments[0].keys, increments[0].appends)
+    return IncrementalSnapshot(rows, increments[0].keys, increments[0].appends)
 
 
-def _bounds(increment: Increment) -> Sequence[int]:
+def _bounds(increment: IncrementalSnapshot) -> Sequence[int]:
     """Return the least and the greatest hash, if there are rows."""
     hashes = _integers(increment.rows, HASH)
     return [int(hashes[0]), int(hashes[-1])] if len(hashes) else []
 
 
-def merged_later(increments: Sequence[Increment], position: Root) -> Increment:
+def merged_later(increments: Sequence[IncrementalSnapshot], position: Root) -> IncrementalSnapshot:
     """Return what `merged` will make of increments when somebody asks for its rows."""
     first = increments[0]
-    return Increment(lambda: merged(increments, position).rows, first.keys, first.appends)
+    return IncrementalSnapshot(lambda: merged(increments, position).rows, first.keys, first.appends)
 
 
-def rows_of_bins(increment: Increment, bins: BinRanges) -> Increment:
+def rows_of_bins(increment: IncrementalSnapshot, bins: BinRanges) -> IncrementalSnapshot:
     """Return the rows whose hashes are in some bins; the increment has to be in order."""
     if bins == ALL_BINS:
         return increment
@@ -177,9 +183,9 @@ def rows_of_bins(increment: Increment, bins: BinRanges) -> Increment:
     places = np.searchsorted(_integers(increment.rows, HASH), bounds, "left").reshape(-1, 2)
     slices = [increment.rows.slice(first, end - first) for first, end in places.tolist()]
     if len(slices) == 1:
-        return Increment(slices[0], increment.keys, increment.appends)
+        return IncrementalSnapshot(slices[0], increment.keys, increment.appends)
     rows = pa.concat_batches(slices) if slices else increment.rows.slice(0, 0)
-    return Increment(rows, increment.keys, increment.appends)
+    return IncrementalSnapshot(rows, increment.keys, increment.appends)
 
 
 def _unexpired(rows: pa.RecordBatch, position: Root) -> pa.RecordBatch:
