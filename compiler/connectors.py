@@ -125,7 +125,7 @@ class Connector:
     """A connector: whether a query can read it and write it, and its options.
 
     `about` is one line, `notes` are paragraphs of documentation.  `layouts` says which formats it carries,
-    if its options have `FORMAT`.
+    if its options have `FORMAT`.  A connector that is `library_only` is not suggested to authors of scripts.
     """
 
     name: str
@@ -136,6 +136,7 @@ class Connector:
     layouts: tuple[Layout, ...] = ()
     notes: str = ""
     columns: ColumnRule | None = None
+    library_only: bool = False
 
     def option(self, key: str) -> Option | None:
         """Return the option of that key."""
@@ -156,8 +157,8 @@ class Declarations:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Return the names of the connectors."""
-        return tuple(connector.name for connector in self.connectors)
+        """Return the names of the connectors that a script can use."""
+        return tuple(each.name for each in self.connectors if not each.library_only)
 
     def connector(self, name: str) -> Connector | None:
         """Return the connector of that name, without the options of any format."""

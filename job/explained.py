@@ -14,6 +14,7 @@ from fsql.job.run import open_splits, planned
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from fsql.compiler.explain.scans import ScanLines
     from fsql.compiler.tick_plan import TickPlan
     from fsql.job.compiled import Compiled
     from fsql.job.run import RunOptions
@@ -25,17 +26,31 @@ _SUFFIXES: Final = {".json": "json", ".mmd": "mermaid", ".svg": "svg"}
 PRINTERS: Final[Mapping[tuple[str, str], Printer]] = {
     ("syntax", "text"): lambda result, _: syntax_text(result.syntax),
     ("syntax", "json"): lambda result, _: syntax_json(result.syntax),
-    ("logical", "text"): lambda result, _: explain.logical_text(result.job),
-    ("logical", "json"): lambda result, _: explain.logical_json(result.job),
-    ("graph", "text"): lambda result, _: explain.graph_text(result.graph),
-    ("graph", "json"): lambda result, _: explain.graph_json(result.graph),
-    ("graph", "mermaid"): lambda result, _: explain.graph_mermaid(result.graph),
-    ("graph", "svg"): lambda result, _: explain.graph_svg(result.graph),
+    ("logical", "text"): lambda result, _: explain.logical_text(
+        result.job, scan_lines=_scan_lines(result)
+    ),
+    ("logical", "json"): lambda result, _: explain.logical_json(
+        result.job, scan_lines=_scan_lines(result)
+    ),
+    ("graph", "text"): lambda result, _: explain.graph_text(
+        result.graph, scan_lines=_scan_lines(result)
+    ),
+    ("graph", "json"): lambda result, _: explain.graph_json(
+        result.graph, scan_lines=_scan_lines(result)
+    ),
+    ("graph", "mermaid"): lambda result, _: explain.graph_mermaid(
+        result.graph, scan_lines=_scan_lines(result)
+    ),
+    ("graph", "svg"): lambda result, _: explain.graph_svg(
+        result.graph, scan_lines=_scan_lines(result)
+    ),
     ("tick", "text"): lambda result, options: explain.tick_text(
         _tick_plan(result, options),
-        scan_lines=lambda scan: result.source_spans.lines_of(scan, result.syntax.source),
+        scan_lines=_scan_lines(result),
     ),
-    ("tick", "json"): lambda result, options: explain.tick_json(_tick_plan(result, options)),
+    ("tick", "json"): lambda result, options: explain.tick_json(
+        _tick_plan(result, options), scan_lines=_scan_lines(result)
+    ),
 }
 """What can be shown of each stage, and in which formats."""
 
@@ -76,6 +91,10 @@ def explained(
     text = printer(result, options)
     text = text if text.endswith("\n") else f"{text}\n"
     return f"{explain.trace_text(result.firings)}\n{text}" if trace else text
+
+
+def _scan_lines(result: Compiled) -> ScanLines:
+    return lambda scan: result.source_spans.lines_of(scan, result.syntax.source)
 
 
 def _tick_plan(result: Compiled, options: RunOptions) -> TickPlan:

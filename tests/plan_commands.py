@@ -17,6 +17,7 @@ from fsql.optimizer.choose import choose
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from fsql.compiler.logical import Scan
     from fsql.compiler.pipeline import CompiledScript
     from fsql.compiler.rules.driver import Firing
 
@@ -60,19 +61,23 @@ def explain(
     job, show = apply_rules(bound), details == "yes"
     graph = lower(job)
     plan = choose(graph, workers=int(workers))
+
+    def scan_lines(scan: Scan) -> tuple[int, ...]:
+        return compiled.source_spans.lines_of(scan, compiled.syntax.source)
+
     print_stage: dict[tuple[str, str], Callable[[], str]] = {
         ("logical", "text"): lambda: printers.logical_text(job, details=show),
         ("logical", "json"): lambda: printers.logical_json(job),
-        ("graph", "text"): lambda: printers.graph_text(graph, details=show),
-        ("graph", "json"): lambda: printers.graph_json(graph),
-        ("graph", "mermaid"): lambda: printers.graph_mermaid(graph),
-        ("graph", "svg"): lambda: printers.graph_svg(graph),
+        ("graph", "text"): lambda: printers.graph_text(graph, details=show, scan_lines=scan_lines),
+        ("graph", "json"): lambda: printers.graph_json(graph, scan_lines=scan_lines),
+        ("graph", "mermaid"): lambda: printers.graph_mermaid(graph, scan_lines=scan_lines),
+        ("graph", "svg"): lambda: printers.graph_svg(graph, scan_lines=scan_lines),
         ("tick", "text"): lambda: printers.tick_text(
             plan,
             details=show,
-            scan_lines=lambda scan: compiled.source_spans.lines_of(scan, compiled.syntax.source),
+            scan_lines=scan_lines,
         ),
-        ("tick", "json"): lambda: printers.tick_json(plan),
+        ("tick", "json"): lambda: printers.tick_json(plan, scan_lines=scan_lines),
     }
     return print_stage[stage, form]()
 

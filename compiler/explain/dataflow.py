@@ -1,7 +1,7 @@
 """The drifting-state graph as text and as JSON.
 
     v0             Source bids
-    v1      ← v0   Map Mention 0
+    v1      ← v0   Map Read bids; line 3
     v2      ← v1   Map Select price > 100
     v3  ↻0  ← v2, v5↺  Merge
 
@@ -16,19 +16,34 @@ from typing import TYPE_CHECKING
 from fsql.compiler import graph as g
 from fsql.compiler.explain.document import json_text
 from fsql.compiler.explain.expressions import labels
-from fsql.compiler.explain.functions import closing_parts, function_parts, key_texts
+from fsql.compiler.explain.functions import (
+    closing_parts,
+    function_name,
+    function_parts,
+    key_texts,
+)
 from fsql.compiler.explain.literals import name_text
 from fsql.compiler.explain.parts import Part, fields, headline
+from fsql.compiler.explain.scans import no_scan_lines, scan_parts
 from fsql.compiler.explain.traits import columns_json, columns_text
+from fsql.compiler.logical import Scan
 
 if TYPE_CHECKING:
     from fsql.compiler.explain.document import JsonObject
+    from fsql.compiler.explain.scans import ScanLines
 
 
-def graph_text(graph: g.Graph, *, details: bool = True) -> str:
-    """Return a line for each vertex; with `details`, others for its columns and the depth of paths."""
+def graph_text(
+    graph: g.Graph, *, details: bool = True, scan_lines: ScanLines = no_scan_lines
+) -> str:
+    """Return a line for each vertex; with `details`, also its columns and the depth of its paths."""
     rows = [
-        (f"v{index}", _cycle_text(vertex), _inputs_text(graph, index), vertex_text(graph, index))
+        (
+            f"v{index}",
+            _cycle_text(vertex),
+            _inputs_text(graph, index),
+            vertex_text(graph, index, scan_lines),
+        )
         for index, vertex in enumerate(graph.vertices)
     ]
     widths = [max((len(row[place]) for row in rows), default=0) for place in range(3)]
@@ -41,34 +56,33 @@ def graph_text(graph: g.Graph, *, details: bool = True) -> str:
     return "\n".join(lines) + "\n"
 
 
-def graph_json(graph: g.Graph) -> str:
+def graph_json(graph: g.Graph, *, scan_lines: ScanLines = no_scan_lines) -> str:
     """Return the vertices as JSON."""
-    vertices = [_vertex_json(graph, index) for index in range(len(graph.vertices))]
+    vertices = [_vertex_json(graph, index, scan_lines) for index in range(len(graph.vertices))]
     return json_text({"vertices": vertices})
 
 
-def vertex_text(graph: g.Graph, index: int) -> str:
+def vertex_text(graph: g.Graph, index: int, scan_lines: ScanLines) -> str:
     """Return what vertex `index` does, in one line."""
-    return headline(vertex_name(graph.vertices[index]), vertex_parts(graph, index))
+    return headline(vertex_name(graph.vertices[index]), vertex_parts(graph, index, scan_lines))
 
 
 def vertex_name(vertex: g.Vertex) -> str:
     """Return the kind of the operation; of a Map, with that of its function."""
     operation = vertex.operation
     if isinstance(operation, g.Map):
-        return f"Map {type(operation.function).__name__}"
+        return f"Map {function_name(operation.function)}"
     return type(operation).__name__
 
 
-def vertex_parts(graph: g.Graph, index: int) -> tuple[Part, ...]:
+def vertex_parts(graph: g.Graph, index: int, scan_lines: ScanLines) -> tuple[Part, ...]:
     """Return what vertex `index` does, apart from its inputs."""
     vertex = graph.vertices[index]
     match vertex.operation:
         case g.Source(table=table):
             return (Part("table", "", name_text(table.name)),)
         case g.Map(function=function):
-            below = graph.vertices[vertex.inputs[0]]
-            return function_parts(function, below.schema, vertex.schema)
+            return _map_parts(graph, vertex, function, scan_lines)
         case g.Grouping():
             return _grouping_parts(graph, vertex, vertex.operation)
         case g.Sink(insert=insert, table=table):
@@ -82,6 +96,18 @@ def vertex_parts(graph: g.Graph, index: int) -> tuple[Part, ...]:
 def way_back(graph: g.Graph, index: int) -> frozenset[int]:
     """Return the inputs of vertex `index` that come later: the way back of its cycle."""
     return frozenset(each for each in graph.vertices[index].inputs if each >= index)
+
+
+def _map_parts(
+    graph: g.Graph, vertex: g.Vertex, function: g.MapFunction, scan_lines: ScanLines
+) -> tuple[Part, ...]:
+    below = graph.vertices[vertex.inputs[0]]
+    if isinstance(function, g.Mention):
+        source = below
+        while not isinstance(source.operation, g.Source):  # a Broadcast, if it is read twice
+            source = graph.vertices[source.inputs[0]]
+        return scan_parts(Scan(source.operation.table, function.ordinal), scan_lines)
+    return function_parts(function, below.schema, vertex.schema)
 
 
 def _grouping_parts(graph: g.Graph, vertex: g.Vertex, grouping: g.Grouping) -> tuple[Part, ...]:
@@ -123,13 +149,13 @@ def _details(graph: g.Graph, index: int) -> list[str]:
     return found
 
 
-def _vertex_json(graph: g.Graph, index: int) -> JsonObject:
+def _vertex_json(graph: g.Graph, index: int, scan_lines: ScanLines) -> JsonObject:
     vertex = graph.vertices[index]
     back = way_back(graph, index)
     return {
         "id": index,
         "operation": vertex_name(vertex),
-        **fields(vertex_parts(graph, index)),
+        **fields(vertex_parts(graph, index, scan_lines)),
         "inputs": [each for each in vertex.inputs if each not in back],
         "way_back": sorted(back),
         "cycle": vertex.cycle,

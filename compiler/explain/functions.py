@@ -29,6 +29,11 @@ if TYPE_CHECKING:
     from fsql.compiler.schema import Schema
 
 
+def function_name(function: g.MapFunction) -> str:
+    """Return the name of a function of rows."""
+    return "Read" if isinstance(function, g.Mention) else type(function).__name__
+
+
 def function_parts(function: g.MapFunction, below: Schema, made: Schema) -> tuple[Part, ...]:
     """Return what `function` does with rows that have the columns `below`, to make rows of `made`.
 
@@ -104,7 +109,7 @@ def _row_parts(function: g.MapFunction, names: Sequence[str], made: Schema) -> t
         case g.ToWindows():
             return windows_parts(function, names)
         case g.Mention(ordinal=ordinal):
-            return (Part("mention", "", ordinal),)
+            return (Part("scan", "scan", ordinal),)
         case g.Pad(depth=depth):
             return (Part("depth", "to depth", depth),)
         case g.Side(side=side):

@@ -6,9 +6,12 @@ from typing import TYPE_CHECKING, Final
 
 from fsql.compiler import graph as g
 from fsql.compiler.explain.dataflow import vertex_text, way_back
+from fsql.compiler.explain.scans import no_scan_lines
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from fsql.compiler.explain.scans import ScanLines
 
 _SHAPES: Final = {
     g.Source: ("[(", ")]"),
@@ -20,26 +23,26 @@ _SHAPES: Final = {
 }
 
 
-def graph_mermaid(graph: g.Graph) -> str:
+def graph_mermaid(graph: g.Graph, *, scan_lines: ScanLines = no_scan_lines) -> str:
     """Return the text of a Mermaid flowchart."""
-    return "\n".join(["flowchart TB", *_vertices(graph), *_edges(graph)]) + "\n"
+    return "\n".join(["flowchart TB", *_vertices(graph, scan_lines), *_edges(graph)]) + "\n"
 
 
-def _vertices(graph: g.Graph) -> Iterator[str]:
+def _vertices(graph: g.Graph, scan_lines: ScanLines) -> Iterator[str]:
     cycles = sorted({v.cycle for v in graph.vertices if v.cycle is not None})
     for index, vertex in enumerate(graph.vertices):
         if vertex.cycle is None:
-            yield f"  {_vertex(graph, index)}"
+            yield f"  {_vertex(graph, index, scan_lines)}"
     for cycle in cycles:
         members = [i for i, v in enumerate(graph.vertices) if v.cycle == cycle]
         yield f'  subgraph cycle{cycle} ["cycle {cycle}: {graph.vertices[members[0]].origin}"]'
-        yield from (f"    {_vertex(graph, index)}" for index in members)
+        yield from (f"    {_vertex(graph, index, scan_lines)}" for index in members)
         yield "  end"
 
 
-def _vertex(graph: g.Graph, index: int) -> str:
+def _vertex(graph: g.Graph, index: int, scan_lines: ScanLines) -> str:
     left, right = _SHAPES.get(type(graph.vertices[index].operation), ("[", "]"))
-    text = vertex_text(graph, index)
+    text = vertex_text(graph, index, scan_lines)
     # In quotes Mermaid takes text as it is, but for these; `#` begins its escapes, so it goes first.
     for character, escape in (("#", "#35;"), ('"', "#quot;"), ("<", "#lt;"), (">", "#gt;")):
         text = text.replace(character, escape)

@@ -15,10 +15,12 @@ from fsql.compiler.explain.expressions import (
 )
 from fsql.compiler.explain.literals import interval_text, name_text
 from fsql.compiler.explain.parts import Part
+from fsql.compiler.explain.scans import no_scan_lines, scan_parts
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from fsql.compiler.explain.scans import ScanLines
     from fsql.compiler.expression import AggregateCall, Expression
     from fsql.compiler.graph import CombineJoin, ToWindows
     from fsql.compiler.schema import Schema
@@ -27,11 +29,11 @@ ELEMENT, ORDINAL = "element", "ordinal"
 """What the element of a LATERAL aggregate's array and its number are called."""
 
 
-def operator_parts(plan: logical.Plan) -> tuple[Part, ...]:
+def operator_parts(plan: logical.Plan, scan_lines: ScanLines = no_scan_lines) -> tuple[Part, ...]:
     """Return what `plan` does, apart from its inputs."""
     match plan:
-        case logical.Scan(table=table, mention=mention):
-            return Part("table", "", name_text(table.name)), Part("mention", "mention", mention)
+        case logical.Scan():
+            return scan_parts(plan, scan_lines)
         case logical.Join():
             return join_parts(plan, plan.left.schema, plan.right.schema)
         case logical.Union():

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-PartValue = str | int | bool | None | tuple[str, ...]
+PartValue = str | int | bool | None | tuple[str, ...] | tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +42,6 @@ def _text(part: Part) -> str:
         case True:
             return part.word
         case tuple():
-            return f"{part.word} {', '.join(part.value)}".strip()
+            return f"{part.word} {', '.join(map(str, part.value))}".strip()
         case value:
             return f"{part.word} {value}".strip()

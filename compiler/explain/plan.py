@@ -15,6 +15,7 @@ from fsql.compiler.explain.expressions import expression_text, labels
 from fsql.compiler.explain.literals import interval_text, name_text
 from fsql.compiler.explain.operators import operator_parts
 from fsql.compiler.explain.parts import fields, headline
+from fsql.compiler.explain.scans import no_scan_lines
 from fsql.compiler.explain.traits import changes, columns_json, columns_text, key_names, state_bound
 from fsql.compiler.explain.tree import Tree, draw
 from fsql.compiler.logical import Changes, Insert, Job, Plan, Scan, operators
@@ -25,16 +26,17 @@ if TYPE_CHECKING:
 
     from fsql.compiler.analysis.properties import Key
     from fsql.compiler.explain.document import JsonObject
+    from fsql.compiler.explain.scans import ScanLines
     from fsql.compiler.logical import SinkTable, Table
     from fsql.compiler.schema import Schema
 
 
-def logical_text(job: Job, *, details: bool = True) -> str:
+def logical_text(job: Job, *, details: bool = True, scan_lines: ScanLines = no_scan_lines) -> str:
     """Return the plans of all INSERTs as trees.
 
     With `details`, each operator has lines for its columns and for its changes, key and state.
     """
-    drawing = _Drawing([insert.query for insert in job.inserts], details=details)
+    drawing = _Drawing([insert.query for insert in job.inserts], scan_lines, details=details)
     lines = drawing.shared_lines()
     for insert in job.inserts:
         above = _insert_details(insert) if details else ()
@@ -45,18 +47,18 @@ def logical_text(job: Job, *, details: bool = True) -> str:
 
 def plan_text(plan: Plan, *, details: bool = False) -> str:
     """Return one plan as a tree."""
-    drawing = _Drawing([plan], details=details)
+    drawing = _Drawing([plan], no_scan_lines, details=details)
     return "\n".join([*drawing.shared_lines(), *draw(drawing.tree(plan))]) + "\n"
 
 
-def logical_json(job: Job) -> str:
+def logical_json(job: Job, *, scan_lines: ScanLines = no_scan_lines) -> str:
     """Return the operators of all INSERTs, inputs before readers, and the INSERTs, as JSON."""
     plans = dict.fromkeys(node for insert in job.inserts for node in operators(insert.query))
     ids = {plan: number for number, plan in enumerate(plans)}
     names = operator_ids(job)
     return json_text(
         {
-            "operators": [_plan_json(plan, ids, names) for plan in plans],
+            "operators": [_plan_json(plan, ids, names, scan_lines) for plan in plans],
             "inserts": [
                 {
                     "sink": insert.sink.name,
@@ -72,13 +74,15 @@ def logical_json(job: Job) -> str:
     )
 
 
-def _plan_json(plan: Plan, ids: Mapping[Plan, int], names: Mapping[Plan, str]) -> JsonObject:
+def _plan_json(
+    plan: Plan, ids: Mapping[Plan, int], names: Mapping[Plan, str], scan_lines: ScanLines
+) -> JsonObject:
     key = next(iter(derived_keys(plan)), None)
     return {
         "id": ids[plan],
         "operator": type(plan).__name__,
         "operator_id": names[plan],
-        **fields(operator_parts(plan)),
+        **fields(operator_parts(plan, scan_lines)),
         **({"time": _time_text(plan.table)} if isinstance(plan, Scan) else {}),
         "inputs": [ids[below] for below in plan.inputs],
         "changes": changes(plan, key).value,
@@ -95,14 +99,14 @@ def _key_json(schema: Schema, key: Key | None) -> tuple[str, ...] | None:
 class _Drawing:
     """The trees of several plans, and what they share."""
 
-    def __init__(self, plans: list[Plan], *, details: bool) -> None:
+    def __init__(self, plans: list[Plan], scan_lines: ScanLines, *, details: bool) -> None:
         found = dict.fromkeys(node for plan in plans for node in operators(plan))
         readers = Counter([*plans, *(below for node in found for below in node.inputs)])
         shared = [node for node in found if readers[node] > 1]
         self._names = {node: f"r{number}" for number, node in enumerate(shared)}
         self._trees: dict[Plan, Tree] = {}
         for node in found:
-            head = headline(type(node).__name__, operator_parts(node))
+            head = headline(type(node).__name__, operator_parts(node, scan_lines))
             below = tuple(self.tree(each) for each in node.inputs)
             self._trees[node] = Tree(head, _plan_details(node) if details else (), below)
 

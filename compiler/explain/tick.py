@@ -1,7 +1,7 @@
 """The tick plan as text and as JSON.
 
     stage 0: Source bids
-      s0 ← head  Read bids, line 3
+      s0 ← head  Read bids; line 3
       s1 ← s0    Select price > 100
       send s1 → stage 1, exchanged by auction
     stage 1: Fold CombineAggregate by auction; compute COUNT(*) AS n
@@ -17,25 +17,25 @@ from typing import TYPE_CHECKING
 
 from fsql.compiler import tick_plan as t
 from fsql.compiler.explain.document import json_text
-from fsql.compiler.explain.functions import combine_parts, function_parts, key_texts
+from fsql.compiler.explain.functions import combine_parts, function_name, function_parts, key_texts
 from fsql.compiler.explain.literals import name_text
 from fsql.compiler.explain.parts import Part, fields, headline
+from fsql.compiler.explain.scans import no_scan_lines, scan_parts
 from fsql.compiler.explain.traits import columns_json, columns_text, key_names
 from fsql.compiler.graph import Mention
 from fsql.compiler.logical import Scan
 from fsql.compiler.owner_map import BINS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator
 
     from fsql.compiler.explain.document import JsonObject
+    from fsql.compiler.explain.scans import ScanLines
     from fsql.compiler.schema import Schema
-
-    ScanLines = Callable[[Scan], Sequence[int]]
 
 
 def tick_text(
-    plan: t.TickPlan, *, details: bool = True, scan_lines: ScanLines = lambda _: ()
+    plan: t.TickPlan, *, details: bool = True, scan_lines: ScanLines = no_scan_lines
 ) -> str:
     """Return the stages, the barrier's ports, the owners of hash bins, and the reasons for the choices.
 
@@ -57,11 +57,11 @@ def tick_text(
     return "\n".join(lines) + "\n"
 
 
-def tick_json(plan: t.TickPlan) -> str:
+def tick_json(plan: t.TickPlan, *, scan_lines: ScanLines = no_scan_lines) -> str:
     """Return the tick plan as JSON."""
     return json_text(
         {
-            "stages": [_stage_json(stage) for stage in plan.stages],
+            "stages": [_stage_json(stage, scan_lines) for stage in plan.stages],
             "sinks": [_port_json(port) for port in plan.sinks],
             "late_windows": list(plan.late_windows),
             "owners": [
@@ -129,15 +129,12 @@ def _head_text(head: t.SourceHead | t.FoldHead) -> str:
 
 
 def _step_text(stage: t.Stage, step: t.Step, scan_lines: ScanLines) -> str:
+    return headline(function_name(step.function), _step_parts(stage, step, scan_lines))
+
+
+def _step_parts(stage: t.Stage, step: t.Step, scan_lines: ScanLines) -> tuple[Part, ...]:
     if isinstance(step.function, Mention) and isinstance(stage.head, t.SourceHead):
-        table = stage.head.table
-        numbers = scan_lines(Scan(table, step.function.ordinal))
-        where = f", line{'s' if len(numbers) > 1 else ''} {', '.join(map(str, numbers))}"
-        return f"Read {name_text(table.name)}{where if numbers else ''}"
-    return headline(type(step.function).__name__, _step_parts(stage, step))
-
-
-def _step_parts(stage: t.Stage, step: t.Step) -> tuple[Part, ...]:
+        return scan_parts(Scan(stage.head.table, step.function.ordinal), scan_lines)
     return function_parts(step.function, _schema(stage, step.input), step.schema)
 
 
@@ -167,7 +164,7 @@ def _port_text(port: t.SinkPort) -> str:
     return "; ".join(facts)
 
 
-def _stage_json(stage: t.Stage) -> JsonObject:
+def _stage_json(stage: t.Stage, scan_lines: ScanLines) -> JsonObject:
     head = stage.head
     fold: JsonObject = {}
     if isinstance(head, t.FoldHead):
@@ -186,8 +183,8 @@ def _stage_json(stage: t.Stage) -> JsonObject:
         },
         "steps": [
             {
-                "function": type(step.function).__name__,
-                **fields(_step_parts(stage, step)),
+                "function": function_name(step.function),
+                **fields(_step_parts(stage, step, scan_lines)),
                 "input": _step_name(step.input),
                 "origin": step.origin,
                 "depth": step.depth,

@@ -1,6 +1,6 @@
-"""Text to syntax: the parse table run over the words of a script.
+"""Text to syntax: the parse table run over the tokens of a script.
 
-`parse_script` puts parameters in, cuts the text into words, runs the automaton, and checks the limits.
+`parse_script` puts parameters in, cuts the text into tokens, runs the automaton, and checks the limits.
 The automaton keeps a stack of its own, so that no text, however deep, can exhaust Python's.
 """
 
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, cast
 from fsql.compiler import syntax
 from fsql.compiler.diagnostics import FsqlError
 from fsql.compiler.parser.keywords import kind_at
-from fsql.compiler.parser.lexer import Word, words
+from fsql.compiler.parser.lexer import Token, tokenize
 from fsql.compiler.parser.lookahead import Lookahead
 from fsql.compiler.parser.parse_table import END, parse_table
 from fsql.compiler.parser.syntax_builder import BUILDERS
@@ -40,9 +40,9 @@ def parse_script(
     """
     text = expand(source, parameters)
     run = _Run(text)
-    found = words(text)
-    for index, (word, following) in enumerate(zip_longest(found, found[1:])):
-        if not run.take(word, following):
+    found = tokenize(text)
+    for index, (token, following) in enumerate(zip_longest(found, found[1:])):
+        if not run.take(token, following):
             raise syntax_error(text, found, index)
     script = syntax.Script(text.span(0, len(text.text)), run.result, source)
     check_syntax(script)
@@ -64,24 +64,24 @@ class _Run:
         """Return the statements, when END has been taken."""
         return cast("tuple[syntax.Statement, ...]", self._values[-1])
 
-    def take(self, word: Word, following: Word | None) -> bool:
-        """Complete the rules that end before `word` and go over it; return whether it may stand there.
+    def take(self, token: Token, following: Token | None) -> bool:
+        """Complete the rules that end before `token` and go over it; return whether it may stand there.
 
-        `following` is the word after it, None at the end.
+        `following` is the token after it, None at the end.
 
         Raises:
             FsqlError: from a builder, for what the grammar cannot say.
         """
         states = self._states
-        kind = kind_at(word, following, Lookahead(self._table, states))
+        kind = kind_at(token, following, Lookahead(self._table, states))
         while True:
             action = self._table.states[states[-1]].get(kind)
             if action is None:
                 return False
             if action >= 0:
                 states.append(action)
-                self._values.append(word._replace(kind=kind))
-                self._places.append((word.start, word.end))
+                self._values.append(token._replace(kind=kind))
+                self._places.append((token.start, token.end))
                 return True
             rule = self._table.rules[~action]
             self._complete(rule)
@@ -106,7 +106,7 @@ class _Run:
         self._places.append(place)
 
     def _place(self, places: list[tuple[int, int]]) -> tuple[int, int]:
-        """Return the place of a rule with children at `places`; an empty one is behind the last word."""
+        """Return the place of a rule with children at `places`; an empty one is behind the last token."""
         filled = [place for place in places if place[0] < place[1]]
         if filled:
             return filled[0][0], filled[-1][1]

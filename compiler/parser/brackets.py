@@ -14,40 +14,40 @@ from fsql.compiler.text.limits import DEPTH_MAX
 
 if TYPE_CHECKING:
     from fsql.compiler.diagnostics import FsqlError
-    from fsql.compiler.parser.lexer import Word
+    from fsql.compiler.parser.lexer import Token
     from fsql.compiler.text.parameters import ExpandedText
 
 _CLOSES: Final = {"RPAR": "LPAR", "RSQB": "LSQB"}
 
 
-def check_brackets(text: ExpandedText, found: list[Word]) -> None:
+def check_brackets(text: ExpandedText, found: list[Token]) -> None:
     """Check that the brackets of each statement match, and how deep they nest.
 
     Raises:
         FsqlError: E104 or E108.
     """
-    opened: list[Word] = []
-    for word in found:
-        if word.kind in {"LPAR", "LSQB"}:
-            opened.append(word)
+    opened: list[Token] = []
+    for token in found:
+        if token.kind in {"LPAR", "LSQB"}:
+            opened.append(token)
             if len(opened) > DEPTH_MAX:
-                raise _too_deep(text, word)
-        elif word.kind in _CLOSES:
+                raise _too_deep(text, token)
+        elif token.kind in _CLOSES:
             opening = opened.pop() if opened else None
-            if opening is None or opening.kind != _CLOSES[word.kind]:
-                raise _wrong_bracket(text, opening, word)
-        elif word.kind in {"SEMICOLON", END} and opened:
-            raise _open_bracket(text, opened[-1], word)
+            if opening is None or opening.kind != _CLOSES[token.kind]:
+                raise _wrong_bracket(text, opening, token)
+        elif token.kind in {"SEMICOLON", END} and opened:
+            raise _open_bracket(text, opened[-1], token)
 
 
-def _too_deep(text: ExpandedText, bracket: Word) -> FsqlError:
+def _too_deep(text: ExpandedText, bracket: Token) -> FsqlError:
     label = Label(text.span(bracket.start, bracket.end), f"bracket {DEPTH_MAX + 1}")
     help_ = "move inner queries to CREATE VIEW or WITH"
     message = f"the script is nested more than {DEPTH_MAX} deep"
     return text.error(Diagnostic("E108", message, label, helps=(help_,)))
 
 
-def _wrong_bracket(text: ExpandedText, opening: Word | None, closing: Word) -> FsqlError:
+def _wrong_bracket(text: ExpandedText, opening: Token | None, closing: Token) -> FsqlError:
     span = text.span(closing.start, closing.end)
     if opening is None:
         message = f'the bracket "{closing.text}" has no opening bracket'
@@ -57,7 +57,7 @@ def _wrong_bracket(text: ExpandedText, opening: Word | None, closing: Word) -> F
     return text.error(Diagnostic("E104", message, Label(span, "of another kind"), (opened,)))
 
 
-def _open_bracket(text: ExpandedText, opening: Word, end: Word) -> FsqlError:
+def _open_bracket(text: ExpandedText, opening: Token, end: Token) -> FsqlError:
     label = Label(text.span(opening.start, opening.end), "opened here")
     where = "script" if end.kind == END else "statement"
     ends = Label(text.span(end.start, end.end), f"the {where} ends here")

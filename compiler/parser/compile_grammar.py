@@ -47,16 +47,16 @@ def compile_grammar() -> TableFile:
     numbers = _number_states(table)
     states = [_actions(table.states[state], rules, numbers) for state in numbers]
     patterns = {terminal.name: terminal.pattern for terminal in lark.terminals}
-    words = [name for name, pattern in patterns.items() if "i" in pattern.flags]
-    assert all(patterns[name].value.upper() == name for name in words), (
+    keywords = [name for name, pattern in patterns.items() if "i" in pattern.flags]
+    assert all(patterns[name].value.upper() == name for name in keywords), (
         "a keyword's kind is the word"
     )
     return _pack(
         states,
         rules=[_rule(rule) for rule in rules],
         end=numbers[table.end_states[_START]],
-        words=sorted(words),
-        signs={pattern.value: name for name, pattern in patterns.items() if name not in words},
+        keywords=sorted(keywords),
+        signs={pattern.value: name for name, pattern in patterns.items() if name not in keywords},
     )
 
 
@@ -118,7 +118,7 @@ def _shape(rule: LarkRule, kept: list[Child], nones: int) -> Literal["record", "
 
 
 def _pack(
-    states: list[_State], *, rules: list[Rule], end: int, words: list[str], signs: dict[str, str]
+    states: list[_State], *, rules: list[Rule], end: int, keywords: list[str], signs: dict[str, str]
 ) -> TableFile:
     """Return the file: symbols and look-aheads, which come again and again, as indexes."""
     symbols = sorted({symbol for state in states for symbol in state})
@@ -138,7 +138,7 @@ def _pack(
         grammar=grammar_digest(),
         start=0,
         end=end,
-        words=words,
+        keywords=keywords,
         signs=dict(sorted(signs.items())),
         symbols=symbols,
         rules=rules,

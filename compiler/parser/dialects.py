@@ -47,7 +47,7 @@ STATEMENTS: Final[Mapping[str, str]] = {
     "FROM": "write SELECT before FROM",
     "TERMINATE": "end the job with Ctrl-C",
 }
-"""Help for the first word of a statement."""
+"""Help for the first token of a statement."""
 
 CREATED: Final[Mapping[str, str]] = {
     "STREAM": "write CREATE TABLE … WITH ('connector' = …), or CREATE VIEW … AS SELECT for a query",
@@ -66,7 +66,7 @@ CREATED: Final[Mapping[str, str]] = {
     "DATABASE": _NO_CATALOG,
     "SCHEMA": _NO_CATALOG,
 }
-"""Help for the word after CREATE."""
+"""Help for the token after CREATE."""
 
 CLAUSES: Final[Mapping[str, str]] = {
     "PARTITION": "remove PARTITION BY; rows are distributed by the keys of joins and groups",
@@ -84,7 +84,7 @@ CLAUSES: Final[Mapping[str, str]] = {
         "bound the time in ON: b.at BETWEEN a.at - INTERVAL '1' HOUR AND a.at + INTERVAL '1' HOUR"
     ),
 }
-"""Help for the first word of a clause."""
+"""Help for the first token of a clause."""
 
 KSQL_WINDOWS: Final[Mapping[str, str]] = {
     "TUMBLING": "write GROUP BY TUMBLE(at, INTERVAL '1' MINUTE), with the event-time column",

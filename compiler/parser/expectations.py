@@ -1,6 +1,6 @@
-"""What could come next, in the words of a person: "a name", "an expression", FROM.
+"""What could come next, in plain words: "a name", "an expression", FROM.
 
-The parse table knows up to a hundred kinds of words that could.  Whatever begins an expression is one
+The parse table knows up to a hundred kinds of tokens that could.  Whatever begins an expression is one
 expectation, all operators are another, and of the rest three are named, those that end or go on with what
 is open before those that begin something new.
 """
@@ -42,13 +42,13 @@ _FIRST: Final = (
     "INSERT",
     "CREATE",
 )
-"""What is named before other words, if an expression or a name is not expected."""
+"""What is named before other tokens, if an expression or a name is not expected."""
 _LAST: Final = ("WITH", "WITHOUT", "SEMICOLON", END)
 _STATES_MAX: Final = 1 << 20
 
 
 def expectation(kinds: frozenset[str]) -> str:
-    """Return "expected …" for what `kinds` of words can come next."""
+    """Return "expected …" for what `kinds` of tokens can come next."""
     named = _named(set(kinds))
     some = named[:_NAMED_MAX]
     start = "expected" if len(named) <= _NAMED_MAX else "expected, for example,"
@@ -73,7 +73,7 @@ def _named(kinds: set[str]) -> list[str]:
 
 @cache
 def _groups() -> tuple[tuple[str, frozenset[str]], ...]:
-    """Return what is one expectation although many kinds of words begin it, the largest first."""
+    """Return what is one expectation although many kinds of tokens begin it, the largest first."""
     expression = _accepted("SELECT") - {"ALL", "DISTINCT", "STAR"}
     name = _accepted("INSERT", "INTO")
     type_ = _accepted("CREATE", "TABLE", "NAME", "LPAR", "NAME") - {"AS"}

@@ -1,6 +1,6 @@
-"""Keywords: which words are, and where.
+"""Keywords: which words are keywords, and where.
 
-The grammar decides, not the word: `end` ends a CASE and is a fine name of a column, `rows` begins a frame
+The grammar decides, not the word: `end` ends a CASE and is also a valid column name, `rows` begins a frame
 and may be an alias.  Only the words that begin or join clauses are reserved.
 """
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from fsql.compiler.parser.parse_table import parse_table
 
 if TYPE_CHECKING:
-    from fsql.compiler.parser.lexer import Word
+    from fsql.compiler.parser.lexer import Token
     from fsql.compiler.parser.lookahead import Lookahead
 
 RESERVED: Final = frozenset({
@@ -26,16 +26,16 @@ RESERVED: Final = frozenset({
 """Keywords that are names only in quotes."""
 
 
-def kind_at(word: Word, following: Word | None, place: Lookahead) -> str:
-    """Return the kind of `word` at `place`: of a WORD, whether it is a keyword or NAME.
+def kind_at(token: Token, following: Token | None, place: Lookahead) -> str:
+    """Return the kind of `token` at `place`: of a WORD, whether it is a keyword or NAME.
 
     A keyword that is not reserved is a name where the grammar takes it as a name only, and where it takes
-    both but the word after it, `following`, goes on from the name alone: `SELECT a at FROM t`.
+    both but the token after it, `following`, goes on from the name alone: `SELECT a at FROM t`.
     """
-    if word.kind != "WORD":
-        return word.kind
-    keyword = word.text.upper()
-    if keyword not in parse_table().words or not word.text.isascii():
+    if token.kind != "WORD":
+        return token.kind
+    keyword = token.text.upper()
+    if keyword not in parse_table().keywords or not token.text.isascii():
         return "NAME"
     if keyword in RESERVED:
         return keyword
@@ -46,16 +46,16 @@ def kind_at(word: Word, following: Word | None, place: Lookahead) -> str:
     return "NAME" if _goes_on("NAME", following, place) else keyword
 
 
-def _goes_on(kind: str, following: Word | None, place: Lookahead) -> bool:
-    """Return whether a word of `kind` may come next, and `following` after it."""
+def _goes_on(kind: str, following: Token | None, place: Lookahead) -> bool:
+    """Return whether a token of `kind` may come next, and `following` after it."""
     ahead = place.copy()
     if not ahead.take(kind):
         return False
     return following is None or any(map(ahead.takes, _possible_kinds(following)))
 
 
-def _possible_kinds(word: Word) -> tuple[str, ...]:
-    if word.kind != "WORD":
-        return (word.kind,)
-    keyword = word.text.upper()
+def _possible_kinds(token: Token) -> tuple[str, ...]:
+    if token.kind != "WORD":
+        return (token.kind,)
+    keyword = token.text.upper()
     return (keyword,) if keyword in RESERVED else (keyword, "NAME")

@@ -1,6 +1,6 @@
-"""Text to words: names, numbers, strings and signs, with their places.
+"""Text to tokens: names, numbers, strings and signs, with their places.
 
-A word made of letters is a WORD here, whatever it says: whether it is a keyword depends on where it
+A token made of letters is a WORD here, whatever it says: whether it is a keyword depends on where it
 stands (`keywords`).  What can be judged without grammar is judged here: characters that have no business
 in a script, and what is not closed.
 
@@ -19,7 +19,7 @@ from fsql.compiler.diagnostics import Diagnostic, Label
 from fsql.compiler.parser.brackets import check_brackets
 from fsql.compiler.parser.dialects import hint_help, sign_help
 from fsql.compiler.parser.parse_table import END, parse_table
-from fsql.compiler.text.limits import WORDS_MAX
+from fsql.compiler.text.limits import TOKENS_MAX
 from fsql.compiler.text.source import can_be_seen
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from fsql.compiler.text.parameters import ExpandedText
 
 
-class Word(NamedTuple):
+class Token(NamedTuple):
     """A piece of the expanded text, `[start, end)`.
 
     `kind` is WORD, QUOTED_NAME, NUMBER, STRING, END, or the kind of a sign in the parse table.  `text` has no
@@ -64,7 +64,7 @@ _LOOKALIKES: Final = {
     "\u2014": "-", "\u2212": "-", "\uff0c": ",", "\uff1b": ";", "\uff08": "(", "\uff09": ")",
     "\u00b4": "'", "\u00d7": "*",
 }  # fmt: skip
-"""What word processors write, and what SQL has in its place."""
+"""What token processors write, and what SQL has in its place."""
 
 _OPENS: Final = {
     "/*": ("comment", "*/"),
@@ -74,50 +74,50 @@ _OPENS: Final = {
 }
 
 
-def words(text: ExpandedText) -> list[Word]:
-    """Return the words of `text` and the END behind them.
+def tokenize(text: ExpandedText) -> list[Token]:
+    """Return the tokens of `text` and the END behind them.
 
     Raises:
         FsqlError: E102, E103, E104, E107, E108, E110, E111 or E113, whichever comes first.
     """
     if hidden := _NEVER.search(text.text):
         raise _hidden(text, hidden.start())
-    found: list[Word] = []
-    for word in _cut(text):
-        found.append(word)
-        if len(found) > WORDS_MAX:
-            message = f"the script has more than {WORDS_MAX:,} tokens"
+    found: list[Token] = []
+    for token in _cut(text):
+        found.append(token)
+        if len(found) > TOKENS_MAX:
+            message = f"the script has more than {TOKENS_MAX:,} tokens"
             raise text.error(Diagnostic("E107", message))
     check_brackets(text, found)
     return found
 
 
-def _cut(text: ExpandedText) -> Iterator[Word]:
+def _cut(text: ExpandedText) -> Iterator[Token]:
     string = text.text
     offset = end = int(string.startswith("\ufeff"))  # a byte order mark
     while offset < len(string):
         match = _TEXT.match(string, offset)
         if match is None:
-            word = _sign(text, offset)
+            token = _sign(text, offset)
         elif match.lastgroup == "space":
             offset = match.end()
             continue
         else:
-            word = _word(text, match)
-        yield word
-        offset = end = word.end
-    yield Word(END, "", end, end)  # behind the last word, where people look, not the last line
+            token = _token(text, match)
+        yield token
+        offset = end = token.end
+    yield Token(END, "", end, end)  # behind the last token, where people look, not the last line
 
 
-def _sign(text: ExpandedText, offset: int) -> Word:
+def _sign(text: ExpandedText, offset: int) -> Token:
     signs = parse_table().signs
     for sign in (text.text[offset : offset + 2], text.text[offset]):
         if sign in signs:
-            return Word(signs[sign], sign, offset, offset + len(sign))
+            return Token(signs[sign], sign, offset, offset + len(sign))
     raise _unknown_character(text, offset)
 
 
-def _word(text: ExpandedText, match: re.Match[str]) -> Word:
+def _token(text: ExpandedText, match: re.Match[str]) -> Token:
     kind, content, (start, end) = match.lastgroup or "", match[0], match.span()
     if kind == "hint":
         label = Label(text.span(start, end))
@@ -132,7 +132,7 @@ def _word(text: ExpandedText, match: re.Match[str]) -> Word:
         content = content[1:-1].replace(quote * 2, quote)
     if kind == "QUOTED_NAME" or (kind == "WORD" and not content.isascii()):
         _check_name(text, content, start, end, quoted=kind == "QUOTED_NAME")
-    return Word(kind, content, start, end)
+    return Token(kind, content, start, end)
 
 
 def _check_name(text: ExpandedText, name: str, start: int, end: int, *, quoted: bool) -> None:

@@ -1,6 +1,6 @@
 """Looking ahead: the automaton run without building anything, on top of a stack that stays as it is.
 
-A look-ahead takes time and memory for the words it takes, not for how deep the stack is beneath.
+A look-ahead takes time and memory for the tokens it takes, not for how deep the stack is beneath.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Lookahead:
         return copied
 
     def take(self, kind: str) -> bool:
-        """Go over a word of `kind`; return whether the grammar allows it.
+        """Go over a token of `kind`; return whether the grammar allows it.
 
         Where it does not, the look-ahead is left half-way and is of no more use.
         """
@@ -56,11 +56,11 @@ class Lookahead:
                 return True
 
     def takes(self, kind: str) -> bool:
-        """Return whether a word of `kind` can come next."""
+        """Return whether a token of `kind` can come next."""
         return kind in self.actions and self.copy().take(kind)
 
     def accepts(self) -> frozenset[str]:
-        """Return the kinds of words that can come next.
+        """Return the kinds of tokens that can come next.
 
         The entries of the state on top are too many: LALR merges the look-ahead of like states.
         """

@@ -4,7 +4,7 @@
 milliseconds and needs no Lark.  The file names the grammar that it was made from.  Where they differ,
 as while the grammar is being changed, the table is compiled anew, which takes a second.
 
-In a state, an action is an integer: n >= 0 goes to state n, over a word as well as over a completed
+In a state, an action is an integer: n >= 0 goes to state n, over a token as well as over a completed
 rule, and n < 0 completes the rule ~n.
 """
 
@@ -19,21 +19,21 @@ import msgspec
 from fsql.compiler.parser.parse_table_file import FILE, Rule, TableFile, grammar_digest
 
 END: Final = "$END"
-"""The kind of what follows the last word."""
+"""The kind of what follows the last token."""
 
 
 @dataclass(frozen=True)
 class ParseTable:
     """The automaton: `states[state][symbol]` is an action, and at `end` the text is complete.
 
-    `words` are the keywords, in upper case; `signs` maps each sign to its kind.
+    `keywords` are in upper case; `signs` maps each sign to its kind.
     """
 
     states: tuple[dict[str, int], ...]
     rules: tuple[Rule, ...]
     start: int
     end: int
-    words: frozenset[str]
+    keywords: frozenset[str]
     signs: dict[str, str]
 
 
@@ -65,6 +65,6 @@ def _unpack(file: TableFile) -> ParseTable:
         rules=tuple(file.rules),
         start=file.start,
         end=file.end,
-        words=frozenset(file.words),
+        keywords=frozenset(file.keywords),
         signs=file.signs,
     )

@@ -45,7 +45,7 @@ class TableFile(msgspec.Struct):
     grammar: str
     start: int
     end: int
-    words: list[str]
+    keywords: list[str]
     signs: dict[str, str]
     symbols: list[str]
     rules: list[Rule]

@@ -1,6 +1,6 @@
-"""Syntax errors in the words of a person.
+"""Syntax errors in the tokens of a person.
 
-The automaton stops at the first word that cannot stand where it does.  What is wrong is often known
+The automaton stops at the first token that cannot stand where it does.  What is wrong is often known
 better than that: each explanation below tries one slip that people make and, by running the automaton
 over the text as it would be without the slip, makes sure that the text then goes on.  The first that
 fits is reported; without any, what could have come instead.
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from fsql.compiler.diagnostics import FsqlError
-    from fsql.compiler.parser.lexer import Word
+    from fsql.compiler.parser.lexer import Token
     from fsql.compiler.text.parameters import ExpandedText
     from fsql.compiler.text.source import Span
 
@@ -40,8 +40,8 @@ _CLAUSE_ORDER: Final = (
 )
 
 
-def syntax_error(text: ExpandedText, found: list[Word], index: int) -> FsqlError:
-    """Return the error of the word at `index`, the first that cannot stand where it does."""
+def syntax_error(text: ExpandedText, found: list[Token], index: int) -> FsqlError:
+    """Return the error of the token at `index`, the first that cannot stand where it does."""
     place = _place(text, found, index)
     diagnostics = (explain(place) for explain in _EXPLANATIONS)
     return text.error(next(diagnostic for diagnostic in diagnostics if diagnostic is not None))
@@ -49,45 +49,45 @@ def syntax_error(text: ExpandedText, found: list[Word], index: int) -> FsqlError
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """The word that cannot stand where it does, and the automaton before it.
+    """The token that cannot stand where it does, and the automaton before it.
 
     Attributes:
-        bad: the word.
-        following: the two words after it, fewer at the end.
+        bad: the token.
+        following: the two tokens after it, fewer at the end.
         here: the automaton before it.
-        accepts: the kinds of words that could stand there.
-        last: the word before it, None at the beginning.
+        accepts: the kinds of tokens that could stand there.
+        last: the token before it, None at the beginning.
         last_kind: how that was read, "" at the beginning.
         before_last: the automaton before that.
     """
 
     text: ExpandedText
-    bad: Word
-    following: Sequence[Word]
+    bad: Token
+    following: Sequence[Token]
     here: Lookahead
     accepts: frozenset[str]
-    last: Word | None
+    last: Token | None
     last_kind: str
     before_last: Lookahead
 
     @property
     def keyword(self) -> str:
-        """Return the bad word as a keyword would be written, "" if it is a sign or in quotes."""
+        """Return the bad token as a keyword would be written, "" if it is a sign or in quotes."""
         return self.bad.text.upper() if self.bad.kind == "WORD" else ""
 
-    def span(self, word: Word) -> Span:
-        """Return where `word` is in the source."""
-        return self.text.span(word.start, word.end)
+    def span(self, token: Token) -> Span:
+        """Return where `token` is in the source."""
+        return self.text.span(token.start, token.end)
 
-    def shown(self, word: Word) -> str:
-        """Return `word` in quotes as it is written, the beginning of it if it is long."""
-        written = self.text.text[word.start : word.end]
+    def shown(self, token: Token) -> str:
+        """Return `token` in quotes as it is written, the beginning of it if it is long."""
+        written = self.text.text[token.start : token.end]
         written = written if len(written) <= _SHOWN_MAX else f"{written[:_SHOWN_MAX]}…"
         return written if written.startswith(("'", '"', "`")) else f'"{written}"'
 
     @property
     def glued(self) -> bool:
-        """Say whether nothing stands between the word and the one before it."""
+        """Say whether nothing stands between the token and the one before it."""
         return self.last is not None and self.last.end == self.bad.start
 
     @property
@@ -98,7 +98,7 @@ class _Place:
         return f"syntax error at {self.shown(self.bad)}"
 
 
-def _place(text: ExpandedText, found: list[Word], index: int) -> _Place:
+def _place(text: ExpandedText, found: list[Token], index: int) -> _Place:
     table = parse_table()
     here = before_last = Lookahead(table, [table.start])
     last_kind = ""
@@ -163,24 +163,24 @@ def _option_help(place: _Place) -> str | None:
     return None
 
 
-def _leads(place: Lookahead, kinds: Sequence[str], words: Sequence[Word]) -> bool:
-    """Return whether from `place` on, words of `kinds` and then `words` can come."""
+def _leads(place: Lookahead, kinds: Sequence[str], tokens: Sequence[Token]) -> bool:
+    """Return whether from `place` on, tokens of `kinds` and then `tokens` can come."""
     ahead = place.copy()
     return all(map(ahead.take, kinds)) and all(
-        ahead.take(kind_at(word, after, ahead))
-        for word, after in zip(words, [*words[1:], None], strict=True)
+        ahead.take(kind_at(token, after, ahead))
+        for token, after in zip(tokens, [*tokens[1:], None], strict=True)
     )
 
 
 def _misspelt_before(place: _Place) -> Diagnostic | None:
-    """Explain `SELECT a FORM t`: the word before, which was read as a name, is a keyword misspelt."""
+    """Explain `SELECT a FORM t`: the token before, which was read as a name, is a keyword misspelt."""
     last = place.last
     if last is None or place.last_kind != "NAME":
         return None
-    words = parse_table().words
+    tokens = parse_table().keywords
     keywords = sorted(
         kind
-        for kind in place.before_last.accepts() & words
+        for kind in place.before_last.accepts() & tokens
         if _leads(place.before_last, [kind], [place.bad])
     )
     near = near_name(last.text, keywords)
@@ -188,19 +188,19 @@ def _misspelt_before(place: _Place) -> Diagnostic | None:
 
 
 def _misspelt_here(place: _Place) -> Diagnostic | None:
-    """Explain `SELCT a`: the word is a keyword misspelt."""
+    """Explain `SELCT a`: the token is a keyword misspelt."""
     if place.keyword in RESERVED | {""}:
         return None
-    keywords = sorted(place.accepts & parse_table().words)
+    keywords = sorted(place.accepts & parse_table().keywords)
     leading = [kind for kind in keywords if _leads(place.here, [kind], place.following[:1])]
     near = near_name(place.bad.text, leading) or near_name(place.bad.text, keywords)
     return None if near is None else _misspelt(place, place.bad, near)
 
 
-def _misspelt(place: _Place, word: Word, keyword: str) -> Diagnostic:
-    label = Label(place.span(word), f"expected {keyword}")
+def _misspelt(place: _Place, token: Token, keyword: str) -> Diagnostic:
+    label = Label(place.span(token), f"expected {keyword}")
     help_ = f"a keyword with a similar name exists: {keyword}"
-    return Diagnostic("E101", f"syntax error at {place.shown(word)}", label, helps=(help_,))
+    return Diagnostic("E101", f"syntax error at {place.shown(token)}", label, helps=(help_,))
 
 
 def _trailing_comma(place: _Place) -> Diagnostic | None:
@@ -277,7 +277,7 @@ def _missing_keyword(place: _Place) -> Diagnostic | None:
     if place.last is None or place.last_kind == "SEMICOLON":
         return None
     ahead = [place.bad, *place.following[:1]]
-    keywords = sorted(place.accepts & parse_table().words)
+    keywords = sorted(place.accepts & parse_table().keywords)
     leading = [keyword for keyword in keywords if _leads(place.here, [keyword], ahead)]
     if len(leading) != 1:
         return None

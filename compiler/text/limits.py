@@ -1,8 +1,8 @@
 """Limits on the text of a script, so that hostile text gets an error soon and in little memory.
 
-The size of the text is checked before anything looks at it, the number of words and the depth of
-brackets while `lexer` cuts it into words, the depth and the lists of the syntax when that is complete.
-In between, parsing needs no recursion, and memory only in proportion to the words.
+The size of the text is checked before anything looks at it, the number of tokens and the depth of
+brackets while `lexer` cuts it into tokens, the depth and the lists of the syntax when that is complete.
+In between, parsing needs no recursion, and memory only in proportion to the tokens.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from fsql.compiler import syntax
 from fsql.compiler.diagnostics import Diagnostic, FsqlError, Label
 
 TEXT_BYTES_MAX: Final = 1 << 20
-WORDS_MAX: Final = 100_000
+TOKENS_MAX: Final = 100_000
 DEPTH_MAX: Final = 200
 LIST_ITEMS_MAX: Final = 10_000
 

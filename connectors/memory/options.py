@@ -12,8 +12,9 @@ CONNECTOR: Final = Connector(
     reads=True,
     writes=False,
     options=TIME_OPTIONS,
+    library_only=True,
     notes="""\
-The library declares such tables itself, from the columns of what it is given; a script that is run by the
-command line has none.  The table is one split, and its rows are numbered in their order.
+For the library only: it declares such tables itself, from the columns of the data. Scripts cannot declare
+them. The table is one split, and its rows are numbered in their order.
 """,
 )

@@ -31,7 +31,7 @@ def test_the_logical_plan_is_what_is_shown_first() -> None:
         "   │  changes: append; state: none\n"
         "   └─ Filter n > 2\n"
         "      │  changes: append; state: none\n"
-        "      └─ Scan numbers; mention 0\n"
+        "      └─ Scan numbers; line 2\n"
         "            columns: n BIGINT\n"
         "            time: offset\n"
     )

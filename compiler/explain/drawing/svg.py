@@ -14,11 +14,13 @@ from fsql.compiler import graph as g
 from fsql.compiler.explain.dataflow import vertex_name, vertex_parts, way_back
 from fsql.compiler.explain.drawing.layout import Box, lay_out
 from fsql.compiler.explain.parts import headline
+from fsql.compiler.explain.scans import no_scan_lines
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from fsql.compiler.explain.drawing.layout import Point
+    from fsql.compiler.explain.scans import ScanLines
 
 _MARGIN: Final = 24.0
 _LINE_HEIGHT: Final = 15.0
@@ -48,9 +50,9 @@ _TIP: Final = (
 )
 
 
-def graph_svg(graph: g.Graph) -> str:
+def graph_svg(graph: g.Graph, *, scan_lines: ScanLines = no_scan_lines) -> str:
     """Return the text of an SVG document."""
-    picture = _Picture(graph)
+    picture = _Picture(graph, scan_lines)
     layout = picture.layout
     width, height = _px(layout.width + 2 * _MARGIN), _px(layout.height + 2 * _MARGIN)
     size = f'width="{width}" height="{height}" viewBox="0 0 {width} {height}"'
@@ -72,9 +74,11 @@ def graph_svg(graph: g.Graph) -> str:
 class _Picture:
     """A graph with the text in its boxes, and where they stand."""
 
-    def __init__(self, graph: g.Graph) -> None:
+    def __init__(self, graph: g.Graph, scan_lines: ScanLines) -> None:
         self._graph = graph
-        self._lines = [_lines(graph, index) for index in range(len(graph.vertices))]
+        indices = range(len(graph.vertices))
+        self._texts = [headline("", vertex_parts(graph, i, scan_lines)) for i in indices]
+        self._lines = [_lines(graph, i, self._texts[i].strip()) for i in indices]
         self.layout = lay_out([self._box(index) for index in range(len(self._lines))])
         self._cycles = {
             cycle: [i for i, vertex in enumerate(graph.vertices) if vertex.cycle == cycle]
@@ -111,7 +115,7 @@ class _Picture:
             zip(self._graph.vertices, self._lines, strict=True)
         ):
             x, y = self.layout.tops[index]
-            left, does = x - self._width(index) / 2, headline("", vertex_parts(self._graph, index))
+            left, does = x - self._width(index) / 2, self._texts[index]
             size = f'width="{_px(self._width(index))}" height="{_px(self._height(index))}"'
             yield f'<g class="{_kind(vertex.operation)}">'
             yield f"<title>{escape(vertex_name(vertex) + does, quote=False)}</title>"
@@ -160,10 +164,9 @@ class _Picture:
         )
 
 
-def _lines(graph: g.Graph, index: int) -> list[str]:
+def _lines(graph: g.Graph, index: int, does: str) -> list[str]:
     """Return what stands in the box of a vertex: its number and kind, then what it does, wrapped."""
     name = f"v{index} {vertex_name(graph.vertices[index])}"
-    does = headline("", vertex_parts(graph, index)).strip()
     return [
         name,
         *textwrap.wrap(does, _COLUMNS_MAX, max_lines=_LINES_MAX, placeholder=" …"),

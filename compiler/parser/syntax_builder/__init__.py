@@ -1,7 +1,7 @@
 """The parse tree to syntax, while it is being parsed: a function for each rule of grammar.lark.
 
 When a rule is complete, the parser calls the function of that name with the rule's span and children:
-records, tuples of records, `Word`s for the keywords that the grammar names, and None for what is
+records, tuples of records, `Token`s for the keywords that the grammar names, and None for what is
 missing.  `build` finds the function; the tests check that each rule has one and each function a rule.
 """
 

@@ -9,7 +9,7 @@ from fsql.compiler import syntax
 from fsql.compiler.diagnostics import Diagnostic, FsqlError, Label
 
 if TYPE_CHECKING:
-    from fsql.compiler.parser.lexer import Word
+    from fsql.compiler.parser.lexer import Token
     from fsql.compiler.text.source import Span
 
 _Window = syntax.WindowSpecification | syntax.Identifier
@@ -83,7 +83,7 @@ def call_end(
 
 def arguments(
     _span: Span,
-    quantifier: Word | syntax.Star | None,
+    quantifier: Token | syntax.Star | None,
     *rest: syntax.Expression | tuple[syntax.OrderItem, ...] | None,
 ) -> _Arguments:
     """Return `*`, or `DISTINCT a, b ORDER BY c`."""
@@ -97,12 +97,12 @@ def arguments(
     )
 
 
-def null_treatment(_span: Span, word: Word | None) -> bool:
+def null_treatment(_span: Span, token: Token | None) -> bool:
     """Return whether IGNORE NULLS is written."""
-    return word is not None and word.kind == "IGNORE"
+    return token is not None and token.kind == "IGNORE"
 
 
-# Calls with words inside.
+# Calls with tokens inside.
 
 
 def extract(span: Span, unit: syntax.Identifier, operand: syntax.Expression) -> syntax.Extract:
@@ -111,47 +111,47 @@ def extract(span: Span, unit: syntax.Identifier, operand: syntax.Expression) -> 
 
 
 def round_time(
-    span: Span, word: Word, operand: syntax.Expression, unit: syntax.Unit
+    span: Span, token: Token, operand: syntax.Expression, unit: syntax.Unit
 ) -> syntax.RoundTime:
     """Return `FLOOR(a TO unit)`."""
-    return syntax.RoundTime(span, "FLOOR" if word.kind == "FLOOR" else "CEIL", operand, unit)
+    return syntax.RoundTime(span, "FLOOR" if token.kind == "FLOOR" else "CEIL", operand, unit)
 
 
 def substring(
     span: Span,
-    word: Word,
+    token: Token,
     operand: syntax.Expression,
     start: syntax.Expression,
     length: syntax.Expression | None,
 ) -> syntax.FunctionCall:
     """Return `SUBSTRING(s FROM 2 FOR 3)` as SUBSTRING(s, 2, 3)."""
     values = (operand, start) if length is None else (operand, start, length)
-    return syntax.FunctionCall(span, _word_name(span, word), values)
+    return syntax.FunctionCall(span, _function_name(span, token), values)
 
 
 def trim(
-    span: Span, side: Word | None, characters: syntax.Expression | None, operand: syntax.Expression
+    span: Span, side: Token | None, characters: syntax.Expression | None, operand: syntax.Expression
 ) -> syntax.Trim:
     """Return `TRIM(LEADING 'x' FROM s)`."""
     kind = "BOTH" if side is None else side.kind
     return syntax.Trim(span, typed("syntax.TrimSide", kind), characters, operand)
 
 
-def word_call(span: Span, word: Word, arguments: _Arguments) -> syntax.FunctionCall:
+def word_call(span: Span, token: Token, arguments: _Arguments) -> syntax.FunctionCall:
     """Return a plain call of a function whose name is a keyword as well."""
     end = _CallEnd(arguments, (), None, ignore_nulls=False, over=None)
-    return _function_call(span, _word_name(span, word).parts, end)
+    return _function_call(span, _function_name(span, token).parts, end)
 
 
-def niladic(span: Span, word: Word) -> syntax.FunctionCall:
+def niladic(span: Span, token: Token) -> syntax.FunctionCall:
     """Return CURRENT_TIMESTAMP or the like: a call without brackets."""
-    return syntax.FunctionCall(span, _word_name(span, word), ())
+    return syntax.FunctionCall(span, _function_name(span, token), ())
 
 
-def _word_name(span: Span, word: Word) -> syntax.QualifiedName:
-    """Return the name of a function that `word`, the first of the call, is."""
-    name_span = type(span)(span.start, span.start + len(word.text))
-    return syntax.QualifiedName(name_span, (syntax.Identifier(name_span, word.text),))
+def _function_name(span: Span, token: Token) -> syntax.QualifiedName:
+    """Return the name of a function that `token`, the first of the call, is."""
+    name_span = type(span)(span.start, span.start + len(token.text))
+    return syntax.QualifiedName(name_span, (syntax.Identifier(name_span, token.text),))
 
 
 # OVER.
@@ -174,19 +174,19 @@ def partition_by(_span: Span, *expressions: syntax.Expression) -> tuple[syntax.E
 
 
 def frame(
-    span: Span, unit: Word, start: syntax.FrameBound, end: syntax.FrameBound | None = None
+    span: Span, unit: Token, start: syntax.FrameBound, end: syntax.FrameBound | None = None
 ) -> syntax.Frame:
     """Return `ROWS BETWEEN start AND end`, or `ROWS start`."""
     return syntax.Frame(span, typed("syntax.FrameUnit", unit.kind), start, end)
 
 
 def frame_bound(
-    span: Span, offset_or_side: syntax.Expression | Word, side: Word | None = None
+    span: Span, offset_or_side: syntax.Expression | Token, side: Token | None = None
 ) -> syntax.FrameBound:
     """Return `UNBOUNDED PRECEDING`, `CURRENT ROW` or `2 FOLLOWING`."""
     if side is not None:
         offset = typed("syntax.Expression", offset_or_side)
         return syntax.FrameBound(span, typed("syntax.FrameSide", side.kind), offset)
-    kind = typed("Word", offset_or_side).kind
+    kind = typed("Token", offset_or_side).kind
     side_name = "CURRENT ROW" if kind == "ROW" else kind
     return syntax.FrameBound(span, typed("syntax.FrameSide", side_name), None)

@@ -10,7 +10,7 @@ from fsql.compiler.diagnostics import Diagnostic, FsqlError, Label
 from fsql.compiler.text.limits import DEPTH_MAX
 
 if TYPE_CHECKING:
-    from fsql.compiler.parser.lexer import Word
+    from fsql.compiler.parser.lexer import Token
     from fsql.compiler.text.source import Span
 
 # Values.
@@ -21,19 +21,19 @@ def column(span: Span, name: syntax.Identifier) -> syntax.ColumnReference:
     return syntax.ColumnReference(span, (name,))
 
 
-def number(span: Span, word: Word) -> syntax.NumberLiteral:
+def number(span: Span, token: Token) -> syntax.NumberLiteral:
     """Return `1.5`."""
-    return syntax.NumberLiteral(span, word.text)
+    return syntax.NumberLiteral(span, token.text)
 
 
-def string(span: Span, word: Word) -> syntax.StringLiteral:
+def string(span: Span, token: Token) -> syntax.StringLiteral:
     """Return `'a'`."""
-    return syntax.StringLiteral(span, word.text)
+    return syntax.StringLiteral(span, token.text)
 
 
-def boolean(span: Span, word: Word) -> syntax.BooleanLiteral:
+def boolean(span: Span, token: Token) -> syntax.BooleanLiteral:
     """Return TRUE or FALSE."""
-    return syntax.BooleanLiteral(span, word.kind == "TRUE")
+    return syntax.BooleanLiteral(span, token.kind == "TRUE")
 
 
 def null(span: Span) -> syntax.NullLiteral:
@@ -41,14 +41,14 @@ def null(span: Span) -> syntax.NullLiteral:
     return syntax.NullLiteral(span)
 
 
-def time_literal(span: Span, word: Word, value: syntax.StringLiteral) -> syntax.TimeLiteral:
+def time_literal(span: Span, token: Token, value: syntax.StringLiteral) -> syntax.TimeLiteral:
     """Return `TIMESTAMP '…'`."""
-    return syntax.TimeLiteral(span, typed("syntax.TimeType", word.kind), value)
+    return syntax.TimeLiteral(span, typed("syntax.TimeType", token.kind), value)
 
 
 def interval(
     span: Span,
-    sign: Word | None,
+    sign: Token | None,
     value: syntax.StringLiteral,
     unit: syntax.Unit,
     to: syntax.Unit | None,
@@ -58,9 +58,9 @@ def interval(
     return syntax.IntervalLiteral(span, value, unit, to, negative)
 
 
-def unit(_span: Span, word: Word) -> syntax.Unit:
+def unit(_span: Span, token: Token) -> syntax.Unit:
     """Return a unit of time, in the singular."""
-    return typed("syntax.Unit", word.kind.removesuffix("S"))
+    return typed("syntax.Unit", token.kind.removesuffix("S"))
 
 
 def array_constructor(span: Span, *items: syntax.Expression) -> syntax.ArrayConstructor:
@@ -96,20 +96,20 @@ def not_(span: Span, operand: syntax.Expression) -> syntax.Not:
     return syntax.Not(span, operand)
 
 
-def is_(span: Span, operand: syntax.Expression, negated: Word | None, value: Word) -> syntax.Is:
+def is_(span: Span, operand: syntax.Expression, negated: Token | None, value: Token) -> syntax.Is:
     """Return `a IS NULL` or the like."""
     return syntax.Is(span, operand, typed("syntax.IsValue", value.kind), negated is not None)
 
 
 def is_distinct(
-    span: Span, left: syntax.Expression, negated: Word | None, right: syntax.Expression
+    span: Span, left: syntax.Expression, negated: Token | None, right: syntax.Expression
 ) -> syntax.IsDistinct:
     """Return `a IS DISTINCT FROM b`."""
     return syntax.IsDistinct(span, left, right, negated is not None)
 
 
 def comparison(
-    span: Span, left: syntax.Expression, operator: Word, right: syntax.Expression
+    span: Span, left: syntax.Expression, operator: Token, right: syntax.Expression
 ) -> syntax.Comparison:
     """Return `a < b`."""
     sign = "<>" if operator.text == "!=" else operator.text
@@ -119,8 +119,8 @@ def comparison(
 def between(
     span: Span,
     operand: syntax.Expression,
-    negated: Word | None,
-    symmetry: Word | None,
+    negated: Token | None,
+    symmetry: Token | None,
     low: syntax.Expression,
     high: syntax.Expression,
 ) -> syntax.Between:
@@ -130,14 +130,14 @@ def between(
 
 
 def in_list(
-    span: Span, operand: syntax.Expression, negated: Word | None, *items: syntax.Expression
+    span: Span, operand: syntax.Expression, negated: Token | None, *items: syntax.Expression
 ) -> syntax.InList:
     """Return `a IN (b, c)`."""
     return syntax.InList(span, operand, items, negated is not None)
 
 
 def in_subquery(
-    span: Span, operand: syntax.Expression, negated: Word | None, query: syntax.Query
+    span: Span, operand: syntax.Expression, negated: Token | None, query: syntax.Query
 ) -> syntax.InSubquery:
     """Return `a IN (SELECT …)`."""
     return syntax.InSubquery(span, operand, query, negated is not None)
@@ -146,13 +146,13 @@ def in_subquery(
 def like(
     span: Span,
     operand: syntax.Expression,
-    negated: Word | None,
-    word: Word,
+    negated: Token | None,
+    token: Token,
     pattern: syntax.Expression,
     escape: syntax.Expression | None,
 ) -> syntax.Like:
     """Return `a LIKE pattern`."""
-    return syntax.Like(span, operand, pattern, escape, negated is not None, word.kind == "ILIKE")
+    return syntax.Like(span, operand, pattern, escape, negated is not None, token.kind == "ILIKE")
 
 
 def exists(span: Span, query: syntax.Query) -> syntax.Exists:
@@ -168,7 +168,7 @@ def addition(span: Span, first: syntax.Expression, *links: syntax.ChainLink) -> 
     return syntax.Chain(span, first, links)
 
 
-def addition_link(span: Span, operator: Word, operand: syntax.Expression) -> syntax.ChainLink:
+def addition_link(span: Span, operator: Token, operand: syntax.Expression) -> syntax.ChainLink:
     """Return `+ b`."""
     return syntax.ChainLink(span, typed("syntax.ChainOperator", operator.text), operand)
 
@@ -177,7 +177,7 @@ multiplication = addition
 multiplication_link = addition_link
 
 
-def unary(span: Span, operator: Word, operand: syntax.Expression) -> syntax.Unary:
+def unary(span: Span, operator: Token, operand: syntax.Expression) -> syntax.Unary:
     """Return `-a`."""
     return syntax.Unary(span, "-" if operator.kind == "MINUS" else "+", operand)
 
@@ -246,6 +246,8 @@ def colon_cast(span: Span, operand: syntax.Expression, type_: syntax.TypeName) -
     return syntax.Cast(span, operand, type_, safe=False)
 
 
-def cast(span: Span, word: Word, operand: syntax.Expression, type_: syntax.TypeName) -> syntax.Cast:
+def cast(
+    span: Span, token: Token, operand: syntax.Expression, type_: syntax.TypeName
+) -> syntax.Cast:
     """Return `CAST(a AS type)`."""
-    return syntax.Cast(span, operand, type_, word.kind == "TRY_CAST")
+    return syntax.Cast(span, operand, type_, token.kind == "TRY_CAST")

@@ -9,13 +9,13 @@ from fsql.compiler import syntax
 from fsql.compiler.diagnostics import Diagnostic, FsqlError, Label
 
 if TYPE_CHECKING:
-    from fsql.compiler.parser.lexer import Word
+    from fsql.compiler.parser.lexer import Token
     from fsql.compiler.text.source import Span
 
 
-def name(span: Span, word: Word) -> syntax.Identifier:
+def name(span: Span, token: Token) -> syntax.Identifier:
     """Return a name."""
-    return syntax.Identifier(span, word.text, word.kind == "QUOTED_NAME")
+    return syntax.Identifier(span, token.text, token.kind == "QUOTED_NAME")
 
 
 column_keyword = name
@@ -32,9 +32,9 @@ def names(_span: Span, *each: syntax.Identifier) -> tuple[syntax.Identifier, ...
     return each
 
 
-def type_name(_span: Span, word: Word) -> str:
+def type_name(_span: Span, token: Token) -> str:
     """Return the name of a type; they match without regard to case."""
-    return word.text.upper()
+    return token.text.upper()
 
 
 def simple_type(
@@ -44,13 +44,13 @@ def simple_type(
     return syntax.TypeName(span, name if time_zone is None else f"{name} {time_zone}", numbers)
 
 
-def numbers(span: Span, *words: Word | None) -> tuple[int, ...]:
+def numbers(span: Span, *tokens: Token | None) -> tuple[int, ...]:
     """Return the numbers behind a type's name, none if they are missing.
 
     Raises:
         FsqlError: E113 if one is not a whole number.
     """
-    texts = [word.text for word in words if word is not None]
+    texts = [token.text for token in tokens if token is not None]
     if not all(text.isdigit() and len(text) <= _DIGITS_MAX for text in texts):
         label = Label(span, "not a whole number of at most four digits")
         raise FsqlError([Diagnostic("E113", "the size of a type is a whole number", label)])
@@ -60,7 +60,7 @@ def numbers(span: Span, *words: Word | None) -> tuple[int, ...]:
 _DIGITS_MAX: Final = 4
 
 
-def time_zone(_span: Span, preposition: Word, local: Word | None = None) -> str:
+def time_zone(_span: Span, preposition: Token, local: Token | None = None) -> str:
     """Return `WITH LOCAL TIME ZONE` or the like."""
     return f"{preposition.text.upper()} {'LOCAL ' if local else ''}TIME ZONE"
 
@@ -106,6 +106,6 @@ def type_field(
     return name, dataclasses.replace(type_, not_null=not_null)
 
 
-def nullability(_span: Span, not_: Word | None) -> bool:
+def nullability(_span: Span, not_: Token | None) -> bool:
     """Return whether NOT NULL is written."""
     return not_ is not None

@@ -10,7 +10,7 @@ from fsql.compiler import syntax
 from fsql.compiler.diagnostics import Diagnostic, FsqlError, Label
 
 if TYPE_CHECKING:
-    from fsql.compiler.parser.lexer import Word
+    from fsql.compiler.parser.lexer import Token
     from fsql.compiler.text.source import Span
 
 
@@ -90,7 +90,7 @@ def order_by(_span: Span, *items: syntax.OrderItem) -> tuple[syntax.OrderItem, .
 
 
 def order_item(
-    span: Span, expression: syntax.Expression, direction: Word | None, nulls: Word | None
+    span: Span, expression: syntax.Expression, direction: Token | None, nulls: Token | None
 ) -> syntax.OrderItem:
     """Return `a DESC NULLS FIRST`."""
     descending = direction is not None and direction.kind == "DESC"
@@ -98,7 +98,7 @@ def order_item(
     return syntax.OrderItem(span, expression, descending, nulls_first)
 
 
-def emit(span: Span, mode: Word) -> syntax.Emit:
+def emit(span: Span, mode: Token) -> syntax.Emit:
     """Return `EMIT CHANGES` or `EMIT FINAL`."""
     return syntax.Emit(span, "CHANGES" if mode.kind == "CHANGES" else "FINAL")
 
@@ -129,7 +129,7 @@ def set_operation(
 
 
 def set_term(
-    span: Span, operator: Word, quantifier: Word | None, right: syntax.QueryBody
+    span: Span, operator: Token, quantifier: Token | None, right: syntax.QueryBody
 ) -> syntax.SetTerm:
     """Return `UNION ALL right`."""
     every = quantifier is not None and quantifier.kind == "ALL"
@@ -140,9 +140,9 @@ intersection = set_operation
 intersect_term = set_term
 
 
-def set_quantifier(_span: Span, word: Word | None) -> Word | None:
+def set_quantifier(_span: Span, token: Token | None) -> Token | None:
     """Return ALL or DISTINCT, None if it is missing."""
-    return word
+    return token
 
 
 def values(span: Span, *rows: syntax.RowConstructor) -> syntax.Values:
@@ -160,7 +160,7 @@ def values_row(span: Span, *items: syntax.Expression) -> syntax.RowConstructor:
 
 def select(  # noqa: PLR0913, PLR0917 - what the rule has
     span: Span,
-    quantifier: Word | None,
+    quantifier: Token | None,
     items: tuple[syntax.SelectItem | syntax.Star, ...],
     relations: tuple[syntax.Relation, ...],
     where: syntax.Expression | None,
@@ -271,6 +271,6 @@ def _grouping_set(element: _Grouping) -> tuple[syntax.Expression, ...] | syntax.
             return (element,)
 
 
-def grouping_kind(_span: Span, word: Word) -> syntax.GroupingKind:
+def grouping_kind(_span: Span, token: Token) -> syntax.GroupingKind:
     """Return which grouping sets these are."""
-    return typed("syntax.GroupingKind", "GROUPING SETS" if word.kind == "SETS" else word.kind)
+    return typed("syntax.GroupingKind", "GROUPING SETS" if token.kind == "SETS" else token.kind)

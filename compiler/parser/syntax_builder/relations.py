@@ -8,7 +8,7 @@ from typing import cast as typed
 from fsql.compiler import syntax
 
 if TYPE_CHECKING:
-    from fsql.compiler.parser.lexer import Word
+    from fsql.compiler.parser.lexer import Token
     from fsql.compiler.text.source import Span
 
 _Value = syntax.Expression | syntax.TableArgument | syntax.Descriptor
@@ -41,9 +41,9 @@ def natural_join(span: Span, kind: syntax.JoinKind, right: syntax.Relation) -> s
     return syntax.JoinClause(span, kind, right, None, (), natural=True)
 
 
-def join_kind(_span: Span, word: Word | None = None) -> syntax.JoinKind:
+def join_kind(_span: Span, token: Token | None = None) -> syntax.JoinKind:
     """Return INNER where nothing is written."""
-    return "INNER" if word is None else typed("syntax.JoinKind", word.kind)
+    return "INNER" if token is None else typed("syntax.JoinKind", token.kind)
 
 
 def using(_span: Span, names: tuple[syntax.Identifier, ...]) -> tuple[syntax.Identifier, ...]:
@@ -62,7 +62,7 @@ def table_reference(
 
 
 def derived(
-    span: Span, lateral: Word | None, query: syntax.Query, alias: syntax.TableAlias | None
+    span: Span, lateral: Token | None, query: syntax.Query, alias: syntax.TableAlias | None
 ) -> syntax.Derived:
     """Return `LATERAL (SELECT …) AS t`."""
     return syntax.Derived(span, query, lateral is not None, alias)
@@ -71,7 +71,7 @@ def derived(
 def unnest(
     span: Span,
     array: syntax.Expression,
-    ordinality: Word | None,
+    ordinality: Token | None,
     alias: syntax.TableAlias | None,
 ) -> syntax.Unnest:
     """Return `UNNEST(a) WITH ORDINALITY AS t(b, c)`."""
@@ -80,7 +80,7 @@ def unnest(
 
 def table_function(
     span: Span,
-    lateral: Word | None,
+    lateral: Token | None,
     name: syntax.QualifiedName,
     arguments: tuple[_Value | syntax.NamedArgument, ...],
     alias: syntax.TableAlias | None,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from fsql.compiler import syntax
 
 if TYPE_CHECKING:
-    from fsql.compiler.parser.lexer import Word
+    from fsql.compiler.parser.lexer import Token
     from fsql.compiler.text.source import Span
 
 _PhysicalColumn = tuple[syntax.PhysicalColumn, syntax.PrimaryKey | None]
@@ -52,8 +52,8 @@ def explain(
 
 def create_view(
     span: Span,
-    temporary: Word | None,
-    if_not_exists: Word | None,
+    temporary: Token | None,
+    if_not_exists: Token | None,
     name: syntax.QualifiedName,
     columns: tuple[syntax.Identifier, ...] | None,
     query: syntax.Query,
@@ -71,9 +71,9 @@ def create_view(
 
 def create_function(  # noqa: PLR0913, PLR0917 - what the rule has
     span: Span,
-    temporary: Word | None,
-    aggregate: Word | None,
-    if_not_exists: Word | None,
+    temporary: Token | None,
+    aggregate: Token | None,
+    if_not_exists: Token | None,
     name: syntax.QualifiedName,
     parameters: _Parameters,
     returns: syntax.TypeName | _Parameters,
@@ -109,8 +109,8 @@ def parameter(span: Span, name: syntax.Identifier, type_: syntax.TypeName) -> sy
 
 def create_table(  # noqa: PLR0913, PLR0917 - what the rule has
     span: Span,
-    temporary: Word | None,
-    if_not_exists: Word | None,
+    temporary: Token | None,
+    if_not_exists: Token | None,
     name: syntax.QualifiedName,
     elements: tuple[_TableElement, ...] | None,
     options: tuple[syntax.TableOption, ...] | None,
@@ -174,7 +174,7 @@ def metadata_column(
     type_: syntax.TypeName,
     not_null: bool,  # noqa: FBT001
     key: syntax.StringLiteral | None,
-    virtual: Word | None,
+    virtual: Token | None,
 ) -> syntax.MetadataColumn:
     """Return `a BIGINT METADATA FROM 'offset' VIRTUAL`."""
     return syntax.MetadataColumn(span, name, type_, not_null, key, virtual is not None)
@@ -194,7 +194,7 @@ def primary_key(
     return syntax.PrimaryKey(span, columns, enforced)
 
 
-def enforcement(_span: Span, not_: Word | None, _enforced: Word | None) -> bool:
+def enforcement(_span: Span, not_: Token | None, _enforced: Token | None) -> bool:
     """Return whether the key is enforced: the standard's default."""
     return not_ is None
 

@@ -54,4 +54,4 @@ def test_each_rule_has_a_builder_and_each_builder_a_rule() -> None:
 
 
 def test_reserved_words_are_keywords() -> None:
-    assert parse_table().words >= RESERVED
+    assert parse_table().keywords >= RESERVED

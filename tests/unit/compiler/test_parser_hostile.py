@@ -21,7 +21,7 @@ from fsql.compiler.parser.parse_table import parse_table
 from fsql.compiler.text.source import SourceText
 
 WORDS = (
-    *sorted(parse_table().words),
+    *sorted(parse_table().keywords),
     *parse_table().signs,
     "a",
     "b",

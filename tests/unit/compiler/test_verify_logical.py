@@ -108,7 +108,7 @@ def test_sinks_have_the_types_and_changes_of_their_queries() -> None:
         "Insert into out: the key (3,) is not among the sink's columns\n"
         "Insert into out: an append sink is given changes\n"
         "Aggregate by k; compute COUNT(*) AS n\n"
-        "└─ Scan bids; mention 0\n"
+        "└─ Scan bids; scan 0\n"
     )
 
 
