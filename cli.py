@@ -25,6 +25,7 @@ from fsql.console.flags import (
 from fsql.console.process_commands import coordinator, worker
 from fsql.console.sim_commands import sim
 from fsql.console.snapshot_commands import snapshot
+from fsql.console.standard_output import FORMATS as STANDARD_OUTPUT_FORMATS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -100,6 +101,7 @@ class _RunFlags(TypedDict):
     joining: int
     overwrite: bool
     append: bool
+    form: str | None
 
 
 @main.command(short_help="Run a script.")
@@ -144,13 +146,19 @@ class _RunFlags(TypedDict):
     help="How many of the workers you start by hand, with fsql worker.",
 )
 @existing_outputs
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(STANDARD_OUTPUT_FORMATS),
+    help="How a bare SELECT prints; a table on a terminal, else JSON lines, unless given.",
+)
 @talking
 def run(talk: Talk, script: str | None, text: str | None, **flags: Unpack[_RunFlags]) -> None:
     """Run SCRIPT until its input ends.
 
     SCRIPT is a file, or - for standard input.  Relative paths in it, of sources and of sinks, start from
     the directory that it is in; those of a script from standard input or -e start from the working directory.
-    A SELECT at the end of the script prints JSON lines to standard output.
+    A SELECT at the end of the script prints to standard output: a table on a terminal, else JSON lines.
 
     Neither workers nor policy, engine or lead show in the results: they are the same bytes.
     """
@@ -163,7 +171,7 @@ def run(talk: Talk, script: str | None, text: str | None, **flags: Unpack[_RunFl
     else:
         from fsql.console.run import run_script
 
-        code = run_script(the_script, options, talk)
+        code = run_script(the_script, options, talk, flags["form"])
     click.get_current_context().exit(code)
 
 
@@ -198,6 +206,7 @@ def _run_on_processes(script: Script, options: RunOptions, flags: _RunFlags, tal
         delivery=flags["delivery"],
         listen=flags["listen"],
         joining=flags["joining"],
+        form=flags["form"],
     )
     if cluster.joining > options.workers:
         raise click.UsageError("--joining cannot be more than --workers")

@@ -7,7 +7,7 @@ not use.  Whatever cannot be opened is a `FsqlError` with a code and what to do.
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING, BinaryIO, Protocol, cast
+from typing import TYPE_CHECKING, Protocol, cast
 
 from fsql.connectors.released_lines import ReleasedLines
 from fsql.connectors.settings import settings_of
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from fsql.compiler.logical import SinkTable, Table
+    from fsql.connectors.surroundings import OutputStream
     from fsql.formats.settings import Settings
     from fsql.runtime.consumer import Consumer
     from fsql.runtime.ports import Split
@@ -66,7 +67,7 @@ def open_sink(
     base_directory: Path,
     *,
     journal: Path | None = None,
-    stdout: BinaryIO | None = None,
+    stdout: OutputStream | None = None,
     data_roots: Sequence[Path] = (),
     append: bool = False,
 ) -> Consumer:

@@ -9,8 +9,8 @@ from fsql.runtime.batch import START
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import BinaryIO
 
+    from fsql.connectors.surroundings import OutputStream
     from fsql.runtime.batch import Root
     from fsql.runtime.consumer import Opening
 
@@ -53,7 +53,7 @@ class StreamStore(NowhereStore):
     the last snapshot comes again from the next process: within one, nothing comes twice.
     """
 
-    def __init__(self, stream: BinaryIO, name: str) -> None:
+    def __init__(self, stream: OutputStream, name: str) -> None:
         super().__init__()
         self._stream = stream
         self._name = name

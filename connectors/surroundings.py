@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING, Protocol
 
 from fsql.connectors import paths
 
@@ -14,6 +14,16 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     import pyarrow as pa
+
+
+class OutputStream(Protocol):
+    """What bytes are written to: a binary stream, say."""
+
+    def write(self, data: memoryview, /) -> object:
+        """Write all of the bytes."""
+
+    def flush(self) -> object:
+        """Write what is still in a buffer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +42,7 @@ class Surroundings:
     data_roots: Sequence[Path] = ()
     clock: Callable[[], float] = time.monotonic
     stdin: int = 0
-    stdout: BinaryIO | None = None
+    stdout: OutputStream | None = None
     front_logs: Path | None = None
     journal: Path | None = None
     append: bool = False
@@ -46,6 +56,6 @@ class Surroundings:
         """
         return paths.resolve(path, self.base_directory, self.data_roots)
 
-    def standard_output(self) -> BinaryIO:
+    def standard_output(self) -> OutputStream:
         """Return the stream that is standard output."""
         return self.stdout or sys.stdout.buffer

@@ -22,6 +22,7 @@ from fsql.console.interrupt import Interrupt, Interrupted
 from fsql.console.joining import joining_address, listening_at, say_how_to_join
 from fsql.console.progress import progress_of
 from fsql.console.reader_gone import forget_standard_output, reader_gone
+from fsql.console.standard_output import open_standard_output
 from fsql.console.unused_parameters import warn_of_unused_parameters
 from fsql.job.compiled import compiled
 from fsql.job.description import JobDescription, plan_digest, readied, split_names
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from fsql.connectors.surroundings import OutputStream
     from fsql.console.talk import Talk
     from fsql.job.compiled import Compiled
     from fsql.job.description import Readied
@@ -59,7 +61,8 @@ class ClusterOptions:
     """How a job is run on processes.
 
     `state` is the directory that outlives the run, None for one that does not; `listen` the address of the
-    coordinator, None for any; `joining` how many of the workers are started by hand.
+    coordinator, None for any; `joining` how many of the workers are started by hand; `form` how a bare
+    SELECT prints: see `open_standard_output`.
     """
 
     state: Path | None = None
@@ -67,6 +70,7 @@ class ClusterOptions:
     delivery: str | None = None
     listen: str | None = None
     joining: int = 0
+    form: str | None = None
 
 
 def run_on_processes(
@@ -101,7 +105,7 @@ def _run(script: Script, options: RunOptions, cluster: ClusterOptions, talk: Tal
         job = readied(begun_or_new(state, described))
         _say_if_over(state, talk)
         key = state / "cluster.key"
-        stdout = stack.enter_context(_standard_output(job, cluster_key(key)))
+        stdout = stack.enter_context(_standard_output(job, cluster_key(key), cluster.form, talk))
         print_warnings(job.compiled, job.splits, talk)
         feeds = stack.enter_context(_feeds(job, talk))
         if cluster.joining:
@@ -158,10 +162,9 @@ def _say_if_over(state: Path, talk: Talk) -> None:
 class _StandardOutput:
     """Takes what the job writes to standard output, in a thread, for as long as the launcher lives."""
 
-    def __init__(self, job: str, key: bytes) -> None:
+    def __init__(self, stream: OutputStream, job: str, key: bytes) -> None:
         """Listen to `job`, which proves that it has the key of the run."""
-        assert sys.stdout is not None
-        store = StreamStore(sys.stdout.buffer, "standard output")
+        store = StreamStore(stream, "standard output")
         self._server = ConsumerServer(("127.0.0.1", 0), store, job=job, key=key)
         self.address = self._server.address
         self._ended = False
@@ -222,13 +225,17 @@ def _described(
 
 
 @contextmanager
-def _standard_output(job: Readied, key: bytes) -> Iterator[_StandardOutput | None]:
+def _standard_output(
+    job: Readied, key: bytes, form: str | None, talk: Talk
+) -> Iterator[_StandardOutput | None]:
     inserts = job.compiled.job.inserts
     connectors = {dict(insert.sink.options)["connector"] for insert in inserts}
     if "stdout" not in connectors:
         yield None
         return
-    output = _StandardOutput(job.description.job, key)
+    assert sys.stdout is not None
+    stream = open_standard_output(job.compiled.job, form, talk)
+    output = _StandardOutput(stream, job.description.job, key)
     try:
         yield output
     finally:

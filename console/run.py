@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING
 
 from fsql.compiler.diagnostics import FsqlError
@@ -10,6 +11,7 @@ from fsql.console.before_run import print_listening, print_warnings
 from fsql.console.interrupt import Interrupt, Interrupted
 from fsql.console.progress import progress_of
 from fsql.console.reader_gone import forget_standard_output, reader_gone
+from fsql.console.standard_output import open_standard_output
 from fsql.console.unused_parameters import warn_of_unused_parameters
 from fsql.job.compiled import compiled
 from fsql.job.file_uses import FileUses
@@ -26,8 +28,10 @@ if TYPE_CHECKING:
     from fsql.runtime.drivers.local import Counters
 
 
-def run_script(script: Script, options: RunOptions, talk: Talk) -> int:
-    """Run a script; say how it goes; return the exit code.
+def run_script(script: Script, options: RunOptions, talk: Talk, form: str | None = None) -> int:
+    """Run a script; print how it goes; return the exit code.
+
+    `form` is how a bare SELECT prints: see `open_standard_output`.
 
     Raises:
         FsqlError: what is wrong with the script or a file that it names.
@@ -38,11 +42,12 @@ def run_script(script: Script, options: RunOptions, talk: Talk) -> int:
     warn_of_unused_parameters([script], talk)
     splits = open_splits(result)
     print_warnings(result, splits, talk)
+    stdout = open_standard_output(result.job, form, talk) if sys.stdout is not None else None
     counters: Counters | None = None
     listening = False
     status, code = summary.FINISHED, exit_codes.OK
     try:
-        with Interrupt() as interrupt, opened_run(result, splits, options) as run:
+        with Interrupt() as interrupt, opened_run(result, splits, options, stdout) as run:
             counters = run.counters
             with progress_of(result.job, script.source.name, talk) as progress:
 

@@ -14,24 +14,29 @@ from fsql.runtime.drivers.output_writer import Outputs, OutputWriter
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from fsql.connectors.surroundings import OutputStream
     from fsql.job.compiled import Compiled
     from fsql.runtime.ports import Split
 
 
 @contextmanager
 def opened_outputs(
-    compiled: Compiled, splits: Mapping[int, Sequence[Split]], existing: Existing
+    compiled: Compiled,
+    splits: Mapping[int, Sequence[Split]],
+    existing: Existing,
+    stdout: OutputStream | None = None,
 ) -> Iterator[Outputs]:
     """Open all that the job writes; close it at the end.
 
-    `existing` says what is done with files that are not empty.
+    `existing` says what is done with files that are not empty; `stdout` is written in place of
+    standard output.
 
     Raises:
         FsqlError: E532 to E534, E540 or E542, if an output cannot be opened; E535, if it cannot be closed.
     """
     append = existing is Existing.APPEND
     # Everything is checked before the first file is emptied.
-    consumed = job_consumers(compiled, splits, None, append=append)
+    consumed = job_consumers(compiled, splits, None, stdout=stdout, append=append)
     with FileUses(compiled).locked(existing), ExitStack() as opened:
         writers = []
         for each in consumed:

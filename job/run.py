@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
     from fsql.compiler.logical import Table
     from fsql.compiler.tick_plan import Policy, TickPlan
+    from fsql.connectors.surroundings import OutputStream
     from fsql.job.compiled import Compiled
     from fsql.runtime.dataflow.barrier import Stopped
     from fsql.runtime.drivers.local import Counters
@@ -125,15 +126,19 @@ def planned(compiled: Compiled, splits: Splits, options: RunOptions) -> TickPlan
 
 
 @contextmanager
-def opened_run(compiled: Compiled, splits: Splits, options: RunOptions) -> Iterator[Run]:
+def opened_run(
+    compiled: Compiled, splits: Splits, options: RunOptions, stdout: OutputStream | None = None
+) -> Iterator[Run]:
     """Open what the job writes and return a run of it; close everything at the end.
+
+    `stdout` is written in place of standard output.
 
     Raises:
         FsqlError: E532 to E535, E540 or E542, if an output cannot be opened, or closed.
     """
     if options.model:
         _check_ends(compiled, splits)
-    with opened_outputs(compiled, splits, options.existing) as outputs:
+    with opened_outputs(compiled, splits, options.existing, stdout) as outputs:
         edges = Edges(splits, outputs)
         if options.model:
             yield ModelRun(compiled.graph, edges, options.workers)

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from fsql.compiler.logical import Insert, Job
     from fsql.compiler.schema import Schema
+    from fsql.connectors.surroundings import OutputStream
     from fsql.job.compiled import Compiled
     from fsql.job.file_uses import FileUse
     from fsql.runtime.consumer import Consumer, ContentsEncoder
@@ -60,7 +61,7 @@ def job_consumers(
     splits: Mapping[int, Sequence[Split]],
     positions: Path | None,
     *,
-    stdout: StandardOutput | None = None,
+    stdout: StandardOutput | OutputStream | None = None,
     option: DeliveryOption | None = None,
     append: bool = False,
 ) -> list[ConsumedOutput]:
@@ -70,7 +71,8 @@ def job_consumers(
         compiled: the job.
         splits: the splits of its tables.
         positions: the directory where files' positions are kept; None in a run that keeps no state.
-        stdout: where the process listens that owns standard output; None if this one does.
+        stdout: where the process listens that owns standard output; if this one does, the stream that is
+            written in its place, or None.
         option: what is promised of every output, whatever its table asks for.
         append: whether files keep what they have when the job first starts.
 
@@ -90,7 +92,7 @@ class _Making:
         compiled: Compiled,
         splits: Mapping[int, Sequence[Split]],
         positions: Path | None,
-        stdout: StandardOutput | None,
+        stdout: StandardOutput | OutputStream | None,
         option: DeliveryOption | None,
         *,
         append: bool,
@@ -119,7 +121,7 @@ class _Making:
         to_stdout = settings_of(insert.sink.options).connector.name == "stdout"
         if to_stdout and memory is not None and memory.result is not None:
             return memory.result
-        if to_stdout and self._stdout is not None:
+        if to_stdout and isinstance(self._stdout, StandardOutput):
             return TcpConsumer(
                 self._stdout.address,
                 insert.sink.name,
@@ -128,7 +130,10 @@ class _Making:
             )
         check_standard_output(insert)
         directory = self._compiled.script.base_directory
-        return open_sink(insert.sink, directory, journal=journal, append=self._append)
+        stream = None if isinstance(self._stdout, StandardOutput) else self._stdout
+        return open_sink(
+            insert.sink, directory, journal=journal, stdout=stream, append=self._append
+        )
 
     def _delivery_of(self, insert: Insert) -> DeliveryOption:
         """Return what is promised of an INSERT's table."""

@@ -46,13 +46,16 @@ def fsql(*arguments: str | Path, text: str = "") -> Said:
 
 
 def process(
-    *arguments: str | Path, stdin: bool = False, **variables: str
+    *arguments: str | Path,
+    stdin: bool = False,
+    stdout: int = subprocess.PIPE,
+    **variables: str,
 ) -> subprocess.Popen[bytes]:
     """Start the command as a process of its own, with variables added to its environment."""
     return subprocess.Popen(
         [*COMMAND, *map(str, arguments)],
         stdin=subprocess.PIPE if stdin else None,
-        stdout=subprocess.PIPE,
+        stdout=stdout,
         stderr=subprocess.PIPE,
         env={**os.environ, **variables},
     )

@@ -1,0 +1,175 @@
+"""The changes of a bare SELECT as a table on a terminal.
+
+The table is written row by row as changes are released.  The widths of its columns are fixed by the
+names, the types and the first rows.  A later text that is wider is cut, with `…`; a number is never cut.
+"""
+
+from __future__ import annotations
+
+import json
+import unicodedata
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from rich.cells import cell_len
+
+from fsql.compiler.logical import Changes
+from fsql.compiler.sqltypes import Kind
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from typing import BinaryIO
+
+    from fsql.compiler.logical import SinkTable
+    from fsql.compiler.sqltypes import SqlType
+
+_GAP: Final = "  "
+_FIRST_ROWS: Final = 200
+"""How many rows of what is released first are looked at for the widths."""
+_WIDTH_LEAST: Final = {
+    Kind.TIMESTAMP: len("2026-01-01T12:00:00Z"),
+    Kind.STRING: 8,
+    Kind.BIGINT: 4,
+    Kind.DOUBLE: 6,
+}
+"""Widths that values of a type are likely to need."""
+_NARROWEST: Final = 4
+_TEXT_WIDTH_MAX: Final = 60
+_CUT: Final = "…"
+_NULL: Final = "NULL"
+
+
+class _Number(str):
+    """A number as it is written in JSON."""
+
+    __slots__ = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Column:
+    name: str
+    right: bool
+    least: int
+    elastic: bool = False
+
+
+class ChangeTable:
+    """A stream that takes JSON lines and writes the rows of a table."""
+
+    def __init__(self, sink: SinkTable, stream: BinaryIO, width: int, encoding: str) -> None:
+        """`stream` is a terminal of `width` cells that takes text in this encoding."""
+        self._columns = [_column(each.name, each.type) for each in sink.columns]
+        if sink.changes is not Changes.APPEND:
+            self._columns.insert(0, _Column(sink.operation_column, right=False, least=2))
+        self._stream = stream
+        self._width = width
+        self._encoding = encoding
+        self._widths: list[int] = []
+
+    def write(self, data: memoryview) -> None:
+        """Write the rows of whole JSON lines."""
+        rows = [self._cells(line) for line in bytes(data).splitlines()]
+        text = ""
+        if not self._widths:
+            self._widths = column_widths(self._columns, rows[:_FIRST_ROWS], self._width)
+            text = self._head()
+        text += "".join(self._line(row) for row in rows)
+        self._stream.write(text.encode(self._encoding, "replace"))
+
+    def flush(self) -> None:
+        """Flush the stream."""
+        self._stream.flush()
+
+    def _cells(self, line: bytes) -> list[str]:
+        row = json.loads(line, parse_int=_Number, parse_float=_Number)
+        return [_cell(row, each.name) for each in self._columns]
+
+    def _head(self) -> str:
+        names = self._line([printable(each.name) for each in self._columns])
+        rule = _GAP.join("─" * width for width in self._widths)
+        return f"{names}{rule}\n"
+
+    def _line(self, cells: Sequence[str]) -> str:
+        parts = [
+            _fitted(cell, width, right=column.right)
+            for cell, width, column in zip(cells, self._widths, self._columns, strict=True)
+        ]
+        return _GAP.join(parts).rstrip() + "\n"
+
+
+def _column(name: str, sql_type: SqlType) -> _Column:
+    kind = sql_type.kind
+    least = _WIDTH_LEAST.get(kind, _NARROWEST)
+    return _Column(
+        name, right=sql_type.numeric, least=least, elastic=kind in (Kind.STRING, Kind.ARRAY)
+    )
+
+
+def _cell(row: Mapping[str, object], name: str) -> str:
+    if name not in row:  # a row that is taken away may have its key only
+        return ""
+    value = row[name]
+    if isinstance(value, str):
+        return printable(value)
+    return _NULL if value is None else printable(_nested(value))
+
+
+def _nested(value: object) -> str:
+    """Return a value as it stands within an array."""
+    if isinstance(value, list):
+        return f"[{','.join(map(_nested, value))}]"
+    if isinstance(value, _Number):
+        return value
+    return json.dumps(value, ensure_ascii=False)
+
+
+def printable(text: str) -> str:
+    r"""Return a text without what would move the cursor or give commands to a terminal.
+
+    >>> printable("a\n\x1b[2J")
+    'a\\n\\x1b[2J'
+    """
+    if text.isprintable():
+        return text
+    return "".join(
+        each if each.isprintable() or unicodedata.category(each) == "Zs" else ascii(each)[1:-1]
+        for each in text
+    )
+
+
+def column_widths(
+    columns: Sequence[_Column], rows: Sequence[Sequence[str]], width: int
+) -> list[int]:
+    """Return how wide the columns are, within `width` cells if they are not too many for that."""
+    widths = []
+    for number, column in enumerate(columns):
+        longest = max((cell_len(row[number]) for row in rows), default=0)
+        least = max(column.least, cell_len(column.name))
+        widths.append(max(least, longest if column.right else min(longest, _TEXT_WIDTH_MAX)))
+    room = width - len(_GAP) * (len(widths) - 1)
+    while sum(widths) > room:
+        elastic = [n for n, each in enumerate(columns) if each.elastic and widths[n] > _NARROWEST]
+        if not elastic:
+            break
+        widths[max(elastic, key=lambda n: widths[n])] -= 1
+    return widths
+
+
+def _fitted(text: str, width: int, *, right: bool) -> str:
+    """Return a text of exactly `width` cells; a number may be wider."""
+    cells = cell_len(text)
+    if cells > width and not right:
+        text = _cut(text, width - cell_len(_CUT)) + _CUT
+        cells = cell_len(text)
+    padding = " " * (width - cells)
+    return padding + text if right else text + padding
+
+
+def _cut(text: str, width: int) -> str:
+    """Return as much of the beginning of a text as fits."""
+    used = 0
+    for number, each in enumerate(text):
+        used += cell_len(each)
+        if used > width:
+            return text[:number]
+    return text

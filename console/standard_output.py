@@ -1,0 +1,44 @@
+"""How the rows of a bare SELECT are written to standard output: as a table or as JSON lines."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from fsql.compiler.logical import Job, SinkTable
+    from fsql.connectors.surroundings import OutputStream
+    from fsql.console.talk import Talk
+
+FORMATS: Final = ("table", "json")
+
+
+def open_standard_output(job: Job, form: str | None, talk: Talk) -> OutputStream:
+    """Return the stream that a job's rows on standard output go to.
+
+    It shows the rows of a bare SELECT as a table if `form` is "table", or if none is given, standard output
+    is a terminal and messages are no JSON.  Otherwise it is standard output itself.
+    """
+    select = _bare_select(job)
+    if select is None or not _as_table(form, talk):
+        return sys.stdout.buffer
+    # Drawing needs rich, which takes time to import.
+    from fsql.console.change_table import ChangeTable
+
+    width = shutil.get_terminal_size().columns
+    return ChangeTable(select, sys.stdout.buffer, width, sys.stdout.encoding)
+
+
+def _as_table(form: str | None, talk: Talk) -> bool:
+    if form is not None:
+        return form == "table"
+    return sys.stdout.isatty() and not talk.json
+
+
+def _bare_select(job: Job) -> SinkTable | None:
+    """Return what a bare SELECT writes to, if nothing else is written to standard output."""
+    sinks = [each.sink for each in job.inserts if dict(each.sink.options)["connector"] == "stdout"]
+    if len(sinks) != 1 or sinks[0].name != "stdout" or dict(sinks[0].options)["format"] != "json":
+        return None
+    return sinks[0]
