@@ -44,6 +44,30 @@ def test_a_run_sends_its_rows_to_the_consumer(tmp_path: Path) -> None:
     assert [bundle["at"] for bundle in noted] == sorted(bundle["at"] for bundle in noted)
 
 
+@pytest.mark.cluster
+@pytest.mark.parametrize("flags", [(), ("--workers", "2")], ids=["one", "two"])
+def test_a_consumer_ends_with_the_run(flags: tuple[str, ...], tmp_path: Path) -> None:
+    out = tmp_path / "out.jsonl"
+    (tmp_path / "numbers.jsonl").write_text("".join(f'{{"n":{n}}}\n' for n in range(100)))
+    arguments = ("consume", "--listen", "127.0.0.1:0", "--to", out, "--until-end", "--json")
+    with process(*arguments) as consumer:
+        assert consumer.stderr is not None
+        port = json.loads(consumer.stderr.readline())["port"]
+        script = tmp_path / "job.sql"
+        script.write_text(
+            NUMBERS
+            + "CREATE TABLE o (n BIGINT)"
+            + f" WITH ('connector' = 'tcp', 'address' = '127.0.0.1:{port}');\n"
+            + "INSERT INTO o SELECT n FROM numbers;\n"
+        )
+        said = fsql("run", "--quiet", *flags, script)
+        assert (said.code, said.err) == (0, "")
+        summary = json.loads(consumer.stderr.read())
+        assert consumer.wait() == 0
+    assert summary == {"event": "summary", "rows": 100, "bytes": out.stat().st_size}
+    assert out.read_text() == (tmp_path / "numbers.jsonl").read_text()
+
+
 def test_a_run_without_a_consumer_says_what_to_start(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
