@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
 from fsql.compiler.diagnostics.codes import CODES
+from fsql.compiler.diagnostics.encoding import error_of
 from fsql.connectors.file.output_files import Existing
 from fsql.connectors.live.live_splits import needs_front_log, open_feed
 from fsql.connectors.stream_stores import StreamStore
@@ -36,7 +37,6 @@ from fsql.runtime.dataflow.barrier import Stopped
 from fsql.runtime.drivers.local import Counters
 from fsql.runtime.drivers.processes.job_state import end_leadership
 from fsql.runtime.drivers.processes.launcher import GivenUpError, Launcher
-from fsql.runtime.hosts.diagnostics import error_of
 from fsql.runtime.key_file import cluster_key
 from fsql.runtime.ports import DeadLetter
 

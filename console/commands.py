@@ -53,7 +53,8 @@ class Commands(click.Group):
             ctx.exit(exit_codes.USAGE)
         except FsqlError as error:
             _talk(ctx).error(error)
-            ctx.exit(exit_codes.USER_ERROR)
+            is_bug = any(each.code.startswith("I") for each in error.diagnostics)
+            ctx.exit(exit_codes.INTERNAL if is_bug else exit_codes.USER_ERROR)
         except BrokenPipeError:
             forget_standard_output()
             ctx.exit(exit_codes.OK)

@@ -10,6 +10,7 @@ import time
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.diagnostics import FsqlError
+from fsql.compiler.diagnostics.encoding import diagnostics_bytes
 from fsql.connectors.addresses import loopback
 from fsql.connectors.live.front_logs import LocalFrontLog
 from fsql.console.patience import PATIENCE_SECONDS, Patience
@@ -28,7 +29,6 @@ from fsql.runtime.drivers.processes.job_state import open_job_state
 from fsql.runtime.drivers.processes.supervised import Supervisor
 from fsql.runtime.drivers.processes.worker_process import WorkerProcess
 from fsql.runtime.drivers.transport import Transport, check_address
-from fsql.runtime.hosts.diagnostics import diagnostics_bytes
 from fsql.runtime.key_file import cluster_key, given_key
 
 _REMOVALS_MAX: Final = 60

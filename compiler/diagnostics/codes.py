@@ -48,7 +48,8 @@ _ROWS: Final = (
         "an invariant of the protocol does not hold",
         "A check that every job runs with has failed: a message, a promise or rows came below a position "
         "that had been passed, say. What was released before is right. The epoch ends; a job on several "
-        "processes begins again at its newest snapshot.",
+        "processes begins again at its newest snapshot, and gives up with this error where that does not "
+        "help: when three epochs have ended so and nothing was stored in between.",
         "Please report it with the script and the message.",
         "-- none is known",
     ),

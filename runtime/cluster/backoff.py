@@ -15,6 +15,29 @@ FIRST_SECONDS: Final = 0.125
 MOST_SECONDS: Final = 8.0
 
 
+INVARIANT_FAILURES_MAX: Final = 3
+"""How many epochs may end with a broken invariant while nothing gets done."""
+
+
+class InvariantFailures:
+    """Counts the epochs that end with a broken invariant at one position.
+
+    Such a failure is a bug.  Another order of messages may avoid it, so the job is tried again; where nothing
+    gets done between the failures, it would be tried for ever.
+    """
+
+    def __init__(self) -> None:
+        self._done = START
+        self._count = 0
+
+    def record(self, done: Root) -> bool:
+        """Count a failure, after which all outputs have what is below `done`; say whether to give up."""
+        if done > self._done:
+            self._done, self._count = done, 0
+        self._count += 1
+        return self._count >= INVARIANT_FAILURES_MAX
+
+
 class Retries:
     """The attempts of one coordinator."""
 

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 from fsql.compiler.tick_plan import SourceHead
 from fsql.runtime.batch import END, START, Root
-from fsql.runtime.cluster.delivery import Delivery
+from fsql.runtime.cluster.deliveries import Deliveries
+from fsql.runtime.cluster.failure_detector import FailureDetector
 from fsql.runtime.cluster.frames import (
     COORDINATOR,
     Answer,
@@ -24,7 +25,6 @@ from fsql.runtime.cluster.frontier_updates import Telling
 from fsql.runtime.cluster.link import Link
 from fsql.runtime.cluster.node import (
     CommitManifest,
-    Deliver,
     Finish,
     ManifestNotCommitted,
     OutputAt,
@@ -47,7 +47,6 @@ from fsql.runtime.dataflow.topology import topology
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from fsql.runtime.cluster.delivery import Bundle
     from fsql.runtime.cluster.frames import Frame, Item
     from fsql.runtime.cluster.job_spec import JobSpec, Settings
     from fsql.runtime.cluster.manifest import Manifest
@@ -70,12 +69,12 @@ class Epoch:
         settings: Settings,
         now: float,
     ) -> None:
+        """Begin at the snapshot of `manifest`."""
         self.number = number
         self.start = START if manifest is None else manifest.root
         self.addresses = tuple(addresses)
         self.running = False
         self.counted: dict[int, Counted] = {}
-        self.rows_out = 0
         self.rows_late = 0
         self.rows_rejected = 0
         self.trouble = ""
@@ -91,8 +90,10 @@ class Epoch:
             worker: Link(spec.job, spec.tick, number, COORDINATOR, worker, settings.link)
             for worker in range(len(addresses))
         }
+        self.detector: FailureDetector[int] = FailureDetector(settings.failure_after)
         self._ready: set[int] = set()
-        self._deliveries: dict[int, Delivery] = {}
+        outputs, rows_max = spec.outputs, settings.bundle_rows_max
+        self.deliveries = Deliveries(outputs, number, self.start, rows_max)
         self._stop: Stopped | None = None
         self._blocked: dict[int, Root] = {}
         self._folds = [
@@ -107,45 +108,29 @@ class Epoch:
         """The workers that this event has had a frame sent to already."""
         self._outgoing: dict[int, list[Item]] = {}
         self._effects: list[CoordinatorEffect] = []
-        self._taken_now = False
         every = settings.snapshot_every if spec.takes_snapshots else None
         self.snapshots = Snapshots(spec, number, every, now)
 
     # What happens.
 
-    def consumer_says(self, says: OutputAt | Delivered) -> None:
-        """Learn what the consumer of an output has: at the beginning, or by now.
+    def on_sink_position(self, event: OutputAt | Delivered) -> None:
+        """Learn what the sink of an output has stored: at the beginning, or by now.
 
         Raises:
             PositionRefusedError: if it has lost what it had, or cannot have what it says.
         """
-        if isinstance(says, OutputAt):
-            option = self._spec.outputs[says.output].option
-            rows_max = self._settings.bundle_rows_max
-            delivery = Delivery(option, says.position, says.window, rows_max, self.start)
-            self._deliveries[says.output] = delivery
-            return
-        self._taken_now = True
-        self._deliver(says.output, self._deliveries[says.output].acknowledge(says.position))
+        self._effects += self.deliveries.on_sink_position(event)
 
-    @property
-    def outputs_known(self) -> bool:
-        """Say whether it is known of every output what its consumer has."""
-        return len(self._deliveries) == len(self._spec.outputs)
-
-    def delivered_below(self) -> Root:
-        """Return below which position at least one output has everything."""
-        return max([self.start, *(each.position for each in self._deliveries.values())])
-
-    def taken_below(self) -> Root:
-        """Return below which position every output has everything, as far as its consumer has said."""
-        return min([each.position for each in self._deliveries.values()], default=self.start)
+    def begin_loading(self, now: float) -> None:
+        """Watch the workers from now on: they are told that they take part."""
+        self.detector.watch(self._links, now)
 
     def receive(self, frame: Frame, now: float) -> None:
         """Take a frame from a worker."""
         link = self._links.get(frame.sender)
         if link is None:
             return
+        self.detector.on_heartbeat(frame.sender, now)
         items, frames = link.receive(frame, now)
         if frames:
             self._answered[frame.sender] = None
@@ -192,11 +177,11 @@ class Epoch:
         """Return what has been done so far."""
         counted = self.counted.values()
         # What workers counted last is older than the end.
-        pending = [] if self._taken_below() == END else list(counted)
+        pending = [] if self._out_below() == END else list(counted)
         return Tally(
             rows_in=sum(one.rows_in for one in counted),
             bytes_in=sum(one.bytes_in for one in counted),
-            rows_out=self.rows_out,
+            rows_out=self.deliveries.rows_out,
             rows_late=self.rows_late,
             rows_rejected=self.rows_rejected,
             unknown_fields=sum(one.unknown_fields for one in counted),
@@ -218,12 +203,13 @@ class Epoch:
         due = min([link.due_at for link in self._links.values()])
         return due if snapshot is None else min(due, snapshot)
 
-    def stuck(self, now: float) -> int | None:
-        """Return a worker that has not acknowledged for too long."""
-        for worker, link in self._links.items():
-            if link.stuck_for(now) > self._settings.failure_after:
-                return worker
-        return None
+    def failure(self, now: float) -> str | None:
+        """Return which worker has failed, and how; None if none has."""
+        detector, seconds = self.detector, f"{self.detector.timeout:g} s"
+        if (silent := detector.silent(now)) is not None:
+            return f"worker {silent} has been silent for {seconds}"
+        stuck = detector.stuck(self._links, now) if self.running else None
+        return None if stuck is None else f"worker {stuck} has not acknowledged for {seconds}"
 
     # Items.
 
@@ -289,15 +275,12 @@ class Epoch:
         if let_gos and isinstance(last := let_gos[-1], Stopped):
             let_gos = let_gos[:-1]
             self._stop, bound = last, last.root
+        released = []
         for let_go in let_gos:
             assert not isinstance(let_go, Stopped)
             self._count(let_go)
-            for number, output in enumerate(self._spec.outputs):
-                share = output.share(let_go)
-                if share is not None:
-                    self._deliveries[number].take(share)
-        for number, delivery in self._deliveries.items():
-            self._deliver(number, delivery.advance(bound))
+            released.append(let_go)
+        self._effects += self.deliveries.release(released, bound)
 
     def _count(self, let_go: Released | LateRows | DeadLetters) -> None:
         if isinstance(let_go, LateRows):
@@ -305,60 +288,42 @@ class Epoch:
         elif isinstance(let_go, DeadLetters):
             self.rows_rejected += len(let_go.rejects)
 
-    def _deliver(self, output: int, bundles: Iterable[Bundle]) -> None:
-        for bundle in bundles:
-            self._effects.append(Deliver(self.number, output, bundle))
-            if self._spec.outputs[output].insert is not None:
-                self.rows_out += bundle.rows
-
     def _finish_if_over(self) -> None:
         end = END if self._stop is None else self._stop.root
         if self.barrier.min_time < end:
             return
-        deliveries = self._deliveries.values()
-        if all(each.complete_below >= end and each.rows_waiting == 0 for each in deliveries):
+        if self.deliveries.are_complete(end):
             self._effects.append(Finish(stopped=self._stop))
 
     # Snapshots and grants.
 
     def _further_snapshots(self, now: float) -> None:
-        taken_now, self._taken_now = self._taken_now, False
+        has_stored = self.deliveries.take_has_stored()
         if self.snapshots.idle(now):
             return
         self._tell()  # that min time has passed one position, before the next is announced
         self.snapshots.passed(self.barrier.min_time)
         promises = [root for root in self.acker.promises.values() if root != END]
-        lull = taken_now and self._taken_below() >= max(promises, default=END)
+        lull = has_stored and self._out_below() >= max(promises, default=END)
         announce = self.snapshots.due(promises, now, lull=lull)
         self._put_all(announce)
         if self.snapshots.stored_below(self.barrier.min_time):
-            for number, delivery in self._waited_for():
-                self._deliver(number, delivery.reach())
-        complete = [delivery.complete_below for _, delivery in self._waited_for()]
+            self._effects += self.deliveries.announce_bound()
         released = self.barrier.min_time if self._stop is None else self._stop.root
-        manifest = self.snapshots.whole(min([released, *complete]))
+        manifest = self.snapshots.whole(self.deliveries.complete_below(released))
         if manifest is not None:
             self._effects.append(CommitManifest(manifest))
 
-    def _waited_for(self) -> list[tuple[int, Delivery]]:
-        """Return the deliveries without which no snapshot may be committed."""
-        return [
-            (number, self._deliveries[number])
-            for number, output in enumerate(self._spec.outputs)
-            if output.option.is_waited_for
-        ]
-
-    def _taken_below(self) -> Root:
-        """Return the position below which all is out: released, and taken by every consumer."""
-        waiting = [each.position for each in self._deliveries.values() if each.rows_waiting]
-        return min([self.barrier.min_time, *waiting])
+    def _out_below(self) -> Root:
+        """Return below which position everything is released and stored by every sink."""
+        return self.deliveries.out_below(self.barrier.min_time)
 
     def _tell_lead(self, now: float) -> None:
         """Tell fronts how far all is out: they are ahead of that, not of what consumers do not take.
 
         It is news to all but those who are blocked.
         """
-        self._telling.rose(self._barrier_stage, self._taken_below())
+        self._telling.rose(self._barrier_stage, self._out_below())
         if self._blocked:
             promises = self.acker.promises
             blocked = {front: at for front, at in self._blocked.items() if promises[front] == at}
@@ -372,7 +337,7 @@ class Epoch:
         """Let the front that has promised least read, if it is blocked and everything is out."""
         if not self._blocked or self.acker.messages_in_flight():
             return
-        if self._taken_below() < self.barrier.min_time:
+        if self._out_below() < self.barrier.min_time:
             return
         front, promise = self.acker.least_promise
         if self._blocked.get(front) == promise:

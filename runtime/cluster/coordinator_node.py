@@ -6,7 +6,10 @@ invariant) ends it as a whole.  The next one begins at the newest snapshot that 
 each time where the cause persists (`fsql.runtime.cluster.backoff`).  Nothing is released at or after the time
 until which the lease is known to be held; a coordinator that has lost its lease does nothing any more.
 
-Not promised: a bound on the number of attempts.  The progress shows each of them.
+A broken invariant is a bug: after a few epochs that end with one, and in which nothing was stored, the job
+ends with the error I902.
+
+Not promised: a bound on the number of other attempts.  The progress shows each of them.
 """
 
 from __future__ import annotations
@@ -16,11 +19,13 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from fsql.runtime.batch import START, Root
-from fsql.runtime.cluster.backoff import Retries
+from fsql.compiler.diagnostics import Diagnostic, FsqlError
+from fsql.compiler.diagnostics.encoding import diagnostics_bytes
+from fsql.runtime.batch import START, Root, position_text
+from fsql.runtime.cluster.backoff import INVARIANT_FAILURES_MAX, InvariantFailures, Retries
 from fsql.runtime.cluster.coordinator_epoch import Epoch
 from fsql.runtime.cluster.delivery import DeliveryOption, PositionRefusedError
-from fsql.runtime.cluster.failure_detector import Patience
+from fsql.runtime.cluster.failure_detector import Timeouts
 from fsql.runtime.cluster.frames import (
     COORDINATOR,
     UNHEARD,
@@ -30,11 +35,11 @@ from fsql.runtime.cluster.frames import (
     Heartbeat,
     Hello,
 )
+from fsql.runtime.cluster.lease_fence import LeaseFence
 from fsql.runtime.cluster.manifest import Manifest, PassedOver, manifest_bytes, passed_over
 from fsql.runtime.cluster.members import Members
 from fsql.runtime.cluster.node import (
     CommitManifest,
-    Deliver,
     Delivered,
     EpochTaken,
     Finish,
@@ -56,7 +61,7 @@ from fsql.runtime.cluster.node import (
 )
 from fsql.runtime.cluster.phase import Phase
 from fsql.runtime.cluster.snapshots import first_number, nothing_saved
-from fsql.runtime.dataflow.invariants import InvariantError
+from fsql.runtime.dataflow.invariants import BROKEN_INVARIANT, InvariantError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -76,20 +81,19 @@ class CoordinatorNode:
         self._address = address
         self._settings = settings
         self._members = Members(spec.plan.workers, settings)
-        self._lease_until = float("-inf")
+        self._fence = LeaseFence()
         self._asked = False
         self._newest = 0
-        self._loading_at_most = settings.loading_at_most
         self._manifest: Manifest | None = None
         self._begun_at = 0.0
         self._next_begin = 0.0
         self._next_heartbeat = 0.0
         self._next_progress = 0.0
         self._promises: dict[int, Root] = {}
-        self._held_back: list[Deliver] = []
         self._detail = ""
         self._retries = Retries()
-        self._patience = Patience(settings)
+        self._invariant_failures = InvariantFailures()
+        self._timeouts = Timeouts(settings)
         self._next_try: float | None = None
 
     def step(self, event: CoordinatorEvent, now: float) -> list[CoordinatorEffect]:
@@ -104,8 +108,9 @@ class CoordinatorNode:
                 effects += self._given_up_if_lost(now)
                 effects += [] if self.epoch is None else self.epoch.links_due(now)
         except InvariantError as error:
-            effects = self._failed(error.reason, now)
-        effects = self._fenced(effects, now)
+            effects = self._invariant_broken(error.reason, now)
+        epoch = None if self.epoch is None else self.epoch.number
+        effects = self._fence.filter(effects, epoch, now)
         for number, effect in enumerate(effects):
             if isinstance(effect, Finish):
                 return [*effects[:number], *self._finished(), self._progress(), effect]
@@ -127,19 +132,6 @@ class CoordinatorNode:
         if self.epoch is not None:
             due = min(due, self._next_heartbeat, self.epoch.next_timer())
         return due
-
-    def _may_release(self, now: float) -> bool:
-        return now < self._lease_until
-
-    def _fenced(self, effects: list[CoordinatorEffect], now: float) -> list[CoordinatorEffect]:
-        """Hold back bundles while the lease may be somebody else's; let them go when it is held again."""
-        held_back, self._held_back = self._held_back, []
-        if self.epoch is not None and self._may_release(now):
-            if not held_back:
-                return effects
-            return [*(each for each in held_back if each.epoch == self.epoch.number), *effects]
-        self._held_back = [*held_back, *(each for each in effects if isinstance(each, Deliver))]
-        return [each for each in effects if not isinstance(each, Deliver)]
 
     def _dealt_with(self, event: CoordinatorEvent, now: float) -> list[CoordinatorEffect]:
         match event:
@@ -169,14 +161,14 @@ class CoordinatorNode:
 
     def _lease_changed(self, event: LeaseHeld | LeaseLost) -> None:
         if isinstance(event, LeaseLost):
-            self._lease_until = float("-inf")
+            self._fence.on_lease_lost()
             self._detail = event.reason or self._detail
             self.epoch, self.phase = None, Phase.WAITING
             # Workers find out by themselves; what was asked for may never be answered.
             self._members.scatter()
             self._asked = False
             return
-        self._lease_until = event.until
+        self._fence.on_lease_held(event.until)
         if self.phase is Phase.WAITING:
             self.phase = Phase.GATHERING
 
@@ -189,7 +181,7 @@ class CoordinatorNode:
         match event:
             case OutputAt() | Delivered():
                 try:
-                    epoch.consumer_says(event)
+                    epoch.on_sink_position(event)
                 except PositionRefusedError as error:
                     name = self._spec.outputs[event.output].name
                     return [Finish(refused=(event.output, f"{name}: {error}"))]
@@ -205,22 +197,27 @@ class CoordinatorNode:
             case Frame() as frame:
                 if epoch is None or frame.epoch != epoch.number:
                     return []
-                self._members.heard(frame.sender, now)
                 epoch.receive(frame, now)
             case Hello(job, worker, address):
                 if job in {"", self._spec.job}:
                     return self._hello(worker, address, now)
             case Heartbeat(_, number, sender):
                 if epoch is not None and number == epoch.number:
-                    self._members.heard(sender, now)
-            case Goodbye(_, number, sender, _, reason):
+                    epoch.detector.on_heartbeat(sender, now)
+            case Goodbye(_, number, sender) as goodbye:
                 if epoch is not None and number == epoch.number and sender != COORDINATOR:
-                    if reason == UNHEARD:
-                        self._patience.lost_to_silence(epoch.taken_below())
-                    return self._failed(f"worker {sender} has left: {reason}", now)
+                    return self._worker_left(epoch, goodbye, now)
             case _:
                 pass
         return []
+
+    def _worker_left(self, epoch: Epoch, goodbye: Goodbye, now: float) -> list[CoordinatorEffect]:
+        why = f"worker {goodbye.sender} has left: {goodbye.reason}"
+        if goodbye.broken_invariant:
+            return self._invariant_broken(why, now)
+        if goodbye.reason == UNHEARD:
+            self._timeouts.on_silence(epoch.deliveries.stored_below_all())
+        return self._failed(why, now)
 
     def _hello(self, worker: str, address: str, now: float) -> list[CoordinatorEffect]:
         if self._members.hello(worker, address, now):
@@ -241,7 +238,7 @@ class CoordinatorNode:
         spec, manifest = self._spec, taken.manifest
         self._manifest = manifest
         addresses = self._members.chosen(now)
-        settings = replace(self._settings, failure_after=self._patience.seconds)
+        settings = replace(self._settings, failure_after=self._timeouts.silence)
         self.epoch = Epoch(spec, taken.epoch, manifest, addresses, settings, now)
         self.phase = Phase.OPENING
         self._begun_at = self._next_heartbeat = now
@@ -258,11 +255,11 @@ class CoordinatorNode:
             effects.append(TakeEpoch())
         if epoch is None:
             return effects
-        if self.phase is Phase.OPENING and epoch.outputs_known:
+        if self.phase is Phase.OPENING and epoch.deliveries.are_open:
             effects += self._outputs_known(epoch, now)
         if self.phase is Phase.RESTORING and epoch.running:
             self.phase = Phase.RUNNING
-            self._loading_at_most = self._settings.loading_at_most
+            self._timeouts.on_loaded()
         if self.phase is Phase.RESTORING and now >= self._next_begin:
             self._next_begin = now + self._settings.hello_every
             effects += self._begins(epoch)
@@ -270,32 +267,21 @@ class CoordinatorNode:
             self._next_heartbeat = now + self._settings.heartbeat_every
             beat = Heartbeat(self._spec.job, epoch.number, COORDINATOR)
             effects += [Transmit(address, beat) for address in epoch.addresses]
-        return effects + epoch.kept_up(now, may_release=self._may_release(now))
+        return effects + epoch.kept_up(now, may_release=self._fence.is_open(now))
 
     def _given_up_if_lost(self, now: float) -> list[CoordinatorEffect]:
         """Give the epoch up if it is lost; asked at ticks, when all that has come is dealt with."""
         epoch = self.epoch
         if epoch is None:
             return []
-        silence = self._silence(epoch, now)
-        if silence is not None:
-            self._patience.lost_to_silence(epoch.taken_below())
-            return self._given_up(silence, now)
-        if self.phase is not Phase.RUNNING and now - self._begun_at > self._loading_at_most:
-            # It may take that long: were the next epochs not given more, none might ever be ready.
-            self._loading_at_most *= 2
+        failure = epoch.failure(now)
+        if failure is not None:
+            self._timeouts.on_silence(epoch.deliveries.stored_below_all())
+            return self._given_up(failure, now)
+        if self.phase is not Phase.RUNNING and now - self._begun_at > self._timeouts.loading:
+            self._timeouts.on_loading_too_long()
             return self._given_up("the workers were not ready in time", now)
         return []
-
-    def _silence(self, epoch: Epoch, now: float) -> str | None:
-        """Return whose silence the epoch is lost to, None if it is not."""
-        told = self.phase in {Phase.RESTORING, Phase.RUNNING}
-        patience = self._patience.seconds
-        silent = self._members.silent(patience, now) if told else None
-        if silent is not None:
-            return f"worker {silent} has been silent for {patience:g} s"
-        stuck = epoch.stuck(now) if self.phase is Phase.RUNNING else None
-        return None if stuck is None else f"worker {stuck} has not acknowledged for {patience:g} s"
 
     def _begins(self, epoch: Epoch) -> Iterator[CoordinatorEffect]:
         spec = self._spec
@@ -312,7 +298,7 @@ class CoordinatorNode:
                 epoch.addresses,
                 spec.description,
                 data,
-                self._patience.seconds,
+                epoch.detector.timeout,
             )
             yield Transmit(address, begin)
 
@@ -347,7 +333,7 @@ class CoordinatorNode:
         epoch.snapshots.passed_over = () if self._manifest is None else self._manifest.passed_over
         self.phase = Phase.RESTORING
         self._next_begin = now
-        self._members.begun(now)
+        epoch.begin_loading(now)
 
     def _passed_over(self, epoch: Epoch) -> tuple[PassedOver, ...]:
         """Return the rows that were read before the failure and are not out: at-most-once leaves them.
@@ -357,13 +343,25 @@ class CoordinatorNode:
         options = {output.option for output in self._spec.outputs}
         if options != {DeliveryOption.AT_MOST_ONCE}:
             return ()
-        return passed_over(self._promises, epoch.delivered_below())
+        return passed_over(self._promises, epoch.deliveries.stored_below_any())
 
     def _failed(self, why: str, now: float) -> list[CoordinatorEffect]:
         """Give the epoch up for what may well happen again."""
         if self.epoch is not None:
-            self._retries.failed(self.epoch.taken_below(), now)
+            self._retries.failed(self.epoch.deliveries.stored_below_all(), now)
         return self._given_up(why, now)
+
+    def _invariant_broken(self, why: str, now: float) -> list[CoordinatorEffect]:
+        """Give the epoch up, or the job where that has not helped."""
+        done = START if self.epoch is None else self.epoch.deliveries.stored_below_all()
+        if not self._invariant_failures.record(done):
+            return self._failed(why, now)
+        notes = (
+            f"{INVARIANT_FAILURES_MAX} epochs have ended so while outputs stood at {position_text(done)}",
+        )
+        helps = ("report it, with the script and this message",)
+        error = FsqlError([Diagnostic(BROKEN_INVARIANT, why, notes=notes, helps=helps)])
+        return [Finish(diagnostics=diagnostics_bytes(error))]
 
     def _given_up(self, why: str, now: float) -> list[CoordinatorEffect]:
         """End the epoch, if there is one, and gather again."""

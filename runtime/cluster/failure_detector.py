@@ -1,34 +1,93 @@
-"""How long a node may be silent before it is given up: longer, where giving it up has led nowhere.
+"""Failure detection: how long a silent node is waited for, and when it has failed.
 
-Contract.  A node that is at one long step is as silent as one that is gone, and would be as silent in the
-next epoch, and the one after it.  So each epoch that is lost to silence, where no output has got anything
-since the last one that was, doubles what the next one bears, from `failure_after` to `failure_after_most`.
-It is never made less: a job with steps that long has more of them.
+Contract.  A peer has failed that has been silent for the timeout, or that has acknowledged nothing of what is
+on its link for as long.  Nodes ask at ticks only, when all that has come is dealt with.
 
-Not promised: that a step ends.  Processes that have ended are told of by who started them, at once.
+A node that is in one long step is as silent as one that is gone, and would be as silent in the next epoch.
+So each epoch that is lost to silence, where no output has stored anything since the last one that was,
+doubles the timeout, from `failure_after` to `failure_after_most`.  It never shrinks: a job with such
+steps has more of them.  In the same way an epoch that workers did not load in time doubles the time for
+loading.
+
+Not promised: that a step ends.  Processes that have ended are reported by their launcher, at once.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 from fsql.runtime.batch import START
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
     from fsql.runtime.batch import Root
     from fsql.runtime.cluster.job_spec import Settings
+    from fsql.runtime.cluster.link import Link
+
+PeerT = TypeVar("PeerT")
 
 
-class Patience:
-    """The patience of one coordinator, and of the workers that it leads."""
+class FailureDetector(Generic[PeerT]):
+    """Tells which of the peers of a node have failed."""
+
+    def __init__(self, timeout: float) -> None:
+        """Watch nobody; `timeout` is in seconds."""
+        self.timeout = timeout
+        self._heard_at: dict[PeerT, float] = {}
+
+    def watch(self, peers: Iterable[PeerT], now: float) -> None:
+        """Watch these peers from now on, as if something had just come from each."""
+        self._heard_at |= dict.fromkeys(peers, now)
+
+    def forget(self, peer: PeerT) -> None:
+        """Watch a peer no more."""
+        self._heard_at.pop(peer, None)
+
+    def on_heartbeat(self, peer: PeerT, now: float) -> None:
+        """Learn that something has come from a peer."""
+        if peer in self._heard_at:
+            self._heard_at[peer] = now
+
+    def silent(self, now: float) -> PeerT | None:
+        """Return a peer that has been silent for the timeout, None if there is none."""
+        for peer, heard_at in self._heard_at.items():
+            if now >= heard_at + self.timeout:
+                return peer
+        return None
+
+    def stuck(self, links: Mapping[PeerT, Link], now: float) -> PeerT | None:
+        """Return a peer that has acknowledged nothing for longer than the timeout, None if there is none."""
+        for peer, link in links.items():
+            if link.stuck_for(now) > self.timeout:
+                return peer
+        return None
+
+    def next_timer(self) -> float:
+        """Return when the first peer will have been silent for the timeout, infinity for never."""
+        return min(self._heard_at.values(), default=float("inf")) + self.timeout
+
+
+class Timeouts:
+    """The timeouts of one coordinator, and of the workers that it leads, in seconds."""
 
     def __init__(self, settings: Settings) -> None:
-        self.seconds = settings.failure_after
-        self._most = settings.failure_after_most
+        self.silence = settings.failure_after
+        self.loading = settings.loading_at_most
+        self._silence_most = settings.failure_after_most
+        self._loading_least = settings.loading_at_most
         self._done = START
 
-    def lost_to_silence(self, done: Root) -> None:
+    def on_silence(self, done: Root) -> None:
         """Learn that an epoch was lost to silence, after which all outputs have what is below `done`."""
         if done <= self._done:
-            self.seconds = max(self.seconds, min(2 * self.seconds, self._most))
+            self.silence = max(self.silence, min(2 * self.silence, self._silence_most))
         self._done = max(done, self._done)
+
+    def on_loading_too_long(self) -> None:
+        """Learn that workers did not load in time: were they not given longer, none might ever be ready."""
+        self.loading *= 2
+
+    def on_loaded(self) -> None:
+        """Learn that all workers have loaded."""
+        self.loading = self._loading_least

@@ -206,7 +206,7 @@ class Heartbeat:
 class Goodbye:
     """The sender leaves `epoch`; a coordinator that has `finished` lets its workers end.
 
-    `reason` is why a worker leaves.
+    `reason` is why a worker leaves; `broken_invariant` says that it has found one broken.
     """
 
     job: str
@@ -214,6 +214,7 @@ class Goodbye:
     sender: int
     finished: bool
     reason: str = ""
+    broken_invariant: bool = False
 
 
 Datagram = Hello | Begin | Heartbeat | Goodbye

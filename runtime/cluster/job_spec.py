@@ -79,7 +79,8 @@ The window takes what several large chunks become: what is under way altogether,
 class Settings:
     """Times in seconds, and sizes; nothing here shows in what is released.
 
-    Who is silent for `failure_after` is given up; `failure_after_most` is what that grows to, see `Patience`.
+    A node that is silent for `failure_after` has failed; it grows up to `failure_after_most`, see
+    `failure_detector`.
     """
 
     lead_seconds: float = 0.5

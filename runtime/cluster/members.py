@@ -1,4 +1,4 @@
-"""Membership: which workers there are, which of them take part, and who has not been heard of.
+"""Membership: which workers there are, and which of them take part in the epoch.
 
 Contract.  A worker is known by the name that it gave itself at its start; one address has one worker,
 the last that said Hello there.  Workers that take part in an epoch keep their numbers in the next one
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 class _Member:
     name: str
     address: str
-    heard_at: float
+    hello_at: float
     number: int | None = None
     last_number: int | None = None
 
@@ -28,7 +28,7 @@ class Members:
 
     def __init__(self, wanted: int, settings: Settings) -> None:
         self._wanted = wanted
-        self._patience = settings.failure_after
+        self._hello_within = settings.failure_after
         self._members: dict[str, _Member] = {}
 
     @property
@@ -43,8 +43,8 @@ class Members:
         old = self._members.get(address)
         if old is not None and old.name == name:
             if old.number is None:
-                old.heard_at = now
-            # Otherwise it has not heard yet that it takes part, or it has left and falls silent.
+                old.hello_at = now
+            # Otherwise it does not know yet that it takes part, or it has left.
             return False
         lost = old is not None and old.number is not None
         last_number = None if old is None else old.last_number
@@ -55,25 +55,6 @@ class Members:
         """Learn that the process at an address has ended; say whether it took part in the epoch."""
         member = self._members.pop(address, None)
         return member is not None and member.number is not None
-
-    def heard(self, number: int, now: float) -> None:
-        """Learn that the worker of the epoch with this number lives."""
-        for member in self._members.values():
-            if member.number == number:
-                member.heard_at = now
-
-    def begun(self, now: float) -> None:
-        """Learn that the workers of the epoch are told now that they take part."""
-        for member in self._members.values():
-            if member.number is not None:
-                member.heard_at = now
-
-    def silent(self, patience: float, now: float) -> int | None:
-        """Return the number of a worker of the epoch that has been silent for longer than that, if any."""
-        for member in self._members.values():
-            if member.number is not None and now - member.heard_at > patience:
-                return member.number
-        return None
 
     def enough(self, now: float) -> bool:
         """Say whether enough workers are there to begin an epoch."""
@@ -91,7 +72,6 @@ class Members:
         for number in range(self._wanted):
             member = places[number] if number in places else rest.pop(0)
             member.number = member.last_number = number
-            member.heard_at = now
         return [address for _, address in self.of_epoch]
 
     def scatter(self) -> None:
@@ -99,7 +79,7 @@ class Members:
         for member in self._members.values():
             if member.number is not None:
                 member.number = None
-                member.heard_at = float("-inf")
+                member.hello_at = float("-inf")
 
     def addresses(self) -> list[str]:
         """Return all addresses known."""
@@ -109,5 +89,5 @@ class Members:
         return [
             member
             for member in self._members.values()
-            if member.number is None and now - member.heard_at <= self._patience
+            if member.number is None and now - member.hello_at <= self._hello_within
         ]

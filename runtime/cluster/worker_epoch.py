@@ -8,6 +8,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from fsql.runtime.batch import END, START, Root
+from fsql.runtime.cluster.failure_detector import FailureDetector
 from fsql.runtime.cluster.frames import (
     COORDINATOR,
     Announce,
@@ -65,7 +66,8 @@ class Attempt:
     def __init__(self, begin: Begin, settings: Settings, now: float) -> None:
         self.begin = begin
         self.epoch = begin.epoch
-        self.coordinator_heard_at = now
+        self.detector: FailureDetector[int] = FailureDetector(begin.failure_after)
+        self.detector.watch([COORDINATOR], now)
         self._settings = settings
         self._manifest: Manifest | None = manifest_of(begin.manifest) if begin.manifest else None
         self._links = {
@@ -110,7 +112,7 @@ class Attempt:
     def next_timer(self) -> float:
         """Return when to call `kept_up` at the latest; 0 is at once."""
         due = 0.0 if self._may_go_on() else min([link.due_at for link in self._links.values()])
-        due = min(due, self._next_heartbeat, self.coordinator_heard_at + self.begin.failure_after)
+        due = min(due, self._next_heartbeat, self.detector.next_timer())
         if self._running:
             due = min(due, self._next_counted)
             for here in self._fronts.values():
@@ -118,12 +120,10 @@ class Attempt:
                     due = here.waits_until
         return due
 
-    def hopeless(self, now: float) -> bool:
+    def has_failed(self, now: float) -> bool:
         """Say whether the coordinator is silent, or a peer out of reach, for too long."""
-        patience = self.begin.failure_after
-        if now >= self.coordinator_heard_at + patience:
-            return True
-        return any(link.stuck_for(now) > patience for link in self._links.values())
+        detector = self.detector
+        return detector.silent(now) is not None or detector.stuck(self._links, now) is not None
 
     # What happens.
 
@@ -156,7 +156,7 @@ class Attempt:
         if link is None or self._worker is None:
             return []  # it will be sent again
         if frame.sender == COORDINATOR and frame.epoch == self.epoch:
-            self.coordinator_heard_at = now
+            self.detector.on_heartbeat(COORDINATOR, now)
         items, frames = link.receive(frame, now)
         effects = self._transmitted(frame.sender, frames)
         for item in items:

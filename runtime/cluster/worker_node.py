@@ -76,13 +76,13 @@ class WorkerNode:
         try:
             return self._step(event, now)
         except InvariantError as error:
-            return self._left(error.reason, now)
+            return self._left(error.reason, now, broken_invariant=True)
 
     def _step(self, event: WorkerEvent, now: float) -> list[WorkerEffect]:
         effects = self._dealt_with(event, now)
         if isinstance(event, Tick) and self.attempt is not None:
             # At ticks only, since then all that has come is dealt with.
-            if self.attempt.hopeless(now):
+            if self.attempt.has_failed(now):
                 effects += self._left(UNHEARD, now)
             else:
                 effects += self.attempt.go_on(now)
@@ -129,7 +129,7 @@ class WorkerNode:
                 return self._begin(begin, now)
             case Heartbeat(_, epoch, sender):
                 if attempt is not None and epoch == attempt.epoch and sender == COORDINATOR:
-                    attempt.coordinator_heard_at = now
+                    attempt.detector.on_heartbeat(COORDINATOR, now)
             case Goodbye() as goodbye:
                 return self._told_goodbye(goodbye, now)
             case Hello():
@@ -177,11 +177,20 @@ class WorkerNode:
         self._next_hello = now + self._settings.hello_every
         return [Transmit(self._leader, self._hello)]
 
-    def _left(self, reason: str, now: float) -> list[WorkerEffect]:
+    def _left(
+        self, reason: str, now: float, *, broken_invariant: bool = False
+    ) -> list[WorkerEffect]:
         """Leave the attempt, and tell the coordinator why if it can be told."""
         assert self.attempt is not None
         begin = self.attempt.begin
-        goodbye = Goodbye(begin.job, begin.epoch, begin.number, finished=False, reason=reason)
+        goodbye = Goodbye(
+            begin.job,
+            begin.epoch,
+            begin.number,
+            finished=False,
+            reason=reason,
+            broken_invariant=broken_invariant,
+        )
         return [Transmit(begin.coordinator, goodbye), *self._gone_idle(now)]
 
     def _gone_idle(self, now: float) -> list[WorkerEffect]:

@@ -11,6 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 from fsql.compiler.diagnostics import FsqlError
+from fsql.compiler.diagnostics.encoding import diagnostics_bytes
 from fsql.runtime.cluster.frames import COORDINATOR, Goodbye, Heartbeat
 from fsql.runtime.cluster.node import (
     CommitManifest,
@@ -32,7 +33,6 @@ from fsql.runtime.cluster.node import (
 )
 from fsql.runtime.consumer import ConsumerLostError, ConsumerMissingError, Opening
 from fsql.runtime.coordination.port import CoordinationError
-from fsql.runtime.hosts.diagnostics import diagnostics_bytes
 from fsql.runtime.hosts.host import Host
 from fsql.runtime.state.snapshots import SnapshotNotWrittenError
 from fsql.runtime.wire.seal import VERSION

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fsql.compiler.diagnostics import FsqlError
+from fsql.compiler.diagnostics.encoding import diagnostics_bytes
 from fsql.runtime.cluster.manifest import manifest_of
 from fsql.runtime.cluster.node import (
     ChunkRead,
@@ -25,7 +26,6 @@ from fsql.runtime.cluster.node import (
     Transmit,
     Trim,
 )
-from fsql.runtime.hosts.diagnostics import diagnostics_bytes
 from fsql.runtime.hosts.host import Host
 from fsql.runtime.hosts.split_ends import SplitEnds
 from fsql.runtime.hosts.worker_state import StateFailedError, WorkerState

@@ -12,6 +12,7 @@ from fsql.runtime.batch import END, Root
 from fsql.runtime.cluster.coordinator_epoch import Epoch
 from fsql.runtime.cluster.coordinator_node import CoordinatorNode
 from fsql.runtime.cluster.frames import Frame
+from fsql.runtime.cluster.lease_fence import LeaseFence
 from fsql.runtime.cluster.link import Link
 from fsql.runtime.cluster.node import Finish, NotLoaded
 from fsql.runtime.cluster.worker_epoch import Attempt
@@ -207,7 +208,7 @@ def a_job_that_cannot_go_on_tries_for_ever(patch: Patch) -> None:
 
 
 def a_worker_never_leaves_an_epoch(patch: Patch) -> None:
-    patch.setattr(Attempt, "hopeless", lambda *_: False)
+    patch.setattr(Attempt, "has_failed", lambda *_: False)
 
 
 def the_coordinator_never_gives_up(patch: Patch) -> None:
@@ -229,11 +230,11 @@ def a_lease_that_was_never_got_is_renewed(patch: Patch) -> None:
 
 
 def results_are_released_without_the_lease(patch: Patch) -> None:
-    patch.setattr(CoordinatorNode, "_may_release", lambda *_: True)
+    patch.setattr(LeaseFence, "is_open", lambda *_: True)
 
 
 def bundles_that_wait_go_out_without_the_lease(patch: Patch) -> None:
-    patch.setattr(CoordinatorNode, "_fenced", lambda _, effects, __: effects)
+    patch.setattr(LeaseFence, "filter", lambda _, effects, *__: effects)
 
 
 def the_job_is_finished_before_consumers_have_it(patch: Patch) -> None:

@@ -12,8 +12,8 @@ import msgspec
 
 from fsql.compiler.owner_map import ALL_BINS
 from fsql.runtime.batch import END, START, TIME_START, Root
-from fsql.runtime.cluster import coordinator_epoch as epochs
 from fsql.runtime.cluster.coordinator_epoch import Epoch
+from fsql.runtime.cluster.deliveries import Deliveries
 from fsql.runtime.cluster.delivery import Delivery
 from fsql.runtime.cluster.node import Deliver, OutputAt
 from fsql.runtime.cluster.snapshots import Snapshots
@@ -43,14 +43,14 @@ if TYPE_CHECKING:
 
 
 def what_the_consumer_has_is_forgotten(patch: Patch) -> None:
-    right = Epoch.consumer_says
+    right = Deliveries.on_sink_position
 
-    def consumer_says(self: Epoch, says: Any) -> Any:
-        if isinstance(says, OutputAt):
-            says = replace(says, position=self.start)
-        return right(self, says)
+    def on_sink_position(self: Deliveries, event: Any) -> Any:
+        if isinstance(event, OutputAt):
+            event = replace(event, position=self._start)
+        return right(self, event)
 
-    patch.setattr(Epoch, "consumer_says", consumer_says)
+    patch.setattr(Deliveries, "on_sink_position", on_sink_position)
 
 
 def what_the_consumer_has_is_not_dropped(patch: Patch) -> None:
@@ -58,12 +58,12 @@ def what_the_consumer_has_is_not_dropped(patch: Patch) -> None:
 
 
 def each_part_of_a_bundle_is_the_last(patch: Patch) -> None:
-    right = Epoch._deliver
+    right = Deliveries._send
 
-    def deliver(self: Epoch, output: int, bundles: Any) -> None:
-        right(self, output, [replace(bundle, part=0, last=True) for bundle in bundles])
+    def send(self: Deliveries, output: int, bundles: Any) -> Any:
+        return right(self, output, [replace(bundle, part=0, last=True) for bundle in bundles])
 
-    patch.setattr(Epoch, "_deliver", deliver)
+    patch.setattr(Deliveries, "_send", send)
 
 
 def a_bundle_is_lost_when_the_window_is_full(patch: Patch) -> None:
@@ -127,7 +127,7 @@ def a_snapshot_does_not_wait_for_all_workers(patch: Patch) -> None:
 def a_snapshot_does_not_wait_for_consumers(patch: Patch) -> None:
     right = Snapshots.whole
     patch.setattr(Snapshots, "whole", lambda self, _: right(self, END))
-    patch.setattr(epochs.Epoch, "_waited_for", lambda _: [])
+    patch.setattr(Deliveries, "_waited_for", lambda _: [])
 
 
 def a_front_resumes_behind_the_position(patch: Patch) -> None:

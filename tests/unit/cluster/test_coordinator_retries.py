@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from fsql.compiler.diagnostics.encoding import error_of
 from fsql.optimizer.choose import choose
-from fsql.runtime.batch import START
+from fsql.runtime.batch import START, Root
+from fsql.runtime.cluster.backoff import INVARIANT_FAILURES_MAX, InvariantFailures
 from fsql.runtime.cluster.coordinator_node import CoordinatorNode
 from fsql.runtime.cluster.delivery import DeliveryOption
 from fsql.runtime.cluster.frames import COORDINATOR, Begin, Goodbye, Heartbeat, Hello
 from fsql.runtime.cluster.job_spec import JobSpec, Output, Settings
 from fsql.runtime.cluster.node import (
     EpochTaken,
+    Finish,
     LeaseHeld,
     OpenOutputs,
     OutputAt,
@@ -80,6 +83,36 @@ def test_an_output_that_is_lost_again_and_again() -> None:
         waits.append(round(led.waited(), 3))
     assert waits == [0.0, 0.125, 0.25, 0.5, 1.0]
     assert set(led.details[1:]) == {"", 'table "out": no space left'}
+
+
+def left(epoch: int) -> Received:
+    """Return the event that a worker leaves an epoch because of a bug."""
+    reason = "internal error FSQL-I902: a row was taken back that never was"
+    goodbye = Goodbye("job", epoch, 0, finished=False, reason=reason, broken_invariant=True)
+    return Received(goodbye, "there")
+
+
+def test_a_job_that_keeps_breaking_an_invariant_ends() -> None:
+    led = Led()
+    led.waited()
+    for _ in range(INVARIANT_FAILURES_MAX - 1):
+        effects = led.step(left(led.epochs))
+        assert not any(isinstance(each, Finish) for each in effects)
+        led.waited()
+    [finish] = [each for each in led.step(left(led.epochs)) if isinstance(each, Finish)]
+    assert finish.diagnostics is not None
+    [error] = error_of(finish.diagnostics).diagnostics
+    assert (error.code, error.message, error.notes) == (
+        "I902",
+        "worker 0 has left: internal error FSQL-I902: a row was taken back that never was",
+        ("3 epochs have ended so while outputs stood at the beginning",),
+    )
+
+
+def test_a_job_that_gets_further_between_broken_invariants_goes_on() -> None:
+    failures = InvariantFailures()
+    positions = [1, 1, 2, 2, 3, 3, 3]
+    assert [failures.record(Root(time, 0)) for time in positions] == [False] * 6 + [True]
 
 
 def test_a_worker_that_cannot_load_says_why() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fsql.runtime.batch import START, Root
-from fsql.runtime.cluster.failure_detector import Patience
+from fsql.runtime.cluster.failure_detector import Timeouts
 from fsql.runtime.cluster.frames import UNHEARD, Begin, Goodbye, Heartbeat
 from fsql.runtime.cluster.job_spec import Settings
 from fsql.runtime.cluster.node import Leave, Load, OutputAt, Received, Tick, Transmit
@@ -68,9 +68,9 @@ def test_a_worker_that_leaves_for_another_reason_is_no_cause_to_wait_longer() ->
 
 
 def test_patience_grows_only_where_nothing_got_done_and_not_for_ever() -> None:
-    patience = Patience(Settings(failure_after=5.0, failure_after_most=30.0))
+    timeouts = Timeouts(Settings(failure_after=5.0, failure_after_most=30.0))
     seconds = []
     for done in (Root(1, 0), Root(1, 0), Root(2, 0), Root(2, 0), Root(1, 0), Root(3, 0)):
-        patience.lost_to_silence(done)
-        seconds.append(patience.seconds)
+        timeouts.on_silence(done)
+        seconds.append(timeouts.silence)
     assert seconds == [5.0, 10.0, 10.0, 20.0, 30.0, 30.0]

@@ -83,6 +83,7 @@ DATAGRAMS: tuple[Datagram, ...] = (
     Heartbeat("job", 7, -1),
     Goodbye("job", 7, -1, finished=True),
     Goodbye("job", 7, 3, finished=False, reason="the store of worker 3 is locked"),
+    Goodbye("job", 7, 3, finished=False, reason="a bug", broken_invariant=True),
 )
 
 

@@ -1,4 +1,4 @@
-"""Errors of a user's making, from one process to another: as JSON."""
+"""Errors as JSON, to send them from one process to another."""
 
 from __future__ import annotations
 

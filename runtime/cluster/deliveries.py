@@ -1,0 +1,114 @@
+"""The deliveries of one epoch: what goes to each output, and what their sinks have stored."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fsql.runtime.cluster.delivery import Delivery
+from fsql.runtime.cluster.node import Deliver, OutputAt
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from fsql.runtime.batch import Root
+    from fsql.runtime.cluster.delivery import Bundle, Contents
+    from fsql.runtime.cluster.job_spec import Output
+    from fsql.runtime.cluster.node import Delivered
+
+
+class Deliveries:
+    """All outputs of a job in one epoch, by number."""
+
+    def __init__(
+        self, outputs: tuple[Output, ...], epoch: int, start: Root, bundle_rows_max: int
+    ) -> None:
+        """Know nothing of the sinks yet; the input is replayed from `start`."""
+        self.rows_out = 0
+        self._outputs = outputs
+        self._epoch = epoch
+        self._start = start
+        self._rows_max = bundle_rows_max
+        self._deliveries: dict[int, Delivery] = {}
+        self._has_stored = False
+
+    def on_sink_position(self, event: OutputAt | Delivered) -> list[Deliver]:
+        """Learn what the sink of an output has stored: at the beginning, or by now.
+
+        Raises:
+            PositionRefusedError: if it has lost what it had, or cannot have what it says.
+        """
+        number = event.output
+        if isinstance(event, OutputAt):
+            option = self._outputs[number].option
+            delivery = Delivery(option, event.position, event.window, self._rows_max, self._start)
+            self._deliveries[number] = delivery
+            return []
+        self._has_stored = True
+        return self._send(number, self._deliveries[number].acknowledge(event.position))
+
+    def take_has_stored(self) -> bool:
+        """Say whether a sink has stored something since the last call."""
+        has_stored, self._has_stored = self._has_stored, False
+        return has_stored
+
+    @property
+    def are_open(self) -> bool:
+        """Say whether the position of every sink is known."""
+        return len(self._deliveries) == len(self._outputs)
+
+    def stored_below_any(self) -> Root:
+        """Return below which position at least one sink has everything."""
+        return max([self._start, *(each.position for each in self._deliveries.values())])
+
+    def stored_below_all(self) -> Root:
+        """Return below which position every sink has everything, as far as it has said."""
+        return min([each.position for each in self._deliveries.values()], default=self._start)
+
+    def out_below(self, released: Root) -> Root:
+        """Return below which position everything is released and stored by every sink."""
+        waiting = [each.position for each in self._deliveries.values() if each.rows_waiting]
+        return min([released, *waiting])
+
+    def complete_below(self, released: Root) -> Root:
+        """Return below which position a snapshot may rely on every sink."""
+        return min([released, *(delivery.complete_below for _, delivery in self._waited_for())])
+
+    def are_complete(self, end: Root) -> bool:
+        """Say whether every sink has everything below `end`, at which the job ends."""
+        deliveries = self._deliveries.values()
+        return all(each.complete_below >= end and not each.rows_waiting for each in deliveries)
+
+    def release(self, released: Iterable[Contents], bound: Root) -> list[Deliver]:
+        """Take what the barrier has released, which is everything below `bound`."""
+        for contents in released:
+            for number, output in enumerate(self._outputs):
+                share = output.share(contents)
+                if share is not None:
+                    self._deliveries[number].take(share)
+        return [
+            deliver
+            for number, delivery in self._deliveries.items()
+            for deliver in self._send(number, delivery.advance(bound))
+        ]
+
+    def announce_bound(self) -> list[Deliver]:
+        """Tell the sinks that a snapshot waits for how far everything is released, also without rows."""
+        return [
+            deliver
+            for number, delivery in self._waited_for()
+            for deliver in self._send(number, delivery.reach())
+        ]
+
+    def _waited_for(self) -> list[tuple[int, Delivery]]:
+        """Return the deliveries without which no snapshot may be committed."""
+        return [
+            (number, self._deliveries[number])
+            for number, output in enumerate(self._outputs)
+            if output.option.is_waited_for
+        ]
+
+    def _send(self, output: int, bundles: Iterable[Bundle]) -> list[Deliver]:
+        effects = [Deliver(self._epoch, output, bundle) for bundle in bundles]
+        if self._outputs[output].insert is not None:
+            self.rows_out += sum(effect.bundle.rows for effect in effects)
+        return effects

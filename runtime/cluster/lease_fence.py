@@ -1,0 +1,42 @@
+"""The fence of the lease: no bundle leaves while another coordinator may hold the lease."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fsql.runtime.cluster.node import Deliver
+
+if TYPE_CHECKING:
+    from fsql.runtime.cluster.node import CoordinatorEffect
+
+
+class LeaseFence:
+    """Holds bundles back from the time until which the lease is known to be held."""
+
+    def __init__(self) -> None:
+        self._until = float("-inf")
+        self._held_back: list[Deliver] = []
+
+    def on_lease_held(self, until: float) -> None:
+        """Learn until when the lease is held."""
+        self._until = until
+
+    def on_lease_lost(self) -> None:
+        """Learn that another coordinator may hold the lease."""
+        self._until = float("-inf")
+
+    def is_open(self, now: float) -> bool:
+        """Say whether something may be released."""
+        return now < self._until
+
+    def filter(
+        self, effects: list[CoordinatorEffect], epoch: int | None, now: float
+    ) -> list[CoordinatorEffect]:
+        """Return what may leave now: bundles of `epoch`, the current one, only while the fence is open."""
+        held_back, self._held_back = self._held_back, []
+        if epoch is not None and self.is_open(now):
+            if not held_back:
+                return effects
+            return [*(each for each in held_back if each.epoch == epoch), *effects]
+        self._held_back = [*held_back, *(each for each in effects if isinstance(each, Deliver))]
+        return [each for each in effects if not isinstance(each, Deliver)]
