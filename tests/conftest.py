@@ -6,6 +6,7 @@ import os
 import shutil
 import signal
 import tempfile
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -58,6 +59,12 @@ def pytest_configure(config: pytest.Config) -> None:
     # A shell has its background processes ignore Ctrl-C, and `nohup` hang-ups; so would what tests start.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
+
+    # Processes that tests start would compile all modules anew, which takes as long as the test.
+    if os.environ.pop("PYTHONDONTWRITEBYTECODE", ""):
+        compiled = tempfile.mkdtemp(prefix="fsql-tests-")
+        os.environ["PYTHONPYCACHEPREFIX"] = compiled
+        config.add_cleanup(partial(shutil.rmtree, compiled, ignore_errors=True))
 
 
 def pytest_unconfigure() -> None:

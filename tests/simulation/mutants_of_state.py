@@ -108,10 +108,10 @@ def a_snapshot_forgets_an_operator(patch: Patch) -> None:
     right = Worker.take_snapshots
 
     def take(self: Worker) -> Any:
-        increments = right(self)
-        return None if increments is None else increments[:-1]
+        taken = right(self)
+        return None if taken is None else taken[:-1]
 
-    patch.setattr(Worker, "take_increments", take)
+    patch.setattr(Worker, "take_snapshots", take)
 
 
 def a_snapshot_does_not_wait_for_all_workers(patch: Patch) -> None:

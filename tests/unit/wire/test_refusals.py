@@ -7,6 +7,8 @@ bug might send.  Whatever is not refused must be a frame whose every column is v
 from __future__ import annotations
 
 import random
+from functools import cache
+from typing import TYPE_CHECKING
 
 import msgspec
 import numpy as np
@@ -31,6 +33,9 @@ from fsql.runtime.wire.parts import padding
 from fsql.runtime.wire.seal import Seal
 from fsql.tests.unit.wire.frames import DATAGRAMS, batch, frame, message, some_frame
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 KEY = bytes(range(32))
 SEAL = Seal(KEY)
 SOURCE = "tcp://127.0.0.1:5555"
@@ -46,7 +51,12 @@ def received(parts: list[bytes]) -> Frame | Datagram:
 
 
 SMALL = sealed(some_frame(5))
-LARGE = sealed(frame(message(batch(9_000, random.Random(1)))))
+
+
+@cache
+def large() -> list[bytes]:
+    """Return a sealed frame of several parts. It takes a second, which collecting tests need not."""
+    return sealed(frame(message(batch(9_000, random.Random(1)))))
 
 
 def test_a_sealed_frame_says_where_it_comes_from() -> None:
@@ -72,7 +82,8 @@ def test_serialised_python_is_not_ours() -> None:
             SEAL.open(parts)
 
 
-def one_bit_is_damage(parts: list[bytes], data: st.DataObject) -> None:
+def one_bit_is_damage(make: Callable[[], list[bytes]], data: st.DataObject) -> None:
+    parts = make()
     number = data.draw(st.integers(0, len(parts) - 1))
     altered = bytearray(parts[number])
     bit = data.draw(st.integers(0, 8 * len(altered) - 1))
@@ -81,7 +92,8 @@ def one_bit_is_damage(parts: list[bytes], data: st.DataObject) -> None:
         SEAL.open([*parts[:number], bytes(altered), *parts[number + 1 :]])
 
 
-def what_is_cut_off_is_damage(parts: list[bytes], data: st.DataObject) -> None:
+def what_is_cut_off_is_damage(make: Callable[[], list[bytes]], data: st.DataObject) -> None:
+    parts = make()
     number = data.draw(st.integers(0, len(parts) - 1))
     kept = parts[number][: data.draw(st.integers(0, len(parts[number]) - 1))]
     short = number == 0 and len(kept) < 40
@@ -89,7 +101,7 @@ def what_is_cut_off_is_damage(parts: list[bytes], data: st.DataObject) -> None:
         SEAL.open([*parts[:number], kept, *parts[number + 1 :]])
 
 
-EITHER = pytest.mark.parametrize("parts", [SMALL, LARGE], ids=["small", "large"])
+EITHER = pytest.mark.parametrize("make", [lambda: SMALL, large], ids=["small", "large"])
 test_one_bit_is_damage = EITHER(
     settings(max_examples=200)(given(data=st.data())(one_bit_is_damage))
 )
@@ -97,13 +109,15 @@ test_what_is_cut_off_is_damage = EITHER(given(data=st.data())(what_is_cut_off_is
 
 
 def test_a_lost_or_doubled_part_is_damage() -> None:
-    for parts in (LARGE[:-1], [LARGE[0], *LARGE[2:]], [*LARGE, LARGE[-1]], [*LARGE, b"x"]):
+    whole = large()
+    for parts in (whole[:-1], [whole[0], *whole[2:]], [*whole, whole[-1]], [*whole, b"x"]):
         with pytest.raises(DamagedError):
             SEAL.open(parts)
 
 
 def test_parts_that_are_cut_elsewhere_are_refused() -> None:
-    joined = [LARGE[0], LARGE[1] + LARGE[2], *LARGE[3:]]
+    first, second, third, *rest = large()
+    joined = [first, second + third, *rest]
     with pytest.raises(MalformedError, match=r"^a part has \d+ bytes in place of \d+$"):
         received(joined)
     with pytest.raises(MalformedError, match=r"^there is more than was announced$"):
