@@ -13,7 +13,7 @@ import click
 from fsql import __version__
 from fsql.benchmarks.commands import bench
 from fsql.console import exit_codes
-from fsql.console.commands import Commands, talking
+from fsql.console.commands import Commands, reporting
 from fsql.console.flags import (
     define,
     delivery,
@@ -30,7 +30,7 @@ from fsql.console.standard_output import FORMATS as STANDARD_OUTPUT_FORMATS
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from fsql.console.talk import Talk
+    from fsql.console.reporter import Reporter
     from fsql.job.run import RunOptions
     from fsql.job.script import Script
 
@@ -152,8 +152,10 @@ class _RunFlags(TypedDict):
     type=click.Choice(STANDARD_OUTPUT_FORMATS),
     help="How a bare SELECT prints; a table on a terminal, else JSON lines, unless given.",
 )
-@talking
-def run(talk: Talk, script: str | None, text: str | None, **flags: Unpack[_RunFlags]) -> None:
+@reporting
+def run(
+    reporter: Reporter, script: str | None, text: str | None, **flags: Unpack[_RunFlags]
+) -> None:
     """Run SCRIPT until its input ends.
 
     SCRIPT is a file, or - for standard input.  Relative paths in it, of sources and of sinks, start from
@@ -167,11 +169,11 @@ def run(talk: Talk, script: str | None, text: str | None, **flags: Unpack[_RunFl
     options = replace(options, existing=existing)
     the_script = _the_script(script, text, dict(flags["parameters"]))
     if _on_processes(flags):
-        code = _run_on_processes(the_script, options, flags, talk)
+        code = _run_on_processes(the_script, options, flags, reporter)
     else:
         from fsql.console.run import run_script
 
-        code = run_script(the_script, options, talk, flags["form"])
+        code = run_script(the_script, options, reporter, flags["form"])
     click.get_current_context().exit(code)
 
 
@@ -195,12 +197,14 @@ def _on_processes(flags: _RunFlags) -> bool:
     return False
 
 
-def _run_on_processes(script: Script, options: RunOptions, flags: _RunFlags, talk: Talk) -> int:
+def _run_on_processes(
+    script: Script, options: RunOptions, flags: _RunFlags, reporter: Reporter
+) -> int:
     from pathlib import Path
 
-    from fsql.console.cluster_run import ClusterOptions, run_on_processes
+    from fsql.console.cluster_run import ProcessOptions, run_on_processes
 
-    cluster = ClusterOptions(
+    cluster = ProcessOptions(
         state=None if flags["state"] is None else Path(flags["state"]),
         snapshot_every=flags["snapshot_ms"] / 1000,
         delivery=flags["delivery"],
@@ -210,34 +214,36 @@ def _run_on_processes(script: Script, options: RunOptions, flags: _RunFlags, tal
     )
     if cluster.joining > options.workers:
         raise click.UsageError("--joining cannot be more than --workers")
-    return run_on_processes(script, options, cluster, talk)
+    return run_on_processes(script, options, cluster, reporter)
 
 
 @main.command(short_help="Say what is wrong with scripts, and what they would do.")
 @click.argument("files", nargs=-1, required=True)
 @define
-@talking
-def check(talk: Talk, files: tuple[str, ...], parameters: tuple[tuple[str, str], ...]) -> None:
+@reporting
+def check(
+    reporter: Reporter, files: tuple[str, ...], parameters: tuple[tuple[str, str], ...]
+) -> None:
     """Say what is wrong with the scripts FILES, and what they would do.
 
     For each INSERT: which changes its table is given (append, upsert, retract), and what the query
     remembers, and what keeps that from growing for ever.  Nothing is read or written.
     """
-    from fsql.console.check import checked, checked_json, checked_text
-    from fsql.console.unused_parameters import warn_of_unused_parameters
+    from fsql.console.check import check_json, check_script, check_text
+    from fsql.console.unused_parameters import warn_unused_parameters
     from fsql.job.script import read_script
 
     scripts = [read_script(name, dict(parameters)) for name in files]
-    checks = [checked(script) for script in scripts]
-    warn_of_unused_parameters(scripts, talk)
-    if talk.json:
-        click.echo(checked_json(checks), nl=False)
-    for each in () if talk.json else checks:
-        if each.diagnostics and not (talk.quiet and each.in_order):
-            talk.diagnostics(each.diagnostics, each.source)
-        if not talk.quiet:
-            click.echo(checked_text(each), nl=False)
-    if not all(each.in_order for each in checks):
+    checks = [check_script(script) for script in scripts]
+    warn_unused_parameters(scripts, reporter)
+    if reporter.json:
+        click.echo(check_json(checks), nl=False)
+    for each in () if reporter.json else checks:
+        if each.diagnostics and not (reporter.quiet and each.valid):
+            reporter.diagnostics(each.diagnostics, each.source)
+        if not reporter.quiet:
+            click.echo(check_text(each), nl=False)
+    if not all(each.valid for each in checks):
         click.get_current_context().exit(exit_codes.USER_ERROR)
 
 
@@ -280,9 +286,9 @@ class _ExplainFlags(TypedDict):
 @define
 @_workers
 @_policy
-@talking
+@reporting
 def explain(
-    talk: Talk,
+    reporter: Reporter,
     script: str | None,
     text: str | None,
     output: TextIO,
@@ -293,17 +299,17 @@ def explain(
     A tick plan depends on workers, policy, and how many splits the tables have now.  Mermaid and SVG are
     for graphs.  --json is the same as --format json.
     """
-    from fsql.console.unused_parameters import warn_of_unused_parameters
-    from fsql.job.compiled import compiled
-    from fsql.job.explained import FormatError, check_output, explained, format_of
+    from fsql.console.unused_parameters import warn_unused_parameters
+    from fsql.job.compilation import compile_job
+    from fsql.job.explain_stage import FormatError, check_output, explain_stage, format_of
 
     the_script = _the_script(script, text, dict(flags["parameters"]))
-    form = flags["form"] or ("json" if talk.json else format_of(output.name))
+    form = flags["form"] or ("json" if reporter.json else format_of(output.name))
     options = _run_options(flags["workers"], flags["policy"])
     try:
-        result = compiled(the_script)
-        warn_of_unused_parameters([the_script], talk)
-        shown = explained(result, flags["stage"], form, options, trace=flags["trace"])
+        result = compile_job(the_script)
+        warn_unused_parameters([the_script], reporter)
+        shown = explain_stage(result, flags["stage"], form, options, trace=flags["trace"])
     except FormatError as error:
         raise click.UsageError(str(error)) from None
     if output.name == "-":
@@ -336,9 +342,13 @@ class _ConsumeFlags(TypedDict):
 )
 @click.option("--until-end", is_flag=True, help="End when a job has come to its end.")
 @existing_outputs
-@talking
+@reporting
 def consume(
-    talk: Talk, listen: str, target: str, times: TextIO | None, **flags: Unpack[_ConsumeFlags]
+    reporter: Reporter,
+    listen: str,
+    target: str,
+    times: TextIO | None,
+    **flags: Unpack[_ConsumeFlags],
 ) -> None:
     """Store the rows that one job sends to one table with connector `tcp`, each once, whatever fails.
 
@@ -354,7 +364,7 @@ def consume(
         listen,
         Target(target, existing, None if flags["key"] is None else Path(flags["key"])),
         times,
-        talk,
+        reporter,
         until_end=flags["until_end"],
     )
     click.get_current_context().exit(code)
@@ -375,7 +385,7 @@ def connectors(name: str | None, *, as_json: bool) -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def explain_error(code: str, *, as_json: bool) -> None:
     """Say what an error CODE such as E203 means and what to do about it."""
-    from fsql.console.explained_code import UnknownCodeError, code_json, code_text, find_code
+    from fsql.console.error_code import UnknownCodeError, code_json, code_text, find_code
 
     try:
         found = find_code(code)

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
-from fsql.console.commands import talking
+from fsql.console.commands import reporting
 from fsql.console.flags import delivery, snapshot_ms, workers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from fsql.console.talk import Talk
+    from fsql.console.reporter import Reporter
 
     Command = Callable[..., None]
 
@@ -64,32 +64,34 @@ def _on_text(name: str, rows_are: str) -> Command:
         help="Milliseconds between two snapshots; with commas, one after the other.",
     )
     @workers("How many.")
-    @talking
-    def measured(talk: Talk, rate: int | None, workers: int, **flags: Any) -> None:  # noqa: ANN401
+    @reporting
+    def measured(reporter: Reporter, rate: int | None, workers: int, **flags: Any) -> None:  # noqa: ANN401
         if workers == 1 and flags["delivery"] is None:
-            _in_one_process(name, talk, rate, flags)
+            _in_one_process(name, reporter, rate, flags)
             return
         from fsql.benchmarks.cluster import Promise, latencies, throughputs
 
         promise = Promise(flags["delivery"] or "exactly-once", flags["snapshot_ms"])
         if rate is None:
             benchmark = _benchmark(name)
-            _say(talk, throughputs(benchmark, flags["rows"], workers, promise))
+            _say(reporter, throughputs(benchmark, flags["rows"], workers, promise))
             return
         if name != "inverted-index":
             raise click.UsageError("--rate on several processes is for inverted-index")
-        _say(talk, latencies(rate, flags["seconds"], workers, promise))
+        _say(reporter, latencies(rate, flags["seconds"], workers, promise))
 
     return measured
 
 
-def _in_one_process(name: str, talk: Talk, rate: int | None, flags: Mapping[str, Any]) -> None:
+def _in_one_process(
+    name: str, reporter: Reporter, rate: int | None, flags: Mapping[str, Any]
+) -> None:
     from fsql.benchmarks.measure import Load, measure
     from fsql.benchmarks.report import measured_json, measured_text
 
     load = Load(flags["rows"], rate, flags["seconds"], blackhole=flags["blackhole"])
     measured = measure(_benchmark(name), load)
-    click.echo(measured_json(measured) if talk.json else measured_text(measured), nl=False)
+    click.echo(measured_json(measured) if reporter.json else measured_text(measured), nl=False)
 
 
 def _benchmark(name: str) -> Any:  # noqa: ANN401 - its type takes long to import
@@ -131,8 +133,8 @@ _on_text("word-count", "lines of 300 words")
     help="Draw the latency over time there, as SVG.",
 )
 @workers("How many.", default=2)
-@talking
-def recovery(talk: Talk, picture: TextIO | None, **flags: Any) -> None:  # noqa: ANN401
+@reporting
+def recovery(reporter: Reporter, picture: TextIO | None, **flags: Any) -> None:  # noqa: ANN401
     """Kill workers with SIGKILL while documents flow, and say how long nothing came and why.
 
     For each kill: milliseconds from it until the loss was known, all workers were there again, outputs had
@@ -142,7 +144,7 @@ def recovery(talk: Talk, picture: TextIO | None, **flags: Any) -> None:  # noqa:
     from fsql.benchmarks.recovery import Harm, recover
 
     recovered = recover(Harm(**flags))
-    _say(talk, recovered.fields())
+    _say(reporter, recovered.fields())
     if picture is not None:
         run = recovered.run
         kills = [at - run.start for at in recovered.kills]
@@ -165,28 +167,28 @@ def recovery(talk: Talk, picture: TextIO | None, **flags: Any) -> None:  # noqa:
     show_default=True,
     help="By how many documents the second split is behind; with commas, one after the other.",
 )
-@talking
-def policies(talk: Talk, documents: int, behind: tuple[int, ...]) -> None:
+@reporting
+def policies(reporter: Reporter, documents: int, behind: tuple[int, ...]) -> None:
     """Run the index of two files under both fold policies, while one file is behind the other.
 
     The last object says from which distance on waiting took less time than doing rows again.
     """
     from fsql.benchmarks.policies import Comparison, compare
 
-    _say(talk, compare(Comparison(documents, behind)))
+    _say(reporter, compare(Comparison(documents, behind)))
 
 
 @bench.command(short_help="Where more workers stop helping, by a model over measured costs.")
 @click.option("--documents", type=click.IntRange(min=1), help="How many are measured.")
-@talking
-def scaling(talk: Talk, documents: int | None) -> None:
+@reporting
+def scaling(reporter: Reporter, documents: int | None) -> None:
     """Measure what each station of a run takes for a word, and say what 1, 2, 4 and 8 workers would do.
 
     Each station has a core of its own in the model, and throughput is that of the busiest.
     """
     from fsql.benchmarks.scaling import scale
 
-    _say(talk, scale(_benchmark("inverted-index"), documents))
+    _say(reporter, scale(_benchmark("inverted-index"), documents))
 
 
 @bench.command(short_help="Long runs: whether rows a second and bytes stay the same.")
@@ -201,8 +203,8 @@ def scaling(talk: Talk, documents: int | None) -> None:
     show_default=True,
     help="The policy of the folds.",
 )
-@talking
-def growth(talk: Talk, load: str, rows: int | None, policy: str) -> None:
+@reporting
+def growth(reporter: Reporter, load: str, rows: int | None, policy: str) -> None:
     """Run a day of windows, 10 million keys, or two splits of which one is 10 minutes behind.
 
     An object for each tenth of the run, then how the last tenth compares with the first.
@@ -210,7 +212,7 @@ def growth(talk: Talk, load: str, rows: int | None, policy: str) -> None:
     from fsql.benchmarks.growth import LOADS, Growth, grow
     from fsql.compiler.tick_plan import Policy
 
-    _say(talk, grow(Growth(load, rows or LOADS[load], Policy(policy))))
+    _say(reporter, grow(Growth(load, rows or LOADS[load], Policy(policy))))
 
 
 @bench.command(short_help="How fast simulated clusters run.")
@@ -231,20 +233,20 @@ def growth(talk: Talk, load: str, rows: int | None, policy: str) -> None:
 @click.option(
     "--workers", "-w", type=click.IntRange(1, 64), default=5, show_default=True, help="How many."
 )
-@talking
-def simulation(talk: Talk, messages: int, seconds: int, workers: int) -> None:
+@reporting
+def simulation(reporter: Reporter, messages: int, seconds: int, workers: int) -> None:
     """Run the queries of `fsql sim` in a simulated cluster without faults, a row at a time.
 
     For each query: how many times as fast as real time it ran, and processor time for each message with rows.
     """
     from fsql.benchmarks.simulation import Pace, simulate
 
-    _say(talk, simulate(Pace(workers, messages, seconds)))
+    _say(reporter, simulate(Pace(workers, messages, seconds)))
 
 
-def _say(talk: Talk, measured: Iterable[Mapping[str, Any]]) -> None:
+def _say(reporter: Reporter, measured: Iterable[Mapping[str, Any]]) -> None:
     """Print each measurement as soon as it is there."""
     from fsql.benchmarks.report import fields_json, fields_text
 
     for fields in measured:
-        click.echo(fields_json(fields) if talk.json else fields_text(fields), nl=False)
+        click.echo(fields_json(fields) if reporter.json else fields_text(fields), nl=False)

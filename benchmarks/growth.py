@@ -22,7 +22,7 @@ import pyarrow as pa
 
 from fsql.benchmarks.measure import SCRIPTS, pin
 from fsql.compiler.tick_plan import Policy, SourceHead
-from fsql.job.compiled import compiled
+from fsql.job.compilation import compile_job
 from fsql.job.script import read_script
 from fsql.optimizer.choose import choose
 from fsql.runtime.arrow_types import arrow_type
@@ -116,7 +116,7 @@ class _Run:
         self._rows = growth.rows
         script = read_script(str(SCRIPTS / f"{name}.sql"), {"input": "none"})
         splits = 2 if growth.load == "lag" else 1
-        plan = choose(compiled(script).graph, fronts={0: splits}, policy=growth.policy)
+        plan = choose(compile_job(script).graph, fronts={0: splits}, policy=growth.policy)
         [table] = [stage.head.table for stage in plan.stages if isinstance(stage.head, SourceHead)]
         self._types = [arrow_type(column.type) for column in table.columns]
         fronts = [FrontAt(Front(split, table, split), 0, table.ordinal) for split in range(splits)]

@@ -23,9 +23,9 @@ import pyarrow as pa
 
 from fsql.benchmarks.baseline import seconds_of
 from fsql.connectors.file.output_files import Existing
-from fsql.job.compiled import compiled
-from fsql.job.outputs import opened_outputs
-from fsql.job.run import RunOptions, open_splits, planned
+from fsql.job.compilation import compile_job
+from fsql.job.outputs import open_outputs
+from fsql.job.run import RunOptions, choose_plan, open_splits
 from fsql.job.script import read_script
 from fsql.runtime.dataflow.barrier import Released
 from fsql.runtime.drivers.local import Edges, LocalRun
@@ -273,12 +273,12 @@ def _run(benchmark: Benchmark, load: Load, text: Path, words: int, batch: float 
         "sink": "blackhole" if load.blackhole else "file",
         "sink_path": sink_path,
     }
-    result = compiled(read_script(str(SCRIPTS / f"{benchmark.name}.sql"), values))
+    result = compile_job(read_script(str(SCRIPTS / f"{benchmark.name}.sql"), values))
     splits = open_splits(result)
-    plan = planned(result, splits, RunOptions(workers=load.workers))
+    plan = choose_plan(result, splits, RunOptions(workers=load.workers))
     watch = Stopwatch()
     pace = None if load.rate is None else _Pace(load.rate)
-    with opened_outputs(result, splits, Existing.OVERWRITE) as outputs:
+    with open_outputs(result, splits, Existing.OVERWRITE) as outputs:
         taker: ReleaseTaker = outputs
         if pace is not None:
             splits = {t: [_PacedSplit(s, pace) for s in parts] for t, parts in splits.items()}

@@ -18,9 +18,9 @@ from fsql.benchmarks.measure import SCRIPTS, HeldSplit, pin
 from fsql.benchmarks.text import write_documents
 from fsql.compiler.tick_plan import Policy
 from fsql.connectors.file.output_files import Existing
-from fsql.job.compiled import compiled
-from fsql.job.outputs import opened_outputs
-from fsql.job.run import RunOptions, open_splits, planned
+from fsql.job.compilation import compile_job
+from fsql.job.outputs import open_outputs
+from fsql.job.run import RunOptions, choose_plan, open_splits
 from fsql.job.script import read_script
 from fsql.runtime.drivers.local import Edges, LocalRun
 from fsql.runtime.drivers.memory import collect_less_often, keep_freed_memory
@@ -98,15 +98,15 @@ def compare(comparison: Comparison) -> Iterator[dict[str, Any]]:
 def _run(directory: str, policy: Policy, distance: int) -> tuple[LocalRun, float]:
     """Return a finished run, and the processor's seconds that it took."""
     values = {"input": directory, "sink": "blackhole", "sink_path": ""}
-    result = compiled(read_script(str(SCRIPTS / "inverted_index.sql"), values))
+    result = compile_job(read_script(str(SCRIPTS / "inverted_index.sql"), values))
     splits = open_splits(result)
-    plan = planned(result, splits, RunOptions(policy=policy))
+    plan = choose_plan(result, splits, RunOptions(policy=policy))
     first = _Progress()
     lagging = {
         ordinal: [_Split(parts[0], first, None), _Split(parts[1], first, distance)]
         for ordinal, parts in splits.items()
     }
-    with opened_outputs(result, splits, Existing.OVERWRITE) as outputs:
+    with open_outputs(result, splits, Existing.OVERWRITE) as outputs:
         run = LocalRun(plan, Edges(lagging, outputs))
         started = time.process_time()
         run.run()

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 from fsql.compiler.lowering.job import lower
 from fsql.compiler.tick_plan import SourceHead
 from fsql.console.sim_queries import SIM_QUERIES
-from fsql.job.compiled import compiled
+from fsql.job.compilation import compile_job
 from fsql.job.script import script_of_text
 from fsql.optimizer.choose import choose
 from fsql.runtime.cluster.frames import Frame
@@ -138,7 +138,7 @@ def _run(query: SimQuery, workers: int, rows: int, rows_a_second: int) -> _Simul
 
 
 def _workload(query: SimQuery, splits: int, rows: int) -> Workload:
-    job = compiled(script_of_text(query.text, {}))
+    job = compile_job(script_of_text(query.text, {}))
     inputs = {
         table.ordinal: [list(_rows(query, split, rows // splits)) for split in range(splits)]
         for table in job.job.tables

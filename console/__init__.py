@@ -7,18 +7,18 @@
 | `job`           | a compiled job with its sources and sinks opened, planned, and run        |
 | `joining`       | where workers join the run, of one on processes                           |
 | `state_directory` | where such a run keeps what its job remembers                           |
-| `course`        | how such a run goes                                                       |
+| `job_progress`        | how such a run goes                                                       |
 | `file_uses`     | that no file is written by one table and used by another                  |
 | `outputs`       | what a job writes, opened: sinks, late rows, rejects                      |
 | `places`        | where in a script an option stands, for errors about what it names        |
 | `open_files`    | how many files may be open                                                |
 | `interrupt`     | Ctrl-C and SIGTERM                                                        |
-| `reader_gone`   | standard output whose reader has had enough                               |
+| `broken_pipe`   | standard output whose reader has had enough                               |
 | `progress`      | what is seen while a job runs: `panel` on a terminal, lines elsewhere     |
 | `summary`       | what a run comes to                                                       |
 | `stop`          | why a job stopped, down to the row                                        |
-| `talk`          | what is said on standard error: colours, errors, `--json`                 |
-| `check`, `explained`, `explained_code` | the other commands                                 |
+| `reporter`          | what is said on standard error: colours, errors, `--json`                 |
+| `check`, `explained`, `error_code` | the other commands                                 |
 | `exit_codes`    | what a command returns to the shell                                       |
 
 `cli` reads the flags and calls; the modules here know nothing of click.

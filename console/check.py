@@ -11,7 +11,7 @@ from fsql.compiler.diagnostics.numbers import count_text
 from fsql.compiler.diagnostics.render import render_json
 from fsql.compiler.explain.traits import key_names, state_bound
 from fsql.compiler.logical import operators
-from fsql.job.compiled import compiled
+from fsql.job.compilation import compile_job
 from fsql.job.input_warnings import missing_inputs, unkept_rows
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ class InsertFacts:
 
 
 @dataclass(frozen=True, slots=True)
-class Checked:
+class ScriptCheck:
     """What is to be said of one script."""
 
     source: SourceText
@@ -45,20 +45,20 @@ class Checked:
     inserts: tuple[InsertFacts, ...]
 
     @property
-    def in_order(self) -> bool:
+    def valid(self) -> bool:
         """Say whether the script can be run."""
         return all(each.severity == "warning" for each in self.diagnostics)
 
 
-def checked(script: Script) -> Checked:
+def check_script(script: Script) -> ScriptCheck:
     """Return what is to be said of a script."""
     try:
-        result = compiled(script)
+        result = compile_job(script)
     except FsqlError as error:
-        return Checked(error.source or script.source, error.diagnostics, ())
+        return ScriptCheck(error.source or script.source, error.diagnostics, ())
     facts = tuple(_facts(insert) for insert in result.job.inserts)
     warnings = (*result.warnings, *missing_inputs(result), *unkept_rows(result))
-    return Checked(script.source, warnings, facts)
+    return ScriptCheck(script.source, warnings, facts)
 
 
 def _facts(insert: Insert) -> InsertFacts:
@@ -72,9 +72,9 @@ def _facts(insert: Insert) -> InsertFacts:
     )
 
 
-def checked_text(check: Checked) -> str:
+def check_text(check: ScriptCheck) -> str:
     """Return what a script does, a few lines for each INSERT; nothing for one with errors."""
-    if not check.in_order:
+    if not check.valid:
         return ""
     count = len(check.inserts)
     lines = [f"{check.source.name}: {count_text(count)} INSERT{'s' if count > 1 else ''}"]
@@ -87,12 +87,12 @@ def checked_text(check: Checked) -> str:
     return "\n".join(lines) + "\n"
 
 
-def checked_json(checks: Sequence[Checked]) -> str:
+def check_json(checks: Sequence[ScriptCheck]) -> str:
     """Return everything about all scripts as one object."""
     files = [
         {
             "file": check.source.name,
-            "ok": check.in_order,
+            "ok": check.valid,
             "diagnostics": json.loads(render_json(check.diagnostics, check.source)),
             "inserts": [
                 {

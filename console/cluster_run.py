@@ -18,19 +18,19 @@ from fsql.connectors.stream_stores import StreamStore
 from fsql.connectors.tcp.reference import ConsumerServer
 from fsql.console import exit_codes, summary
 from fsql.console.before_run import print_listening, print_warnings
-from fsql.console.course import ShownCourse
+from fsql.console.broken_pipe import discard_standard_output, is_broken_pipe
 from fsql.console.interrupt import Interrupt, Interrupted
-from fsql.console.joining import joining_address, listening_at, say_how_to_join
-from fsql.console.progress import progress_of
-from fsql.console.reader_gone import forget_standard_output, reader_gone
+from fsql.console.job_progress import JobProgress
+from fsql.console.joining import joining_address, open_listener, print_join_command
+from fsql.console.progress import choose_progress_display
 from fsql.console.standard_output import open_standard_output
-from fsql.console.unused_parameters import warn_of_unused_parameters
-from fsql.job.compiled import compiled
-from fsql.job.description import JobDescription, plan_digest, readied, split_names
+from fsql.console.unused_parameters import warn_unused_parameters
+from fsql.job.compilation import compile_job
+from fsql.job.description import JobDescription, plan_digest, prepare_job, split_names
 from fsql.job.file_uses import FileUses
 from fsql.job.input_warnings import unkept_outputs
 from fsql.job.run import open_splits
-from fsql.job.state_directory import begun_or_new, is_over, note_over, state_directory
+from fsql.job.state_directory import is_finished, record_finished, resume_or_create, state_directory
 from fsql.job.stop import stop_error
 from fsql.runtime.batch import Root
 from fsql.runtime.dataflow.barrier import Stopped
@@ -46,18 +46,18 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from fsql.connectors.surroundings import OutputStream
-    from fsql.console.talk import Talk
-    from fsql.job.compiled import Compiled
-    from fsql.job.description import Readied
+    from fsql.console.reporter import Reporter
+    from fsql.job.compilation import Compiled
+    from fsql.job.description import PreparedJob
     from fsql.job.run import RunOptions
     from fsql.job.script import Script
-    from fsql.runtime.drivers.processes.lines import Over
+    from fsql.runtime.drivers.processes.lines import Finished
 
 _SERVE_SECONDS: Final = 0.1
 
 
 @dataclass(frozen=True, slots=True)
-class ClusterOptions:
+class ProcessOptions:
     """How a job is run on processes.
 
     `state` is the directory that outlives the run, None for one that does not; `listen` the address of the
@@ -74,7 +74,7 @@ class ClusterOptions:
 
 
 def run_on_processes(
-    script: Script, options: RunOptions, cluster: ClusterOptions, talk: Talk
+    script: Script, options: RunOptions, cluster: ProcessOptions, reporter: Reporter
 ) -> int:
     """Run a script; say how it goes; return the exit code.
 
@@ -82,19 +82,19 @@ def run_on_processes(
         FsqlError: what is wrong with the script, a file that it names, or the state directory.
     """
     try:
-        return _run(script, options, cluster, talk)
+        return _run(script, options, cluster, reporter)
     except FsqlError as error:
-        if not reader_gone(error):
+        if not is_broken_pipe(error):
             raise
-        forget_standard_output()
+        discard_standard_output()
         return exit_codes.OK
 
 
-def _run(script: Script, options: RunOptions, cluster: ClusterOptions, talk: Talk) -> int:
-    result = compiled(script)
-    warn_of_unused_parameters([script], talk)
+def _run(script: Script, options: RunOptions, cluster: ProcessOptions, reporter: Reporter) -> int:
+    result = compile_job(script)
+    warn_unused_parameters([script], reporter)
     with ExitStack() as stack:
-        listening = stack.enter_context(listening_at(cluster.listen))
+        listening = stack.enter_context(open_listener(cluster.listen))
         address = joining_address(listening)
         interrupt = stack.enter_context(Interrupt())
         state = stack.enter_context(state_directory(cluster.state))
@@ -102,16 +102,18 @@ def _run(script: Script, options: RunOptions, cluster: ClusterOptions, talk: Tal
         files.check()
         described = _described(result, options, cluster, state)
         locks = stack.enter_context(files.locked(options.existing, state / "positions"))
-        job = readied(begun_or_new(state, described))
-        _say_if_over(state, talk)
+        job = prepare_job(resume_or_create(state, described))
+        _say_if_over(state, reporter)
         key = state / "cluster.key"
-        stdout = stack.enter_context(_standard_output(job, cluster_key(key), cluster.form, talk))
-        print_warnings(job.compiled, job.splits, talk)
-        feeds = stack.enter_context(_feeds(job, talk))
+        stdout = stack.enter_context(
+            _standard_output(job, cluster_key(key), cluster.form, reporter)
+        )
+        print_warnings(job.compiled, job.splits, reporter)
+        feeds = stack.enter_context(_feeds(job, reporter))
         if cluster.joining:
-            say_how_to_join(cluster.joining, address, key, talk)
+            print_join_command(cluster.joining, address, key, reporter)
         counters = Counters()
-        course = ShownCourse(counters, talk, job.front_names())
+        job_progress = JobProgress(counters, reporter, job.front_names())
 
         def check() -> None:
             interrupt.check()
@@ -128,35 +130,35 @@ def _run(script: Script, options: RunOptions, cluster: ClusterOptions, talk: Tal
             ),
             _command("worker", "--supervised", "--join", address, "--key", str(key)),
             options.workers - cluster.joining,
-            course.heard,
+            job_progress.on_report,
             check,
             inherits=(listening.fileno(), *locks),
             on_coordinator_ended=lambda: end_leadership(state, address),
         )
         try:
-            with progress_of(result.job, script.source.name, talk) as progress:
-                course.show(progress)
+            with choose_progress_display(result.job, script.source.name, reporter) as progress:
+                job_progress.show(progress)
                 over = launcher.run()
-            status, code = _ended(over, job, state, counters, talk)
+            status, code = _ended(over, job, state, counters, reporter)
         except Interrupted as interrupted:
             status, code = summary.INTERRUPTED, interrupted.exit_code
         except GivenUpError as error:
             raise _given_up(str(error)) from None
-    course.ended()
-    summary.say_summary(
-        status, counters, talk, unkept=unkept_outputs(result), files=files.written()
+    job_progress.finish()
+    summary.print_summary(
+        status, counters, reporter, unkept=unkept_outputs(result), files=files.written()
     )
     return code
 
 
-def _say_if_over(state: Path, talk: Talk) -> None:
+def _say_if_over(state: Path, reporter: Reporter) -> None:
     """Print that the job has come to its end before: what was added to its input is not read."""
-    if is_over(state):
+    if is_finished(state):
         text = (
             "this job came to its end before: only what its outputs lack is written\n"
             f"  to read its input anew, name another directory than --state {state}\n"
         )
-        talk.inform("over", {"state": str(state)}, text)
+        reporter.inform("over", {"state": str(state)}, text)
 
 
 class _StandardOutput:
@@ -196,7 +198,7 @@ class _StandardOutput:
 
 
 def _described(
-    result: Compiled, options: RunOptions, cluster: ClusterOptions, state: Path
+    result: Compiled, options: RunOptions, cluster: ProcessOptions, state: Path
 ) -> JobDescription:
     """Return the description of the job, as if it had not begun before.
 
@@ -226,7 +228,7 @@ def _described(
 
 @contextmanager
 def _standard_output(
-    job: Readied, key: bytes, form: str | None, talk: Talk
+    job: PreparedJob, key: bytes, form: str | None, reporter: Reporter
 ) -> Iterator[_StandardOutput | None]:
     inserts = job.compiled.job.inserts
     connectors = {dict(insert.sink.options)["connector"] for insert in inserts}
@@ -234,7 +236,7 @@ def _standard_output(
         yield None
         return
     assert sys.stdout is not None
-    stream = open_standard_output(job.compiled.job, form, talk)
+    stream = open_standard_output(job.compiled.job, form, reporter)
     output = _StandardOutput(stream, job.description.job, key)
     try:
         yield output
@@ -243,7 +245,7 @@ def _standard_output(
 
 
 @contextmanager
-def _feeds(job: Readied, talk: Talk) -> Iterator[list[FsqlError]]:
+def _feeds(job: PreparedJob, reporter: Reporter) -> Iterator[list[FsqlError]]:
     """Write what comes by standard input and sockets into front logs; what fails is in the list."""
     failures: list[FsqlError] = []
     with ExitStack() as stack:
@@ -251,7 +253,7 @@ def _feeds(job: Readied, talk: Talk) -> Iterator[list[FsqlError]]:
             if needs_front_log(table):
                 feed = open_feed(table, job.description.front_logs(), failures.append)
                 stack.callback(feed.close)
-        print_listening(job.compiled, talk)
+        print_listening(job.compiled, reporter)
         yield failures
 
 
@@ -270,7 +272,7 @@ def _command(*arguments: str) -> list[str]:
 
 
 def _ended(
-    over: Over, job: Readied, state: Path, counters: Counters, talk: Talk
+    over: Finished, job: PreparedJob, state: Path, counters: Counters, reporter: Reporter
 ) -> tuple[str, int]:
     """Say why the job stopped, or note that it came to its end; return the status and the exit code.
 
@@ -279,13 +281,13 @@ def _ended(
     """
     stopped = _stopped(over)
     if stopped is None:
-        note_over(state)
+        record_finished(state)
         return summary.FINISHED, exit_codes.OK
-    talk.error(stop_error(stopped, job.compiled, job.splits, counters.rows_out))
+    reporter.error(stop_error(stopped, job.compiled, job.splits, counters.rows_out))
     return summary.STOPPED, exit_codes.STOPPED
 
 
-def _stopped(over: Over) -> Stopped | None:
+def _stopped(over: Finished) -> Stopped | None:
     """Return where and why the job stopped, None if it came to its end.
 
     Raises:

@@ -15,7 +15,7 @@ from fsql.console import exit_codes
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from fsql.console.talk import Talk
+    from fsql.console.reporter import Reporter
 
     Command = Callable[..., None]
 
@@ -41,7 +41,7 @@ class Commands(click.Group):
 
     def _carried_out(self, ctx: click.Context) -> object:
         from fsql.compiler.diagnostics import FsqlError
-        from fsql.console.reader_gone import forget_standard_output
+        from fsql.console.broken_pipe import discard_standard_output
         from fsql.job.script import ScriptError
 
         try:
@@ -49,19 +49,19 @@ class Commands(click.Group):
         except (click.ClickException, click.exceptions.Exit, click.Abort):
             raise
         except ScriptError as error:
-            _talk(ctx).error(error)
+            _reporter(ctx).error(error)
             ctx.exit(exit_codes.USAGE)
         except FsqlError as error:
-            _talk(ctx).error(error)
+            _reporter(ctx).error(error)
             is_bug = any(each.code.startswith("I") for each in error.diagnostics)
             ctx.exit(exit_codes.INTERNAL if is_bug else exit_codes.USER_ERROR)
         except BrokenPipeError:
-            forget_standard_output()
+            discard_standard_output()
             ctx.exit(exit_codes.OK)
         except Exception as error:  # noqa: BLE001 - a bug must not look like the user's mistake
-            from fsql.console.internal_error import say_internal_error
+            from fsql.console.internal_error import print_internal_error
 
-            say_internal_error(error, _talk(ctx), debug=bool(ctx.meta.get("fsql.debug")))
+            print_internal_error(error, _reporter(ctx), debug=bool(ctx.meta.get("fsql.debug")))
             ctx.exit(exit_codes.INTERNAL)
 
 
@@ -74,16 +74,16 @@ def _ending_quietly() -> Iterator[None]:
         raise click.exceptions.Exit(exit_codes.INTERRUPTED) from None
 
 
-def _talk(ctx: click.Context) -> Talk:
+def _reporter(ctx: click.Context) -> Reporter:
     """Return how the command speaks, also where it fails before its flags are read."""
-    from fsql.console.talk import Talk
+    from fsql.console.reporter import Reporter
 
-    talk = ctx.meta.get("fsql.talk")
-    return talk if isinstance(talk, Talk) else Talk()
+    reporter = ctx.meta.get("fsql.reporter")
+    return reporter if isinstance(reporter, Reporter) else Reporter()
 
 
-def talking(command: Command) -> Command:
-    """Add the flags that say how to speak, and give the command the `Talk` they make."""
+def reporting(command: Command) -> Command:
+    """Add the flags that say how to speak, and give the command the `Reporter` they make."""
 
     @click.option("--quiet", "-q", is_flag=True, help="Print errors only.")
     @click.option(
@@ -97,7 +97,7 @@ def talking(command: Command) -> Command:
     )
     @click.pass_context
     @functools.wraps(command)
-    def with_talk(
+    def with_reporter(
         ctx: click.Context,
         /,
         *,
@@ -107,13 +107,13 @@ def talking(command: Command) -> Command:
         debug: bool,
         **rest: object,
     ) -> None:
-        from fsql.console.talk import Talk, colours_wanted
+        from fsql.console.reporter import Reporter, wants_colours
 
-        coloured = colours_wanted(sys.stderr, refused=no_color or as_json)
-        talk = Talk(quiet=quiet, json=as_json, coloured=coloured)
-        ctx.meta.update({"fsql.talk": talk, "fsql.debug": debug})
+        coloured = wants_colours(sys.stderr, refused=no_color or as_json)
+        reporter = Reporter(quiet=quiet, json=as_json, coloured=coloured)
+        ctx.meta.update({"fsql.reporter": reporter, "fsql.debug": debug})
         if debug:
             os.environ["FSQL_VERIFY"] = "1"  # workers inherit it
-        command(talk=talk, **rest)
+        command(reporter=reporter, **rest)
 
-    return with_talk
+    return with_reporter

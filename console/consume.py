@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from fsql.connectors.tcp.reference import StoredRows
-    from fsql.console.talk import Talk
+    from fsql.console.reporter import Reporter
     from fsql.runtime.consumer import Store
 
 _WAIT_SECONDS = 0.2
@@ -40,7 +40,7 @@ class Target:
 
 
 def consume(
-    address: str, target: Target, times: TextIO | None, talk: Talk, *, until_end: bool
+    address: str, target: Target, times: TextIO | None, reporter: Reporter, *, until_end: bool
 ) -> int:
     """Listen and store until interrupted or, if that is asked for, until a job has come to its end.
 
@@ -64,7 +64,7 @@ def consume(
         )
         open_.callback(server.close)
         host, port = server.address
-        talk.inform("listening", {"host": host, "port": port}, f"listening at {host}:{port}\n")
+        reporter.inform("listening", {"host": host, "port": port}, f"listening at {host}:{port}\n")
         interrupt = open_.enter_context(Interrupt())
         try:
             while not (until_end and server.ended):
@@ -73,7 +73,7 @@ def consume(
         except Interrupted as interrupted:
             code = interrupted.exit_code
     stored = f"stored {rows:,} rows, {bytes_:,} bytes\n"
-    talk.inform("summary", {"rows": rows, "bytes": bytes_}, stored)
+    reporter.inform("summary", {"rows": rows, "bytes": bytes_}, stored)
     return code
 
 

@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING
 
 from fsql import __version__
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
-from fsql.console.talk import say
+from fsql.console.reporter import print_message
 
 if TYPE_CHECKING:
-    from fsql.console.talk import Talk
+    from fsql.console.reporter import Reporter
 
 
-def say_internal_error(error: BaseException, talk: Talk, *, debug: bool) -> None:
+def print_internal_error(error: BaseException, reporter: Reporter, *, debug: bool) -> None:
     """Say that fsql has a bug, and ask for a report."""
     if debug:
-        say("".join(traceback.format_exception(error)))
+        print_message("".join(traceback.format_exception(error)))
     last = traceback.extract_tb(error.__traceback__)[-1]
     version = f"fsql {__version__}, Python {platform.python_version()}, {platform.platform()}"
     notes = (f"at line {last.lineno} of {last.name}", version)
@@ -28,7 +28,7 @@ def say_internal_error(error: BaseException, talk: Talk, *, debug: bool) -> None
     # Its class takes long to import, and no command may wait for that.
     if type(error).__name__ == "InvariantError":
         code, message = "I902", f"internal error{_reason(error)}"
-    talk.error(FsqlError([Diagnostic(code, message, notes=notes, helps=tuple(helps))]))
+    reporter.error(FsqlError([Diagnostic(code, message, notes=notes, helps=tuple(helps))]))
 
 
 def _reason(error: BaseException) -> str:

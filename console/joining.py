@@ -7,16 +7,16 @@ import socket
 from typing import TYPE_CHECKING
 
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
-from fsql.console.talk import say
+from fsql.console.reporter import print_message
 from fsql.runtime.drivers.transport import ANY_PORT, check_address
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from fsql.console.talk import Talk
+    from fsql.console.reporter import Reporter
 
 
-def listening_at(wanted: str | None) -> socket.socket:
+def open_listener(wanted: str | None) -> socket.socket:
     """Return a socket that listens at the address that is wanted, or at any free port.
 
     The launcher keeps it for as long as the run lasts, and each coordinator takes its connections:
@@ -42,13 +42,13 @@ def joining_address(listening: socket.socket) -> str:
     return f"tcp://{host}:{port}"
 
 
-def say_how_to_join(count: int, address: str, key: Path, talk: Talk) -> None:
+def print_join_command(count: int, address: str, key: Path, reporter: Reporter) -> None:
     """Say what to type to start the workers that the run waits for."""
-    if talk.json:
-        talk.event("waiting", {"workers": count, "address": address, "key": str(key)})
+    if reporter.json:
+        reporter.event("waiting", {"workers": count, "address": address, "key": str(key)})
         return
     workers = "1 worker" if count == 1 else f"{count} workers, each by"
-    say(f"waiting for {workers}: fsql worker --join {address} --key {key}\n")
+    print_message(f"waiting for {workers}: fsql worker --join {address} --key {key}\n")
 
 
 def _cannot_listen(address: str, error: OSError) -> FsqlError:

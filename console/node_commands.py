@@ -13,9 +13,9 @@ from fsql.compiler.diagnostics import FsqlError
 from fsql.compiler.diagnostics.encoding import diagnostics_bytes
 from fsql.connectors.addresses import loopback
 from fsql.connectors.live.front_logs import LocalFrontLog
-from fsql.console.patience import PATIENCE_SECONDS, Patience
-from fsql.console.talk import say
-from fsql.job.description import description_of, readied
+from fsql.console.join_deadline import JOIN_DEADLINE_SECONDS, JoinDeadline
+from fsql.console.reporter import print_message
+from fsql.job.description import parse_description, prepare_job
 from fsql.job.open_files import raise_open_files_limit
 from fsql.job.sinks import StandardOutput, job_consumers
 from fsql.runtime.cluster.coordinator_node import CoordinatorNode
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 def prepare(description: bytes) -> Prepared:
     """See `fsql.runtime.hosts.prepared.Prepare`."""
-    return readied(description_of(description)).for_workers()
+    return prepare_job(parse_description(description)).for_workers()
 
 
 def run_worker(
@@ -51,11 +51,11 @@ def run_worker(
     *,
     supervised: bool,
     spare: bool = False,
-    patience: float = PATIENCE_SECONDS,
+    join_deadline: float = JOIN_DEADLINE_SECONDS,
 ) -> bool:
     """Take part in the run whose coordinator is at `leader`, until the job is done; say whether it is.
 
-    A worker that nobody supervises has `patience` seconds of it when nothing comes from the run.
+    A worker that nobody supervises has `join_deadline` seconds of it when nothing comes from the run.
     One that is `spare` waits until the launcher says that it is needed.
 
     Raises:
@@ -69,11 +69,11 @@ def run_worker(
     name = f"{os.getpid()}-{secrets.token_hex(8)}"
     node = WorkerNode("", name, transport.address, Settings())
     supervisor = Supervisor.of_worker(transport.address) if supervised else None
-    waiting = Patience(leader, key, patience, transport.other_versions)
+    waiting = JoinDeadline(leader, key, join_deadline, transport.other_versions)
     on_silence = (lambda _: None) if supervised else waiting.wait
     process = WorkerProcess(node, transport, prepare, supervisor, on_silence)
     if not supervised:
-        say(f"joining the run at {leader}\n")
+        print_message(f"joining the run at {leader}\n")
     try:
         if spare and supervisor is not None and not supervisor.wait_until_needed():
             return False
@@ -110,7 +110,7 @@ def _lead(
         FsqlError: what keeps the coordinator from it.
     """
     data = (state / "job.json").read_bytes()
-    job = readied(description_of(data))
+    job = prepare_job(parse_description(data))
     positions = state / "positions"
     positions.mkdir(mode=0o700, exist_ok=True)
     option = job.description.delivery
@@ -139,7 +139,7 @@ def _lead(
         transport.close()
 
 
-def remove_forsaken(state: Path) -> None:
+def remove_abandoned_state(state: Path) -> None:
     """Remove the directory of a run whose launcher is gone, which would have removed it.
 
     Workers see by themselves that it is gone, and go; one that is late may add a file meanwhile.

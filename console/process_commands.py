@@ -22,19 +22,20 @@ _PATH = click.Path(path_type=Path)
 )
 @click.option(
     "--patience",
+    "join_deadline",
     type=click.FloatRange(min=0, min_open=True),
     default=60.0,
     show_default=True,
     metavar="SECONDS",
-    help="End when nothing has been heard from the run for so long.",
+    help="End after so many seconds without a message from the run.",
 )
 @click.option("--supervised", is_flag=True, hidden=True)
 @click.option("--spare", is_flag=True, hidden=True)
-def worker(leader: str, key: Path, patience: float, *, supervised: bool, spare: bool) -> None:
+def worker(leader: str, key: Path, join_deadline: float, *, supervised: bool, spare: bool) -> None:
     """Take part in a run that waits for workers (fsql run --joining N), until it is over."""
     from fsql.console.node_commands import run_worker
 
-    run_worker(leader, key, supervised=supervised, spare=spare, patience=patience)
+    run_worker(leader, key, supervised=supervised, spare=spare, join_deadline=join_deadline)
 
 
 @click.command(hidden=True)
@@ -47,8 +48,8 @@ def coordinator(
     state: Path, listening: int, stdout: str | None, *, temporary: bool, again: bool
 ) -> None:
     """Lead the job in a state directory; the launcher starts this."""
-    from fsql.console.node_commands import remove_forsaken, run_coordinator
+    from fsql.console.node_commands import remove_abandoned_state, run_coordinator
 
     over = run_coordinator(state, listening, stdout, again=again)
     if temporary and not over:
-        remove_forsaken(state)
+        remove_abandoned_state(state)

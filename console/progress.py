@@ -9,14 +9,14 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Final, Protocol, Self
 
 from fsql.compiler.diagnostics.numbers import count_text, rate_text, seconds_text
-from fsql.console.talk import say
+from fsql.console.reporter import print_message
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from types import TracebackType
 
     from fsql.compiler.logical import Job
-    from fsql.console.talk import Talk
+    from fsql.console.reporter import Reporter
     from fsql.runtime.drivers.local import Counters
 
 LINE_SECONDS: Final = 10.0
@@ -101,14 +101,14 @@ class Silence:
 
     def tell(self, line: str) -> None:
         """Write it."""
-        say(f"{line}\n")
+        print_message(f"{line}\n")
 
 
 class Lines(Silence):
     """Writes a line now and then, where there is no terminal."""
 
-    def __init__(self, talk: Talk, clock: Callable[[], float] = time.monotonic) -> None:
-        self._talk = talk
+    def __init__(self, reporter: Reporter, clock: Callable[[], float] = time.monotonic) -> None:
+        self._reporter = reporter
         self._clock = clock
         self._next = clock() + LINE_SECONDS
         self._rates = Rates()
@@ -119,10 +119,10 @@ class Lines(Silence):
             return
         self._next += LINE_SECONDS
         self._rates.add(counters)
-        if self._talk.json:
-            self._talk.event("progress", asdict(counters))
+        if self._reporter.json:
+            self._reporter.event("progress", asdict(counters))
         else:
-            say(progress_line(counters, self._rates))
+            print_message(progress_line(counters, self._rates))
 
 
 def progress_line(counters: Counters, rates: Rates) -> str:
@@ -141,16 +141,16 @@ def progress_line(counters: Counters, rates: Rates) -> str:
     return "  ".join(parts) + "\n"
 
 
-def progress_of(job: Job, title: str, talk: Talk) -> Progress:
+def choose_progress_display(job: Job, title: str, reporter: Reporter) -> Progress:
     """Return what to show: a panel where there is a terminal that no data is written to."""
-    if talk.quiet or sys.stderr is None:
+    if reporter.quiet or sys.stderr is None:
         return Silence()
-    if talk.json or not sys.stderr.isatty() or _data_on_terminal(job):
-        return Lines(talk)
+    if reporter.json or not sys.stderr.isatty() or _data_on_terminal(job):
+        return Lines(reporter)
     # Drawing needs rich, which takes longer to import than everything else here.
     from fsql.console.panel import Panel
 
-    return Panel(title, coloured=talk.coloured)
+    return Panel(title, coloured=reporter.coloured)
 
 
 def _data_on_terminal(job: Job) -> bool:

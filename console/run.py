@@ -8,27 +8,29 @@ from typing import TYPE_CHECKING
 from fsql.compiler.diagnostics import FsqlError
 from fsql.console import exit_codes, summary
 from fsql.console.before_run import print_listening, print_warnings
+from fsql.console.broken_pipe import discard_standard_output, is_broken_pipe
 from fsql.console.interrupt import Interrupt, Interrupted
-from fsql.console.progress import progress_of
-from fsql.console.reader_gone import forget_standard_output, reader_gone
+from fsql.console.progress import choose_progress_display
 from fsql.console.standard_output import open_standard_output
-from fsql.console.unused_parameters import warn_of_unused_parameters
-from fsql.job.compiled import compiled
+from fsql.console.unused_parameters import warn_unused_parameters
+from fsql.job.compilation import compile_job
 from fsql.job.file_uses import FileUses
 from fsql.job.input_warnings import unkept_outputs
 from fsql.job.open_files import raise_open_files_limit
-from fsql.job.run import open_splits, opened_run
+from fsql.job.run import open_run, open_splits
 from fsql.job.stop import stop_error
 from fsql.runtime.drivers.memory import collect_less_often, keep_freed_memory
 
 if TYPE_CHECKING:
-    from fsql.console.talk import Talk
+    from fsql.console.reporter import Reporter
     from fsql.job.run import RunOptions
     from fsql.job.script import Script
     from fsql.runtime.drivers.local import Counters
 
 
-def run_script(script: Script, options: RunOptions, talk: Talk, form: str | None = None) -> int:
+def run_script(
+    script: Script, options: RunOptions, reporter: Reporter, form: str | None = None
+) -> int:
     """Run a script; print how it goes; return the exit code.
 
     `form` is how a bare SELECT prints: see `open_standard_output`.
@@ -38,24 +40,24 @@ def run_script(script: Script, options: RunOptions, talk: Talk, form: str | None
     """
     keep_freed_memory()
     raise_open_files_limit()
-    result = compiled(script)
-    warn_of_unused_parameters([script], talk)
+    result = compile_job(script)
+    warn_unused_parameters([script], reporter)
     splits = open_splits(result)
-    print_warnings(result, splits, talk)
-    stdout = open_standard_output(result.job, form, talk) if sys.stdout is not None else None
+    print_warnings(result, splits, reporter)
+    stdout = open_standard_output(result.job, form, reporter) if sys.stdout is not None else None
     counters: Counters | None = None
     listening = False
     status, code = summary.FINISHED, exit_codes.OK
     try:
-        with Interrupt() as interrupt, opened_run(result, splits, options, stdout) as run:
+        with Interrupt() as interrupt, open_run(result, splits, options, stdout) as run:
             counters = run.counters
-            with progress_of(result.job, script.source.name, talk) as progress:
+            with choose_progress_display(result.job, script.source.name, reporter) as progress:
 
                 def on_progress(counters: Counters) -> None:
                     nonlocal listening
                     if not listening:  # the splits are open by now
                         listening = True
-                        print_listening(result, talk)
+                        print_listening(result, reporter)
                     progress.update(counters)
                     interrupt.check()
 
@@ -63,16 +65,16 @@ def run_script(script: Script, options: RunOptions, talk: Talk, form: str | None
                 run.run(on_progress)
         if run.stopped is not None:
             status, code = summary.STOPPED, exit_codes.STOPPED
-            talk.error(stop_error(run.stopped, result, splits, counters.rows_out))
+            reporter.error(stop_error(run.stopped, result, splits, counters.rows_out))
     except Interrupted as interrupted:
         status, code = summary.INTERRUPTED, interrupted.exit_code
     except FsqlError as error:
-        if not reader_gone(error):
+        if not is_broken_pipe(error):
             raise
-        forget_standard_output()
+        discard_standard_output()
         return exit_codes.OK
     assert counters is not None
-    summary.say_summary(
-        status, counters, talk, unkept=unkept_outputs(result), files=FileUses(result).written()
+    summary.print_summary(
+        status, counters, reporter, unkept=unkept_outputs(result), files=FileUses(result).written()
     )
     return code

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from fsql.compiler.lowering.job import lower
 from fsql.console.interrupt import Interrupt, Interrupted
 from fsql.console.sim_queries import SIM_QUERIES, rows_of
-from fsql.job.compiled import compiled
+from fsql.job.compilation import compile_job
 from fsql.job.run import open_splits
 from fsql.job.script import script_of_text
 from fsql.optimizer.choose import choose
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from fsql.compiler.logical import Table
     from fsql.compiler.tick_plan import Policy, TickPlan
-    from fsql.job.compiled import Compiled
+    from fsql.job.compilation import Compiled
     from fsql.job.script import Script
     from fsql.runtime.drivers.in_memory import Outcome, Row
     from fsql.runtime.ports import DeadLetter, Split
@@ -103,7 +103,7 @@ class Workloads:
         number = seed % len(SIM_QUERIES)
         query = SIM_QUERIES[number]
         if number not in self._compiled:
-            self._compiled[number] = compiled(script_of_text(query.text, {}))
+            self._compiled[number] = compile_job(script_of_text(query.text, {}))
         job = self._compiled[number]
         splits = rows_of(query, seed)
         inputs = {table.ordinal: splits for table in job.job.tables}
@@ -234,7 +234,7 @@ def _with_outcome(workload: Workload) -> tuple[Workload, Outcome]:
 
 def _workload_of(script: Script) -> Workload:
     """Return a script as a workload, with the first rows of its files."""
-    job = compiled(script)
+    job = compile_job(script)
     splits = open_splits(job)
     inputs = {
         table.ordinal: [_rows(split, table) for split in splits[table.ordinal]]

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 import click
 
 from fsql.console import exit_codes
-from fsql.console.commands import talking
+from fsql.console.commands import reporting
 from fsql.console.flags import define, delivery, workers
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from fsql.console.talk import Talk
+    from fsql.console.reporter import Reporter
     from fsql.job.script import Script
     from fsql.runtime.simulation.run import Plan
 
@@ -85,9 +85,9 @@ def sim() -> None:
     help="Show which fault has struck what, and fail if one has not, or a step was not struck.",
 )
 @define
-@talking
+@reporting
 def sim_run(  # noqa: PLR0913 - one an option
-    talk: Talk,
+    reporter: Reporter,
     script: str | None,
     seeds: range,
     seconds: int,
@@ -107,12 +107,12 @@ def sim_run(  # noqa: PLR0913 - one an option
     from fsql.console.sim_progress import SeedLines
 
     plan = _plan(seconds, workers, delivery)
-    lines = SeedLines(len(seeds), talk)
-    the_script = _read(talk, script, parameters)
+    lines = SeedLines(len(seeds), reporter)
+    the_script = _read(reporter, script, parameters)
     series = run_seeds(the_script, seeds, plan, twice=not once, on_seed=lines.seed_done)
-    if talk.json:
+    if reporter.json:
         click.echo(series_json(series), nl=False)
-    elif not talk.quiet or not series.clean:
+    elif not reporter.quiet or not series.clean:
         flags = _flags(script, seconds, workers, delivery, parameters)
         click.echo(soak_text(series) if soak else "", nl=False)
         click.echo(series_text(series, flags), nl=False)
@@ -139,9 +139,9 @@ def sim_run(  # noqa: PLR0913 - one an option
 @_workers
 @_delivery
 @define
-@talking
+@reporting
 def sim_replay(  # noqa: PLR0913 - one an option
-    talk: Talk,
+    reporter: Reporter,
     script: str | None,
     seed: int,
     trace: Path | None,
@@ -157,16 +157,18 @@ def sim_replay(  # noqa: PLR0913 - one an option
     from fsql.console.sim import Replay, replayed
 
     replay = Replay(seed, trace, shrink=shrink, mermaid=mermaid)
-    the_script = _read(talk, script, parameters)
+    the_script = _read(reporter, script, parameters)
     result, text = replayed(the_script, replay, _plan(seconds, workers, delivery))
-    if not talk.quiet or result.failure:
+    if not reporter.quiet or result.failure:
         click.echo(text, nl=False)
     if result.failure:
         click.get_current_context().exit(exit_codes.INTERNAL)
 
 
-def _read(talk: Talk, name: str | None, parameters: Sequence[tuple[str, str]]) -> Script | None:
-    from fsql.console.unused_parameters import warn_of_unused_parameters
+def _read(
+    reporter: Reporter, name: str | None, parameters: Sequence[tuple[str, str]]
+) -> Script | None:
+    from fsql.console.unused_parameters import warn_unused_parameters
     from fsql.job.script import read_script
 
     if name is None:
@@ -174,7 +176,7 @@ def _read(talk: Talk, name: str | None, parameters: Sequence[tuple[str, str]]) -
             raise click.UsageError("-D gives values to a script, and there is none")
         return None
     script = read_script(name, dict(parameters))
-    warn_of_unused_parameters([script], talk)
+    warn_unused_parameters([script], reporter)
     return script
 
 

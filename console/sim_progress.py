@@ -7,23 +7,23 @@ from typing import TYPE_CHECKING
 
 from fsql.compiler.diagnostics.numbers import count_text, seconds_text
 from fsql.console.progress import LINE_SECONDS
-from fsql.console.talk import say
+from fsql.console.reporter import print_message
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from fsql.console.reporter import Reporter
     from fsql.console.sim import Series
-    from fsql.console.talk import Talk
 
 
 class SeedLines:
     """Says on standard error how far a series of `wanted` seeds is."""
 
     def __init__(
-        self, wanted: int, talk: Talk, clock: Callable[[], float] = time.monotonic
+        self, wanted: int, reporter: Reporter, clock: Callable[[], float] = time.monotonic
     ) -> None:
         self._wanted = wanted
-        self._talk = talk
+        self._reporter = reporter
         self._clock = clock
         self._begun = self._said_at = clock()
         self._divergences = 0
@@ -35,18 +35,18 @@ class SeedLines:
         self._divergences = divergences
         now = self._clock()
         due = now - self._said_at >= LINE_SECONDS and series.seeds < self._wanted
-        if self._talk.quiet or not (due or news):
+        if self._reporter.quiet or not (due or news):
             return
         self._said_at = now
         seconds = now - self._begun
         faults = sum(series.coverage.faults.values())
-        if self._talk.json:
+        if self._reporter.json:
             fields = {"seeds": series.seeds, "faults": faults, "seconds": round(seconds, 3)}
-            self._talk.event("progress", {**fields, "divergences": divergences})
+            self._reporter.event("progress", {**fields, "divergences": divergences})
             return
         last = series.failed[-1] if news and series.failed else None
         why = f"; seed {last.seed}: {last.failure}" if last is not None else ""
-        say(
+        print_message(
             f"{seconds_text(seconds)}  {count_text(series.seeds)} of {count_text(self._wanted)} seeds"
             f"  {count_text(faults)} faults  {count_text(divergences)} divergences{why}\n"
         )

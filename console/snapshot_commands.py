@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 import click
 
 from fsql.console import exit_codes
-from fsql.console.commands import talking
+from fsql.console.commands import reporting
 
 if TYPE_CHECKING:
-    from fsql.console.talk import Talk
+    from fsql.console.reporter import Reporter
 
 _state = click.option(
     "--state",
@@ -32,24 +32,24 @@ def snapshot() -> None:
 
 @snapshot.command("list", short_help="Say which snapshots there are.")
 @_state
-@talking
-def snapshot_list(talk: Talk, state: Path) -> None:
+@reporting
+def snapshot_list(reporter: Reporter, state: Path) -> None:
     """Say which snapshots there are in DIR.  Records of state are not read."""
-    _show_snapshots(talk, state, verify=False)
+    _show_snapshots(reporter, state, verify=False)
 
 
 @snapshot.command("verify", short_help="Read everything that snapshots are made of.")
 @_state
-@talking
-def snapshot_verify(talk: Talk, state: Path) -> None:
+@reporting
+def snapshot_verify(reporter: Reporter, state: Path) -> None:
     """Read everything that the snapshots in DIR are made of, and say whether it is as it was written."""
-    _show_snapshots(talk, state, verify=True)
+    _show_snapshots(reporter, state, verify=True)
 
 
 @snapshot.command("salvage", short_help="Replace damaged stores by what can be read of them.")
 @_state
-@talking
-def snapshot_salvage(talk: Talk, state: Path) -> None:
+@reporting
+def snapshot_salvage(reporter: Reporter, state: Path) -> None:
     """Replace the damaged stores in DIR by new ones that have what can be read of them.
 
     The job must not be running.  Damaged stores are kept beside the new ones.
@@ -57,18 +57,18 @@ def snapshot_salvage(talk: Talk, state: Path) -> None:
     from fsql.console.snapshots import salvaged, salvaged_json, salvaged_text
 
     replaced = salvaged(state)
-    if not talk.quiet:
-        click.echo(salvaged_json(replaced) if talk.json else salvaged_text(replaced), nl=False)
+    if not reporter.quiet:
+        click.echo(salvaged_json(replaced) if reporter.json else salvaged_text(replaced), nl=False)
 
 
-def _show_snapshots(talk: Talk, state: Path, *, verify: bool) -> None:
+def _show_snapshots(reporter: Reporter, state: Path, *, verify: bool) -> None:
     from fsql.console.snapshots import complaints, inspect, snapshots_json, snapshots_text
 
     found = inspect(state, verify=verify)
-    if not talk.quiet:
-        shown = snapshots_json if talk.json else snapshots_text
+    if not reporter.quiet:
+        shown = snapshots_json if reporter.json else snapshots_text
         click.echo(shown(found, verified=verify), nl=False)
     wrong = complaints(found, state, verified=verify)
     if wrong:
-        talk.diagnostics(wrong, None)
+        reporter.diagnostics(wrong, None)
         click.get_current_context().exit(exit_codes.USER_ERROR)

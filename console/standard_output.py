@@ -9,19 +9,19 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from fsql.compiler.logical import Job, SinkTable
     from fsql.connectors.surroundings import OutputStream
-    from fsql.console.talk import Talk
+    from fsql.console.reporter import Reporter
 
 FORMATS: Final = ("table", "json")
 
 
-def open_standard_output(job: Job, form: str | None, talk: Talk) -> OutputStream:
+def open_standard_output(job: Job, form: str | None, reporter: Reporter) -> OutputStream:
     """Return the stream that a job's rows on standard output go to.
 
     It shows the rows of a bare SELECT as a table if `form` is "table", or if none is given, standard output
     is a terminal and messages are no JSON.  Otherwise it is standard output itself.
     """
     select = _bare_select(job)
-    if select is None or not _as_table(form, talk):
+    if select is None or not _as_table(form, reporter):
         return sys.stdout.buffer
     # Drawing needs rich, which takes time to import.
     from fsql.console.change_table import ChangeTable
@@ -30,10 +30,10 @@ def open_standard_output(job: Job, form: str | None, talk: Talk) -> OutputStream
     return ChangeTable(select, sys.stdout.buffer, width, sys.stdout.encoding)
 
 
-def _as_table(form: str | None, talk: Talk) -> bool:
+def _as_table(form: str | None, reporter: Reporter) -> bool:
     if form is not None:
         return form == "table"
-    return sys.stdout.isatty() and not talk.json
+    return sys.stdout.isatty() and not reporter.json
 
 
 def _bare_select(job: Job) -> SinkTable | None:

@@ -10,7 +10,7 @@ from fsql.compiler.diagnostics.numbers import bytes_text, count_text, rate_text,
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
-    from fsql.console.talk import Talk
+    from fsql.console.reporter import Reporter
     from fsql.job.file_uses import WrittenFile
     from fsql.runtime.drivers.local import Counters
 
@@ -19,10 +19,10 @@ STOPPED: Final = "stopped"
 INTERRUPTED: Final = "interrupted"
 
 
-def say_summary(
+def print_summary(
     status: str,
     counters: Counters,
-    talk: Talk,
+    reporter: Reporter,
     unkept: Collection[str] = (),
     files: Sequence[WrittenFile] = (),
 ) -> None:
@@ -36,7 +36,7 @@ def say_summary(
         {"table": each.table, "option": each.option, "path": str(each.path), "bytes": each.bytes}
         for each in files
     ]
-    talk.inform("summary", {**summary_fields(status, counters), "outputs": outputs}, text)
+    reporter.inform("summary", {**summary_fields(status, counters), "outputs": outputs}, text)
 
 
 def _files_text(files: Sequence[WrittenFile]) -> str:

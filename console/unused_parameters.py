@@ -9,12 +9,12 @@ from fsql.compiler.text.parameters import unused_parameters
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from fsql.console.talk import Talk
+    from fsql.console.reporter import Reporter
     from fsql.job.script import Script
 
 
-def warn_of_unused_parameters(scripts: Sequence[Script], talk: Talk) -> None:
+def warn_unused_parameters(scripts: Sequence[Script], reporter: Reporter) -> None:
     """Warn of the given values that none of the scripts uses."""
     unused = unused_parameters([each.source for each in scripts], scripts[0].parameters)
-    if unused and not talk.quiet:
-        talk.diagnostics(unused, scripts[0].source if len(scripts) == 1 else None)
+    if unused and not reporter.quiet:
+        reporter.diagnostics(unused, scripts[0].source if len(scripts) == 1 else None)

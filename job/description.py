@@ -18,9 +18,9 @@ from fsql.compiler.serialize import digest
 from fsql.compiler.text.source import SourceText
 from fsql.compiler.tick_plan import Policy
 from fsql.connectors.live.live_splits import front_log_of, needs_front_log
-from fsql.job.compiled import compiled
-from fsql.job.places import pointing_at
-from fsql.job.run import RunOptions, open_splits, planned
+from fsql.job.compilation import compile_job
+from fsql.job.places import locate_errors
+from fsql.job.run import RunOptions, choose_plan, open_splits
 from fsql.job.script import Script
 from fsql.runtime.cluster.job_spec import Settings
 from fsql.runtime.drivers.local import held_name
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from fsql.compiler.assignment import FrontTask
     from fsql.compiler.tick_plan import TickPlan
-    from fsql.job.compiled import Compiled
+    from fsql.job.compilation import Compiled
     from fsql.job.run import Splits
     from fsql.runtime.ports import Split
 
@@ -84,7 +84,7 @@ class JobDescription(msgspec.Struct, frozen=True):
 
 
 @dataclass(frozen=True, slots=True)
-class Readied:
+class PreparedJob:
     """A job made ready from its description: compiled, its sources opened, planned."""
 
     description: JobDescription
@@ -125,7 +125,7 @@ class Readied:
         return Prepared(self.plan, self.fronts, self.splits, self.settings(), state)
 
 
-def description_of(data: bytes) -> JobDescription:
+def parse_description(data: bytes) -> JobDescription:
     """Return the description that `data` holds.
 
     Raises:
@@ -148,18 +148,18 @@ def _not_understood(reason: str) -> FsqlError:
     return FsqlError([Diagnostic("E623", message, helps=helps)])
 
 
-def readied(description: JobDescription) -> Readied:
+def prepare_job(description: JobDescription) -> PreparedJob:
     """Compile, open and plan a job.
 
     Raises:
         FsqlError: what is wrong with its text or its sources; E623, if another plan comes of it.
     """
-    result = compiled(description.script())
+    result = compile_job(description.script())
     if plan_digest(result) != description.plan:
         raise _not_understood("this version of fsql makes another plan of the script")
     splits = _frozen(result, open_splits(result, description.front_logs()), description.splits)
-    plan = planned(result, splits, description.options())
-    return Readied(description, result, splits, plan, plan.fronts(splits))
+    plan = choose_plan(result, splits, description.options())
+    return PreparedJob(description, result, splits, plan, plan.fronts(splits))
 
 
 def plan_digest(result: Compiled) -> str:
@@ -187,7 +187,7 @@ def _frozen(result: Compiled, splits: Splits, names: Mapping[int, tuple[str, ...
                     f'table "{table.name}" has no "{name}" any more, and the job began with it'
                 )
                 helps = ("put it back", "or begin anew, with an empty state directory")
-                with pointing_at(result.syntax, table.name, "path"):
+                with locate_errors(result.syntax, table.name, "path"):
                     raise FsqlError([Diagnostic("E531", message, helps=helps)])
         frozen[table.ordinal] = [found[name] for name in names[table.ordinal]]
     return frozen

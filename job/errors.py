@@ -60,7 +60,7 @@ _KINDS: Final = (
 
 
 @contextmanager
-def typed_errors() -> Iterator[None]:
+def raise_typed_errors() -> Iterator[None]:
     """Raise each `FsqlError` as the class of its kind.
 
     Raises:

@@ -21,7 +21,7 @@ from fsql.runtime.ports import Chunk, DeadLetter
 if TYPE_CHECKING:
     from fsql.compiler.expression import Value
     from fsql.compiler.logical import Table
-    from fsql.job.compiled import Compiled
+    from fsql.job.compilation import Compiled
     from fsql.runtime.dataflow.barrier import Stopped
 
 READ_AGAIN_ROWS_MAX: Final = 1_000_000

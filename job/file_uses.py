@@ -17,7 +17,7 @@ from fsql.connectors.file.journal import has_journal
 from fsql.connectors.file.output_files import check_existing, locked_output
 from fsql.connectors.file.part_files import has_log
 from fsql.connectors.settings import has_layout, settings_of
-from fsql.job.places import pointing_at
+from fsql.job.places import locate_errors
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from fsql.compiler.logical import Job
     from fsql.connectors.file.output_files import Existing
-    from fsql.job.compiled import Compiled
+    from fsql.job.compilation import Compiled
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +83,7 @@ class FileUses:
         """
         for use in self._uses:
             if use.written:
-                with pointing_at(self._syntax, use.table, use.option):
+                with locate_errors(self._syntax, use.table, use.option):
                     self.check_apart(use)
 
     @contextmanager
@@ -101,7 +101,7 @@ class FileUses:
             for use in self._uses:
                 if use.journal is None:
                     continue
-                with pointing_at(self._syntax, use.table, use.option):
+                with locate_errors(self._syntax, use.table, use.option):
                     descriptors.append(
                         locks.enter_context(locked_output(use.path, directory=use.directory))
                     )

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from fsql.compiler.logical import Table
-    from fsql.job.compiled import Compiled
+    from fsql.job.compilation import Compiled
     from fsql.job.run import Splits
 
 _FIRST_BYTES: Final = 1 << 16

@@ -89,7 +89,7 @@ class Memory:
     result: MemorySink | None = None
 
 
-def hand_in(tables: Mapping[str, Table | Rows]) -> Memory:
+def declare_tables(tables: Mapping[str, Table | Rows]) -> Memory:
     """Return the tables as a script reads them.
 
     Raises:

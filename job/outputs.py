@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from fsql.connectors.file.output_files import Existing
 from fsql.job.file_uses import FileUses
-from fsql.job.places import pointing_at
+from fsql.job.places import locate_errors
 from fsql.job.sinks import job_consumers
 from fsql.runtime.drivers.output_writer import Outputs, OutputWriter
 
@@ -15,12 +15,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from fsql.connectors.surroundings import OutputStream
-    from fsql.job.compiled import Compiled
+    from fsql.job.compilation import Compiled
     from fsql.runtime.ports import Split
 
 
 @contextmanager
-def opened_outputs(
+def open_outputs(
     compiled: Compiled,
     splits: Mapping[int, Sequence[Split]],
     existing: Existing,
@@ -40,7 +40,7 @@ def opened_outputs(
     with FileUses(compiled).locked(existing), ExitStack() as opened:
         writers = []
         for each in consumed:
-            with pointing_at(compiled.syntax, each.table, each.option):
+            with locate_errors(compiled.syntax, each.table, each.option):
                 writers.append(OutputWriter(each.output, each.consumer))
             opened.callback(writers[-1].close)
         yield Outputs(writers)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 @contextmanager
-def pointing_at(script: Script, table: str, option: str) -> Iterator[None]:
+def locate_errors(script: Script, table: str, option: str) -> Iterator[None]:
     """Let errors that have no place in the text point at an option of a table."""
     try:
         yield

@@ -16,8 +16,8 @@ from fsql.connectors.file.output_files import Existing
 from fsql.connectors.generated.generators import GeneratorSplit
 from fsql.connectors.opening import open_source
 from fsql.connectors.surroundings import Surroundings
-from fsql.job.outputs import opened_outputs
-from fsql.job.places import pointing_at
+from fsql.job.outputs import open_outputs
+from fsql.job.places import locate_errors
 from fsql.job.stages import verified
 from fsql.optimizer.choose import choose
 from fsql.runtime.drivers.local import CHUNK_ROWS, LEAD_ROWS, Edges, LocalRun
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from fsql.compiler.logical import Table
     from fsql.compiler.tick_plan import Policy, TickPlan
     from fsql.connectors.surroundings import OutputStream
-    from fsql.job.compiled import Compiled
+    from fsql.job.compilation import Compiled
     from fsql.runtime.dataflow.barrier import Stopped
     from fsql.runtime.drivers.local import Counters
     from fsql.runtime.ports import Split
@@ -76,9 +76,9 @@ def open_splits(compiled: Compiled, front_logs: Path | None = None) -> Splits:
     surroundings = source_surroundings(compiled, front_logs)
     splits = {}
     for table in compiled.job.tables:
-        with pointing_at(compiled.syntax, table.name, "connector"):
+        with locate_errors(compiled.syntax, table.name, "connector"):
             _check_standard_input(compiled, table)
-        with pointing_at(compiled.syntax, table.name, "path"):
+        with locate_errors(compiled.syntax, table.name, "path"):
             splits[table.ordinal] = open_source(table, surroundings)
             _check_count(table, splits[table.ordinal])
     return splits
@@ -118,7 +118,7 @@ def _check_standard_input(compiled: Compiled, table: Table) -> None:
         raise FsqlError([Diagnostic("E531", message, helps=helps)])
 
 
-def planned(compiled: Compiled, splits: Splits, options: RunOptions) -> TickPlan:
+def choose_plan(compiled: Compiled, splits: Splits, options: RunOptions) -> TickPlan:
     """Return the tick plan of the job for the splits that there are."""
     fronts = {ordinal: len(of_table) for ordinal, of_table in splits.items()}
     plan = choose(compiled.graph, workers=options.workers, fronts=fronts, policy=options.policy)
@@ -126,7 +126,7 @@ def planned(compiled: Compiled, splits: Splits, options: RunOptions) -> TickPlan
 
 
 @contextmanager
-def opened_run(
+def open_run(
     compiled: Compiled, splits: Splits, options: RunOptions, stdout: OutputStream | None = None
 ) -> Iterator[Run]:
     """Open what the job writes and return a run of it; close everything at the end.
@@ -138,13 +138,13 @@ def opened_run(
     """
     if options.model:
         _check_ends(compiled, splits)
-    with opened_outputs(compiled, splits, options.existing, stdout) as outputs:
+    with open_outputs(compiled, splits, options.existing, stdout) as outputs:
         edges = Edges(splits, outputs)
         if options.model:
             yield ModelRun(compiled.graph, edges, options.workers)
         else:
             yield LocalRun(
-                planned(compiled, splits, options), edges, options.lead_rows, options.chunk_rows
+                choose_plan(compiled, splits, options), edges, options.lead_rows, options.chunk_rows
             )
 
 
@@ -159,11 +159,11 @@ def _check_ends(compiled: Compiled, splits: Splits) -> None:
             message = f'table "{table.name}" has option "idle", which the model cannot follow'
             note = "it reads all of its input before it begins"
             advice = "leave out --engine model"
-            with pointing_at(compiled.syntax, table.name, "idle"):
+            with locate_errors(compiled.syntax, table.name, "idle"):
                 raise FsqlError([Diagnostic("E534", message, notes=(note,), helps=(advice,))])
         for split in splits[table.ordinal]:
             if isinstance(split, GeneratorSplit) and split.text.rows is None:
                 message = f'table "{table.name}" has no end, and the model needs all of its input'
                 helps = ("give it an end: 'count' = '1000'", "or leave out --engine model")
-                with pointing_at(compiled.syntax, table.name, "count"):
+                with locate_errors(compiled.syntax, table.name, "count"):
                     raise FsqlError([Diagnostic("E534", message, helps=helps)])

@@ -20,11 +20,11 @@ from fsql.compiler.diagnostics import Diagnostic, FsqlError, Label
 from fsql.compiler.text.source import SourceText
 from fsql.compiler.tick_plan import Policy
 from fsql.job.changes import Changes
-from fsql.job.compiled import compiled
-from fsql.job.errors import typed_errors
-from fsql.job.explained import explained
-from fsql.job.memory import MemorySink, hand_in
-from fsql.job.run import RunOptions, open_splits, opened_run
+from fsql.job.compilation import compile_job
+from fsql.job.errors import raise_typed_errors
+from fsql.job.explain_stage import explain_stage
+from fsql.job.memory import MemorySink, declare_tables
+from fsql.job.run import RunOptions, open_run, open_splits
 from fsql.job.script import Script
 from fsql.job.stop import stop_error
 from fsql.runtime.drivers.local import LocalRun
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from os import PathLike
 
-    from fsql.job.compiled import Compiled
+    from fsql.job.compilation import Compiled
     from fsql.job.memory import Memory, Rows, Table
     from fsql.runtime.drivers.local import Counters
     from fsql.runtime.ports import Release
@@ -61,7 +61,7 @@ class Plan:
         Raises:
             ValueError: if the stage is not shown in that form.
         """
-        return explained(self._compiled, stage, form, self._options)
+        return explain_stage(self._compiled, stage, form, self._options)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,8 +91,8 @@ class Session:
             QueryError: if the script is wrong.
             ConnectorError: if a table cannot be read.
         """
-        with typed_errors():
-            return Plan(self._compiled(script, hand_in(tables)), self._options)
+        with raise_typed_errors():
+            return Plan(self._compiled(script, declare_tables(tables)), self._options)
 
     def sql(self, query: str, *, tables: Mapping[str, Table | Rows] = _NO_TABLES) -> Changes:
         """Compile a query; its changes are computed when they are asked for.
@@ -105,8 +105,8 @@ class Session:
             QueryError: if the query is wrong.
             ConnectorError: if a table cannot be read.
         """
-        with typed_errors():
-            memory = hand_in(tables)
+        with raise_typed_errors():
+            memory = declare_tables(tables)
             result = self._compiled(query, memory)
             inserts = result.job.inserts
             if len(inserts) != 1 or inserts[0].sink.name != "stdout":
@@ -124,10 +124,10 @@ class Session:
             LibraryError: what is wrong with the script, a source, a sink or a row.  What was released before
                 is written.
         """
-        with typed_errors():
-            result = self._compiled(script, hand_in(tables))
+        with raise_typed_errors():
+            result = self._compiled(script, declare_tables(tables))
             splits = open_splits(result)
-            with opened_run(result, splits, self._options) as run:
+            with open_run(result, splits, self._options) as run:
                 run.run(lambda _: None)
             if run.stopped is not None:
                 raise stop_error(run.stopped, result, splits, run.counters.rows_out)
@@ -135,11 +135,11 @@ class Session:
 
     def _releases(self, query: str, memory: Memory) -> Iterator[Release]:
         """Run a query; yield what is released as soon as it is."""
-        with typed_errors():
+        with raise_typed_errors():
             sink = MemorySink()
             result = self._compiled(query, replace(memory, result=sink))
             splits = open_splits(result)
-            with opened_run(result, splits, self._options) as run:
+            with open_run(result, splits, self._options) as run:
                 assert isinstance(run, LocalRun)
                 for _ in run.steps():
                     yield from sink.fetch()
@@ -150,7 +150,7 @@ class Session:
     def _compiled(self, text: str, memory: Memory) -> Compiled:
         base = Path.cwd() if self.base_directory is None else Path(self.base_directory).resolve()
         source = SourceText("<script>", text)
-        return compiled(Script(source, dict(self.parameters or {}), base, memory=memory))
+        return compile_job(Script(source, dict(self.parameters or {}), base, memory=memory))
 
     @property
     def _options(self) -> RunOptions:

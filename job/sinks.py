@@ -17,7 +17,7 @@ from fsql.connectors.settings import settings_of
 from fsql.connectors.side_outputs import LateLines, Origins, RejectedLines
 from fsql.connectors.tcp.consumer import TcpConsumer
 from fsql.job.file_uses import FileUses
-from fsql.job.places import pointing_at
+from fsql.job.places import locate_errors
 from fsql.runtime.cluster.delivery import DeliveryOption
 from fsql.runtime.cluster.job_spec import Output
 from fsql.runtime.consumer import LocalConsumer
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from fsql.compiler.logical import Insert, Job
     from fsql.compiler.schema import Schema
     from fsql.connectors.surroundings import OutputStream
-    from fsql.job.compiled import Compiled
+    from fsql.job.compilation import Compiled
     from fsql.job.file_uses import FileUse
     from fsql.runtime.consumer import Consumer, ContentsEncoder
     from fsql.runtime.ports import Split
@@ -79,12 +79,12 @@ def job_consumers(
     Raises:
         FsqlError: E532 to E534, if an output cannot be what the script says.
     """
-    making = _Making(compiled, splits, positions, stdout, option, append=append)
+    making = _SinkFactory(compiled, splits, positions, stdout, option, append=append)
     making.files.check()
     return [*making.sinks(), *making.late(), *making.rejects()]
 
 
-class _Making:
+class _SinkFactory:
     """Makes one kind of output after the other."""
 
     def __init__(
@@ -109,7 +109,7 @@ class _Making:
     def sinks(self) -> list[ConsumedOutput]:
         outputs = []
         for number, insert in enumerate(self._job.inserts):
-            with pointing_at(self._compiled.syntax, insert.sink.name, "path"):
+            with locate_errors(self._compiled.syntax, insert.sink.name, "path"):
                 consumer = self._of_insert(insert, self._journal(f"insert-{number}"))
             name = f'table "{insert.sink.name}"'
             output = Output(self._delivery_of(insert), insert=number, name=name)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
-from fsql.job.description import description_of
+from fsql.job.description import parse_description
 from fsql.runtime.state.local_directory import sync_directory
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ def state_directory(wanted: Path | None) -> Iterator[Path]:
         os.close(lock)
 
 
-def begun_or_new(state: Path, new: JobDescription) -> JobDescription:
+def resume_or_create(state: Path, new: JobDescription) -> JobDescription:
     """Return the description of a job with what stays from when it first started; write it down.
 
     Raises:
@@ -65,7 +65,7 @@ def begun_or_new(state: Path, new: JobDescription) -> JobDescription:
     """
     path = state / _JOB
     if path.exists():
-        begun = description_of(path.read_bytes())
+        begun = parse_description(path.read_bytes())
         _check_same(state, begun, new)
         new = msgspec.structs.replace(new, job=begun.job, plan=begun.plan, splits=begun.splits)
     elif (state / "snapshots").exists():
@@ -99,7 +99,7 @@ def _private(path: str, flags: int) -> int:
     return os.open(path, flags, 0o600)
 
 
-def note_over(state: Path) -> None:
+def record_finished(state: Path) -> None:
     """Note that the job has come to its end.
 
     Raises:
@@ -109,7 +109,7 @@ def note_over(state: Path) -> None:
         (state / _OVER).touch(0o600)
 
 
-def is_over(state: Path) -> bool:
+def is_finished(state: Path) -> bool:
     """Return whether the job has come to its end before."""
     return (state / _OVER).exists()
 

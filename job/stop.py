@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from fsql.compiler.logical import Table
-    from fsql.job.compiled import Compiled
+    from fsql.job.compilation import Compiled
     from fsql.runtime.batch import Root
     from fsql.runtime.dataflow.barrier import Stopped
     from fsql.runtime.ports import DeadLetter, Split

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from fsql.console.joining import joining_address, listening_at
+from fsql.console.joining import joining_address, open_listener
 from fsql.runtime.cluster.frames import COORDINATOR, Heartbeat
 from fsql.runtime.drivers.transport import Transport
 from fsql.runtime.key_file import cluster_key
@@ -121,7 +121,7 @@ def test_a_port_that_is_taken(tmp_path: Path) -> None:
 def test_any_port_is_one_that_workers_can_join_at_and_nobody_else_can_take(
     wanted: str | None,
 ) -> None:
-    with listening_at(wanted) as listening, socket.socket() as other:
+    with open_listener(wanted) as listening, socket.socket() as other:
         assert re.fullmatch(r"tcp://127\.0\.0\.1:[1-9]\d*", joining_address(listening))
         other.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         with pytest.raises(OSError, match="in use"):
@@ -142,7 +142,7 @@ def test_a_worker_makes_no_key(tmp_path: Path) -> None:
 def test_a_worker_that_hears_nothing_says_so(tmp_path: Path) -> None:
     key = tmp_path / "cluster.key"
     cluster_key(key)
-    with listening_at(None) as silent:
+    with open_listener(None) as silent:
         leader = joining_address(silent)
         worker = process("worker", "--join", leader, "--key", key)
         assert worker.stderr is not None
@@ -158,7 +158,7 @@ def test_a_worker_that_hears_nothing_says_so(tmp_path: Path) -> None:
 def test_a_worker_does_not_wait_for_ever(tmp_path: Path) -> None:
     key = tmp_path / "cluster.key"
     cluster_key(key)
-    with listening_at(None) as silent:
+    with open_listener(None) as silent:
         leader = joining_address(silent)
         said = fsql("worker", "--join", leader, "--key", key, "--patience", "0.3")
     assert said.code == 1

@@ -80,6 +80,7 @@ def test_a_parameter_that_is_not_used(folder: Path, command: str) -> None:
 
 
 def test_a_parameter_of_another_script_is_used(folder: Path) -> None:
+    (folder / "numbers.jsonl").touch()
     (folder / "one.sql").write_text(f"{NUMBERS}SELECT n FROM numbers WHERE n < ${{most}};\n")
     (folder / "two.sql").write_text(f"{NUMBERS}SELECT n FROM numbers;\n")
     assert fsql("check", "one.sql", "two.sql", "-D", "most=3").err == ""
@@ -336,7 +337,7 @@ def test_a_broken_invariant_has_a_code_of_its_own(monkeypatch: pytest.MonkeyPatc
     def broken(*_: object) -> None:
         raise InvariantError("min time of stage 1: time 2 is below time 3")
 
-    monkeypatch.setattr(run, "compiled", broken)
+    monkeypatch.setattr(run, "compile_job", broken)
     code, out, err = fsql("run", "-e", "SELECT 1")
     assert (code, out) == (70, "")
     [first] = [line for line in err.splitlines() if line.startswith("error")]
@@ -347,7 +348,7 @@ def test_a_bug_is_said_plainly(monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(*_: object) -> None:
         raise AssertionError("the impossible has happened")
 
-    monkeypatch.setattr(run, "compiled", broken)
+    monkeypatch.setattr(run, "compile_job", broken)
     code, out, err = fsql("run", "-e", "SELECT 1")
     assert (code, out) == (70, "")
     first, where, version, *helps = err.splitlines()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from fsql.compiler.diagnostics.codes import CODES
-from fsql.job.explained import PRINTERS
+from fsql.job.explain_stage import PRINTERS
 from fsql.tests.cli.commands import NUMBERS, fsql
 from fsql.tests.queries.examples import QUERIES
 

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from fsql.console.interrupt import Interrupt, Interrupted
-from fsql.job.compiled import compiled
-from fsql.job.run import RunOptions, open_splits, opened_run
+from fsql.job.compilation import compile_job
+from fsql.job.run import RunOptions, open_run, open_splits
 from fsql.job.script import read_script
 from fsql.tests.cli.commands import COMMAND, ENDLESS, NUMBERS, process
 from fsql.tests.kept_port import KeptPort
@@ -51,7 +51,7 @@ def test_ctrl_c_ends_the_model_while_it_executes(tmp_path: Path) -> None:
     """It reads all of its input first, in one chunk here, and takes long for what it makes of it."""
     (tmp_path / "numbers.jsonl").write_text("".join(f'{{"n":{n}}}\n' for n in range(50)))
     (tmp_path / "job.sql").write_text(NUMBERS + "SELECT n, COUNT(*) AS c FROM numbers GROUP BY n;")
-    result = compiled(read_script(str(tmp_path / "job.sql"), {}))
+    result = compile_job(read_script(str(tmp_path / "job.sql"), {}))
     asked = 0
 
     def check(_: Counters) -> None:
@@ -60,7 +60,7 @@ def test_ctrl_c_ends_the_model_while_it_executes(tmp_path: Path) -> None:
         if asked == 20:
             raise Interrupted(signal.SIGINT)
 
-    with opened_run(result, open_splits(result), RunOptions(model=True)) as run:
+    with open_run(result, open_splits(result), RunOptions(model=True)) as run:
         with pytest.raises(Interrupted):
             run.run(check)
         assert run.counters.rows_in == 50

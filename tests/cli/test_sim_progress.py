@@ -7,9 +7,9 @@ import signal
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from fsql.console.reporter import Reporter
 from fsql.console.sim import Series, Workloads, run_seeds
 from fsql.console.sim_progress import SeedLines
-from fsql.console.talk import Talk
 from fsql.runtime.simulation.run import Plan, Result, run
 
 if TYPE_CHECKING:
@@ -31,10 +31,10 @@ def result() -> Result:
     return run(3, workload, expected, PLAN)
 
 
-def heard(talk: Talk) -> None:
+def heard(reporter: Reporter) -> None:
     """Run 2,000 seeds, as one that is told of some of them sees it; seed 3 fails."""
     clock, series = Clock(), Series()
-    lines = SeedLines(2_000, talk, clock)
+    lines = SeedLines(2_000, reporter, clock)
     for clock.now, series.seeds in ((105.0, 3), (111.0, 20), (115.0, 30), (122.5, 1_999)):
         lines.seed_done(series)
         if series.seeds == 20:
@@ -47,7 +47,7 @@ def heard(talk: Talk) -> None:
 def test_a_line_every_ten_seconds_and_one_at_once_for_a_seed_that_fails(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    heard(Talk())
+    heard(Reporter())
     assert capsys.readouterr().err.splitlines() == [
         "11.0 s  20 of 2,000 seeds  0 faults  0 divergences",
         "11.0 s  20 of 2,000 seeds  0 faults  1 divergences; seed 3: row 4 differs",
@@ -56,7 +56,7 @@ def test_a_line_every_ten_seconds_and_one_at_once_for_a_seed_that_fails(
 
 
 def test_the_same_as_objects_and_not_at_all(capsys: pytest.CaptureFixture[str]) -> None:
-    heard(Talk(json=True))
+    heard(Reporter(json=True))
     first, *_ = capsys.readouterr().err.splitlines()
     assert json.loads(first) == {
         "event": "progress",
@@ -65,7 +65,7 @@ def test_the_same_as_objects_and_not_at_all(capsys: pytest.CaptureFixture[str]) 
         "seconds": 11.0,
         "divergences": 0,
     }
-    heard(Talk(quiet=True))
+    heard(Reporter(quiet=True))
     assert capsys.readouterr().err == ""
 
 

@@ -9,9 +9,9 @@ from contextlib import redirect_stdout
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from fsql.job.compiled import Compiled, compiled
+from fsql.job.compilation import Compiled, compile_job
 from fsql.job.description import JobDescription, plan_digest, split_names
-from fsql.job.run import RunOptions, open_splits, opened_run
+from fsql.job.run import RunOptions, open_run, open_splits
 from fsql.job.script import Script, read_script
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ class Job:
     @classmethod
     def of(cls, path: Path) -> Job:
         script = read_script(str(path), {})
-        return cls(script, compiled(script), path.parent)
+        return cls(script, compile_job(script), path.parent)
 
     def description(
         self,
@@ -92,7 +92,7 @@ class Job:
             text = io.TextIOWrapper(file)
             with redirect_stdout(text):
                 splits = open_splits(self.compiled)
-                with opened_run(self.compiled, splits, RunOptions()) as run:
+                with open_run(self.compiled, splits, RunOptions()) as run:
                     run.run(lambda _: None)
             assert sys.stdout is before
             text.detach()

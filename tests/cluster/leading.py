@@ -16,7 +16,7 @@ import msgspec
 from fsql.connectors.live.front_logs import LocalFrontLog
 from fsql.connectors.stream_stores import StreamStore
 from fsql.connectors.tcp.reference import ConsumerServer
-from fsql.job.description import readied
+from fsql.job.description import prepare_job
 from fsql.job.sinks import StandardOutput, job_consumers
 from fsql.runtime.cluster.coordinator_node import CoordinatorNode
 from fsql.runtime.cluster.delivery import DeliveryOption
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import BinaryIO
 
-    from fsql.job.description import JobDescription, Readied
+    from fsql.job.description import JobDescription, PreparedJob
     from fsql.runtime.batch import Root
     from fsql.runtime.cluster.node import CoordinatorEffect, CoordinatorEvent
     from fsql.tests.cluster.jobs import Job, Written
@@ -98,7 +98,7 @@ class Gang(Supervisor):
         assert time.monotonic() < self._deadline, f"the run hangs: {self.epochs}"
         return True
 
-    def gone(self) -> Sequence[str]:
+    def take_exited(self) -> Sequence[str]:
         ended, self._ended = self._ended, []
         return ended
 
@@ -212,7 +212,7 @@ class LedRun:
         )
         self.on_workers_started()
         try:
-            self._process(readied(self._description), transport, stdout, self._gang).run()
+            self._process(prepare_job(self._description), transport, stdout, self._gang).run()
         finally:
             self._gang.dismiss()
             transport.close()
@@ -231,7 +231,7 @@ class LedRun:
         return port.address, self._network.proxy(port.address).address
 
     def _process(
-        self, job: Readied, transport: Transport, stdout: tuple[str, int], gang: Gang
+        self, job: PreparedJob, transport: Transport, stdout: tuple[str, int], gang: Gang
     ) -> CoordinatorProcess:
         positions = self._state / "positions"
         positions.mkdir(exist_ok=True)

@@ -27,7 +27,7 @@ import msgspec
 
 from fsql.console import node_commands
 from fsql.console.node_commands import run_worker
-from fsql.job.compiled import compiled
+from fsql.job.compilation import compile_job
 from fsql.job.script import script_of_text
 from fsql.runtime.drivers.processes.lines import Address, LineReader
 from fsql.runtime.drivers.transport import ANY_PORT, Transport, TransportSettings
@@ -179,7 +179,7 @@ def _listen_at(address: str, announced: str) -> None:
 
 if __name__ == "__main__":
     # What every worker does first is done once, and what is there now is never copied by a collection.
-    compiled(
+    compile_job(
         script_of_text(
             "CREATE TABLE t (n BIGINT) WITH ('connector' = 'stdin'); SELECT n FROM t;", {}
         )

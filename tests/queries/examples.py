@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fsql.job.compiled import Compiled, compiled
+from fsql.job.compilation import Compiled, compile_job
 from fsql.job.run import open_splits
 from fsql.job.script import read_script
 from fsql.runtime.drivers.local import CHUNK_ROWS
@@ -39,7 +39,7 @@ class Example:
 
     @cached_property
     def compiled(self) -> Compiled:
-        return compiled(read_script(str(self.folder / "query.sql"), {}))
+        return compile_job(read_script(str(self.folder / "query.sql"), {}))
 
     @cached_property
     def splits(self) -> Mapping[int, Sequence[Split]]:

@@ -83,7 +83,7 @@ class CoordinatorProcess:
         collect_while_idle()
         for source, what in self._transport.receive(max(0.0, wait), awaited):
             host.step(Received(what, source))
-        for address in self._supervisor.gone():
+        for address in self._supervisor.take_exited():
             host.step(WorkerGone(address))
         host.hear()
         self._background.hand_over(host.step)

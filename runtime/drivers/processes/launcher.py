@@ -27,13 +27,13 @@ from fsql.runtime.batch import START
 from fsql.runtime.cluster.phase import Phase
 from fsql.runtime.drivers.processes.lines import (
     Address,
-    Course,
-    Gone,
+    Finished,
     Join,
     Line,
     LineReader,
     LineWriter,
-    Over,
+    ProgressReport,
+    WorkerExited,
 )
 
 if TYPE_CHECKING:
@@ -124,7 +124,7 @@ class Launcher:
         coordinator: Sequence[str],
         worker: Sequence[str],
         workers: int,
-        on_course: Callable[[Course], None],
+        on_progress: Callable[[ProgressReport], None],
         check: Callable[[], None],
         *,
         inherits: Sequence[int] = (),
@@ -132,7 +132,7 @@ class Launcher:
     ) -> None:
         """Take the commands of the coordinator and of each of `workers` workers.
 
-        `on_course` is told how it goes; `check` is asked often, and may raise to end the run.  Every
+        `on_progress` is told how it goes; `check` is asked often, and may raise to end the run.  Every
         coordinator inherits the descriptors `inherits`.  `on_coordinator_ended` is called when the process of
         one has ended, before the next one is started.
         """
@@ -140,10 +140,10 @@ class Launcher:
         self._coordinator = _Child(coordinator, coordinator=True, inherits=inherits)
         self._children = [self._coordinator]
         self._children += [_Child(worker, coordinator=False) for _ in range(workers)]
-        self._on_course = on_course
+        self._on_progress = on_progress
         self._check = check
         self._on_coordinator_ended = on_coordinator_ended
-        self._over: Over | None = None
+        self._over: Finished | None = None
         self._crashes = 0
         self._hung_after = HUNG_AFTER
         self._best = (*START, 0, 0)
@@ -152,7 +152,7 @@ class Launcher:
         self._spares_lost = 0
         self._runs_since: float | None = None
 
-    def run(self) -> Over:
+    def run(self) -> Finished:
         """Run until the coordinator says that the job is over.
 
         Raises:
@@ -184,7 +184,7 @@ class Launcher:
             else:
                 self._end_if_hung(child, now)
         while self._gone and self._coordinator.process.poll() is None:
-            self._coordinator.writer.write(Gone(self._gone.popleft()))
+            self._coordinator.writer.write(WorkerExited(self._gone.popleft()))
         self._keep_a_spare(now)
 
     def _end_if_hung(self, child: _Child, now: float) -> None:
@@ -199,27 +199,27 @@ class Launcher:
         match line:
             case Address(address):
                 child.address = address
-            case Course():
+            case ProgressReport():
                 self._note_what_is_done(line)
                 if line.phase != Phase.RUNNING.value:
                     self._runs_since = None
                 elif self._runs_since is None:
                     self._runs_since = time.monotonic()
-                self._on_course(line)
-            case Over():
+                self._on_progress(line)
+            case Finished():
                 self._over = line
             case _:
                 pass
 
-    def _note_what_is_done(self, course: Course) -> None:
+    def _note_what_is_done(self, report: ProgressReport) -> None:
         """See whether more is done than ever before.
 
         Each epoch counts from nothing, so what it does may be less than what one before it did.  But one
         that begins at a later snapshot has something behind it, also where nobody heard of that before
         a process ended.
         """
-        done = (*course.begins, course.tally["rows_in"], course.tally["releases"])
-        if course.epoch and done > self._best:
+        done = (*report.begins, report.tally["rows_in"], report.tally["releases"])
+        if report.epoch and done > self._best:
             self._best, self._crashes = done, 0
 
     def _keep_a_spare(self, now: float) -> None:

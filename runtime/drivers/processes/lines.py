@@ -37,7 +37,7 @@ class Alive(msgspec.Struct, frozen=True, tag=True):
     """From a worker: it is not stuck."""
 
 
-class Course(msgspec.Struct, frozen=True, tag=True):
+class ProgressReport(msgspec.Struct, frozen=True, tag=True):
     """From the coordinator: how it goes; see `node.Progress`.
 
     `held` is the front that has promised least, and the time and origin that it has promised.
@@ -60,7 +60,7 @@ class StopRow(msgspec.Struct, frozen=True):
     reject: tuple[int, int, int, int, str, str, str] | None
 
 
-class Over(msgspec.Struct, frozen=True, tag=True):
+class Finished(msgspec.Struct, frozen=True, tag=True):
     """From the coordinator: the job is over; see `node.Finish`."""
 
     stopped: StopRow | None
@@ -68,7 +68,7 @@ class Over(msgspec.Struct, frozen=True, tag=True):
     refused: tuple[int, str] | None
 
 
-class Gone(msgspec.Struct, frozen=True, tag=True):
+class WorkerExited(msgspec.Struct, frozen=True, tag=True):
     """To the coordinator: the worker at an address has ended."""
 
     address: str
@@ -78,16 +78,16 @@ class Join(msgspec.Struct, frozen=True, tag=True):
     """To a worker that waits to be needed: it is."""
 
 
-Line = Address | Alive | Course | Over | Gone | Join
+Line = Address | Alive | ProgressReport | Finished | WorkerExited | Join
 _DECODER: Final = msgspec.json.Decoder(Line)
 
 
-def course(progress: Progress) -> Course:
+def encode_progress(progress: Progress) -> ProgressReport:
     """Return a node's progress as a line."""
     tally = {name: getattr(progress.tally, name) for name in Tally.__slots__ if name != "held"}
     front, promised = progress.tally.held
     begins = progress.begins.time, progress.begins.origin
-    return Course(
+    return ProgressReport(
         progress.phase,
         progress.epoch,
         progress.detail,
@@ -98,10 +98,10 @@ def course(progress: Progress) -> Course:
     )
 
 
-def over(finish: Finish) -> Over:
+def encode_finish(finish: Finish) -> Finished:
     """Return the end of a job as a line."""
     stopped = None if finish.stopped is None else _stop_row(finish.stopped)
-    return Over(stopped, finish.diagnostics, finish.refused)
+    return Finished(stopped, finish.diagnostics, finish.refused)
 
 
 def _stop_row(stopped: Stopped) -> StopRow:

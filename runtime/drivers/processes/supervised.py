@@ -12,12 +12,12 @@ from fsql.runtime.drivers.processes.lines import (
     ALIVE_EVERY,
     Address,
     Alive,
-    Gone,
     Join,
     LineReader,
     LineWriter,
-    course,
-    over,
+    WorkerExited,
+    encode_finish,
+    encode_progress,
 )
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ class Supervisor:
     def _listen(self) -> None:
         for line in self._reader.lines():
             match line:
-                case Gone(address):
+                case WorkerExited(address):
                     self._gone.append(address)
                 case Join():
                     self._needed = True
@@ -71,13 +71,15 @@ class Supervisor:
         """Return what can be read when the launcher has said something, or is gone; None if nothing can."""
         return self._reader.descriptor
 
-    def gone(self) -> Sequence[str]:
+    def take_exited(self) -> Sequence[str]:
         """Return the addresses of workers that have ended since the last call."""
         self._listen()
-        gone, self._gone = self._gone, []
-        return gone
+        exited, self._gone = self._gone, []
+        return exited
 
     def tell(self, effect: Progress | Finish) -> None:
         """Tell how it goes."""
         self._told_at = time.monotonic()
-        self._writer.write(course(effect) if isinstance(effect, Progress) else over(effect))
+        self._writer.write(
+            encode_progress(effect) if isinstance(effect, Progress) else encode_finish(effect)
+        )

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from fsql.job.compiled import compiled
-from fsql.job.run import RunOptions, open_splits, planned
+from fsql.job.compilation import compile_job
+from fsql.job.run import RunOptions, choose_plan, open_splits
 from fsql.job.script import read_script
 from fsql.job.sinks import ConsumedOutput, job_consumers
 from fsql.runtime.batch import END, START, Root
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-    from fsql.job.compiled import Compiled
+    from fsql.job.compilation import Compiled
     from fsql.runtime.cluster.delivery import Bundle
     from fsql.runtime.dataflow.barrier import DeadLetters, LateRows, Released
 
@@ -108,7 +108,7 @@ def deliver(job: Compiled, folder: Path, epoch: int) -> list[ConsumedOutput]:
     outputs = job_consumers(job, splits, positions)
     delivered = Delivered(outputs, epoch)
 
-    LocalRun(planned(job, splits, RunOptions()), Edges(splits, delivered)).run()
+    LocalRun(choose_plan(job, splits, RunOptions()), Edges(splits, delivered)).run()
     delivered.advance(END)
     assert [delivery.complete_below for delivery in delivered.deliveries] == [END] * len(outputs)
     delivered.close()
@@ -119,7 +119,7 @@ def test_consumers_write_what_a_run_writes(folder: Path) -> None:
     assert fsql("run", "--quiet", folder / "job.sql").code == 0
     expected = {name: (folder / name).read_bytes() for name in FILES}
     assert all(expected.values())
-    job = compiled(read_script(str(folder / "job.sql"), {}))
+    job = compile_job(read_script(str(folder / "job.sql"), {}))
     outputs = deliver(job, folder, epoch=1)
     assert {name: (folder / name).read_bytes() for name in FILES} == expected
     assert [each.output.option for each in outputs] == [

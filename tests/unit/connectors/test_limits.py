@@ -12,7 +12,7 @@ from fsql.compiler.diagnostics import FsqlError
 from fsql.compiler.logical import ROWS_MAX, SPLITS_MAX, TABLES_MAX
 from fsql.compiler.text.source import SourceText
 from fsql.job import run as job
-from fsql.job.compiled import compiled
+from fsql.job.compilation import compile_job
 from fsql.job.script import Script
 from fsql.runtime.batch import END, Root, origin, origin_parts
 from fsql.runtime.ports import Chunk, DeadLetter
@@ -52,7 +52,7 @@ def test_a_table_has_so_many_splits_at_most(
         f"CREATE TABLE t (n BIGINT) WITH ('connector' = 'file', 'path' = '{tmp_path}');"
         " SELECT n FROM t;"
     )
-    result = compiled(Script(SourceText("job.sql", text), {}, tmp_path))
+    result = compile_job(Script(SourceText("job.sql", text), {}, tmp_path))
     monkeypatch.setattr(job, "SPLITS_MAX", 3)
     assert len(job.open_splits(result)[0]) == 3
     monkeypatch.setattr(job, "SPLITS_MAX", 2)

@@ -10,7 +10,7 @@ import pytest
 
 from fsql.compiler.diagnostics import FsqlError
 from fsql.job.description import JobDescription
-from fsql.job.state_directory import begun_or_new
+from fsql.job.state_directory import resume_or_create
 from fsql.runtime.drivers.processes.job_state import open_job_state
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def no_file_may_grow() -> Iterator[None]:
 
 def test_the_description_of_the_job_cannot_be_written(tmp_path: Path) -> None:
     with no_file_may_grow(), pytest.raises(FsqlError) as raised:
-        begun_or_new(tmp_path, JOB)
+        resume_or_create(tmp_path, JOB)
     (found,) = raised.value.diagnostics
     assert (found.code, found.message, found.helps) == (
         "E621",
@@ -58,7 +58,7 @@ def test_the_description_of_the_job_cannot_be_written(tmp_path: Path) -> None:
         ("make room on its disk, or correct the permissions", "or name another directory"),
     )
     assert not (tmp_path / "job.json").exists()
-    assert begun_or_new(tmp_path, JOB) == JOB
+    assert resume_or_create(tmp_path, JOB) == JOB
 
 
 def test_the_coordination_file_cannot_be_written(tmp_path: Path) -> None:

@@ -11,16 +11,16 @@ import pytest
 
 from fsql.runtime.drivers.processes import launcher
 from fsql.runtime.drivers.processes.launcher import GivenUpError, Launcher
-from fsql.runtime.drivers.processes.lines import LineReader, Over
+from fsql.runtime.drivers.processes.lines import Finished, LineReader
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from fsql.runtime.drivers.processes.lines import Course, Line
+    from fsql.runtime.drivers.processes.lines import Line, ProgressReport
 
-OVER = '{"type":"Over","stopped":null,"diagnostics":null,"refused":null}'
+OVER = '{"type":"Finished","stopped":null,"diagnostics":null,"refused":null}'
 COURSE = (
-    '{"type":"Course","phase":"running","epoch":%d,"detail":"",'
+    '{"type":"ProgressReport","phase":"running","epoch":%d,"detail":"",'
     '"tally":{"rows_in":%d,"releases":0,"snapshots":0},"begins":[%d,0]}'
 )
 
@@ -38,15 +38,15 @@ def script(text: str) -> list[str]:
     return [sys.executable, "-c", f"import sys, os, time\n{text}"]
 
 
-def launched(coordinator: str, worker: str = "sys.stdin.read()", workers: int = 1) -> Over:
-    courses: list[Course] = []
+def launched(coordinator: str, worker: str = "sys.stdin.read()", workers: int = 1) -> Finished:
+    courses: list[ProgressReport] = []
     return Launcher(
         script(coordinator), script(worker), workers, courses.append, lambda: None
     ).run()
 
 
 def test_a_run_ends_when_the_coordinator_says_so() -> None:
-    assert launched(f"print('{OVER}', flush=True)") == Over(None, None, None)
+    assert launched(f"print('{OVER}', flush=True)") == Finished(None, None, None)
 
 
 def test_a_worker_that_ends_is_started_again_and_the_coordinator_is_told(tmp_path: Path) -> None:
@@ -59,7 +59,7 @@ def test_a_worker_that_ends_is_started_again_and_the_coordinator_is_told(tmp_pat
         "sys.stdin.read()"
     )
     coordinator = f"line = sys.stdin.readline()\nassert 'Gone' in line\nprint('{OVER}', flush=True)"
-    assert launched(coordinator, worker) == Over(None, None, None)
+    assert launched(coordinator, worker) == Finished(None, None, None)
 
 
 def test_a_coordinator_that_ends_is_started_again(tmp_path: Path) -> None:
@@ -67,7 +67,7 @@ def test_a_coordinator_that_ends_is_started_again(tmp_path: Path) -> None:
     coordinator = (
         f"if not os.path.exists({once!r}):\n open({once!r}, 'w')\n os.kill(os.getpid(), 9)\n"
     )
-    assert launched(coordinator + f"print('{OVER}', flush=True)") == Over(None, None, None)
+    assert launched(coordinator + f"print('{OVER}', flush=True)") == Finished(None, None, None)
 
 
 def test_it_is_told_when_a_coordinator_has_ended(tmp_path: Path) -> None:
@@ -119,7 +119,7 @@ def test_what_a_process_said_before_it_ended_counts(
         'print(\'{"type":"Address","address":"here"}\', flush=True)'
     )
     coordinator = f"line = sys.stdin.readline()\nassert 'here' in line\nprint('{OVER}', flush=True)"
-    assert launched(coordinator, worker) == Over(None, None, None)
+    assert launched(coordinator, worker) == Finished(None, None, None)
 
 
 def test_a_process_that_falls_silent_is_started_again_but_has_time_to_start(
@@ -133,7 +133,7 @@ def test_a_process_that_falls_silent_is_started_again_but_has_time_to_start(
         "time.sleep(0 if first else 1)\n"
         f"if first:\n {RUNNING} time.sleep(600)\n"
     )
-    assert launched(coordinator + ENDS, workers=0) == Over(None, None, None)
+    assert launched(coordinator + ENDS, workers=0) == Finished(None, None, None)
     assert (tmp_path / "times").read_text() == "xx"
 
 
@@ -144,7 +144,7 @@ def test_a_step_that_takes_long_is_not_taken_for_a_hang_for_ever(
     monkeypatch.setattr(launcher, "CRASHES_MAX", 20)
     times = tmp_path / "times"
     step = f"open({str(times)!r}, 'a').write('x')\ntime.sleep(2)\n"
-    assert launched(RUNNING + step + ENDS, workers=0) == Over(None, None, None)
+    assert launched(RUNNING + step + ENDS, workers=0) == Finished(None, None, None)
     assert len(times.read_text()) > 1
 
 
@@ -163,7 +163,7 @@ def crashing(times: Path, saved: int) -> str:
 
 
 def test_a_launcher_does_not_give_up_while_snapshots_are_made(tmp_path: Path) -> None:
-    assert launched(crashing(tmp_path / "times", 1), workers=0) == Over(None, None, None)
+    assert launched(crashing(tmp_path / "times", 1), workers=0) == Finished(None, None, None)
 
 
 def test_doing_less_each_time_is_getting_nothing_done(tmp_path: Path) -> None:
@@ -200,7 +200,7 @@ def test_a_spare_joins_when_a_worker_is_gone_and_not_before(tmp_path: Path) -> N
         f"else:\n {until(waits)} os.kill(os.getpid(), 9)\n"
         f"line = sys.stdin.readline()\nopen({str(told)!r}, 'a').write(line)\nsys.stdin.read()"
     )
-    assert launched(RUNNING + until(told) + ENDS, worker) == Over(None, None, None)
+    assert launched(RUNNING + until(told) + ENDS, worker) == Finished(None, None, None)
     assert told.read_text() == '{"type":"Join"}\n'
 
 
@@ -214,7 +214,7 @@ def test_spares_that_end_do_no_harm_and_are_not_started_for_ever(tmp_path: Path)
         f" {RUNNING} time.sleep(0.01)\n"
         f"for _ in range(20):\n {RUNNING} time.sleep(0.01)\n"
     )
-    assert launched(coordinator + ENDS, worker) == Over(None, None, None)
+    assert launched(coordinator + ENDS, worker) == Finished(None, None, None)
     assert spares.read_text() == "x" * launcher.SPARES_LOST_MAX
 
 

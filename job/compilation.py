@@ -38,7 +38,7 @@ class Compiled:
     source_spans: SourceSpans
 
 
-def compiled(script: Script) -> Compiled:
+def compile_job(script: Script) -> Compiled:
     """Return the script at every stage.
 
     Raises:

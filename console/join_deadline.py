@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
 from fsql.compiler.diagnostics.codes import CODES
-from fsql.console.talk import say
+from fsql.console.reporter import print_message
 from fsql.runtime.wire.seal import VERSION
 
 if TYPE_CHECKING:
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 TOLD_AFTER_SECONDS: Final = 5.0
 """How long nothing comes before that is told."""
 
-PATIENCE_SECONDS: Final = 60.0
+JOIN_DEADLINE_SECONDS: Final = 60.0
 """How long nothing comes before the worker ends, unless it is told otherwise."""
 
 
-class Patience:
+class JoinDeadline:
     """One worker's, with the run at `leader`."""
 
     def __init__(
@@ -46,7 +46,7 @@ class Patience:
             raise FsqlError([Diagnostic("E604", message, helps=(CODES["E604"].fix,))])
         told, self._told = self._told, silent_seconds > TOLD_AFTER_SECONDS
         if self._told and not told:
-            say(
+            print_message(
                 f"nothing is heard from {self._leader}: is a run there, and is {self._key} its key?\n"
             )
 

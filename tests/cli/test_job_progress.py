@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fsql.console.course import ShownCourse
+from fsql.console.job_progress import JobProgress
 from fsql.console.progress import Silence
-from fsql.console.talk import Talk
+from fsql.console.reporter import Reporter
 from fsql.runtime.batch import END
 from fsql.runtime.drivers.local import Counters
-from fsql.runtime.drivers.processes.lines import Course
+from fsql.runtime.drivers.processes.lines import ProgressReport
 
 if TYPE_CHECKING:
     import pytest
@@ -18,9 +18,9 @@ FULL = 'writing "out.jsonl": no space left on device'
 
 
 def said(capsys: pytest.CaptureFixture[str], *courses: tuple[str, int, str]) -> str:
-    shown = ShownCourse(Counters(), Talk(), ["t (split)"])
+    shown = JobProgress(Counters(), Reporter(), ["t (split)"])
     for phase, epoch, why in courses:
-        shown.heard(Course(phase, epoch, why, {}, (epoch // 10, 0)))
+        shown.on_report(ProgressReport(phase, epoch, why, {}, (epoch // 10, 0)))
     return capsys.readouterr().err
 
 
@@ -38,18 +38,18 @@ class Shown(Silence):
 
 
 def test_what_is_done_before_rows_flow_is_shown() -> None:
-    shown, progress = ShownCourse(Counters(), Talk(quiet=True), ["t (split)"]), Shown()
+    shown, progress = JobProgress(Counters(), Reporter(quiet=True), ["t (split)"]), Shown()
     shown.show(progress)
     phases = ("waiting for workers", "loading state", "running", "loading state")
     for epoch, phase in enumerate(phases):
-        shown.heard(Course(phase, epoch, "", {"rows_in": 7 * epoch}, (0, 0)))
+        shown.on_report(ProgressReport(phase, epoch, "", {"rows_in": 7 * epoch}, (0, 0)))
     assert progress.seen == ["starting processes", *phases[:2], "21 rows", "42 rows"]
 
 
 def test_a_trouble_is_said_when_it_begins(capsys: pytest.CaptureFixture[str]) -> None:
-    shown = ShownCourse(Counters(), Talk(), ["t (split)"])
+    shown = JobProgress(Counters(), Reporter(), ["t (split)"])
     for troubles in ((), ("one",), ("one", "two"), (), ("two",)):
-        shown.heard(Course("running", 1, "", {}, (0, 0), troubles))
+        shown.on_report(ProgressReport("running", 1, "", {}, (0, 0), troubles))
     assert capsys.readouterr().err == "warning: one\nwarning: two\nwarning: two\n"
 
 
@@ -86,8 +86,8 @@ def test_the_loss_of_the_coordinator_is_a_recovery(capsys: pytest.CaptureFixture
 
 def test_what_holds_output_back_is_named() -> None:
     counters = Counters()
-    shown = ShownCourse(counters, Talk(), ["t (a)", "t (b)"])
-    shown.heard(Course("running", 1, "", {}, (0, 0), (), (1, 5, 7)))
+    shown = JobProgress(counters, Reporter(), ["t (a)", "t (b)"])
+    shown.on_report(ProgressReport("running", 1, "", {}, (0, 0), (), (1, 5, 7)))
     assert counters.held_by == "t (b)"
-    shown.heard(Course("running", 1, "", {}, (0, 0), (), (0, END.time, END.origin)))
+    shown.on_report(ProgressReport("running", 1, "", {}, (0, 0), (), (0, END.time, END.origin)))
     assert (counters.held_by, counters.held_seconds) == ("", 0.0)

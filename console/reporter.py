@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Talk:
+class Reporter:
     """How to print messages: errors only, as JSON, in colour."""
 
     quiet: bool = False
@@ -40,7 +40,7 @@ class Talk:
         if self.json:
             self.event("diagnostics", {"diagnostics": json.loads(render_json(diagnostics, source))})
         else:
-            say(render_text(diagnostics, source, coloured=self.coloured))
+            print_message(render_text(diagnostics, source, coloured=self.coloured))
 
     def inform(self, event: str, fields: Mapping[str, object], text: str) -> None:
         """Print what is no error, as an event or as text; nothing with `--quiet`."""
@@ -49,14 +49,14 @@ class Talk:
         if self.json:
             self.event(event, fields)
         else:
-            say(text)
+            print_message(text)
 
     def event(self, event: str, fields: Mapping[str, object]) -> None:
         """Write one line of JSON."""
-        say(json.dumps({"event": event, **fields}, ensure_ascii=False) + "\n")
+        print_message(json.dumps({"event": event, **fields}, ensure_ascii=False) + "\n")
 
 
-def say(text: str) -> None:
+def print_message(text: str) -> None:
     """Write to standard error, if there is one."""
     if sys.stderr is None:
         return
@@ -65,7 +65,7 @@ def say(text: str) -> None:
         sys.stderr.flush()
 
 
-def colours_wanted(stream: TextIO | None, *, refused: bool) -> bool:
+def wants_colours(stream: TextIO | None, *, refused: bool) -> bool:
     """Say whether to write colours: to a terminal that has them, unless the user refuses (NO_COLOR)."""
     if refused or os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
         return False

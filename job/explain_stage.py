@@ -9,14 +9,14 @@ from fsql.compiler import explain
 from fsql.compiler.diagnostics import FsqlError
 from fsql.compiler.explain.syntax import syntax_json, syntax_text
 from fsql.job.file_uses import FileUse, FileUses
-from fsql.job.run import open_splits, planned
+from fsql.job.run import choose_plan, open_splits
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from fsql.compiler.explain.scans import ScanLines
     from fsql.compiler.tick_plan import TickPlan
-    from fsql.job.compiled import Compiled
+    from fsql.job.compilation import Compiled
     from fsql.job.run import RunOptions
 
     Printer = Callable[[Compiled, RunOptions], str]
@@ -74,7 +74,7 @@ def format_of(output: str) -> str:
     return next((form for suffix, form in _SUFFIXES.items() if output.endswith(suffix)), "text")
 
 
-def explained(
+def explain_stage(
     result: Compiled, stage: str, form: str, options: RunOptions, *, trace: bool = False
 ) -> str:
     """Return a script at a stage; with `trace`, what each rewrite rule did on the way comes first.
@@ -103,4 +103,4 @@ def _tick_plan(result: Compiled, options: RunOptions) -> TickPlan:
     except FsqlError:
         # The plan depends on how many splits there are; without the data, one for each table.
         splits = {}
-    return planned(result, splits, options)
+    return choose_plan(result, splits, options)
