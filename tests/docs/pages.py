@@ -20,7 +20,7 @@ from pathlib import Path
 from fsql.tests.cli.commands import fsql
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = ("README.md", "docs/language.md")
+PAGES = ("README.md", "docs/language.md", "docs/coming_from.md")
 SCRIPT = "example.sql"
 
 _FENCE = re.compile(r"^```(\w+)(?: ([^\n]+))?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
