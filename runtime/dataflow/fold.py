@@ -32,12 +32,12 @@ back again.  `tests/property` judges released bytes under every policy and inter
 from __future__ import annotations
 
 from collections import deque
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from fsql.compiler.tick_plan import FoldHead, Policy
-from fsql.runtime.batch import START, Batch, Root
+from fsql.runtime.batch import END, START, Batch, Root
 from fsql.runtime.dataflow.fold_output import FoldOutput
 from fsql.runtime.dataflow.invariants import check_not_below
 from fsql.runtime.dataflow.row_order import RowOrder
@@ -66,6 +66,9 @@ if TYPE_CHECKING:
 
     Ints = NDArray[np.int64]
 
+PART_ROWS_MIN: Final = 64
+"""A fold that is behind takes at least about this many waiting rows of each side at once."""
+
 
 class Fold:
     """One fused cycle on one worker.
@@ -93,6 +96,9 @@ class Fold:
         self._retired: deque[tuple[int, list[int]]] = deque()
         self._min_time = self._target = START
         self._behind = False
+        self._part_rows = PART_ROWS_MIN
+        self._part_start = START
+        """What waits below this position was given to the kernel, or came later."""
         self._holding_until: Root | None = None
         self.rows_applied = 0
         self.rows_redone = 0
@@ -149,7 +155,7 @@ class Fold:
     def _advance(self, min_time: Root, output: FoldOutput) -> bool:
         """Advance to `min_time`, or only to the first row that still waits below it; say which."""
         if self._holds:
-            self._apply_passed(min_time, output)
+            self._apply_waiting(output, min_time)
         least = self._least_waiting() if self._behind else None
         stopped = least is not None and least < min_time
         if least is not None and stopped:
@@ -236,17 +242,32 @@ class Fold:
         """Return how many rows or groups the state, the log and what waits hold."""
         return self._kernel.state_rows() + sum(waiting.rows for waiting in self._waiting)
 
-    def _apply_passed(self, min_time: Root, output: FoldOutput) -> None:
-        """Apply what waits below min time: nobody will take it back, unless the log has later rows."""
-        self._apply_now([waiting.take_below(min_time) for waiting in self._waiting], output)
+    def _apply_waiting(self, output: FoldOutput, bound: Root = END) -> None:
+        """Apply the waiting rows below `bound`; where the fold is behind, only the next part of them."""
+        part = self._next_part(bound)
+        batches = [waiting.take_below(part) for waiting in self._waiting]
+        left, applied = self._least_waiting(), self.rows_applied
+        was_behind, self._behind = self._behind, left is not None and left < bound
+        self._part_start = part
+        self._apply_now(batches, output, was_behind=was_behind)
+        self._part_rows = max(PART_ROWS_MIN, 2 * (self.rows_applied - applied))
 
-    def _apply_waiting(self, output: FoldOutput) -> None:
-        """Apply all that waits."""
-        self._apply_now([waiting.take_all() for waiting in self._waiting], output)
+    def _next_part(self, bound: Root) -> Root:
+        """Return the position below which the next part of the waiting rows lies, `bound` at most.
 
-    def _apply_now(self, batches: list[list[Batch]], output: FoldOutput) -> None:
+        A fold that is behind takes about twice as many rows as the kernel took the last time, so that a long
+        backlog is not sorted and put back for each part.
+        """
+        if not self._behind:
+            return bound
+        count, start = self._part_rows, self._part_start
+        ends = [waiting.position_behind(count, start) for waiting in self._waiting]
+        return min(bound, *ends)
+
+    def _apply_now(
+        self, batches: list[list[Batch]], output: FoldOutput, *, was_behind: bool
+    ) -> None:
         """Apply rows of each side, with a repair where the log has rows at or behind theirs."""
-        was_behind, self._behind = self._behind, False
         sides = [self._slotted(side, parts) for side, parts in enumerate(batches)]
         new = [rows for rows in sides if rows is not None]
         if not new:
@@ -277,6 +298,7 @@ class Fold:
             for side, rows in enumerate(sides):
                 if rows is not None:
                     self._waiting[side].append(rows.batch)
+                    self._part_start = min(self._part_start, rows.batch.span().least)
                     self._behind = True
 
     def _apart(self, sides: list[KeyedRows | None]) -> Sequence[list[KeyedRows | None]]:

@@ -54,14 +54,28 @@ class _Run:
     def least(self) -> Root:
         return self.batch.root(self.start) if self.in_order else self.batch.span().least
 
+    def sort(self) -> None:
+        """Bring the rows into the order of their roots."""
+        if self.in_order:
+            return
+        order = lexicographic_order([self.batch.time, self.batch.origin])
+        self.batch = self.batch if order is None else self.batch.take(order)
+        self.in_order = True
+
+    def position_behind(self, count: int, start: Root) -> Root:
+        """Return the root of row `count` of those from `start` on, or the first other if all are equal."""
+        self.sort()
+        first = max(self.start, _count_below(self.batch, start))
+        if first + count >= len(self.batch):
+            return END
+        time, origin = self.batch.root(first)
+        return max(self.batch.root(first + count), Root(time, origin + 1))
+
     def take_below(self, bound: Root) -> Batch:
         """Remove and return the rows below `bound`."""
         if self.batch.span().greatest < bound:
             return self.take_rest()
-        if not self.in_order:
-            order = lexicographic_order([self.batch.time, self.batch.origin])
-            self.batch = self.batch if order is None else self.batch.take(order)
-            self.in_order = True
+        self.sort()
         end = _count_below(self.batch, bound)
         taken = self.batch.take(np.arange(self.start, end))
         self.start = end
@@ -94,8 +108,7 @@ class WaitingRows:
         self._small.append(batch)
         self._least_small = min(self._least_small, batch.span().least)
         if len(self._small) == SMALL_BATCHES:
-            self._push(concat(self._small))
-            self._small, self._least_small = [], END
+            self._merge_small()
 
     def least(self) -> Root | None:
         """Return the least root of a row that waits; None if none does."""
@@ -119,12 +132,19 @@ class WaitingRows:
         self.rows -= sum(map(len, taken))
         return taken
 
-    def take_all(self) -> list[Batch]:
-        """Remove and return all rows, by batches as they came."""
-        runs = sorted((run for _, _, run in self._runs), key=_number)
-        taken = [run.take_rest() for run in runs] + self._small
-        self.rows, self._runs, self._small, self._least_small = 0, [], [], END
-        return taken
+    def position_behind(self, count: int, start: Root) -> Root:
+        """Return a position behind about `count` of the rows from `start` on; END if there are not as many.
+
+        At least one of the rows is below it.
+        """
+        self._merge_small()
+        each = max(1, count // max(1, len(self._runs)))
+        return min([run.position_behind(each, start) for _, _, run in self._runs], default=END)
+
+    def _merge_small(self) -> None:
+        if self._small:
+            self._push(concat(self._small))
+            self._small, self._least_small = [], END
 
     def _push(self, batch: Batch) -> None:
         self._numbers += 1

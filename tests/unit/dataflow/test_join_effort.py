@@ -12,22 +12,26 @@ from fsql.compiler.lowering import lower
 from fsql.compiler.sqltypes import BIGINT
 from fsql.compiler.tick_plan import Policy
 from fsql.optimizer.choose import choose
-from fsql.runtime.dataflow.fold import Fold
+from fsql.runtime.dataflow.fold import PART_ROWS_MIN, Fold
 from fsql.runtime.dataflow.worker import Worker
 from fsql.runtime.drivers.in_memory import run_in_memory
 from fsql.runtime.kernels.join import equi_join
+from fsql.runtime.kernels.join.equi_join import JoinKernel
 from fsql.runtime.kernels.join.net_rows import ranges
 from fsql.tests.reference.lines import line
 from fsql.tests.reference.oracle import evaluate_job
 from fsql.tests.unit.dataflow.plans import AT, KEY, NUMBER, SECOND, call, column, insert, table
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import numpy as np
     from numpy.typing import NDArray
 
     from fsql.compiler.expression import Value
     from fsql.runtime.batch import Batch
     from fsql.runtime.dataflow.fold_output import FoldOutput
+    from fsql.runtime.kernels.keyed.kernel import ApplyResult, KeyedRows
 
     Ints = NDArray[np.int64]
 
@@ -139,3 +143,30 @@ def test_pairs_are_made_in_parts(
     )
     # A repair takes back what was made in a part or two as well.
     assert 0 < largest <= 300
+
+
+@pytest.mark.parametrize("policy", Policy)
+def test_a_backlog_is_not_given_to_the_kernel_again_for_each_part(
+    policy: Policy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given = parts = 0
+    apply = JoinKernel.apply
+
+    def counted(
+        kernel: JoinKernel, sides: Sequence[KeyedRows | None], *, undoable: bool
+    ) -> ApplyResult:
+        nonlocal given, parts
+        parts += 1
+        given += sum(len(rows.slot) for rows in sides if rows is not None)
+        return apply(kernel, sides, undoable=undoable)
+
+    monkeypatch.setattr(JoinKernel, "apply", counted)
+    monkeypatch.setattr(equi_join, "PAIRS_MAX", 2_000)
+    wide = ROWS * SECOND
+    job = logical.Job((crossed(-wide, wide),))
+    inputs = {0: of_one_key(ROWS), 1: of_one_key(ROWS)}
+    outcome = run_in_memory(choose(lower(job), policy=policy), inputs, seed=1, batch_rows=ROWS)
+    assert len(outcome.released[0]) == ROWS * ROWS
+    assert parts > ROWS * ROWS // 2_000
+    # The kernel takes about half of each part; the first part is the whole.
+    assert given <= 4 * 2 * ROWS + 2 * PART_ROWS_MIN * parts

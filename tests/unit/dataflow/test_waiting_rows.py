@@ -65,7 +65,7 @@ def test_what_is_below_the_bound_is_taken_once(seed: int) -> None:
             known = [row for row in known if row >= root]
         assert waiting.rows == len(known)
         assert waiting.least() == (Root(*min(known)) if known else None)
-    assert rows_of(waiting.take_all()) == sorted(known)
+    assert rows_of(waiting.take_below(END)) == sorted(known)
     assert waiting.rows == 0
     assert waiting.least() is None
 
