@@ -192,7 +192,7 @@ def scaling(reporter: Reporter, documents: int | None) -> None:
 
 
 @bench.command(short_help="Long runs: whether rows a second and bytes stay the same.")
-@click.argument("load", type=click.Choice(["windows", "keys", "lag"]))
+@click.argument("load", type=click.Choice(["windows", "keys", "lag", "joins", "ranges"]))
 @click.option(
     "--rows", type=click.IntRange(min=1), help="How many; by default what the load needs."
 )
@@ -205,9 +205,10 @@ def scaling(reporter: Reporter, documents: int | None) -> None:
 )
 @reporting
 def growth(reporter: Reporter, load: str, rows: int | None, policy: str) -> None:
-    """Run a day of windows, 10 million keys, or two splits of which one is 10 minutes behind.
+    """Run a day of windows, 10 million keys, two splits of which one is 10 minutes behind, or joins.
 
-    An object for each tenth of the run, then how the last tenth compares with the first.
+    `joins` joins two aggregates of one input, `ranges` events within a range of time. Prints an object for
+    each tenth of the run, and then how the last tenth compares with the first.
     """
     from fsql.benchmarks.growth import LOADS, Growth, grow
     from fsql.compiler.tick_plan import Policy

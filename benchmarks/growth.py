@@ -1,9 +1,11 @@
-"""Long runs: rows a second and bytes have to be the same at the end as at the beginning.
+"""Long runs: rows per second and bytes have to be the same at the end as at the beginning.
 
 * `windows`: a day of events, counted by minute and by a thousand keys.
 * `keys`: a group for each key.  The first half of the rows, which is not measured, brings all keys; the
   second brings them again, in another order.
 * `lag`: two splits of 100 minutes, of which one is 10 minutes behind the other in event time.
+* `joins`: bids on a thousand auctions, counted and summed up by auction, and the two results joined.
+* `ranges`: events of a thousand keys, each joined with those of its key in the last minute.
 
 All in one process and without files: rows are made when they are read, so what is measured is fronts, folds,
 acker and barrier.  Of the lag, only the time in which both splits have rows is measured.
@@ -39,7 +41,13 @@ if TYPE_CHECKING:
 
     Ints = NDArray[np.int64]
 
-LOADS: Final = {"windows": 5_000_000, "keys": 20_000_000, "lag": 1_200_000}
+LOADS: Final = {
+    "windows": 5_000_000,
+    "keys": 20_000_000,
+    "lag": 1_200_000,
+    "joins": 50_000,
+    "ranges": 500_000,
+}
 """How many rows each load has by default."""
 _PARTS: Final = 10
 _SECOND_US: Final = 1_000_000
@@ -111,9 +119,9 @@ class _Run:
     """A job in one process that is given rows."""
 
     def __init__(self, growth: Growth) -> None:
-        name = "growth_windows" if growth.load == "windows" else "growth_groups"
         self._load = _LOADS[growth.load]
         self._rows = growth.rows
+        name = _SCRIPTS.get(growth.load, f"growth_{growth.load}")
         script = read_script(str(SCRIPTS / f"{name}.sql"), {"input": "none"})
         splits = 2 if growth.load == "lag" else 1
         plan = choose(compile_job(script).graph, fronts={0: splits}, policy=growth.policy)
@@ -207,7 +215,32 @@ class _Lag:
         return row * (2 + split) % _KEYS, row * _SECOND_US // self._rate(rows)
 
 
-_LOADS: Final[dict[str, _Load]] = {"windows": _Windows(), "keys": _Keys(), "lag": _Lag()}
+class _Joins:
+    """Rows of a thousand keys, 100 in a second."""
+
+    def steps(self, rows: int) -> Iterator[_Step]:
+        chunk = max(1, rows // 200)
+        for first in range(0, rows, chunk):
+            yield _Step(0, first, min(first + chunk, rows))
+
+    def measured(self, steps: Sequence[_Step]) -> tuple[int, int]:
+        """Leave out the first tenth, in which keys and times of the range are new."""
+        return len(steps) // 10, len(steps)
+
+    def columns(self, split: int, row: Ints, rows: int) -> tuple[Ints, Ints]:
+        del split, rows
+        return row * _PRIME % _KEYS, row * (_SECOND_US // 100)
+
+
+_LOADS: Final[dict[str, _Load]] = {
+    "windows": _Windows(),
+    "keys": _Keys(),
+    "lag": _Lag(),
+    "joins": _Joins(),
+    "ranges": _Joins(),
+}
+_SCRIPTS: Final = {"keys": "growth_groups", "lag": "growth_groups"}
+"""The scripts of the loads that have none of their own."""
 
 
 def _resident_bytes() -> int:

@@ -65,6 +65,8 @@ def test_latency(benchmark: str) -> None:
         ("windows", "speculative", 2_000, 2_000, 50),
         ("keys", "ordered", 2_000, 3_000, 2_000),
         ("lag", "ordered", 12_000, 23_000, 3_000),
+        ("joins", "speculative", 2_000, 3_000, 6_000),
+        ("ranges", "ordered", 2_000, 3_000, 5_000),
     ],
 )
 def test_growth(load: str, policy: str, rows: int, out: int, kept: int) -> None:
