@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from fsql.connectors.stream_stores import NowhereStore
+from fsql.connectors.stream_stores import NullStore
 from fsql.connectors.tcp.proofs import consumer_key
 from fsql.connectors.tcp.reference import ConsumerServer
 from fsql.runtime.batch import Root, origin
@@ -35,7 +35,7 @@ class Arrival:
     ends: Root
 
 
-class _MemoryStore(NowhereStore):
+class _MemoryStore(NullStore):
     """Keeps bytes in memory; those of a bundle count when it is whole."""
 
     def __init__(self) -> None:

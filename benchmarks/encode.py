@@ -26,9 +26,9 @@ import pyarrow as pa
 from fsql.compiler.logical import Table, TimeKind
 from fsql.compiler.schema import Column
 from fsql.compiler.sqltypes import BIGINT, STRING, array_of
-from fsql.connectors.generated.word_law import WordLaw
+from fsql.connectors.context import ConnectorContext
+from fsql.connectors.generated.zipf_words import ZipfWords
 from fsql.connectors.opening import open_source
-from fsql.connectors.surroundings import Surroundings
 from fsql.formats.json.encoder import JsonEncoder
 from fsql.runtime.drivers.memory import keep_freed_memory
 from fsql.runtime.ports import Chunk
@@ -54,7 +54,7 @@ LINE: Final[Schema] = (Column("line", STRING),)
 
 def words(random: np.random.Generator, rows: int, *, shared: bool) -> pa.DictionaryArray:
     """Return words by Zipf's law; with a dictionary of all of them, or of those that occur."""
-    law = WordLaw(VOCABULARY)
+    law = ZipfWords(VOCABULARY)
     ranks = law.ranks(random.integers(0, 2**64, rows, np.uint64))
     column = pa.DictionaryArray.from_arrays(pa.array(ranks), law.words())
     return column if shared else column.cast(pa.string()).dictionary_encode()
@@ -118,7 +118,7 @@ def measure_writing() -> None:
 
 def read_all(table: Table, directory: Path) -> None:
     """Read a table to its end."""
-    (split,) = open_source(table, Surroundings(directory))
+    (split,) = open_source(table, ConnectorContext(directory))
     reader = split.open()
     while (chunk := reader.read(ROWS_AT_A_TIME)) is not None:
         assert isinstance(chunk, Chunk)
@@ -153,7 +153,7 @@ def measure_reading(directory: Path) -> None:
     for words_per_line in (1, 300):
         options = {"words_per_line": str(words_per_line), "count": str(600_000 // words_per_line)}
         generated = table(LINE, {"connector": "words", **options})
-        (split,) = open_source(generated, Surroundings(directory))
+        (split,) = open_source(generated, ConnectorContext(directory))
         reader = split.open()
         with path.open("wb") as file:
             while (chunk := reader.read(ROWS_AT_A_TIME)) is not None:

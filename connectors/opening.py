@@ -9,17 +9,17 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Protocol, cast
 
+from fsql.connectors.context import ConnectorContext
 from fsql.connectors.released_lines import ReleasedLines
 from fsql.connectors.settings import settings_of
-from fsql.connectors.surroundings import Surroundings
-from fsql.formats.making import make_encoder
+from fsql.formats.factories import make_encoder
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
     from fsql.compiler.logical import SinkTable, Table
-    from fsql.connectors.surroundings import OutputStream
+    from fsql.connectors.context import OutputStream
     from fsql.formats.settings import Settings
     from fsql.runtime.consumer import Consumer
     from fsql.runtime.ports import Split
@@ -29,7 +29,7 @@ class SourceModule(Protocol):
     """The module `source` of a connector that reads."""
 
     def open_source(
-        self, table: Table, settings: Settings, surroundings: Surroundings
+        self, table: Table, settings: Settings, context: ConnectorContext
     ) -> Sequence[Split]:
         """Return the splits of a table, sorted by name.
 
@@ -41,9 +41,7 @@ class SourceModule(Protocol):
 class SinkModule(Protocol):
     """The module `sink` of a connector that writes."""
 
-    def open_sink(
-        self, sink: SinkTable, settings: Settings, surroundings: Surroundings
-    ) -> Consumer:
+    def open_sink(self, sink: SinkTable, settings: Settings, context: ConnectorContext) -> Consumer:
         """Return what takes the rows of a table; it is opened by whoever delivers them.
 
         Raises:
@@ -51,7 +49,7 @@ class SinkModule(Protocol):
         """
 
 
-def open_source(table: Table, surroundings: Surroundings) -> Sequence[Split]:
+def open_source(table: Table, context: ConnectorContext) -> Sequence[Split]:
     """Return the splits of a table, sorted by name.
 
     Raises:
@@ -59,7 +57,7 @@ def open_source(table: Table, surroundings: Surroundings) -> Sequence[Split]:
     """
     settings = settings_of(table.options)
     module = import_module(f"fsql.connectors.{settings.connector.name}.source")
-    return cast("SourceModule", module).open_source(table, settings, surroundings)
+    return cast("SourceModule", module).open_source(table, settings, context)
 
 
 def open_sink(
@@ -71,17 +69,17 @@ def open_sink(
     data_roots: Sequence[Path] = (),
     append: bool = False,
 ) -> Consumer:
-    """Return what takes the rows of a table; `Surroundings` has what the arguments mean.
+    """Return what takes the rows of a table; `ConnectorContext` has what the arguments mean.
 
     Raises:
         FsqlError: E533 or E534, if the options cannot be followed.
     """
     settings = settings_of(sink.options)
-    surroundings = Surroundings(
+    context = ConnectorContext(
         base_directory, data_roots, stdout=stdout, journal=journal, append=append
     )
     module = import_module(f"fsql.connectors.{settings.connector.name}.sink")
-    return cast("SinkModule", module).open_sink(sink, settings, surroundings)
+    return cast("SinkModule", module).open_sink(sink, settings, context)
 
 
 def sink_lines(sink: SinkTable) -> ReleasedLines:

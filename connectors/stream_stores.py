@@ -10,12 +10,12 @@ from fsql.runtime.batch import START
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from fsql.connectors.surroundings import OutputStream
+    from fsql.connectors.context import OutputStream
     from fsql.runtime.batch import Root
     from fsql.runtime.consumer import Opening
 
 
-class NowhereStore:
+class NullStore:
     """Keeps nothing: the blackhole.  It has whatever its process has been given."""
 
     def __init__(self) -> None:
@@ -46,7 +46,7 @@ class NowhereStore:
         """Do nothing."""
 
 
-class StreamStore(NowhereStore):
+class StreamStore(NullStore):
     """A stream such as standard output, in the process that owns it.
 
     A bundle is written when it is whole.  The position is lost with the process, and what was written since

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from fsql.connectors.surroundings import OutputStream
+    from fsql.connectors.context import OutputStream
     from fsql.console.reporter import Reporter
     from fsql.job.compilation import Compiled
     from fsql.job.description import PreparedJob

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from fsql.compiler.logical import Job, SinkTable
-    from fsql.connectors.surroundings import OutputStream
+    from fsql.connectors.context import OutputStream
     from fsql.console.reporter import Reporter
 
 FORMATS: Final = ("table", "json")

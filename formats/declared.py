@@ -1,7 +1,7 @@
 """All formats: compiler, connectors and documentation know them from here.
 
 A format of lines has `make_decoder` in its module `decoder` and `make_encoder` in `encoder`, a format of
-whole files `make_split` in `split` and `make_parts` in `parts`; `fsql.formats.making` has both.
+whole files `make_split` in `split` and `make_parts` in `parts`; `fsql.formats.factories` has both.
 """
 
 from __future__ import annotations

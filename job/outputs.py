@@ -14,7 +14,7 @@ from fsql.runtime.drivers.output_writer import Outputs, OutputWriter
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from fsql.connectors.surroundings import OutputStream
+    from fsql.connectors.context import OutputStream
     from fsql.job.compilation import Compiled
     from fsql.runtime.ports import Split
 

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Protocol
 
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
 from fsql.compiler.logical import SPLITS_MAX
+from fsql.connectors.context import ConnectorContext
 from fsql.connectors.file.output_files import Existing
 from fsql.connectors.generated.generators import GeneratorSplit
 from fsql.connectors.opening import open_source
-from fsql.connectors.surroundings import Surroundings
 from fsql.job.outputs import open_outputs
 from fsql.job.places import locate_errors
 from fsql.job.stages import verified
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from fsql.compiler.logical import Table
     from fsql.compiler.tick_plan import Policy, TickPlan
-    from fsql.connectors.surroundings import OutputStream
+    from fsql.connectors.context import OutputStream
     from fsql.job.compilation import Compiled
     from fsql.runtime.dataflow.barrier import Stopped
     from fsql.runtime.drivers.local import Counters
@@ -73,21 +73,21 @@ def open_splits(compiled: Compiled, front_logs: Path | None = None) -> Splits:
     Raises:
         FsqlError: E318, E531 to E534, if a source cannot be opened; E539, if it has too many splits.
     """
-    surroundings = source_surroundings(compiled, front_logs)
+    context = source_surroundings(compiled, front_logs)
     splits = {}
     for table in compiled.job.tables:
         with locate_errors(compiled.syntax, table.name, "connector"):
             _check_standard_input(compiled, table)
         with locate_errors(compiled.syntax, table.name, "path"):
-            splits[table.ordinal] = open_source(table, surroundings)
+            splits[table.ordinal] = open_source(table, context)
             _check_count(table, splits[table.ordinal])
     return splits
 
 
-def source_surroundings(compiled: Compiled, front_logs: Path | None = None) -> Surroundings:
+def source_surroundings(compiled: Compiled, front_logs: Path | None = None) -> ConnectorContext:
     """Return what the sources of a job are opened with."""
     memory = compiled.script.memory
-    return Surroundings(
+    return ConnectorContext(
         compiled.script.base_directory,
         front_logs=front_logs,
         memory={} if memory is None else memory.tables,

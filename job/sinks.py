@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from fsql.compiler.logical import Insert, Job
     from fsql.compiler.schema import Schema
-    from fsql.connectors.surroundings import OutputStream
+    from fsql.connectors.context import OutputStream
     from fsql.job.compilation import Compiled
     from fsql.job.file_uses import FileUse
     from fsql.runtime.consumer import Consumer, ContentsEncoder

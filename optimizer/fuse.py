@@ -75,17 +75,17 @@ class _Fusion:
             case graph.Map(graph.Combine() as combine):
                 return self._add_fold(index, vertex, combine)
             case graph.Map(graph.Finish() | graph.Side()):
-                return self._behind(vertex)
+                return self._input_places(vertex)
             case graph.Map(function):
                 return tuple(
-                    self._add_step(place, function, vertex) for place in self._behind(vertex)
+                    self._add_step(place, function, vertex) for place in self._input_places(vertex)
                 )
             case graph.Sink() | graph.LateSink() as port:
                 return self._add_sends(vertex, port)
             case _:
-                return self._behind(vertex)
+                return self._input_places(vertex)
 
-    def _behind(self, vertex: graph.Vertex) -> tuple[Place, ...]:
+    def _input_places(self, vertex: graph.Vertex) -> tuple[Place, ...]:
         """Return the places of a vertex's inputs, the way back of a cycle left out."""
         return tuple(
             place
@@ -109,7 +109,7 @@ class _Fusion:
         self, vertex: graph.Vertex, port: graph.Sink | graph.LateSink
     ) -> tuple[Place, ...]:
         to = ToSink(port.insert) if isinstance(port, graph.Sink) else ToLate(port.window)
-        for stage, step in self._behind(vertex):
+        for stage, step in self._input_places(vertex):
             self._drafts[stage].sends.append(Send(step, to))
         return ()
 

@@ -34,7 +34,7 @@ def mark_replacements(
             continue
         send = stage.sends[0]
         if isinstance(send.to, ToSink) and _enough(stage, send.step, sinks[send.to.insert]):
-            marked_stages[index] = _marked(stage)
+            marked_stages[index] = _add_mark(stage)
             marked_sinks[send.to.insert] = replace(sinks[send.to.insert], marked=True)
     return tuple(marked_stages), tuple(marked_sinks)
 
@@ -57,7 +57,7 @@ def _enough(stage: Stage, step: int, sink: SinkPort) -> bool:
     return sorted(columns) == list(range(len(head.combine.keys)))
 
 
-def _marked(stage: Stage) -> Stage:
+def _add_mark(stage: Stage) -> Stage:
     """Return the stage with the mark as the last column of its head and of every step."""
     head = stage.head
     assert isinstance(head, FoldHead)

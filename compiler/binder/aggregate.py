@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from fsql.compiler import syntax
 from fsql.compiler.binder.expression import ExpressionBinder
-from fsql.compiler.binder.pending import AggregateValue, RunningValue, replaced
+from fsql.compiler.binder.pending import AggregateValue, RunningValue, replace_pending
 from fsql.compiler.binder.report import Refusal, not_implemented, refusal
 from fsql.compiler.expression import AggregateCall, AggregateFunction, ColumnRef, Expression
 from fsql.compiler.functions.aggregates import (
@@ -65,10 +65,10 @@ class AggregateCollector:
 
     def names(self) -> tuple[str, ...]:
         """Return a name for each aggregate: its function's, numbered where there are several."""
-        return numbered([call.function.value.lower() for call in self.calls])
+        return make_distinct_names([call.function.value.lower() for call in self.calls])
 
 
-def numbered(names: Sequence[str]) -> tuple[str, ...]:
+def make_distinct_names(names: Sequence[str]) -> tuple[str, ...]:
     """Return the names made different.
 
     >>> numbered(["sum", "count", "sum"])
@@ -185,7 +185,7 @@ class Groups:
                 return part
             return None
 
-        return replaced(expression, replacement, self.source_spans)
+        return replace_pending(expression, replacement, self.source_spans)
 
     def _not_grouped(self, column: ColumnRef, span: Span) -> Refusal:
         name = self.names[column.index]

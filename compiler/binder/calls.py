@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from fsql.compiler import syntax
 from fsql.compiler.binder.conditionals import bind_if, bind_nullif
-from fsql.compiler.binder.operators import balanced, call, make_call, unify
+from fsql.compiler.binder.operators import call, combine_balanced, make_call, unify
 from fsql.compiler.binder.report import Refusal, not_implemented, refusal
 from fsql.compiler.diagnostics.near_names import near_name
 from fsql.compiler.expression import Call, Expression, Literal
@@ -132,7 +132,7 @@ def _bind_scalar(binder: ExpressionBinder, written: syntax.FunctionCall, name: s
     arguments = [_bind_argument(binder, argument) for argument in written.arguments]
     if function.name == "concat" and len(arguments) > 2:
         if all(argument.type.kind in {Kind.STRING, Kind.NULL} for argument in arguments):
-            return balanced("concat", arguments)
+            return combine_balanced("concat", arguments)
     elif function.name in {"coalesce", "greatest", "least"} and arguments:
         places = [argument.span for argument in written.arguments]
         arguments = unify(
@@ -140,7 +140,7 @@ def _bind_scalar(binder: ExpressionBinder, written: syntax.FunctionCall, name: s
         )
     made = make_call(function.name, *arguments)
     if made is None:
-        raise _misfit(function, name, arguments, written.span)
+        raise _argument_error(function, name, arguments, written.span)
     return checked_literal(function, made, written)
 
 
@@ -152,7 +152,9 @@ def _bind_argument(
     return binder.bind(argument)
 
 
-def _misfit(function: Function, name: str, arguments: list[Expression], span: Span) -> Refusal:
+def _argument_error(
+    function: Function, name: str, arguments: list[Expression], span: Span
+) -> Refusal:
     given = ", ".join(str(argument.type) for argument in arguments)
     forms = "; ".join(f"{name}{signature}" for signature in function.signatures)
     return refusal("E401", f"function {name} does not take ({given})", span, note=f"it is {forms}")
@@ -259,5 +261,5 @@ def bind_trim(binder: ExpressionBinder, trim: syntax.Trim) -> Expression:
     operand = binder.bind(trim.operand)
     made = make_call(name, operand)
     if made is None:
-        raise _misfit(FUNCTIONS[name], "TRIM", [operand], trim.span)
+        raise _argument_error(FUNCTIONS[name], "TRIM", [operand], trim.span)
     return made

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 
 from fsql.compiler import syntax
 from fsql.compiler.binder.expression import ExpressionBinder
-from fsql.compiler.binder.join import fallible_key, join, shifted, side_by_side
+from fsql.compiler.binder.join import fallible_key, join, shift_columns, side_by_side
 from fsql.compiler.binder.lateral import bind_lateral, unnest
 from fsql.compiler.binder.limits import RELATIONS_MAX
-from fsql.compiler.binder.relation import Relation, aliased, conjuncts, relation_of
+from fsql.compiler.binder.relation import Relation, apply_alias, conjuncts, relation_of
 from fsql.compiler.binder.report import Refusal, not_implemented, refusal
 from fsql.compiler.binder.scope import Scope
 from fsql.compiler.binder.tables import bind_table
@@ -70,7 +70,7 @@ class FromBinder:
         for written in relations[1:]:
             if _lateral(written):
                 source = self._connect(source, waiting)
-                source = self._beside(source, written)
+                source = self._join_lateral(source, written)
             else:
                 waiting.append((self.relation(written), written.span))
         return self._connect(source, waiting)
@@ -114,13 +114,13 @@ class FromBinder:
     def _table(self, written: syntax.TableReference) -> Relation:
         if written.system_time is not None:
             raise not_implemented("FOR SYSTEM_TIME AS OF", written.system_time.span)
-        return aliased(bind_table(written.name, self.context), written.alias)
+        return apply_alias(bind_table(written.name, self.context), written.alias)
 
     def _derived(self, written: syntax.Derived) -> Relation:
         if written.lateral:
             raise refusal("E317", "LATERAL must follow another relation", written.span)
         plan = self.bind_query(written.query, self.context)
-        return aliased(relation_of(plan, None), written.alias)
+        return apply_alias(relation_of(plan, None), written.alias)
 
     def _table_function(self, written: syntax.TableFunction) -> Relation:
         if written.lateral:
@@ -140,7 +140,7 @@ class FromBinder:
                     written.span,
                     help="write TABLE t, or the name alone",
                 )
-        return aliased(
+        return apply_alias(
             assign_windows(data, call, written.span, self.context.source_spans), written.alias
         )
 
@@ -162,7 +162,7 @@ class FromBinder:
                         clause.condition.span,
                         help="use ON TRUE, and write the condition in WHERE",
                     )
-                source = self._beside(source, clause.right)
+                source = self._join_lateral(source, clause.right)
                 continue
             right = self.relation(clause.right)
             on = self._on(source.relation, right.relation, clause)
@@ -183,7 +183,7 @@ class FromBinder:
         binder = ExpressionBinder(Scope((fields,)), "ON", self.context.source_spans)
         return conjuncts(binder.bind_whole_condition(clause.condition))
 
-    def _beside(self, source: Source, written: syntax.Relation) -> Source:
+    def _join_lateral(self, source: Source, written: syntax.Relation) -> Source:
         """Return each row beside what a lateral relation makes of it."""
         if isinstance(written, syntax.Unnest):
             return Source(unnest(source.relation, written, self.context), source.taken)
@@ -202,7 +202,9 @@ class FromBinder:
             note = "time is bounded from one direction only" if joined.half_bounded else None
             self.context.report.warn(_unbounded_join(left, right, span, note))
         width = left.relation.width
-        taken = {shifted(condition, width, self.context.source_spans) for condition in right.taken}
+        taken = {
+            shift_columns(condition, width, self.context.source_spans) for condition in right.taken
+        }
         return Source(joined.relation, left.taken | taken | joined.taken)
 
     def _where_between(self, left: Relation, right: Relation, fields: Layer) -> list[Expression]:

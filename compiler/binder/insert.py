@@ -11,7 +11,7 @@ from fsql.compiler.binder.limits import check_depth
 from fsql.compiler.binder.query import bind_query, output_expressions
 from fsql.compiler.binder.relation import check_column_names, project
 from fsql.compiler.binder.report import Abandoned, Refusal, no_column, refusal
-from fsql.compiler.binder.scope import counted, listing, matches
+from fsql.compiler.binder.scope import listing, matches, quantity_text
 from fsql.compiler.binder.tables import find_entry
 from fsql.compiler.diagnostics import Label
 from fsql.compiler.expression import Expression, Literal
@@ -170,9 +170,9 @@ def _place(written: syntax.Identifier, table: TableEntry) -> int:
 def _wrong_count(insert: syntax.Insert, table: TableEntry, given: int, wanted: int) -> Refusal:
     return refusal(
         "E209",
-        f"INSERT of {counted(given, 'column')} where the list has {wanted}"
+        f"INSERT of {quantity_text(given, 'column')} where the list has {wanted}"
         if insert.columns
-        else f'INSERT of {counted(given, "column")} into table "{table.name}", which has {wanted}',
+        else f'INSERT of {quantity_text(given, "column")} into table "{table.name}", which has {wanted}',
         insert.query.span,
         secondary=(Label(table.span, listing([column.name for column in table.columns])),),
     )

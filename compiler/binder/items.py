@@ -133,11 +133,11 @@ def _item_meant(
     if not isinstance(element, syntax.ColumnReference) or len(element.parts) > 1:
         return None
     (name,) = element.parts
-    aliased = [item for item in items if item.alias and matches(name, item.alias.name)]
+    apply_alias = [item for item in items if item.alias and matches(name, item.alias.name)]
     fields = binder.scope.find(name)
-    if not aliased:
+    if not apply_alias:
         return None
-    if fields and not _same_column(aliased[0].expression, fields[0].index):
+    if fields and not _same_column(apply_alias[0].expression, fields[0].index):
         raise refusal(
             "E204",
             f'"{name.name}" is a column and the name of a select item',
@@ -146,7 +146,7 @@ def _item_meant(
             if fields[0].qualifier
             else "rename the select item",
         )
-    return aliased[0]
+    return apply_alias[0]
 
 
 def _same_column(expression: Expression, index: int) -> bool:

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.analysis.properties import Bound, window_columns
 from fsql.compiler.binder.operators import call
-from fsql.compiler.binder.pending import replaced
-from fsql.compiler.binder.relation import Relation, filtered
+from fsql.compiler.binder.pending import replace_pending
+from fsql.compiler.binder.relation import Relation, filter_relation
 from fsql.compiler.binder.report import refusal
 from fsql.compiler.binder.time_range import FoundRange, Times, find_time_range
 from fsql.compiler.expression import Call, ColumnRef, Expression, Literal
@@ -109,7 +109,7 @@ def join(
         tuple(other for pairs in keys.values() for _, other in pairs),
         time_range,
     )
-    relation = Relation(filtered(plan, [each for each in on if each not in taken]), fields)
+    relation = Relation(filter_relation(plan, [each for each in on if each not in taken]), fields)
     return Joined(relation, taken, time_range, bounds is not None and time_range is None)
 
 
@@ -124,18 +124,18 @@ def _keys(
     """Return the equalities between the sides: each with its keys, over each side's own columns."""
     keys: dict[Expression, list[tuple[Expression, Expression]]] = {}
     for condition in conditions:
-        equated = _equated(condition)
+        equated = _equality(condition)
         if equated is None:
             continue
         for mine, theirs in (equated, equated[::-1]):
             if _all_below(mine, left.width) and _all_from(theirs, left.width):
-                other = shifted(theirs, -left.width, source_spans)
+                other = shift_columns(theirs, -left.width, source_spans)
                 same = condition.function == "eq" if isinstance(condition, Call) else False
                 keys[condition] = [(mine, other)] if same else _null_safe_keys(mine, other)
     return keys
 
 
-def _equated(condition: Expression) -> tuple[Expression, Expression] | None:
+def _equality(condition: Expression) -> tuple[Expression, Expression] | None:
     """Return what a condition says is equal, be it by `=` or by IS NOT DISTINCT FROM."""
     match condition:
         case Call(function="eq", arguments=(one, other)):
@@ -181,7 +181,7 @@ def _time_range(conditions: Sequence[Expression], left: Plan, right: Plan) -> Fo
         if isinstance(node, AssignWindows)
     ]
     if any(us % grain for w in windows for us in (w.size_us, w.slide_us, w.offset_us)):
-        conditions = [each for each in conditions if _equated(each) is None]
+        conditions = [each for each in conditions if _equality(each) is None]
     width = len(left.schema)
     starts = {
         **_window_starts(left),
@@ -222,9 +222,9 @@ def _all_from(expression: Expression, width: int) -> bool:
     return bool(columns) and min(columns) >= width
 
 
-def shifted(expression: Expression, by: int, source_spans: SourceSpans) -> Expression:
+def shift_columns(expression: Expression, by: int, source_spans: SourceSpans) -> Expression:
     """Return the expression for rows in which `by` columns stand before those it is over."""
-    return replaced(
+    return replace_pending(
         expression,
         lambda part: (
             ColumnRef(part.type, part.nullable, part.index + by)

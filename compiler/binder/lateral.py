@@ -13,13 +13,13 @@ from fsql.compiler import syntax
 from fsql.compiler.binder.aggregate import AggregateCollector, Groups
 from fsql.compiler.binder.expression import ExpressionBinder
 from fsql.compiler.binder.items import Item, Key, bind_items, bind_key, group, has_aggregate
-from fsql.compiler.binder.operators import balanced
+from fsql.compiler.binder.operators import combine_balanced
 from fsql.compiler.binder.relation import (
     Relation,
-    aliased,
+    apply_alias,
     check_column_names,
     column_refs,
-    filtered,
+    filter_relation,
     project,
 )
 from fsql.compiler.binder.report import not_implemented, refusal
@@ -116,13 +116,13 @@ def bind_lateral(outer: Relation, derived: syntax.Derived, context: Context) -> 
         plan, groups = _aggregate(
             outer, elements, where, group(keys, collector, items), context.source_spans
         )
-        plan = filtered(plan, [groups.carry(each, binder.spans) for each in having])
+        plan = filter_relation(plan, [groups.carry(each, binder.spans) for each in having])
         expressions = [groups.carry(item.expression, binder.spans) for item in items]
     else:
         unnested = Unnest(outer.plan, elements.array, *elements.names)
-        plan = filtered(unnested, where)
+        plan = filter_relation(unnested, where)
         expressions = [item.expression for item in items]
-    return _beside(outer, plan, expressions, items, derived.alias)
+    return _combine_fields(outer, plan, expressions, items, derived.alias)
 
 
 def _select_over_unnest(derived: syntax.Derived) -> tuple[syntax.Select, syntax.Unnest]:
@@ -168,7 +168,7 @@ def _aggregate(
         outer.plan,
         elements.array,
         elements.ordinality,
-        balanced("and", where) if where else None,
+        combine_balanced("and", where) if where else None,
         grouping.keys,
         grouping.key_names,
         grouping.aggregates,
@@ -179,7 +179,7 @@ def _aggregate(
     return plan, Groups(grouping.places, outer.width, tuple(names), source_spans)
 
 
-def _beside(
+def _combine_fields(
     outer: Relation,
     plan: Plan,
     expressions: Sequence[Expression],
@@ -190,4 +190,4 @@ def _beside(
     names = [*(column.name for column in outer.plan.schema), *(item.name for item in items)]
     plan = project(plan, [*column_refs(outer.plan), *expressions], names)
     inner = Relation(plan, fields_of(plan.schema, None)[outer.width :])
-    return Relation(plan, outer.fields + aliased(inner, alias).fields)
+    return Relation(plan, outer.fields + apply_alias(inner, alias).fields)

@@ -76,7 +76,7 @@ def call(name: str, *arguments: Expression) -> Expression:
     return made
 
 
-def balanced(name: str, operands: Sequence[Expression]) -> Expression:
+def combine_balanced(name: str, operands: Sequence[Expression]) -> Expression:
     """Return the operands connected by the associative function `name`, as a balanced tree."""
     level = list(operands)
     while len(level) > 1:
@@ -118,20 +118,20 @@ def unify(
 def _expected(operands: Sequence[tuple[Expression, Span]]) -> SqlType | None:
     """Return the TIMESTAMP or ARRAY among the operands that text in quotes or `ARRAY[…]` bends to."""
     for expression, _ in operands:
-        if expression.type.kind in {Kind.TIMESTAMP, Kind.ARRAY} and not _bends(expression):
+        if expression.type.kind in {Kind.TIMESTAMP, Kind.ARRAY} and not _is_convertible(expression):
             return expression.type
     return None
 
 
 def _counts_as(expression: Expression, expected: SqlType | None) -> SqlType:
     """Return the type that an operand counts as; text that is no TIMESTAMP is refused as such."""
-    if expected is None or not _bends(expression):
+    if expected is None or not _is_convertible(expression):
         return expression.type
     quoted_time = expected == TIMESTAMP and expression.type == STRING
     return expected if quoted_time or accepts(expression, expected) else expression.type
 
 
-def _bends(expression: Expression) -> bool:
+def _is_convertible(expression: Expression) -> bool:
     """Say whether what is written becomes another type where that is expected."""
     quoted = isinstance(expression, Literal) and expression.type == STRING
     return quoted or constructs_array(expression)
@@ -210,11 +210,11 @@ def bind_chain(binder: ExpressionBinder, chain: syntax.Chain) -> Expression:
                 _check_text(operand, place)
             texts.append(right)
         else:
-            left = balanced("concat", texts)
+            left = combine_balanced("concat", texts)
             texts = [_arithmetic(link, left, right, span)]
             binder.source_spans.add(texts[0], Span(chain.span.start, link.span.end))
         span = span.to(link.operand.span)
-    return balanced("concat", texts)
+    return combine_balanced("concat", texts)
 
 
 def _check_text(operand: Expression, span: Span) -> None:
@@ -262,7 +262,7 @@ def bind_not(binder: ExpressionBinder, negation: syntax.Not) -> Expression:
 def bind_logical(binder: ExpressionBinder, logical: syntax.Logical) -> Expression:
     """Bind `p AND q AND …` and `p OR q OR …`."""
     operands = [binder.bind_condition(operand) for operand in logical.operands]
-    return balanced(logical.operator.lower(), operands)
+    return combine_balanced(logical.operator.lower(), operands)
 
 
 def bind_comparison(binder: ExpressionBinder, comparison: syntax.Comparison) -> Expression:
@@ -330,5 +330,5 @@ def bind_in_list(binder: ExpressionBinder, in_list: syntax.InList) -> Expression
     """Bind `a [NOT] IN (b, c)` as the comparisons that it stands for."""
     operands = [(binder.bind(item), item.span) for item in (in_list.operand, *in_list.items)]
     value, *items = unify(operands)
-    found = balanced("or", [call("eq", value, item) for item in items])
+    found = combine_balanced("or", [call("eq", value, item) for item in items])
     return call("not", found) if in_list.negated else found

@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from fsql.compiler import syntax
-from fsql.compiler.binder.aggregate import make_aggregate, numbered
+from fsql.compiler.binder.aggregate import make_aggregate, make_distinct_names
 from fsql.compiler.binder.expression import ExpressionBinder
-from fsql.compiler.binder.pending import RunningValue, replaced
+from fsql.compiler.binder.pending import RunningValue, replace_pending
 from fsql.compiler.binder.report import Refusal, not_implemented, refusal
 from fsql.compiler.binder.scope import listing, matches
 from fsql.compiler.expression import AggregateCall, ColumnRef, Expression
@@ -126,11 +126,13 @@ def run(
     for partition, calls in by_partition.items():
         width = len(plan.schema)
         columns |= {index: width + place for place, index in enumerate(calls)}
-        names = numbered([call.aggregate.function.value.lower() for call in calls.values()])
+        names = make_distinct_names(
+            [call.aggregate.function.value.lower() for call in calls.values()]
+        )
         plan = Over(plan, partition, tuple(calls.values()), names)
 
     def resolve(expression: Expression) -> Expression:
-        return replaced(
+        return replace_pending(
             expression,
             lambda part: (
                 ColumnRef(part.type, part.nullable, columns[part.index])

@@ -33,7 +33,7 @@ class RunningValue(Expression):
     index: int
 
 
-def replaced(
+def replace_pending(
     expression: Expression,
     replacement: Callable[[Expression], Expression | None],
     source_spans: SourceSpans,

@@ -51,7 +51,7 @@ def bind_view(
     What is refused of its query is recorded, and it has no plan then.
     """
     plan = None
-    with context.report.warnings_apart() as warnings, context.report.part():
+    with context.report.collect_warnings() as warnings, context.report.part():
         bound = bind_query(query, context.with_own_mentions())
         check_depth(bound, query.span)
         names = [column.name for column in bound.schema]
@@ -104,7 +104,7 @@ def _bind_set_operation(operation: syntax.SetOperation, context: Context) -> Pla
     for term, (plan, span) in zip(operation.terms, plans[1:], strict=True):
         connected.append((plan, span))
         if not term.all:
-            connected = [(_each_once(_union(connected), term.span, context), operation.span)]
+            connected = [(_distinct_rows(_union(connected), term.span, context), operation.span)]
     return _union(connected)
 
 
@@ -175,7 +175,7 @@ def with_types(plan: Plan, types: Sequence[SqlType], names: Sequence[str]) -> Pl
     return project(below, coerced, names)
 
 
-def _each_once(plan: Plan, span: Span, context: Context) -> Plan:
+def _distinct_rows(plan: Plan, span: Span, context: Context) -> Plan:
     """Return the different rows of `plan`: what UNION without ALL gives."""
     context.report.warn(
         Diagnostic(

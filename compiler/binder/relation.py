@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from fsql.compiler.binder.operators import balanced
+from fsql.compiler.binder.operators import combine_balanced
 from fsql.compiler.binder.report import refusal
-from fsql.compiler.binder.scope import Layer, Scope, counted, fields_of
+from fsql.compiler.binder.scope import Layer, Scope, fields_of, quantity_text
 from fsql.compiler.diagnostics import Label
 from fsql.compiler.expression import Call, ColumnRef, Expression
 from fsql.compiler.logical import Filter, Plan, Project, Scan, operators
@@ -37,7 +37,7 @@ class Relation:
         """Return the number of the plan's columns."""
         return len(self.plan.schema)
 
-    def replanned(self, plan: Plan) -> Relation:
+    def with_plan(self, plan: Plan) -> Relation:
         """Return the relation with another plan that has the same columns."""
         return replace(self, plan=plan)
 
@@ -47,7 +47,7 @@ def relation_of(plan: Plan, name: str | None) -> Relation:
     return Relation(plan, fields_of(plan.schema, name))
 
 
-def aliased(relation: Relation, alias: TableAlias | None) -> Relation:
+def apply_alias(relation: Relation, alias: TableAlias | None) -> Relation:
     """Return the relation under its alias, its columns renamed if the alias names them.
 
     Raises:
@@ -77,7 +77,7 @@ def check_column_names(columns: Sequence[Identifier], count: int, owner: str) ->
     if len(columns) != count:
         raise refusal(
             "E209",
-            f"{owner} has {counted(count, 'column')}, and the list names {len(columns)}",
+            f"{owner} has {quantity_text(count, 'column')}, and the list names {len(columns)}",
             columns[0].span.to(columns[-1].span),
         )
     seen: dict[str, Identifier] = {}
@@ -108,9 +108,9 @@ def column_refs(plan: Plan) -> list[Expression]:
     return [ColumnRef(column.type, column.nullable, i) for i, column in enumerate(plan.schema)]
 
 
-def filtered(plan: Plan, conditions: Sequence[Expression]) -> Plan:
+def filter_relation(plan: Plan, conditions: Sequence[Expression]) -> Plan:
     """Return the rows for which all conditions are TRUE; `plan` itself if there are none."""
-    return Filter(plan, balanced("and", conditions)) if conditions else plan
+    return Filter(plan, combine_balanced("and", conditions)) if conditions else plan
 
 
 def conjuncts(condition: Expression) -> list[Expression]:

@@ -62,7 +62,7 @@ class Report:
             self.warnings.append(diagnostic)
 
     @contextmanager
-    def warnings_apart(self) -> Iterator[list[Diagnostic]]:
+    def collect_warnings(self) -> Iterator[list[Diagnostic]]:
         """Collect the warnings of the block in a list of their own, which is there behind it."""
         outside, self.warnings = self.warnings, []
         try:

@@ -95,7 +95,7 @@ def fields_of(schema: Schema, qualifier: str | None) -> Layer:
     return tuple(Field(qualifier, column.name, i, column) for i, column in enumerate(schema))
 
 
-def counted(count: int, noun: str) -> str:
+def quantity_text(count: int, noun: str) -> str:
     """Return `1 column`, `2 columns`."""
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
 

@@ -123,7 +123,7 @@ class _ScriptBinder:
                 self._tables_count += 1
                 with self._report.part():
                     create_table(statement, self._tables_count - 1, context)
-                self._know(statement.name)
+                self._declare(statement.name)
             case syntax.CreateView():
                 create_view(statement, context)
             case syntax.Insert():
@@ -145,7 +145,7 @@ class _ScriptBinder:
                     "EXPLAIN in a script", statement.span, help="run `fsql explain` on the script"
                 )
 
-    def _know(self, name: syntax.QualifiedName) -> None:
+    def _declare(self, name: syntax.QualifiedName) -> None:
         """Make a table that was refused known as such, so that nothing is said of its mentions."""
         if self._catalog.here(name.parts[-1]) is None:
             self._catalog.add(ViewEntry(name.parts[-1].name, name.span, None))

@@ -18,7 +18,7 @@ from fsql.compiler.binder.group import complete_windows, make_group, refuse_fina
 from fsql.compiler.binder.items import Grouping, Item, Key, bind_items, bind_key, group
 from fsql.compiler.binder.over import RunningCollector, run
 from fsql.compiler.binder.references import read_condition
-from fsql.compiler.binder.relation import Relation, column_refs, conjuncts, filtered, project
+from fsql.compiler.binder.relation import Relation, column_refs, conjuncts, filter_relation, project
 from fsql.compiler.binder.report import not_implemented, refusal
 from fsql.compiler.binder.window import (
     assign_windows,
@@ -66,7 +66,7 @@ def _source(select: syntax.Select, context: Context, bind_query: QueryBinder) ->
         with context.report.part():
             parts = conjuncts(binder.bind_whole_condition(condition))
             kept.extend(part for part in parts if part not in source.taken)
-    return source.relation.replanned(filtered(source.relation.plan, kept))
+    return source.relation.with_plan(filter_relation(source.relation.plan, kept))
 
 
 def _and_parts(condition: syntax.Expression | None) -> tuple[syntax.Expression, ...]:
@@ -162,7 +162,7 @@ class _SelectBinder:
                 written = "GROUP BY", span
                 plan = make_group(below, grouping, self._select.emit, written, self._report)
         return self._finish(
-            filtered(plan, kept),
+            filter_relation(plan, kept),
             items,
             expressions,
             lambda each: groups.carry(each, self._running.spans),

@@ -63,7 +63,7 @@ def bind_table(name: QualifiedName, context: Context) -> Relation:
     entry = find_entry(name, context)
     if isinstance(entry, TableEntry):
         return relation_of(_scan(entry, context, name.span), entry.name)
-    return relation_of(_put_in(entry, context, name.span), entry.name)
+    return relation_of(_inline(entry, context, name.span), entry.name)
 
 
 def _scan(entry: TableEntry, context: Context, span: Span) -> Plan:
@@ -101,7 +101,7 @@ def _has_interval(type_: SqlType) -> bool:
     return type_ == INTERVAL or (type_.element is not None and _has_interval(type_.element))
 
 
-def _put_in(view: ViewEntry, context: Context, span: Span) -> Plan:
+def _inline(view: ViewEntry, context: Context, span: Span) -> Plan:
     """Return a copy of the view's plan whose scans are mentions of this query."""
     if view.plan is None:
         raise Abandoned

@@ -225,7 +225,7 @@ def _only_qualifier(relation: Relation) -> str | None:
 
 def _not_event_time(relation: Relation, time: Field, written: syntax.ColumnReference) -> Refusal:
     others = [field.name for field in relation.fields if field.column.time_attribute]
-    lost = _why_not_event_time(relation.plan)
+    lost = _event_time_reason(relation.plan)
     if others:
         help_text = f"use the event-time column: {others[0]}"
     elif time.column.type != TIMESTAMP:
@@ -245,7 +245,7 @@ def _not_event_time(relation: Relation, time: Field, written: syntax.ColumnRefer
     )
 
 
-def _why_not_event_time(plan: Plan) -> str | None:
+def _event_time_reason(plan: Plan) -> str | None:
     """Return by what operator event time was lost, where it is one that loses it."""
     for node in operators(plan):
         match node:

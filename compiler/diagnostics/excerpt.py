@@ -11,7 +11,7 @@ import unicodedata
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from fsql.compiler.text.source import can_be_seen
+from fsql.compiler.text.source import is_visible
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -40,7 +40,7 @@ def visible(text: str) -> str:
 def _visible_character(character: str) -> str:
     if character == "\t":
         return _TAB
-    if can_be_seen(character):
+    if is_visible(character):
         return character
     code = ord(character)
     return f"\\u{code:04x}" if code <= 0xFFFF else f"\\U{code:08x}"

@@ -128,10 +128,10 @@ def _call_text(function: str, arguments: list[_Text]) -> _Text:
     if function in _INFIX and len(arguments) == 2:
         return _infix_text(function, *arguments)
     if function in _POSTFIX and len(arguments) == 1:
-        return (_bracketed(arguments[0], _CONCAT), " ", _POSTFIX[function]), _COMPARISON
+        return (_in_brackets(arguments[0], _CONCAT), " ", _POSTFIX[function]), _COMPARISON
     if function in _PREFIX and len(arguments) == 1:
         sign, level = _PREFIX[function]
-        return (sign, _bracketed(arguments[0], level + 1)), level
+        return (sign, _in_brackets(arguments[0], level + 1)), level
     listed = tuple(piece for text, _ in arguments for piece in (", ", text))[1:]
     if function == "array":
         return ("ARRAY[", *listed, "]"), _ATOM
@@ -143,10 +143,10 @@ def _infix_text(function: str, left: _Text, right: _Text) -> _Text:
     sign, level = _INFIX[function]
     left_level = level + 1 if level == _COMPARISON else level
     right_level = level if level in {_AND, _OR} else level + 1
-    return (_bracketed(left, left_level), f" {sign} ", _bracketed(right, right_level)), level
+    return (_in_brackets(left, left_level), f" {sign} ", _in_brackets(right, right_level)), level
 
 
-def _bracketed(text: _Text, level: int) -> _Rope:
+def _in_brackets(text: _Text, level: int) -> _Rope:
     """Return the text, in brackets where it binds less tightly than `level`."""
     return text[0] if text[1] >= level else ("(", text[0], ")")
 

@@ -94,7 +94,7 @@ def _lines(statement: syntax.Statement, inline: _Inline) -> Iterator[str]:
             stack += [(f"{rest}  - ", f"{rest}    ", item) for item in reversed(value)]
         elif isinstance(value, syntax.Syntax) and _atom(value) is None:
             yield first + type(value).__name__
-            said = reversed(_said(value))
+            said = reversed(_significant_fields(value))
             stack += [(f"{rest}  {name}: ", f"{rest}  ", field) for name, field in said]
         else:
             yield first + (_atom(value) or str(value))
@@ -124,7 +124,7 @@ def _inline_record(record: syntax.Syntax, inline: _Inline) -> str | None:
     if atom is not None:
         return atom
     texts = []
-    for name, field in _said(record):
+    for name, field in _significant_fields(record):
         text = _inline_value(field, inline)
         if text is None:
             return None
@@ -136,7 +136,7 @@ def _inline_record(record: syntax.Syntax, inline: _Inline) -> str | None:
     return f"{type(record).__name__}({', '.join(f'{name}={text}' for name, text in texts)})"
 
 
-def _said(record: syntax.Syntax) -> list[tuple[str, object]]:
+def _significant_fields(record: syntax.Syntax) -> list[tuple[str, object]]:
     """Return the fields of `record` that say something: not None, empty or FALSE, with two exceptions.
 
     GROUP BY () and NULLS LAST are more than nothing; what is not written there is None.
@@ -153,11 +153,11 @@ def _atom(record: object) -> str | None:
     text = None
     match record:
         case syntax.Identifier():
-            text = _dotted((record,))
+            text = _dotted_name((record,))
         case syntax.QualifiedName(parts=parts) | syntax.ColumnReference(parts=parts):
-            text = _dotted(parts)
+            text = _dotted_name(parts)
         case syntax.Star(qualifier=qualifier):
-            text = f"{_dotted(qualifier)}.*" if qualifier else "*"
+            text = f"{_dotted_name(qualifier)}.*" if qualifier else "*"
         case syntax.NumberLiteral(text=number):
             text = number
         case syntax.StringLiteral(value=value):
@@ -171,7 +171,7 @@ def _atom(record: object) -> str | None:
     return text
 
 
-def _dotted(parts: tuple[syntax.Identifier, ...]) -> str:
+def _dotted_name(parts: tuple[syntax.Identifier, ...]) -> str:
     return ".".join(_quoted(part.name, '"') if part.quoted else part.name for part in parts)
 
 

@@ -20,7 +20,7 @@ from fsql.compiler.parser.brackets import check_brackets
 from fsql.compiler.parser.dialects import hint_help, sign_help
 from fsql.compiler.parser.parse_table import END, parse_table
 from fsql.compiler.text.limits import TOKENS_MAX
-from fsql.compiler.text.source import can_be_seen
+from fsql.compiler.text.source import is_visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -81,9 +81,9 @@ def tokenize(text: ExpandedText) -> list[Token]:
         FsqlError: E102, E103, E104, E107, E108, E110, E111 or E113, whichever comes first.
     """
     if hidden := _NEVER.search(text.text):
-        raise _hidden(text, hidden.start())
+        raise _invisible_character(text, hidden.start())
     found: list[Token] = []
-    for token in _cut(text):
+    for token in _scan(text):
         found.append(token)
         if len(found) > TOKENS_MAX:
             message = f"the script has more than {TOKENS_MAX:,} tokens"
@@ -92,24 +92,24 @@ def tokenize(text: ExpandedText) -> list[Token]:
     return found
 
 
-def _cut(text: ExpandedText) -> Iterator[Token]:
+def _scan(text: ExpandedText) -> Iterator[Token]:
     string = text.text
     offset = end = int(string.startswith("\ufeff"))  # a byte order mark
     while offset < len(string):
         match = _TEXT.match(string, offset)
         if match is None:
-            token = _sign(text, offset)
+            token = _scan_sign(text, offset)
         elif match.lastgroup == "space":
             offset = match.end()
             continue
         else:
-            token = _token(text, match)
+            token = _make_token(text, match)
         yield token
         offset = end = token.end
     yield Token(END, "", end, end)  # behind the last token, where people look, not the last line
 
 
-def _sign(text: ExpandedText, offset: int) -> Token:
+def _scan_sign(text: ExpandedText, offset: int) -> Token:
     signs = parse_table().signs
     for sign in (text.text[offset : offset + 2], text.text[offset]):
         if sign in signs:
@@ -117,14 +117,14 @@ def _sign(text: ExpandedText, offset: int) -> Token:
     raise _unknown_character(text, offset)
 
 
-def _token(text: ExpandedText, match: re.Match[str]) -> Token:
+def _make_token(text: ExpandedText, match: re.Match[str]) -> Token:
     kind, content, (start, end) = match.lastgroup or "", match[0], match.span()
     if kind == "hint":
         label = Label(text.span(start, end))
         help_ = hint_help(content)
         raise text.error(Diagnostic("E118", "hints are not supported", label, helps=(help_,)))
     if kind == "open":
-        raise _not_closed(text, content, start)
+        raise _unclosed(text, content, start)
     if kind == "NUMBER" and (after := _AFTER_NUMBER.match(text.text, end)):
         raise _not_a_number(text, start, after.end())
     if kind in {"STRING", "QUOTED_NAME"}:
@@ -141,8 +141,8 @@ def _check_name(text: ExpandedText, name: str, start: int, end: int, *, quoted: 
         character = text.text[offset]
         if character in _LOOKALIKES and not quoted:
             raise _unknown_character(text, offset)
-        if not can_be_seen(character):
-            raise _hidden(text, offset)
+        if not is_visible(character):
+            raise _invisible_character(text, offset)
         if not quoted and not f"a{unicodedata.normalize('NFC', character)}".isidentifier():
             raise _unknown_character(text, offset)
     span = text.span(start, end)
@@ -157,7 +157,7 @@ def _check_name(text: ExpandedText, name: str, start: int, end: int, *, quoted: 
         raise text.error(Diagnostic("E111", message, label, helps=(help_,)))
 
 
-def _hidden(text: ExpandedText, offset: int) -> FsqlError:
+def _invisible_character(text: ExpandedText, offset: int) -> FsqlError:
     character = text.text[offset]
     shown = f"U+{ord(character):04X} {unicodedata.name(character, '')}".rstrip()
     label = Label(text.span(offset, offset + 1), shown)
@@ -180,7 +180,7 @@ def _unknown_character(text: ExpandedText, offset: int) -> FsqlError:
     )
 
 
-def _not_closed(text: ExpandedText, opening: str, start: int) -> FsqlError:
+def _unclosed(text: ExpandedText, opening: str, start: int) -> FsqlError:
     what, closing = _OPENS[opening]
     label = Label(text.span(start, start + len(opening)), "opened here")
     message = f"the {what} is not closed before the script ends"

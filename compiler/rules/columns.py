@@ -44,19 +44,19 @@ def substitute(expression: Expression, take: Callable[[int], Expression]) -> Exp
     references = [node for node in walk(expression) if isinstance(node, ColumnRef)]
     taken: dict[Node, Expression] = {each: take(each.index) for each in references}
     assert all(taken[each].type == each.type for each in references)
-    return replaced(expression, taken)
+    return replace_parts(expression, taken)
 
 
-def renumbered(expression: Expression, index_of: Callable[[int], int]) -> Expression:
+def renumber_columns(expression: Expression, index_of: Callable[[int], int]) -> Expression:
     """Return `expression` over rows in which column `index` has become column `index_of(index)`."""
     references = [node for node in walk(expression) if isinstance(node, ColumnRef)]
-    return replaced(
+    return replace_parts(
         expression,
         {each: ColumnRef(each.type, each.nullable, index_of(each.index)) for each in references},
     )
 
 
-def replaced(expression: Expression, by: Mapping[Node, Expression]) -> Expression:
+def replace_parts(expression: Expression, by: Mapping[Node, Expression]) -> Expression:
     """Return `expression` with the parts that are keys of `by` replaced by its values."""
     became: dict[Node, Node] = {**by}
     for node in walk(expression):

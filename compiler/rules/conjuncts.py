@@ -41,7 +41,7 @@ def conjunction(operands: Sequence[Expression]) -> Expression:
     )
 
 
-def parted(
+def split_movable(
     predicate: Expression, goes: Callable[[Expression], bool]
 ) -> tuple[list[Expression], list[Expression]]:
     """Return the conjuncts that may leave for a place where they drop rows earlier, and the others.

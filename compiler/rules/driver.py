@@ -68,7 +68,7 @@ class Firing(NamedTuple):
     after: Node
 
 
-class RestlessRulesError(AssertionError):
+class RuleLoopError(AssertionError):
     """Rules that go on for ever: a bug of the rules, whatever the query."""
 
     def __init__(self, problem: str, firings: Sequence[Firing]) -> None:
@@ -128,7 +128,7 @@ def rewrite(
     """
     rewriting = _Rewriting(rules, _read_twice(root), firings_max)
     try:
-        result = rewriting.bring_to_rest(root)
+        result = rewriting.rewrite_to_fixpoint(root)
     finally:
         if trace is not None:
             trace.extend(rewriting.firings)
@@ -148,7 +148,7 @@ class _Rewriting:
         self._became: dict[Node, Node] = {}
         self._replaced: dict[Node, Node] = {}
 
-    def bring_to_rest(self, root: Node) -> Node:
+    def rewrite_to_fixpoint(self, root: Node) -> Node:
         """Return what `root` becomes."""
         waiting = [root]
         while waiting:
@@ -182,7 +182,7 @@ class _Rewriting:
         replacement = self._replaced.get(node)
         if replacement is not None:
             if replacement not in self._became:
-                raise RestlessRulesError("rewrite rules go in a circle", self.firings)
+                raise RuleLoopError("rewrite rules go in a circle", self.firings)
             return replacement
         if all(self._became[child] is child for child in self._below[node]):
             replacement = self._fire(node)
@@ -201,7 +201,7 @@ class _Rewriting:
                     self.firings.append(Firing(rule.name, node, result))
                     if len(self.firings) > self._firings_max:
                         problem = f"rewrite rules fired more than {self._firings_max:,} times"
-                        raise RestlessRulesError(problem, self.firings)
+                        raise RuleLoopError(problem, self.firings)
                     return result
         return None
 

@@ -18,7 +18,7 @@ from fsql.compiler.logical import (
     declared_event_time,
 )
 from fsql.compiler.node import children
-from fsql.compiler.rules.columns import replaced
+from fsql.compiler.rules.columns import replace_parts
 from fsql.compiler.sqltypes import DOUBLE, TIMESTAMP
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def fallible_over(below: Plan, expression: Expression) -> bool:
     declared = declared_event_time(below)
     if declared is not None:
         known = Literal(TIMESTAMP, nullable=False, value=0)
-        expression = replaced(expression, {declared: known})
+        expression = replace_parts(expression, {declared: known})
     return fallible(expression)
 
 

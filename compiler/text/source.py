@@ -67,6 +67,6 @@ class SourceText:
         return self.text[span.start : span.end]
 
 
-def can_be_seen(character: str) -> bool:
+def is_visible(character: str) -> bool:
     """Say whether `character` shows as something, if only as a space between words."""
     return character.isprintable() and character not in _BLANK_LETTERS

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fsql.connectors.stream_stores import NowhereStore
+from fsql.connectors.stream_stores import NullStore
 from fsql.runtime.consumer import LocalConsumer
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from fsql.compiler.logical import SinkTable
-    from fsql.connectors.surroundings import Surroundings
+    from fsql.connectors.context import ConnectorContext
     from fsql.formats.settings import Settings
     from fsql.runtime.cluster.delivery import Contents
     from fsql.runtime.consumer import Consumer
 
 
-class NoLines:
+class NullEncoder:
     """Makes no lines of anything."""
 
     header = b""
@@ -28,7 +28,7 @@ class NoLines:
         return ()
 
 
-def open_sink(sink: SinkTable, settings: Settings, surroundings: Surroundings) -> Consumer:
+def open_sink(sink: SinkTable, settings: Settings, context: ConnectorContext) -> Consumer:
     """Return what drops the rows."""
-    del sink, settings, surroundings
-    return LocalConsumer(NowhereStore(), NoLines())
+    del sink, settings, context
+    return LocalConsumer(NullStore(), NullEncoder())

@@ -57,7 +57,7 @@ class CompressedBlocks:
             self._identity = _identity(descriptor)
             self._check(place)
             self._stream = pa.CompressedInputStream(pa.PythonFile(self._file, "r"), codec)
-            self._pass_over(place)
+            self._skip(place)
         except OSError as error:
             raise self._failed(error) from None
         except BaseException:
@@ -89,7 +89,7 @@ class CompressedBlocks:
         if place is not None and place.content not in {"", self._identity}:
             raise not_replayable(self._path, place, "it is not the file that was read")
 
-    def _pass_over(self, place: SourceOffset | None) -> None:
+    def _skip(self, place: SourceOffset | None) -> None:
         rest = 0 if place is None else place.byte
         while place is not None and rest:
             passed = self._stream.read(min(rest, self._block_bytes))

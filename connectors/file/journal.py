@@ -70,7 +70,7 @@ class Journal:
         return all(epoch is None or epoch <= entry.epoch for epoch in epochs.values())
 
     @property
-    def outlived(self) -> bool:
+    def superseded(self) -> bool:
         """Say whether a later epoch has begun, and removed this one's journal."""
         return self._descriptor is not None and self._files.removed(self._descriptor)
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from fsql.formats.making import Parts
+    from fsql.formats.factories import Parts
     from fsql.runtime.cluster.delivery import Bundle
     from fsql.runtime.consumer import Opening
 
@@ -114,7 +114,7 @@ class PartFiles:
         except OSError as error:
             raise paths.cannot_open("E532", self._directory, error) from None
         try:
-            position = self._go_on(opening)
+            position = self._resume(opening)
             if self._journal is not None:
                 self._begin_log(position)
             self._write_files(position)
@@ -186,7 +186,7 @@ class PartFiles:
             log, self._log = self._log, None
             self._files.close(log)
 
-    def _go_on(self, opening: Opening) -> Root:
+    def _resume(self, opening: Opening) -> Root:
         """Take up what the last log has; remove what an earlier job left, if there is none."""
         logs = self._logs()
         if logs and max(logs)[0] > opening.epoch:

@@ -11,35 +11,33 @@ from fsql.connectors.file.part_files import PartFiles
 from fsql.connectors.file.store import FileStore
 from fsql.connectors.released_lines import ReleasedLines
 from fsql.connectors.settings import has_layout
-from fsql.formats.making import make_encoder, make_parts
+from fsql.formats.factories import make_encoder, make_parts
 from fsql.runtime.consumer import LocalConsumer
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from fsql.compiler.logical import SinkTable
-    from fsql.connectors.surroundings import Surroundings
+    from fsql.connectors.context import ConnectorContext
     from fsql.formats.settings import Settings
     from fsql.runtime.consumer import Consumer, ContentsEncoder, Store
 
 
-def open_sink(sink: SinkTable, settings: Settings, surroundings: Surroundings) -> Consumer:
+def open_sink(sink: SinkTable, settings: Settings, context: ConnectorContext) -> Consumer:
     """Return what writes the file.
 
     Raises:
         FsqlError: E533 or E534, if the options cannot be followed.
     """
-    path = surroundings.resolve(settings.text("path"))
+    path = context.resolve(settings.text("path"))
     if has_layout(settings, Layout.FILE):
         parts = make_parts(sink, settings)
-        return PartFiles(path, parts, surroundings.journal, append=surroundings.append)
+        return PartFiles(path, parts, context.journal, append=context.append)
     lines: ContentsEncoder = ReleasedLines(make_encoder(sink, settings))
     codec = codec_of(path, settings.text("compression"))
     if codec is not None:
         lines = CompressedLines(lines, codec)
-    store = file_store(
-        path, surroundings.journal, append=surroundings.append, compressed=codec is not None
-    )
+    store = file_store(path, context.journal, append=context.append, compressed=codec is not None)
     return LocalConsumer(store, lines)
 
 

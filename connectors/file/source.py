@@ -18,15 +18,15 @@ from fsql.connectors.settings import has_layout
 from fsql.connectors.streams.blocks import FileBlocks
 from fsql.connectors.streams.line_reader import LineReader, read_first_line
 from fsql.connectors.streams.replay import check_replayable
-from fsql.formats.making import make_decoder, make_split
+from fsql.formats.factories import make_decoder, make_split
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from fsql.compiler.logical import Table
+    from fsql.connectors.context import ConnectorContext
     from fsql.connectors.streams.blocks import Blocks
-    from fsql.connectors.surroundings import Surroundings
     from fsql.formats.lines import LineDecoder
     from fsql.formats.settings import Settings
     from fsql.runtime.ports import SourceOffset, Split
@@ -92,15 +92,15 @@ class FileSplit:
         return FileBlocks(descriptor, str(self.path), block_bytes)
 
 
-def open_source(table: Table, settings: Settings, surroundings: Surroundings) -> Sequence[Split]:
+def open_source(table: Table, settings: Settings, context: ConnectorContext) -> Sequence[Split]:
     """Return the files that the path names as splits, sorted by name.
 
     Raises:
         FsqlError: E531, E533, E534 or E535, if they cannot be opened.
     """
-    found = find_files(surroundings.resolve(settings.text("path")))
+    found = find_files(context.resolve(settings.text("path")))
     for file in found:  # a directory may have links that lead elsewhere
-        surroundings.resolve(str(file.path))
+        context.resolve(str(file.path))
     if has_layout(settings, Layout.FILE):
         whole = [make_split(name, path, table.columns, settings) for name, path in found]
         for file_split in whole:

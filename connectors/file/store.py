@@ -92,29 +92,29 @@ class FileStore:
         self._same_in_all_epochs = exactly_once and not self._compressed
         self._epoch = opening.epoch
         self._owner = opening.owner
-        with self._failing():
+        with self._storage_error():
             entries = self._journal.entries()
         self._check(entries, opening)
         self._descriptor = self._opened()
-        with self._failing():
+        with self._storage_error():
             if not entries and not self._append:
                 self._files.truncate(self._descriptor, 0)
             if opening.option.keeps_position:
-                self._go_on_from(entries, opening)
+                self._resume_from(entries, opening)
             elif self._compressed:
-                self._go_on_at_the_last_entry(entries, opening)
+                self._resume_at_last_entry(entries, opening)
             else:
-                self._go_on_at_the_last_line(opening)
+                self._resume_at_last_line(opening)
             if not self._same_in_all_epochs:
                 # What comes next need not be what is there.
                 self._files.truncate(self._descriptor, self._length)
                 self._there_before = self._length
-            self._hash_anew()
+            self._restart_hash()
             self._files.sync(self._descriptor)
             self._files.sync_directory(self._path.parent)
             newest = self._journal.begin(self._entry())
         if not newest:
-            raise self._outlived()
+            raise self._superseded()
         return self._position
 
     @property
@@ -130,9 +130,9 @@ class FileStore:
             ConsumerLostError: if there is no room, or a later epoch has begun.
         """
         assert self._descriptor is not None
-        with self._failing():
-            if not self._same_in_all_epochs and self._journal.outlived:
-                raise self._outlived()
+        with self._storage_error():
+            if not self._same_in_all_epochs and self._journal.superseded:
+                raise self._superseded()
             for piece in data:
                 octets = piece.cast("B")
                 self._hasher.update(octets)
@@ -152,7 +152,7 @@ class FileStore:
             ConsumerLostError: if there is no room.
         """
         self._position = position
-        with self._failing():
+        with self._storage_error():
             self._journal.append(self._entry())
         if self._journal.size > JOURNAL_BYTES_MAX:
             self._renew_journal()
@@ -169,7 +169,7 @@ class FileStore:
             journal = self._journal.duplicate()
         descriptors = [each for each in (file, journal) if each is not None]
         try:
-            with self._failing():
+            with self._storage_error():
                 for descriptor in descriptors:
                     self._files.sync(descriptor)
         finally:
@@ -186,9 +186,9 @@ class FileStore:
 
     def _renew_journal(self) -> None:
         assert self._descriptor is not None
-        with self._failing(), self._descriptors:
+        with self._storage_error(), self._descriptors:
             self._files.sync(self._descriptor)
-            self._hash_anew()
+            self._restart_hash()
             self._journal.renew(self._entry())
 
     def _opened(self) -> int:
@@ -213,7 +213,7 @@ class FileStore:
         if not entries and opening.begins != START:
             raise self._unfit("nothing is known of what it has")
 
-    def _go_on_from(self, entries: Sequence[Entry], opening: Opening) -> None:
+    def _resume_from(self, entries: Sequence[Entry], opening: Opening) -> None:
         """Take up the best entry whose bytes are there."""
         assert self._descriptor is not None
         self._position = START
@@ -227,7 +227,7 @@ class FileStore:
             raise self._unfit("it lacks rows that it had")
         self._there_before = self._files.size(self._descriptor)
 
-    def _go_on_at_the_last_line(self, opening: Opening) -> None:
+    def _resume_at_last_line(self, opening: Opening) -> None:
         """Go on behind the last whole line; a line that was torn is cut off."""
         assert self._descriptor is not None
         end = self._files.size(self._descriptor)
@@ -240,7 +240,7 @@ class FileStore:
         self._length = end
         self._position = opening.begins
 
-    def _go_on_at_the_last_entry(self, entries: Sequence[Entry], opening: Opening) -> None:
+    def _resume_at_last_entry(self, entries: Sequence[Entry], opening: Opening) -> None:
         """Go on behind what the journal knows to be whole."""
         assert self._descriptor is not None
         self._length = 0 if entries else self._files.size(self._descriptor)
@@ -260,7 +260,7 @@ class FileStore:
             hasher.update(self._files.read(self._descriptor, count, start))
         return hasher.hexdigest() == entry.hash
 
-    def _hash_anew(self) -> None:
+    def _restart_hash(self) -> None:
         """Begin a hash shortly before the end: what stands before needs no check any more."""
         assert self._descriptor is not None
         self._hashed_from = max(self._length - CHECKED_BYTES, 0)
@@ -290,7 +290,7 @@ class FileStore:
             self._owner,
         )
 
-    def _outlived(self) -> ConsumerLostError:
+    def _superseded(self) -> ConsumerLostError:
         return ConsumerLostError(f"a later epoch than {self._epoch} has begun")
 
     def _unfit(self, reason: str) -> FsqlError:
@@ -299,7 +299,7 @@ class FileStore:
         return FsqlError([Diagnostic("E537", message, helps=helps)])
 
     @contextmanager
-    def _failing(self) -> Iterator[None]:
+    def _storage_error(self) -> Iterator[None]:
         """Say what an error of the operating system means."""
         try:
             yield

@@ -21,7 +21,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from fsql.compiler.sqltypes import Kind
-from fsql.connectors.generated.word_law import WordLaw, mix
+from fsql.connectors.generated.zipf_words import ZipfWords, mix
 from fsql.runtime.arrow_types import string_buffers
 from fsql.runtime.ports import Chunk, SourceOffset, Wait
 
@@ -129,7 +129,7 @@ class GeneratorReader:
         self._first = self._row = first
         self._ahead = pa.array([], pa.string())
         self._key = mix(np.array([text.seed], np.uint64) + _GOLDEN)
-        self._law = WordLaw(text.vocabulary)
+        self._law = ZipfWords(text.vocabulary)
         words = self._law.words()
         # Piece r is the word of rank r with the space behind it, piece vocabulary + r without one.
         self._pieces = pa.concat_arrays([pc.binary_join_element_wise(words, "", " "), words])
@@ -144,7 +144,7 @@ class GeneratorReader:
         if self._text.rows_per_second is not None:
             available = self._available(self._text.rows_per_second)
             if available <= 0:
-                self._make_ahead()
+                self._generate_ahead()
                 return self._wait(self._text.rows_per_second)
             rows = min(rows, available)
         lines = self._next_lines(rows)
@@ -175,7 +175,7 @@ class GeneratorReader:
         due = self._first_due + (self._row - self._first) / rows_per_second
         return Wait(max(0.0, due - self._clock()))
 
-    def _make_ahead(self) -> None:
+    def _generate_ahead(self) -> None:
         """Make some rows that are not due yet, if there are none."""
         if not len(self._ahead):
             end = self._row + _ROWS_AHEAD

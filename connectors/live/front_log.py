@@ -108,7 +108,7 @@ class LogWriter:
             for each in (directory.parent, directory):
                 each.mkdir(mode=0o700, parents=True, exist_ok=True)
             self.ended = _written_end(directory) is not None
-            self._go_on()
+            self._resume()
         except OSError as error:
             raise paths.cannot_open("E532", directory, error) from None
 
@@ -195,7 +195,7 @@ class LogWriter:
             descriptor, self._descriptor = self._descriptor, None
             os.close(descriptor)
 
-    def _go_on(self) -> None:
+    def _resume(self) -> None:
         """Open the last segment, without what is behind its last whole line."""
         known = segments(self._directory)
         if known and not self.ended:

@@ -191,7 +191,7 @@ class Feed:
 
     def _run(self) -> None:
         try:
-            self._carry()
+            self._copy_lines()
         except FsqlError as error:
             self._on_failure(error)
         except OSError as error:
@@ -207,24 +207,24 @@ class Feed:
                 with contextlib.suppress(OSError):
                     self._clock.close()
 
-    def _carry(self) -> None:
+    def _copy_lines(self) -> None:
         while not self._stopped.is_set() and not self._outflow.ended:
             room = self._outflow.room()
             if room == 0:
                 if self._clock is not None:
-                    self._clock.heard()  # what it sends meanwhile waits: that is no silence
+                    self._clock.on_activity()  # what it sends meanwhile waits: that is no silence
                 self._stopped.wait(_FULL_SECONDS)
                 continue
             data = self._inflow.read(room, _WAIT_SECONDS)
             if data is None:
                 if self._clock is not None:
-                    self._clock.in_silence()
+                    self._clock.on_silence()
                 continue
             if not data:
                 self._outflow.end()
                 return
             if self._clock is not None:
-                self._clock.before_data()
+                self._clock.on_data()
             self._put(data)
 
     def _put(self, data: bytes) -> None:

@@ -69,14 +69,14 @@ class ArrivalClock:
         self._promised_at: float | None = None
         self._read_at_us: int | None = None
 
-    def heard(self) -> None:
+    def on_activity(self) -> None:
         """Learn that the source is not silent, or that nobody listens to it now."""
         self._silent_since = self._seconds()
         self._promised_at = None
 
-    def before_data(self) -> AtMost | None:
+    def on_data(self) -> AtMost | None:
         """Return the bound that belongs before bytes that have come, if it is another one now."""
-        self.heard()
+        self.on_activity()
         ahead_us = self._options.max_ahead_us
         if ahead_us is None:
             return None
@@ -86,7 +86,7 @@ class ArrivalClock:
         self._read_at_us = now_us
         return AtMost(now_us + ahead_us + step_us)
 
-    def in_silence(self) -> AtLeast | None:
+    def on_silence(self) -> AtLeast | None:
         """Return the bound that belongs where nothing comes now, if the source is idle."""
         idle_us = self._options.idle_us
         if idle_us is None:
@@ -119,8 +119,8 @@ class ClockedBlocks:
         if block is None:
             block = self._blocks.read()
             if block is None:
-                return self._clock.in_silence()
-            bound = self._clock.before_data()
+                return self._clock.on_silence()
+            bound = self._clock.on_data()
             if bound is not None:
                 self._held = block
                 return bound
@@ -143,25 +143,25 @@ class LogClock:
         self._log = log
         self._writer = writer
 
-    def heard(self) -> None:
+    def on_activity(self) -> None:
         """Learn that nobody listens to the source now."""
-        self._clock.heard()
+        self._clock.on_activity()
 
-    def before_data(self) -> None:
+    def on_data(self) -> None:
         """Learn that bytes have come, before they are written.
 
         Raises:
             OSError: if the disk fails.
         """
-        self._write(self._clock.before_data())
+        self._write(self._clock.on_data())
 
-    def in_silence(self) -> None:
+    def on_silence(self) -> None:
         """Learn that nothing comes.
 
         Raises:
             OSError: if the disk fails.
         """
-        self._write(self._clock.in_silence())
+        self._write(self._clock.on_silence())
 
     def close(self) -> None:
         """Close the file of the bounds."""

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from fsql.compiler.logical import Table
-    from fsql.connectors.surroundings import Surroundings
+    from fsql.connectors.context import ConnectorContext
     from fsql.formats.settings import Settings
     from fsql.runtime.ports import Split
 
@@ -63,14 +63,14 @@ def _contiguous(column: pa.ChunkedArray) -> pa.Array:
     return column.chunk(0) if column.num_chunks == 1 else pa.concat_arrays(column.chunks)
 
 
-def open_source(table: Table, settings: Settings, surroundings: Surroundings) -> Sequence[Split]:
+def open_source(table: Table, settings: Settings, context: ConnectorContext) -> Sequence[Split]:
     """Return the rows that the program has handed in for the table.
 
     Raises:
         FsqlError: E531, if there are none: the script is not run by the library.
     """
     del settings
-    rows = surroundings.memory.get(table.name)
+    rows = context.memory.get(table.name)
     if rows is None:
         message = f'table "{table.name}" is not in the memory of this program'
         helps = ("hand it to the library: fsql.sql(query, tables={…})",)

@@ -6,18 +6,18 @@ from typing import TYPE_CHECKING
 
 from fsql.connectors.live.front_log import LogSplit
 from fsql.connectors.live.live_splits import SocketSplit, bound_options, front_log_of
-from fsql.formats.making import make_decoder
+from fsql.formats.factories import make_decoder
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from fsql.compiler.logical import Table
-    from fsql.connectors.surroundings import Surroundings
+    from fsql.connectors.context import ConnectorContext
     from fsql.formats.settings import Settings
     from fsql.runtime.ports import Split
 
 
-def open_source(table: Table, settings: Settings, surroundings: Surroundings) -> Sequence[Split]:
+def open_source(table: Table, settings: Settings, context: ConnectorContext) -> Sequence[Split]:
     """Return what comes by connections as a split.
 
     Raises:
@@ -25,7 +25,7 @@ def open_source(table: Table, settings: Settings, surroundings: Surroundings) ->
     """
     decoder = make_decoder(table.columns, settings)
     bounds = bound_options(table, settings)
-    if surroundings.front_logs is not None:
-        log = front_log_of(surroundings.front_logs, table)
+    if context.front_logs is not None:
+        log = front_log_of(context.front_logs, table)
         return [LogSplit("socket", log, decoder, bounds)]
     return [SocketSplit("socket", settings, decoder, bounds)]

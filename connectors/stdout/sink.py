@@ -6,21 +6,21 @@ from typing import TYPE_CHECKING
 
 from fsql.connectors.released_lines import ReleasedLines
 from fsql.connectors.stream_stores import StreamStore
-from fsql.formats.making import make_encoder
+from fsql.formats.factories import make_encoder
 from fsql.runtime.consumer import LocalConsumer
 
 if TYPE_CHECKING:
     from fsql.compiler.logical import SinkTable
-    from fsql.connectors.surroundings import Surroundings
+    from fsql.connectors.context import ConnectorContext
     from fsql.formats.settings import Settings
     from fsql.runtime.consumer import Consumer
 
 
-def open_sink(sink: SinkTable, settings: Settings, surroundings: Surroundings) -> Consumer:
+def open_sink(sink: SinkTable, settings: Settings, context: ConnectorContext) -> Consumer:
     """Return what writes to standard output.
 
     Raises:
         FsqlError: E534, if the options cannot be followed.
     """
     lines = ReleasedLines(make_encoder(sink, settings))
-    return LocalConsumer(StreamStore(surroundings.standard_output(), "standard output"), lines)
+    return LocalConsumer(StreamStore(context.standard_output(), "standard output"), lines)

@@ -14,7 +14,7 @@ def wait_for(connection: socket.socket, seconds: float, *, writing: bool) -> Non
     waiting.poll(seconds * 1000)
 
 
-def is_connected(made: socket.socket) -> bool:
+def finish_connecting(made: socket.socket) -> bool:
     """Say whether a connection is there that was begun.
 
     Raises:

@@ -16,7 +16,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
-from fsql.connectors.tcp.connecting import is_connected, wait_for
+from fsql.connectors.tcp.connecting import finish_connecting, wait_for
 from fsql.connectors.tcp.frames import (
     PAYLOAD_BYTES_MAX,
     VERSION,
@@ -121,7 +121,7 @@ class TcpConsumer:
             ConsumerLostError: if it refuses for now, or nobody answers.
         """
         with self._turn:
-            self._hang_up()
+            self._disconnect()
             self._opening = opening
             self._opened = False
             self._have = opening.begins
@@ -212,9 +212,9 @@ class TcpConsumer:
     def close(self) -> None:
         """Hang up."""
         with self._turn:
-            self._hang_up()
+            self._disconnect()
 
-    def _hang_up(self) -> None:
+    def _disconnect(self) -> None:
         if self._socket is not None:
             self._socket.close()
         self._socket = None
@@ -241,7 +241,7 @@ class TcpConsumer:
             self._connect()
         try:
             if self._socket is not None and not self._connected:
-                self._connected = is_connected(self._socket)
+                self._connected = finish_connecting(self._socket)
             if self._socket is not None and self._connected:
                 self._receive(self._socket)
             if self._socket is not None and self._connected:
@@ -249,7 +249,7 @@ class TcpConsumer:
         except (OSError, BadFrameError) as error:
             self._broken(str(error))
         if self._lost_since is not None and self._clock() - self._lost_since > self._patience:
-            self._hang_up()
+            self._disconnect()
             raise self._missing(f"{self._name} has not answered for {self._patience:g} s")
 
     def _missing(self, reason: str) -> ConsumerMissingError:
@@ -272,12 +272,12 @@ class TcpConsumer:
         self._reader = FrameReader(_ANSWER_BYTES_MAX)
         self._proven = self._key is None
         if self._proven:
-            self._say_hello()
+            self._send_hello()
             return
         self._challenge = new_challenge()
         self._outgoing.extend(frame_bytes(Challenge(self._challenge)))
 
-    def _say_hello(self) -> None:
+    def _send_hello(self) -> None:
         assert self._opening is not None
         epoch, _, option, owner = self._opening
         hello = Hello(VERSION, owner, self._output, epoch, option.value, _pair(self._have))
@@ -286,7 +286,7 @@ class TcpConsumer:
     def _broken(self, reason: str) -> None:
         """Hang up, and come again later with what was not acknowledged."""
         del reason
-        self._hang_up()
+        self._disconnect()
         if self._lost_since is None:
             self._lost_since = self._clock()
 
@@ -322,11 +322,11 @@ class TcpConsumer:
             case Welcome() if not self._welcomed:
                 self._welcome(head)
             case Have(position) if self._welcomed:
-                self._had(Root(*position))
+                self._update_position(Root(*position))
             case Synced() if self._unanswered:
                 self._unanswered -= 1
             case Refusal(reason, lasting):
-                self._hang_up()
+                self._disconnect()
                 if lasting:
                     raise self._refused(reason)
                 raise ConsumerLostError(f"{self._name} refuses: {reason}")
@@ -347,9 +347,9 @@ class TcpConsumer:
                 self._proven = True
                 proof = Proof(proof_of(self._key, JOB, challenges, port))
                 self._outgoing.extend(frame_bytes(proof))
-                self._say_hello()
+                self._send_hello()
                 return
-        self._hang_up()
+        self._disconnect()
         raise self._missing(f"{self._name} does not have the key")
 
     def _welcome(self, welcome: Welcome) -> None:
@@ -362,12 +362,12 @@ class TcpConsumer:
         self._welcomed = True
         self._window = max(welcome.window, 1)
         if self._opened:
-            self._had(position)
+            self._update_position(position)
         self._have, self._opened = position, True
         for _, frames in self._kept:
             self._outgoing += frames
 
-    def _had(self, position: Root) -> None:
+    def _update_position(self, position: Root) -> None:
         """Learn what the consumer has: what it had before, or where a bundle ends that was sent."""
         if position <= self._have:
             return
@@ -381,7 +381,7 @@ class TcpConsumer:
         self._acknowledged.append(position)
 
     def _refused(self, reason: str) -> FsqlError:
-        self._hang_up()
+        self._disconnect()
         message = f"{self._name} does not go on where the job does: {reason}"
         return FsqlError([Diagnostic("E537", message)])
 

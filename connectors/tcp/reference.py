@@ -67,7 +67,7 @@ class _Peer:
     proven: bool = False
 
 
-class _HangUpError(Exception):
+class _DisconnectError(Exception):
     """The connection is to be ended, after a word of why."""
 
     def __init__(self, refusal: Refusal) -> None:
@@ -188,14 +188,14 @@ class ConsumerServer:
             for frame in peer.reader.feed(data):
                 self._take(peer, frame)
             if peer.have is not None:
-                self._say(peer, Have((peer.have.time, peer.have.origin)))
+                self._reply(peer, Have((peer.have.time, peer.have.origin)))
                 peer.have = None
         except BlockingIOError:
             pass
         except (OSError, BadFrameError):
             self._drop(peer)
-        except _HangUpError as reason:
-            self._say(peer, reason.refusal)
+        except _DisconnectError as reason:
+            self._reply(peer, reason.refusal)
             if peer in self._peers:
                 self._drop(peer)
 
@@ -214,11 +214,11 @@ class ConsumerServer:
                     self._part(peer, frame.head, frame.payload)
                 case Sync():
                     self._store.sync()
-                    self._say(peer, Synced())
+                    self._reply(peer, Synced())
                 case _:
-                    raise _HangUpError(Refusal("a bundle is expected"))
+                    raise _DisconnectError(Refusal("a bundle is expected"))
         except ConsumerLostError as error:
-            raise _HangUpError(Refusal(str(error))) from None
+            raise _DisconnectError(Refusal(str(error))) from None
 
     def _begin(self, peer: _Peer, head: Head) -> None:
         """Deal with what comes before a connection is the current one.
@@ -230,52 +230,52 @@ class ConsumerServer:
             case Challenge(challenge) if self._key is not None and peer.challenges is None:
                 peer.challenges = challenge, new_challenge()
                 proof = proof_of(self._key, CONSUMER, peer.challenges, self.address[1])
-                self._say(peer, Response(peer.challenges[1], proof))
+                self._reply(peer, Response(peer.challenges[1], proof))
             case Proof(proof) if self._key is not None and peer.challenges is not None:
                 expected = proof_of(self._key, JOB, peer.challenges, self.address[1])
                 if not is_proof(proof, expected):
-                    raise _HangUpError(Refusal("the job does not have the key"))
+                    raise _DisconnectError(Refusal("the job does not have the key"))
                 peer.proven = True
             case Hello() if self._key is None or peer.proven:
                 self._hello(peer, head)
             case Hello():
-                raise _HangUpError(Refusal("a proof of the key is expected"))
+                raise _DisconnectError(Refusal("a proof of the key is expected"))
             case _:
-                raise _HangUpError(Refusal("a hello is expected"))
+                raise _DisconnectError(Refusal("a hello is expected"))
 
     def _hello(self, peer: _Peer, hello: Hello) -> None:
         if hello.version != VERSION:
             reason = f"version {hello.version} is not known here, only {VERSION}"
-            raise _HangUpError(Refusal(reason, lasting=True))
+            raise _DisconnectError(Refusal(reason, lasting=True))
         owner = (hello.job, hello.output)
         wanted = hello.job if self._job is None else self._job
         if not secrets.compare_digest(wanted.encode(), hello.job.encode()):
-            raise _HangUpError(Refusal("this consumer waits for another job", lasting=True))
+            raise _DisconnectError(Refusal("this consumer waits for another job", lasting=True))
         if self._owner not in {None, owner}:
-            raise _HangUpError(Refusal("this consumer belongs to another output", lasting=True))
+            raise _DisconnectError(Refusal("this consumer belongs to another output", lasting=True))
         if hello.epoch < self._epoch:
-            raise _HangUpError(Refusal(f"epoch {self._epoch} has begun"))
+            raise _DisconnectError(Refusal(f"epoch {self._epoch} has begun"))
         try:
             option = DeliveryOption(hello.delivery)
         except ValueError:
-            raise _HangUpError(Refusal("an unknown kind of delivery", lasting=True)) from None
+            raise _DisconnectError(Refusal("an unknown kind of delivery", lasting=True)) from None
         if self._current is not None:
             self._drop(self._current)
         opening = Opening(hello.epoch, Root(*hello.begins), option, f"{owner[1]} of {owner[0]}")
         try:
             position = self._store.open(opening)
         except ConsumerLostError as error:
-            raise _HangUpError(Refusal(str(error))) from None
+            raise _DisconnectError(Refusal(str(error))) from None
         except FsqlError as error:
             reason = error.diagnostics[0].message
-            raise _HangUpError(Refusal(reason, lasting=True)) from None
+            raise _DisconnectError(Refusal(reason, lasting=True)) from None
         self._owner, self._epoch = owner, hello.epoch
         self._current = peer
         self._sequencer = Sequencer(position)
         self._rows = self._bytes = 0
         self.ended = position == END
         peer.reader.body_bytes_max = BODY_BYTES_MAX
-        self._say(peer, Welcome(VERSION, (position.time, position.origin), self._window))
+        self._reply(peer, Welcome(VERSION, (position.time, position.origin), self._window))
 
     def _part(self, peer: _Peer, part: Part, payload: memoryview) -> None:
         follows, ends = Root(*part.follows), Root(*part.ends)
@@ -293,7 +293,7 @@ class ConsumerServer:
             self.ended = ends == END
             peer.have = ends
 
-    def _say(self, peer: _Peer, head: Head) -> None:
+    def _reply(self, peer: _Peer, head: Head) -> None:
         for piece in frame_bytes(head):
             peer.outgoing += piece
         self._send(peer)

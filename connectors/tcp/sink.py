@@ -8,11 +8,11 @@ from fsql.connectors.addresses import loopback
 from fsql.connectors.released_lines import ReleasedLines
 from fsql.connectors.tcp.consumer import PATIENCE_SECONDS, TcpConsumer
 from fsql.connectors.tcp.proofs import consumer_key
-from fsql.formats.making import make_encoder
+from fsql.formats.factories import make_encoder
 
 if TYPE_CHECKING:
     from fsql.compiler.logical import SinkTable
-    from fsql.connectors.surroundings import Surroundings
+    from fsql.connectors.context import ConnectorContext
     from fsql.formats.settings import Settings
     from fsql.runtime.consumer import Consumer
 
@@ -20,14 +20,14 @@ STATELESS_PATIENCE_SECONDS: Final = 3.0
 """How long a run that keeps no state waits for the consumer of a sink."""
 
 
-def open_sink(sink: SinkTable, settings: Settings, surroundings: Surroundings) -> Consumer:
+def open_sink(sink: SinkTable, settings: Settings, context: ConnectorContext) -> Consumer:
     """Return the job's end of the connection.
 
     Raises:
         FsqlError: E533, E534 or E602, if the options cannot be followed.
     """
-    patience = STATELESS_PATIENCE_SECONDS if surroundings.journal is None else PATIENCE_SECONDS
+    patience = STATELESS_PATIENCE_SECONDS if context.journal is None else PATIENCE_SECONDS
     lines = ReleasedLines(make_encoder(sink, settings))
     named = settings.optional("key")
-    key = consumer_key(None if named is None else surroundings.resolve(named))
+    key = consumer_key(None if named is None else context.resolve(named))
     return TcpConsumer(loopback(settings.text("address")), sink.name, lines, patience, key=key)

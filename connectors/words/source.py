@@ -10,12 +10,12 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from fsql.compiler.logical import Table
-    from fsql.connectors.surroundings import Surroundings
+    from fsql.connectors.context import ConnectorContext
     from fsql.formats.settings import Settings
     from fsql.runtime.ports import Split
 
 
-def open_source(table: Table, settings: Settings, surroundings: Surroundings) -> Sequence[Split]:
+def open_source(table: Table, settings: Settings, context: ConnectorContext) -> Sequence[Split]:
     """Return the one split of the generator."""
     lengths = EqualLengths(settings.number("words_per_line"))
-    return [generator_split(table, settings, lengths, surroundings.clock)]
+    return [generator_split(table, settings, lengths, context.clock)]

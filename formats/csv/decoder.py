@@ -96,7 +96,7 @@ class CsvDecoder:
             fields = self._split_lines(lines, first_row, rejects)
         columns = []
         for column, texts in zip(self._columns, fields, strict=True):
-            columns.append(self._converted(column, texts, lines, first_row, rejects))
+            columns.append(self._convert_column(column, texts, lines, first_row, rejects))
         kept = np.arange(len(lines))
         if rejects:
             good = np.ones(len(lines), np.bool_)
@@ -175,7 +175,7 @@ class CsvDecoder:
             raise MalformedError(NOT_CSV, reason)
         return fields
 
-    def _converted(
+    def _convert_column(
         self,
         column: Column,
         texts: pa.StringArray,

@@ -91,7 +91,7 @@ class CsvEncoder:
         else:
             text = column.cast(pa.string())
         if kind is Kind.STRING or self._may_need_quotes(text):
-            text = self._quoted(text)
+            text = self._quote_fields(text)
         null = self._dialect.null
         return text.fill_null(null)
 
@@ -102,7 +102,7 @@ class CsvEncoder:
         )
         return bool(pc.any(special).as_py())
 
-    def _quoted(self, text: pa.StringArray) -> pa.StringArray:
+    def _quote_fields(self, text: pa.StringArray) -> pa.StringArray:
         """Return the fields with quotes where a reader needs them."""
         delimiter, quote, escape, null = self._dialect
         needed = pc.equal(text, null)
@@ -118,5 +118,5 @@ class CsvEncoder:
         return pc.if_else(needed, wrapped, text)
 
     def _header(self, names: Sequence[str]) -> bytes:
-        fields = self._quoted(pa.array(names, pa.string())).to_pylist()
+        fields = self._quote_fields(pa.array(names, pa.string())).to_pylist()
         return f"{self._dialect.delimiter.join(fields)}\n".encode()

@@ -75,7 +75,7 @@ def split_record(record: str, dialect: Dialect) -> list[Field]:
     start = 0
     while True:
         if record.startswith(dialect.quote, start):
-            text, end = _quoted(record, start + 1, dialect)
+            text, end = _quote_fields(record, start + 1, dialect)
             if end < len(record) and record[end] != dialect.delimiter:
                 reason = f"text stands behind the closing quote of field {len(fields) + 1}"
                 raise MalformedError(NOT_CSV, reason)
@@ -89,7 +89,7 @@ def split_record(record: str, dialect: Dialect) -> list[Field]:
         start = end + 1
 
 
-def _quoted(record: str, start: int, dialect: Dialect) -> tuple[str, int]:
+def _quote_fields(record: str, start: int, dialect: Dialect) -> tuple[str, int]:
     """Return the text of a quoted field that begins at `start`, and where its closing quote ends."""
     pieces: list[str] = []
     place = start

@@ -30,8 +30,8 @@ from fsql.formats.json.pieces import (
     Part,
     PiecesOfBatch,
     Ragged,
-    joined,
-    joined_digits,
+    join_digits,
+    join_lists,
     number_parts,
 )
 from fsql.runtime.arrow_types import decoded
@@ -173,6 +173,6 @@ def _arrays(array: pa.ListArray, element: SqlType, pieces: PiecesOfBatch) -> For
         lengths *= array.is_valid().to_numpy(zero_copy_only=False)
     opening, parts, closing, _ = format_column(elements, element, pieces)
     if element.kind in _WHOLE_NUMBERS and len(parts) == 1:  # no sign, no NULL, a group of digits
-        return Formatted("[", [joined_digits(cast("Indexes", parts[0]), lengths)], "]")
+        return Formatted("[", [join_digits(cast("Indexes", parts[0]), lengths)], "]")
     enclosed = [part for part in (_PIECES[opening], *parts, _PIECES[closing]) if part is not EMPTY]
-    return Formatted("[", [joined(enclosed, len(elements), lengths)], "]")
+    return Formatted("[", [join_lists(enclosed, len(elements), lengths)], "]")

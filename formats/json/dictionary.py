@@ -57,7 +57,7 @@ class DictionaryMemory:
     def __init__(self) -> None:
         self._dictionary = _NONE
         self._identity = _identity(_NONE)
-        self._formatted = _NONE
+        self._format_strings = _NONE
         self._shared: Shared | None = None
 
     def use(self, dictionary: pa.StringArray, rows: int, *, alone: bool) -> Use:
@@ -81,7 +81,7 @@ class DictionaryMemory:
         source = (self._identity, before, behind)
         if self._shared is None or self._shared.source != source:
             pieces = self._pieces(self._shared, before, behind)
-            self._formatted = self._dictionary
+            self._format_strings = self._dictionary
             lengths = np.diff(string_buffers(pieces)[0])
             self._shared = Shared(pieces, int(lengths.sum()), int(lengths.max(initial=0)), source)
         return self._shared
@@ -91,11 +91,11 @@ class DictionaryMemory:
         if (
             earlier is None
             or earlier.source[1:] != (before, behind)
-            or not begins_with(dictionary, self._formatted)
+            or not begins_with(dictionary, self._format_strings)
         ):
-            return _formatted(dictionary, before, behind)
-        new = dictionary.slice(len(self._formatted))
-        return pa.concat_arrays([earlier.pieces, _formatted(new, before, behind)])
+            return _format_strings(dictionary, before, behind)
+        new = dictionary.slice(len(self._format_strings))
+        return pa.concat_arrays([earlier.pieces, _format_strings(new, before, behind)])
 
 
 def _mostly(known: pa.StringArray, dictionary: pa.StringArray) -> bool:
@@ -108,13 +108,13 @@ def _identity(array: pa.StringArray) -> Identity:
     return (array.offset, len(array), *buffers)
 
 
-def _formatted(text: pa.StringArray, before: str, behind: str) -> pa.StringArray:
+def _format_strings(text: pa.StringArray, before: str, behind: str) -> pa.StringArray:
     """Return every string as it stands between the quotes of JSON, with the texts around it."""
     escaped = escape(text)
-    return _enclosed(escaped, before, behind) if before or behind else escaped
+    return _enclose(escaped, before, behind) if before or behind else escaped
 
 
-def _enclosed(text: pa.StringArray, before: str, behind: str) -> pa.StringArray:
+def _enclose(text: pa.StringArray, before: str, behind: str) -> pa.StringArray:
     """Return every string with `before` in front of it and `behind` behind it."""
     indexes = np.empty((len(text), 3), np.int32)
     indexes[:, 0] = len(text)

@@ -1,6 +1,6 @@
 """Columns into JSON lines, byte for byte as `docs/internals/semantics.md`, "JSON out", has it.
 
-A few rows are written one by one, by way of Python values (`json_few`).  Of many, nothing runs for a
+A few rows are written one by one, by way of Python values (`few_rows`).  Of many, nothing runs for a
 single row: every column says which pieces of text stand where (`json_columns`), and one `take` writes
 them all (`json_pieces`).  Between the columns stands the *frame*: keys, colons and commas, with the
 quotes and brackets that the columns leave to it.  The end of a row and the beginning of the next are one
@@ -19,7 +19,7 @@ from fsql.compiler.logical import Changes
 from fsql.compiler.sqltypes import STRING, Kind, SqlType
 from fsql.formats.json.columns import Formatted, format_column, format_dictionary
 from fsql.formats.json.dictionary import DictionaryMemory, Use
-from fsql.formats.json.few import FEW_MAX, FewRows
+from fsql.formats.json.few_rows import FEW_MAX, FewRows
 from fsql.formats.json.pieces import (
     OPERATIONS,
     OUTPUT_BYTES_MAX,
@@ -29,7 +29,7 @@ from fsql.formats.json.pieces import (
     PiecesOfBatch,
     row_too_long,
     sequence,
-    written,
+    write_pieces,
 )
 
 if TYPE_CHECKING:
@@ -167,7 +167,7 @@ class JsonEncoder:
         frame = self._frame(formatted)
         indexes = sequence(_row_parts(formatted, frame, pieces), rows, spare=1).indexes
         indexes[-1] = len(STANDARD) + len(formatted)
-        text = self._written(frame, pieces, indexes)
+        text = self._write_text(frame, pieces, indexes)
         # The first row begins with the end of a row that is not there.
         return None if text is None else text.slice(len(frame[-1]))
 
@@ -181,7 +181,7 @@ class JsonEncoder:
             between = f"{column.closing},"
         return (*frame, row_end)
 
-    def _written(
+    def _write_text(
         self, frame: tuple[str, ...], pieces: PiecesOfBatch, indexes: Indexes
     ) -> pa.Buffer | None:
         """Return the text of the pieces at `indexes`, None if it would be too long."""
@@ -199,7 +199,7 @@ class JsonEncoder:
                 self._last = pa.concat_arrays([standard, *pieces.arrays])
                 self._last_source = source
             text = self._last
-        return written(text, indexes, len(indexes) * length_max + pieces.bytes_max)
+        return write_pieces(text, indexes, len(indexes) * length_max + pieces.bytes_max)
 
 
 def _labels(operations: Operations) -> Formatted:

@@ -155,7 +155,7 @@ def _places(at: Counts, counts: Counts) -> Counts:
     return np.cumsum(steps, out=steps)
 
 
-def joined(parts: Sequence[Part], elements: int, lengths: Counts) -> Ragged:
+def join_lists(parts: Sequence[Part], elements: int, lengths: Counts) -> Ragged:
     """Return the elements of each array one behind the other, with commas between them.
 
     `parts` are those of the elements; array i has the next `lengths[i]` of them.
@@ -168,8 +168,8 @@ def joined(parts: Sequence[Part], elements: int, lengths: Counts) -> Ragged:
     return Ragged(separated.indexes, piece_ends[ends] - piece_ends[ends - lengths])
 
 
-def joined_digits(digits: Indexes, lengths: Counts) -> Ragged:
-    """Return the same as `joined` for numbers of one group of digits, with a piece for each."""
+def join_digits(digits: Indexes, lengths: Counts) -> Ragged:
+    """Return the same as `join_lists` for numbers of one group of digits, with a piece for each."""
     return Ragged(digits + _separators(0, BEHIND_COMMA - DIGITS, len(digits), lengths), lengths)
 
 
@@ -210,7 +210,7 @@ def row_too_long() -> FsqlError:
     return FsqlError([Diagnostic("E535", message)])
 
 
-def written(text: pa.StringArray, indexes: Indexes, bytes_max: int) -> pa.Buffer | None:
+def write_pieces(text: pa.StringArray, indexes: Indexes, bytes_max: int) -> pa.Buffer | None:
     """Return the text of the pieces at `indexes`, None if it is longer than `OUTPUT_BYTES_MAX`.
 
     `bytes_max` is a bound of its length that is known without looking at the pieces.

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from fsql.compiler.logical import Changes
-from fsql.formats.json.pieces import row_too_long, written
+from fsql.formats.json.pieces import row_too_long, write_pieces
 from fsql.runtime.arrow_types import decoded
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ class TextEncoder:
         pieces = pa.concat_arrays([decoded(column).fill_null(""), pa.array(["\n"])])
         indexes = np.full(2 * rows, rows, np.int32)
         indexes[0::2] = np.arange(rows)
-        buffer = written(pieces, indexes, pieces.nbytes + rows)
+        buffer = write_pieces(pieces, indexes, pieces.nbytes + rows)
         if buffer is not None:
             return [buffer]
         if rows == 1:

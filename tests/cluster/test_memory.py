@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 import pytest
 
-from fsql.connectors.stream_stores import NowhereStore
+from fsql.connectors.stream_stores import NullStore
 from fsql.connectors.tcp.proofs import consumer_key
 from fsql.connectors.tcp.reference import ConsumerServer
 from fsql.tests.cluster.twin import FSQL, descendants, wait_until
@@ -33,7 +33,7 @@ BYTES_MAX: Final = PROCESS_BYTES + 20 * LEAD * LINE_BYTES
 SECONDS: Final = 8.0
 
 
-class Deaf(NowhereStore):
+class Deaf(NullStore):
     """Stores one bundle, and is busy with it for ever."""
 
     def __init__(self) -> None:

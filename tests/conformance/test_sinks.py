@@ -17,7 +17,7 @@ from fsql.compiler.diagnostics import FsqlError
 from fsql.connectors.file.file_layer import FileLayer
 from fsql.connectors.file.journal import Entry, Journal
 from fsql.connectors.file.store import FileStore
-from fsql.connectors.stream_stores import NowhereStore, StreamStore
+from fsql.connectors.stream_stores import NullStore, StreamStore
 from fsql.connectors.tcp.consumer import TcpConsumer
 from fsql.connectors.tcp.reference import ConsumerServer
 from fsql.runtime.batch import END, START, Root
@@ -322,7 +322,7 @@ def test_the_journal_begins_anew_before_it_is_long(
 
 
 def test_nowhere_keeps_no_bytes_but_a_position() -> None:
-    consumer = LocalConsumer(NowhereStore(), sinks.lines())
+    consumer = LocalConsumer(NullStore(), sinks.lines())
     sinks.run_to_end(consumer, 1)
     assert consumer.open(sinks.opening(2)).position == END
 

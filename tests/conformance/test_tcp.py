@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from fsql.compiler.diagnostics import FsqlError
-from fsql.connectors.stream_stores import NowhereStore
+from fsql.connectors.stream_stores import NullStore
 from fsql.connectors.tcp.consumer import TcpConsumer
 from fsql.connectors.tcp.frames import (
     VERSION,
@@ -127,7 +127,7 @@ def test_another_output_and_an_older_epoch_are_refused(subject: TcpSubject) -> N
 
 
 def test_who_waits_for_a_job_takes_no_other() -> None:
-    server = ConsumerServer(("127.0.0.1", 0), NowhereStore(), job="jöb")
+    server = ConsumerServer(("127.0.0.1", 0), NullStore(), job="jöb")
     said = []
     for job in ("test", "jób", "jöb"):
         with socket.create_connection(server.address) as peer:
@@ -195,10 +195,10 @@ class Cutting:
             with contextlib.suppress(TimeoutError):
                 peer, _ = self._listener.accept()
                 with peer, contextlib.suppress(OSError):
-                    self._carry(peer)
+                    self._copy_lines(peer)
                 self.cuts += 1
 
-    def _carry(self, peer: socket.socket) -> None:
+    def _copy_lines(self, peer: socket.socket) -> None:
         room = self._random.choice([50, 300, 1000, 2000]) if self.cuts < 8 else 1 << 30
         with socket.create_connection(("127.0.0.1", self._port)) as server:
             other = {peer: server, server: peer}

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from fsql.connectors.stream_stores import NowhereStore
+from fsql.connectors.stream_stores import NullStore
 from fsql.connectors.tcp.consumer import TcpConsumer
 from fsql.connectors.tcp.frames import (
     VERSION,
@@ -40,7 +40,7 @@ MISSING = Refusal("a proof of the key is expected")
 @contextmanager
 def serving(stored: list[StoredRows]) -> Iterator[int]:
     """Serve with the key in a thread; give the port."""
-    server = ConsumerServer(("127.0.0.1", 0), NowhereStore(), stored.append, key=KEY)
+    server = ConsumerServer(("127.0.0.1", 0), NullStore(), stored.append, key=KEY)
     over = threading.Event()
 
     def serve() -> None:

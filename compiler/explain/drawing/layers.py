@@ -37,7 +37,7 @@ class Layers:
     bends: Mapping[Edge, Sequence[int]]
 
 
-def arranged(
+def arrange_layers(
     widths: Sequence[float], inputs: Sequence[Sequence[int]], columns: Sequence[int | None]
 ) -> Layers:
     """Return the layers of boxes; the inputs of each are earlier boxes."""

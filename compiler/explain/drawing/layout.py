@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from fsql.compiler.explain.drawing.layers import Edge, arranged
+from fsql.compiler.explain.drawing.layers import Edge, arrange_layers
 from fsql.compiler.explain.drawing.spread import spread
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ class Layout:
 
 def lay_out(boxes: Sequence[Box]) -> Layout:
     """Return a drawing of `boxes`, from the top down."""
-    layers = arranged(
+    layers = arrange_layers(
         [box.width for box in boxes],
         [box.inputs for box in boxes],
         [box.column for box in boxes],

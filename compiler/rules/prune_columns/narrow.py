@@ -30,7 +30,7 @@ def prune_columns(node: logical.Job) -> logical.Job | None:
         for plan in logical.operators(insert.query):
             if plan not in narrowing.done:
                 narrowing.done[plan] = narrowing.operator(plan)
-        query = narrowing.done[insert.query].picked(everything(insert.query)).plan
+        query = narrowing.done[insert.query].select_columns(everything(insert.query)).plan
         inserts.append(dataclasses.replace(insert, query=query))
     pruned = logical.Job(tuple(inserts))
     return None if pruned is node else pruned
@@ -53,10 +53,15 @@ class _Narrowing:
             case logical.Scan():
                 return Narrowed(plan, places(everything(plan)))
             case logical.Union(branches=branches):
-                return narrow_union([self.done[each].picked(wanted) for each in branches], wanted)
+                return narrow_union(
+                    [self.done[each].select_columns(wanted) for each in branches], wanted
+                )
             case logical.Join(left=left, right=right):
                 of_left, of_right = self._demand.from_inputs(plan)
-                sides = self.done[left].picked(of_left), self.done[right].picked(of_right)
+                sides = (
+                    self.done[left].select_columns(of_left),
+                    self.done[right].select_columns(of_right),
+                )
                 return narrow_join(plan, *sides)
             case _:
                 (below,) = plan.inputs
@@ -67,9 +72,9 @@ class _Narrowing:
         narrowed = self.done[below]
         if isinstance(reader, logical.Aggregate | logical.WindowAggregate | logical.Over):
             (used,) = self._demand.from_inputs(reader)
-            return narrowed.picked(used)
+            return narrowed.select_columns(used)
         if isinstance(below, logical.Scan) and not isinstance(reader, logical.Project):
-            return narrowed.picked(self._demand.of[below], self._event_times.get(below, ()))
+            return narrowed.select_columns(self._demand.of[below], self._event_times.get(below, ()))
         return narrowed
 
 

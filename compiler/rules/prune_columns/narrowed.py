@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from fsql.compiler import logical
 from fsql.compiler.expression import ColumnRef, Expression
 from fsql.compiler.node import Node, walk
-from fsql.compiler.rules.columns import replaced
+from fsql.compiler.rules.columns import replace_parts
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -32,7 +32,7 @@ class Narrowed:
     place: Mapping[int, int]
     computed: Mapping[Expression, int] = field(default_factory=dict)
 
-    def picked(self, columns: Columns, computed: Sequence[Expression] = ()) -> Narrowed:
+    def select_columns(self, columns: Columns, computed: Sequence[Expression] = ()) -> Narrowed:
         """Return the plan with `columns` (old indexes) only, and what is to be computed of them."""
         if columns == self.place.keys() and not computed:
             return self
@@ -56,7 +56,7 @@ class Narrowed:
         schema = self.plan.schema
         for computed, index in self.computed.items():
             by[computed] = ColumnRef(computed.type, schema[index].nullable, index)
-        return replaced(expression, by)
+        return replace_parts(expression, by)
 
 
 def places(columns: Columns) -> dict[int, int]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from fsql.compiler.logical import Aggregate, Filter, Plan
 from fsql.compiler.rules.columns import columns_of, substitute, substitution_repeats_work
-from fsql.compiler.rules.conjuncts import conjunction, parted
+from fsql.compiler.rules.conjuncts import conjunction, split_movable
 from fsql.compiler.rules.equality import equal_means_same
 from fsql.compiler.rules.failures import operator_fallible
 
@@ -32,7 +32,7 @@ def pushdown_filter_aggregate(node: Filter) -> Plan | None:
             index < len(below.keys) and equal_means_same(below.keys[index].type) for index in used
         ) and not substitution_repeats_work([conjunct], below.keys)
 
-    moved, kept = parted(node.predicate, goes)
+    moved, kept = split_movable(node.predicate, goes)
     if not moved:
         return None
     predicate = conjunction([substitute(each, below.keys.__getitem__) for each in moved])

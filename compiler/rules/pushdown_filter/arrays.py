@@ -6,7 +6,7 @@ import dataclasses
 
 from fsql.compiler.logical import Filter, LateralAggregate, Plan, Unnest
 from fsql.compiler.rules.columns import columns_of
-from fsql.compiler.rules.conjuncts import conjunction, parted
+from fsql.compiler.rules.conjuncts import conjunction, split_movable
 from fsql.compiler.rules.failures import operator_fallible
 
 
@@ -20,7 +20,7 @@ def pushdown_filter_array(node: Filter) -> Plan | None:
     if not isinstance(below, Unnest | LateralAggregate) or operator_fallible(below):
         return None
     width = len(below.input.schema)
-    moved, kept = parted(
+    moved, kept = split_movable(
         node.predicate, lambda conjunct: all(index < width for index in columns_of(conjunct))
     )
     if not moved:

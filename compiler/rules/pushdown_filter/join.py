@@ -15,11 +15,11 @@ from fsql.compiler.expression import ColumnRef, Expression
 from fsql.compiler.logical import Filter, Join, Plan, append_only, may_tie
 from fsql.compiler.rules.columns import (
     columns_of,
-    renumbered,
+    renumber_columns,
     substitute,
     substitution_repeats_work,
 )
-from fsql.compiler.rules.conjuncts import conjunction, parted
+from fsql.compiler.rules.conjuncts import conjunction, split_movable
 from fsql.compiler.rules.equality import equal_means_same
 from fsql.compiler.rules.failures import operator_fallible
 from fsql.compiler.rules.nullability import with_nullability
@@ -47,17 +47,21 @@ def pushdown_filter_join(node: Filter) -> Plan | None:
             return False
         return drop_left if max(used) < width else drop_right and min(used) >= width
 
-    moved, kept = parted(node.predicate, goes)
+    moved, kept = split_movable(node.predicate, goes)
     if not moved:
         return None
     of_left = [each for each in moved if max(columns_of(each)) < width]
     of_right = [
-        renumbered(each, lambda index: index - width)
+        renumber_columns(each, lambda index: index - width)
         for each in moved
         if min(columns_of(each)) >= width
     ]
-    to_left = _transferred(of_right, below.right_keys, below.left_keys) if drop_left else []
-    to_right = _transferred(of_left, below.left_keys, below.right_keys) if drop_right else []
+    to_left = (
+        _predicates_of_other_side(of_right, below.right_keys, below.left_keys) if drop_left else []
+    )
+    to_right = (
+        _predicates_of_other_side(of_left, below.left_keys, below.right_keys) if drop_right else []
+    )
     made = dataclasses.replace(
         below,
         left=_filtered(below.left, [*of_left, *to_left]),
@@ -73,7 +77,7 @@ def _droppable(join: Join) -> tuple[bool, bool]:
     return not may_tie(join.right), not may_tie(join.left)
 
 
-def _transferred(
+def _predicates_of_other_side(
     conjuncts: Sequence[Expression],
     keys: Sequence[Expression],
     other_keys: tuple[Expression, ...],
@@ -89,7 +93,8 @@ def _transferred(
         if columns_of(conjunct) <= place.keys():
             # A key may be NULL here and not there; a row where it is finds no partner anyway.
             over_keys = with_nullability(
-                renumbered(conjunct, place.__getitem__), lambda number: other_keys[number].nullable
+                renumber_columns(conjunct, place.__getitem__),
+                lambda number: other_keys[number].nullable,
             )
             if not substitution_repeats_work([over_keys], other_keys):
                 found.append(substitute(over_keys, other_keys.__getitem__))

@@ -7,7 +7,7 @@ import dataclasses
 from fsql.compiler.expression import ColumnRef
 from fsql.compiler.logical import Filter, Over, Plan
 from fsql.compiler.rules.columns import columns_of
-from fsql.compiler.rules.conjuncts import conjunction, parted
+from fsql.compiler.rules.conjuncts import conjunction, split_movable
 from fsql.compiler.rules.equality import equal_means_same
 from fsql.compiler.rules.failures import operator_fallible
 
@@ -26,7 +26,7 @@ def pushdown_filter_over(node: Filter) -> Plan | None:
         for key in below.partition
         if isinstance(key, ColumnRef) and equal_means_same(key.type)
     }
-    moved, kept = parted(node.predicate, lambda conjunct: columns_of(conjunct) <= keys)
+    moved, kept = split_movable(node.predicate, lambda conjunct: columns_of(conjunct) <= keys)
     if not moved:
         return None
     made = dataclasses.replace(below, input=Filter(below.input, conjunction(moved)))

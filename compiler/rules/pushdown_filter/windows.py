@@ -14,7 +14,7 @@ from functools import reduce
 from fsql.compiler.expression import Call, ColumnRef, Expression, Literal
 from fsql.compiler.logical import AssignWindows, Filter, Plan
 from fsql.compiler.rules.columns import columns_of
-from fsql.compiler.rules.conjuncts import conjunction, parted
+from fsql.compiler.rules.conjuncts import conjunction, split_movable
 from fsql.compiler.sqltypes import BOOLEAN, TIMESTAMP, TIMESTAMP_MAX, TIMESTAMP_MIN
 
 
@@ -28,7 +28,7 @@ def pushdown_filter_windows(node: Filter) -> Plan | None:
     if not isinstance(below, AssignWindows):
         return None
     width = len(below.input.schema)
-    moved, kept = parted(
+    moved, kept = split_movable(
         node.predicate, lambda conjunct: all(index < width for index in columns_of(conjunct))
     )
     low, high = times_with_windows(below)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import pytest
 
 from fsql.compiler.binder.conditionals import make_case
-from fsql.compiler.binder.operators import balanced, call
+from fsql.compiler.binder.operators import call, combine_balanced
 from fsql.compiler.expression import Call, Cast, ColumnRef, Expression, Literal
 from fsql.compiler.functions.evaluate import constant, evaluate, fallible
 from fsql.compiler.functions.failure import DivisionByZeroFailure, RowFailure
@@ -114,7 +114,7 @@ def test_columns_come_from_the_row() -> None:
 def test_chains_of_any_length(shape: str) -> None:
     operands = [call("ne", column_ref(BIGINT, 0), literal(i)) for i in range(5000)]
     if shape == "balanced":
-        chain = balanced("and", operands)
+        chain = combine_balanced("and", operands)
     else:
         chain = operands[0]
         for each in operands[1:]:

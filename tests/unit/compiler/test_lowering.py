@@ -59,7 +59,7 @@ def test_row_operators_become_maps() -> None:
     pages = p.scan(PAGES)
     long = logical.Filter(pages, p.gt(p.col(pages, "id"), p.lit(1)))
     tokens = logical.Unnest(long, p.col(long, "tokens"), "token", "place")
-    counted = logical.LateralAggregate(
+    quantity_text = logical.LateralAggregate(
         tokens,
         p.col(tokens, "tokens"),
         ordinality=False,
@@ -69,7 +69,7 @@ def test_row_operators_become_maps() -> None:
         aggregates=(p.count(),),
         aggregate_names=("n",),
     )
-    assert outline(p.project(counted, n=p.col(counted, "n"))) == [
+    assert outline(p.project(quantity_text, n=p.col(quantity_text, "n"))) == [
         "0 Source() depth 0",
         "1 Mention(0) depth 1",
         "2 Select(1) depth 1",

@@ -13,7 +13,7 @@ import pytest
 from fsql.compiler import logical
 from fsql.compiler.expression import Call, Expression, Literal
 from fsql.compiler.node import Node, walk
-from fsql.compiler.rules.driver import Firing, Pass, RestlessRulesError, Rule, rewrite, run_passes
+from fsql.compiler.rules.driver import Firing, Pass, Rule, RuleLoopError, rewrite, run_passes
 from fsql.compiler.sqltypes import BIGINT, BOOLEAN, STRING
 from fsql.tests.unit.model import plans as p
 
@@ -95,20 +95,20 @@ def test_trace_has_each_firing() -> None:
 
 def test_rules_that_do_not_come_to_rest_are_named_with_their_firings() -> None:
     up = Rule("up", Literal, count_up)
-    with pytest.raises(RestlessRulesError, match="more than 100 times; firings: up 101"):
+    with pytest.raises(RuleLoopError, match="more than 100 times; firings: up 101"):
         rewrite(p.lit(0), [up], firings_max=100)
 
 
 def test_rules_that_go_in_a_circle_are_named() -> None:
     there = Rule("there", Literal, lambda node: p.lit(1) if node.value == 0 else None)
     back = Rule("back", Literal, lambda node: p.lit(0) if node.value == 1 else None)
-    with pytest.raises(RestlessRulesError, match="in a circle; firings: there 1, back 1"):
+    with pytest.raises(RuleLoopError, match="in a circle; firings: there 1, back 1"):
         rewrite(p.lit(0), [there, back])
 
 
 def test_what_contains_itself_is_a_circle() -> None:
     wrap = Rule("wrap", logical.Scan, lambda node: keep(node, 1))
-    with pytest.raises(RestlessRulesError, match="in a circle; firings: wrap 1"):
+    with pytest.raises(RuleLoopError, match="in a circle; firings: wrap 1"):
         rewrite(WORDS, [wrap])
 
 

@@ -10,8 +10,8 @@ import pyarrow as pa
 import pytest
 
 from fsql.compiler.diagnostics import FsqlError
+from fsql.connectors.context import ConnectorContext
 from fsql.connectors.opening import open_source
-from fsql.connectors.surroundings import Surroundings
 from fsql.runtime.ports import Chunk
 from fsql.tests.unit.connectors.reading import read_all
 from fsql.tests.unit.connectors.tables import NUMBERS, table
@@ -29,7 +29,7 @@ COMPRESS: dict[str, Callable[[bytes], bytes]] = {
 def names(folder: Path, path: str) -> list[str]:
     return [
         split.name
-        for split in open_source(table(connector="file", path=path), Surroundings(folder))
+        for split in open_source(table(connector="file", path=path), ConnectorContext(folder))
     ]
 
 
@@ -66,7 +66,7 @@ def test_a_reader_goes_on_in_the_middle_of_a_compressed_file(tmp_path: Path, suf
     path = tmp_path / f"a.jsonl.{suffix}"
     compress = COMPRESS[suffix]
     path.write_bytes(compress(b"".join(lines[:20])) + compress(b"".join(lines[20:])))
-    [split] = open_source(table(connector="file", path=path.name), Surroundings(tmp_path))
+    [split] = open_source(table(connector="file", path=path.name), ConnectorContext(tmp_path))
     reader = split.open()
     assert read_all(reader, NUMBERS, 7).rows == {n: (n,) for n in range(50)}
     reader.close()
@@ -94,7 +94,7 @@ def test_a_damaged_compressed_file_is_told(
 ) -> None:
     data = COMPRESS[suffix](b"".join(f'{{"n":{n}}}\n'.encode() for n in range(50)))
     (tmp_path / f"a.{suffix}").write_bytes(spoil(data))
-    [split] = open_source(table(connector="file", path=f"a.{suffix}"), Surroundings(tmp_path))
+    [split] = open_source(table(connector="file", path=f"a.{suffix}"), ConnectorContext(tmp_path))
     with pytest.raises(FsqlError, match="E535"):
         read_all(split.open(), NUMBERS, 1000)
 
@@ -102,5 +102,5 @@ def test_a_damaged_compressed_file_is_told(
 def test_a_name_says_nothing_where_the_option_does(tmp_path: Path) -> None:
     (tmp_path / "a.gz").write_bytes(b'{"n":1}\n')
     options = {"connector": "file", "path": "a.gz", "compression": "none"}
-    [split] = open_source(table(NUMBERS, **options), Surroundings(tmp_path))
+    [split] = open_source(table(NUMBERS, **options), ConnectorContext(tmp_path))
     assert read_all(split.open(), NUMBERS, 9).rows == {0: (1,)}

@@ -16,6 +16,7 @@ import pytest
 from fsql.compiler.diagnostics import FsqlError
 from fsql.compiler.schema import Column
 from fsql.compiler.sqltypes import STRING
+from fsql.connectors.context import ConnectorContext
 from fsql.connectors.live import front_log
 from fsql.connectors.live.front_log import LogSplit, LogWriter, segments, trim
 from fsql.connectors.live.inflows import DescriptorInflow, Feed, SocketInflow
@@ -23,7 +24,6 @@ from fsql.connectors.live.live_splits import needs_front_log, open_feed
 from fsql.connectors.live.time_bounds import BoundOptions
 from fsql.connectors.opening import open_source
 from fsql.connectors.streams.replay import CHECKED_BYTES
-from fsql.connectors.surroundings import Surroundings
 from fsql.formats.text.decoder import TextDecoder
 from fsql.runtime.ports import Chunk, SourceOffset, Wait
 from fsql.tests.unit.connectors.tables import table
@@ -269,7 +269,7 @@ def test_what_cannot_be_read_again_has_a_log(tmp_path: Path) -> None:
     os.write(writing, b"one\ntwo")
     os.close(writing)
     feed = open_feed(from_stdin, tmp_path, no_failure, stdin=reading)
-    (split,) = open_source(from_stdin, Surroundings(tmp_path, front_logs=tmp_path))
+    (split,) = open_source(from_stdin, ConnectorContext(tmp_path, front_logs=tmp_path))
     reader = split.open()
     read: list[str] = []
     while (chunk := reader.read(10)) is not None:

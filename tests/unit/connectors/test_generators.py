@@ -8,9 +8,9 @@ from statistics import fmean
 
 from fsql.compiler.schema import Column, Schema
 from fsql.compiler.sqltypes import BIGINT, STRING
-from fsql.connectors.generated.word_law import WordLaw
+from fsql.connectors.context import ConnectorContext
+from fsql.connectors.generated.zipf_words import ZipfWords
 from fsql.connectors.opening import open_source
-from fsql.connectors.surroundings import Surroundings
 from fsql.runtime.ports import Chunk, SourceOffset, SplitReader, Wait
 from fsql.tests.unit.connectors.reading import read_all
 from fsql.tests.unit.connectors.tables import table
@@ -19,7 +19,7 @@ LINES: Schema = (Column("id", BIGINT), Column("line", STRING))
 
 
 def generator(connector: str, columns: Schema = LINES, /, **options: str) -> SplitReader:
-    (split,) = open_source(table(columns, connector=connector, **options), Surroundings(Path()))
+    (split,) = open_source(table(columns, connector=connector, **options), ConnectorContext(Path()))
     assert split.name == connector
     return split.open()
 
@@ -76,7 +76,7 @@ def test_lines_have_the_length_that_is_asked_for() -> None:
 def test_words_follow_the_law() -> None:
     text = lines("words", count="2000", words_per_line="50", vocabulary="1000")
     found = Counter(word for line in text for word in line.split(" "))
-    by_rank = WordLaw(1000).words().to_pylist()
+    by_rank = ZipfWords(1000).words().to_pylist()
     total = 2000 * 50
     harmonic = sum(1 / rank for rank in range(1, 1001))
     for rank in (1, 2, 3, 10, 100):
@@ -87,7 +87,7 @@ def test_words_follow_the_law() -> None:
 
 def test_words_are_all_different() -> None:
     for vocabulary in (1, 100, 101, 30_000):
-        words = WordLaw(vocabulary).words().to_pylist()
+        words = ZipfWords(vocabulary).words().to_pylist()
         assert len(set(words)) == len(words) == vocabulary
         assert all(word.isalpha() for word in words)
 
@@ -96,7 +96,7 @@ def test_rows_come_at_their_rate() -> None:
     now = 100.0
     (split,) = open_source(
         table(LINES, connector="words", rate="4", count="6"),
-        Surroundings(Path(), clock=lambda: now),
+        ConnectorContext(Path(), clock=lambda: now),
     )
     reader = split.open()
 
@@ -119,7 +119,7 @@ def test_a_start_that_is_given_counts_for_every_reader() -> None:
     now = 100.0
     (split,) = open_source(
         table(LINES, connector="words", rate="4", count="200", start_ms="99500"),
-        Surroundings(Path(), clock=lambda: now),
+        ConnectorContext(Path(), clock=lambda: now),
     )
     whole = lines("words", count="200")
 

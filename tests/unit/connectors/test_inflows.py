@@ -68,15 +68,15 @@ class BrokenInflow:
 
 def test_a_thread_that_fails_in_any_way_is_heard() -> None:
     failures: list[FsqlError] = []
-    heard = threading.Event()
+    on_activity = threading.Event()
 
     def failed(error: FsqlError) -> None:
         failures.append(error)
-        heard.set()
+        on_activity.set()
 
     reading, writing = os.pipe()
     feed = Feed(BrokenInflow(), PipeOutflow(writing), failed)
-    assert heard.wait(60)
+    assert on_activity.wait(60)
     feed.close()
     os.close(reading)
     [diagnostic] = failures[0].diagnostics

@@ -10,9 +10,9 @@ import pytest
 from fsql.compiler.diagnostics import FsqlError
 from fsql.compiler.schema import Column
 from fsql.compiler.sqltypes import BIGINT, STRING
+from fsql.connectors.context import ConnectorContext
 from fsql.connectors.opening import open_source
 from fsql.connectors.streams.replay import CHECKED_BYTES
-from fsql.connectors.surroundings import Surroundings
 from fsql.runtime.ports import Chunk, SourceOffset
 from fsql.tests.unit.connectors.reading import read_all
 from fsql.tests.unit.connectors.tables import table
@@ -27,7 +27,7 @@ LINE: Schema = (Column("line", STRING),)
 def written(tmp_path: Path, data: bytes) -> Split:
     (tmp_path / "f").write_bytes(data)
     (split,) = open_source(
-        table(LINE, connector="file", path="f", format="text"), Surroundings(tmp_path)
+        table(LINE, connector="file", path="f", format="text"), ConnectorContext(tmp_path)
     )
     return split
 
@@ -98,7 +98,9 @@ def test_a_last_line_that_goes_on_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_stream_cannot_be_read_again(tmp_path: Path) -> None:
-    (split,) = open_source(table(LINE, connector="stdin", format="text"), Surroundings(tmp_path))
+    (split,) = open_source(
+        table(LINE, connector="stdin", format="text"), ConnectorContext(tmp_path)
+    )
     assert refused(split, SourceOffset(1, 2, 2)) == "a stream can be read once only"
 
 
@@ -107,7 +109,7 @@ def test_a_generator_makes_any_row_without_those_before(tmp_path: Path, connecto
     columns: Schema = (Column("id", BIGINT), Column("line", STRING))
     seconds = [0.0]
     made = table(columns, connector=connector, count="100", rate="10")
-    (split,) = open_source(made, Surroundings(tmp_path, clock=lambda: seconds[0]))
+    (split,) = open_source(made, ConnectorContext(tmp_path, clock=lambda: seconds[0]))
     reader = split.open()
     rows = []
     for _ in range(10):

@@ -11,8 +11,8 @@ import pytest
 from fsql.compiler.diagnostics import FsqlError
 from fsql.compiler.schema import Column, Schema
 from fsql.compiler.sqltypes import STRING
+from fsql.connectors.context import ConnectorContext
 from fsql.connectors.opening import open_source
-from fsql.connectors.surroundings import Surroundings
 from fsql.runtime.ports import Chunk, Wait
 from fsql.tests.unit.connectors.reading import read_all
 from fsql.tests.unit.connectors.tables import NUMBERS, table
@@ -36,7 +36,7 @@ def refusal(action: Callable[[], object]) -> tuple[str, str, tuple[str, ...], tu
 
 def test_a_file_is_one_split(tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_bytes(b'{"n":1}\n{"n":2}')
-    (split,) = open_source(table(connector="file", path="a.jsonl"), Surroundings(tmp_path))
+    (split,) = open_source(table(connector="file", path="a.jsonl"), ConnectorContext(tmp_path))
     assert split.name == "a.jsonl"
     for _ in range(2):
         reader = split.open()
@@ -50,7 +50,7 @@ def test_the_files_of_a_directory_are_splits_sorted_by_name(tmp_path: Path) -> N
         (tmp_path / name).write_text(f"this is {name}\n")
     (tmp_path / "c").mkdir()
     splits = open_source(
-        table(LINE, connector="file", path=".", format="text"), Surroundings(tmp_path)
+        table(LINE, connector="file", path=".", format="text"), ConnectorContext(tmp_path)
     )
     assert [split.name for split in splits] == ["10.txt", "9.txt", "B.txt", "a.txt", "b.txt"]
     readers = [split.open() for split in splits]
@@ -63,7 +63,7 @@ def test_the_files_of_a_directory_are_splits_sorted_by_name(tmp_path: Path) -> N
 
 def test_an_empty_file_has_no_rows(tmp_path: Path) -> None:
     (tmp_path / "empty").touch()
-    (split,) = open_source(table(connector="file", path="empty"), Surroundings(tmp_path))
+    (split,) = open_source(table(connector="file", path="empty"), ConnectorContext(tmp_path))
     reader = split.open()
     assert reader.read(10) is None
     reader.close()
@@ -72,7 +72,7 @@ def test_an_empty_file_has_no_rows(tmp_path: Path) -> None:
 def test_a_record_may_be_as_long_as_the_table_says(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_bytes(b"12345678\n123456789\n1234567\n")
     source = table(LINE, connector="file", path="a.txt", format="text", max_record_bytes="8")
-    reader = open_source(source, Surroundings(tmp_path))[0].open()
+    reader = open_source(source, ConnectorContext(tmp_path))[0].open()
     read = read_all(reader, LINE, 10)
     reader.close()
     assert (read.rows, [reject.code for reject in read.rejects]) == (
@@ -89,7 +89,7 @@ def test_what_cannot_be_opened(tmp_path: Path) -> None:
 
     def refused(path: str) -> tuple[str, str, tuple[str, ...], tuple[str, ...]]:
         return refusal(
-            lambda: open_source(table(connector="file", path=path), Surroundings(tmp_path))
+            lambda: open_source(table(connector="file", path=path), ConnectorContext(tmp_path))
         )
 
     assert refused("bid.jsonl") == (
@@ -123,7 +123,7 @@ def test_a_path_below_a_file(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     path = "file/below"
     code, message, *_ = refusal(
-        lambda: open_source(table(connector="file", path=path), Surroundings(tmp_path))
+        lambda: open_source(table(connector="file", path=path), ConnectorContext(tmp_path))
     )
     assert (code, message) == (
         "E531",
@@ -144,7 +144,7 @@ def test_data_roots_hold_after_every_link(tmp_path: Path) -> None:
 
     def source(path: str) -> object:
         return open_source(
-            table(connector="file", path=path), Surroundings(inside, data_roots=[inside])
+            table(connector="file", path=path), ConnectorContext(inside, data_roots=[inside])
         )
 
     for path in ("a.jsonl", "fine.jsonl", "../inside/a.jsonl", str(inside / "a.jsonl")):
@@ -164,7 +164,7 @@ def test_data_roots_hold_after_every_link(tmp_path: Path) -> None:
 
 def test_a_record_limit_has_a_limit(tmp_path: Path) -> None:
     source = table(connector="stdin", max_record_bytes="16777217")
-    assert refusal(lambda: open_source(source, Surroundings(tmp_path))) == (
+    assert refusal(lambda: open_source(source, ConnectorContext(tmp_path))) == (
         "E534",
         'option "max_record_bytes" is 16,777,217; the limit is 16,777,216',
         (),
@@ -189,7 +189,7 @@ def test_standard_input_may_be_closed(tmp_path: Path) -> None:
     read_end, write_end = os.pipe()
     os.close(read_end)
     os.close(write_end)
-    (split,) = open_source(table(connector="stdin"), Surroundings(tmp_path, stdin=read_end))
+    (split,) = open_source(table(connector="stdin"), ConnectorContext(tmp_path, stdin=read_end))
     assert refusal(split.open) == (
         "E531",
         'path "stdin" cannot be read: bad file descriptor',
@@ -200,7 +200,7 @@ def test_standard_input_may_be_closed(tmp_path: Path) -> None:
 
 def test_standard_input_gives_what_is_there(tmp_path: Path) -> None:
     read_end, write_end = os.pipe()
-    (split,) = open_source(table(connector="stdin"), Surroundings(tmp_path, stdin=read_end))
+    (split,) = open_source(table(connector="stdin"), ConnectorContext(tmp_path, stdin=read_end))
     assert split.name == "stdin"
     reader = split.open()
     assert rows_now(reader) == []

@@ -47,7 +47,7 @@ def test_a_source_is_idle_when_it_was_silent_for_long() -> None:
     found = []
     for seconds in (9.9, 0.1, 0.5, 0.5, 1.0):
         clock.advance(seconds)
-        found.append(arrivals.in_silence())
+        found.append(arrivals.on_silence())
     assert found == [
         None,
         AtLeast(1_000 * SECOND),
@@ -55,26 +55,26 @@ def test_a_source_is_idle_when_it_was_silent_for_long() -> None:
         AtLeast(1_001 * SECOND),
         AtLeast(1_002 * SECOND),
     ]
-    assert arrivals.before_data() is None
+    assert arrivals.on_data() is None
     clock.advance(9.9)
-    assert arrivals.in_silence() is None
-    arrivals.heard()
+    assert arrivals.on_silence() is None
+    arrivals.on_activity()
     clock.advance(9.9)
-    assert arrivals.in_silence() is None
+    assert arrivals.on_silence() is None
 
 
 def test_a_row_may_be_ahead_by_what_the_table_says_and_a_step() -> None:
     clock = Clock()
     arrivals = clock.read(BoundOptions(max_ahead_us=16 * SECOND - 16))
-    assert arrivals.before_data() == AtMost((1_000 + 16 + 1) * SECOND - 16)
+    assert arrivals.on_data() == AtMost((1_000 + 16 + 1) * SECOND - 16)
     clock.advance(0.9)
-    assert arrivals.before_data() is None
+    assert arrivals.on_data() is None
     clock.advance(0.1)
-    assert arrivals.before_data() == AtMost((1_001 + 16 + 1) * SECOND - 16)
+    assert arrivals.on_data() == AtMost((1_001 + 16 + 1) * SECOND - 16)
     clock.advance(-5)
-    assert arrivals.before_data() == AtMost((996 + 16 + 1) * SECOND - 16)
-    assert clock.read(BoundOptions()).before_data() is None
-    assert clock.read(BoundOptions()).in_silence() is None
+    assert arrivals.on_data() == AtMost((996 + 16 + 1) * SECOND - 16)
+    assert clock.read(BoundOptions()).on_data() is None
+    assert clock.read(BoundOptions()).on_silence() is None
 
 
 class Given:
@@ -113,11 +113,11 @@ def log_of(directory: Path, random: Random, rounds: int) -> list[bytes | TimeBou
     for _ in range(rounds):
         clock.advance(random.random() * 3)
         if random.random() < 0.5:
-            logged.in_silence()
+            logged.on_silence()
         else:
-            logged.before_data()
+            logged.on_data()
             log.append(random.choice([b"ab", b"c\n", b"d\nef", b"g\nh\n"]))
-    logged.before_data()
+    logged.on_data()
     log.append(b"\n")
     log.end()
     log.close()

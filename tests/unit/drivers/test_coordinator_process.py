@@ -7,8 +7,8 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
-from fsql.connectors.blackhole.sink import NoLines
-from fsql.connectors.stream_stores import NowhereStore
+from fsql.connectors.blackhole.sink import NullEncoder
+from fsql.connectors.stream_stores import NullStore
 from fsql.runtime.batch import START, Root
 from fsql.runtime.cluster.delivery import Bundle, DeliveryOption
 from fsql.runtime.cluster.frames import COORDINATOR, Heartbeat
@@ -173,12 +173,12 @@ def test_a_worker_of_another_version_is_told_of_and_told() -> None:
 
 
 def test_a_local_consumer_is_synced_while_it_stores() -> None:
-    class Slow(NowhereStore):
+    class Slow(NullStore):
         def append(self, data: Sequence[memoryview]) -> None:
             del data
             consumer.sync()
 
-    consumer = LocalConsumer(Slow(), NoLines())
+    consumer = LocalConsumer(Slow(), NullEncoder())
     consumer.open(Opening(1, START, DeliveryOption.EXACTLY_ONCE))
     consumer.deliver(Bundle(START, ENDS[0], 0, last=True, contents=DeadLetters(())))
     assert consumer.acknowledged() == [ENDS[0]]

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from fsql.compiler.diagnostics import FsqlError
+from fsql.connectors.context import ConnectorContext
 from fsql.connectors.opening import open_source
-from fsql.connectors.surroundings import Surroundings
 from fsql.runtime.hosts.split_ends import RETRY_SECONDS, SplitEnds
 from fsql.runtime.ports import Chunk, Wait
 from fsql.runtime.state.local_directory import LocalDirectory
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def split_of(directory: Path) -> Split:
-    (split,) = open_source(table(connector="file", path="a.jsonl"), Surroundings(directory))
+    (split,) = open_source(table(connector="file", path="a.jsonl"), ConnectorContext(directory))
     return split
 
 

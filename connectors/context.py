@@ -27,7 +27,7 @@ class OutputStream(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
+class ConnectorContext:
     """The run that a source or a sink belongs to.
 
     `clock` gives the seconds by which a generator keeps its rate.  `stdin` is the descriptor of standard

@@ -36,7 +36,7 @@ def mix(numbers: Hashes) -> Hashes:
     return mixed
 
 
-class WordLaw:
+class ZipfWords:
     """The words of a vocabulary: their text, and their ranks by hash."""
 
     def __init__(self, vocabulary: int) -> None:
