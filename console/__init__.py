@@ -1,25 +1,19 @@
-"""What stands behind the `fsql` command, in the order in which a run goes through it.
+"""What the commands of `fsql` do and print.  `cli` and the modules `*_commands` define their flags.
 
-| module          | what it is about                                                          |
-|-----------------|---------------------------------------------------------------------------|
-| `script`        | the text that a command is given, and the directory of its paths          |
-| `compiled`      | the script brought through all stages                                     |
-| `job`           | a compiled job with its sources and sinks opened, planned, and run        |
-| `joining`       | where workers join the run, of one on processes                           |
-| `state_directory` | where such a run keeps what its job remembers                           |
-| `job_progress`        | how such a run goes                                                       |
-| `file_uses`     | that no file is written by one table and used by another                  |
-| `outputs`       | what a job writes, opened: sinks, late rows, rejects                      |
-| `places`        | where in a script an option stands, for errors about what it names        |
-| `open_files`    | how many files may be open                                                |
-| `interrupt`     | Ctrl-C and SIGTERM                                                        |
-| `broken_pipe`   | standard output whose reader has had enough                               |
-| `progress`      | what is seen while a job runs: `panel` on a terminal, lines elsewhere     |
-| `summary`       | what a run comes to                                                       |
-| `stop`          | why a job stopped, down to the row                                        |
-| `reporter`          | what is said on standard error: colours, errors, `--json`                 |
-| `check`, `explained`, `error_code` | the other commands                                 |
-| `exit_codes`    | what a command returns to the shell                                       |
-
-`cli` reads the flags and calls; the modules here know nothing of click.
+| module                                              | contents                                          |
+|-----------------------------------------------------|---------------------------------------------------|
+| `commands`, `flags`, `exit_codes`                   | what all commands share                           |
+| `reporter`                                          | messages on standard error: colours, `--json`     |
+| `internal_error`, `interrupt`, `broken_pipe`        | internal errors; signals; a closed standard output|
+| `run`, `cluster_run`                                | `fsql run` in one process and in several          |
+| `before_run`, `unused_parameters`                   | warnings before the first row                     |
+| `standard_output`, `change_table`                   | the rows of a bare SELECT                         |
+| `progress`, `panel`, `job_progress`                 | progress while a job runs                         |
+| `summary`                                           | the summary at the end                            |
+| `joining`, `join_deadline`                          | workers that are started by hand                  |
+| `process_commands`, `node_commands`                 | the processes of a run                            |
+| `check`, `connectors`, `error_code`                 | `fsql check`, `connectors`, `explain-error`       |
+| `consume`                                           | `fsql consume`                                    |
+| `snapshots`, `snapshot_commands`                    | `fsql snapshot`                                   |
+| `sim`, `sim_commands`, `sim_progress`, `sim_queries`| `fsql sim`                                        |
 """

@@ -1,17 +1,24 @@
-"""The job: a script compiled, its sources and sinks opened, planned and run.
+"""The job layer and the library: compile a script, open its sources and sinks, plan and run it.
 
-The layer between the runtime and whoever runs jobs: the console, the library, the worker processes.  It knows
-files and directories, and nothing of terminals.
+The console, the library and the worker processes use it.  It knows files and directories, and no terminals.
 
-| module            | what it is about                                                        |
-|-------------------|-------------------------------------------------------------------------|
-| `script`          | the text of a job, and the directory that its paths start from          |
-| `compiled`        | the script at every stage of compilation                                |
-| `file_uses`       | no file is written by one table and used by another                     |
-| `places`          | where in a script an option stands, for errors about what it names      |
-| `run`             | sources opened, the tick plan chosen, a run in this process             |
-| `outputs`, `sinks`| what a job writes, opened                                               |
-| `description`     | the job as its processes tell each other                                |
-| `state_directory` | what outlives a run                                                     |
-| `stop`            | why a job stopped: the row and the expression at fault                  |
+| module             | contents                                                                      |
+|--------------------|-------------------------------------------------------------------------------|
+| `script`           | the text of a job, and the directory that relative paths start from           |
+| `stages`           | all stages from text to tick plan, with their verifiers                       |
+| `compilation`      | a compiled script, with the data of each stage                                |
+| `explain_stage`    | a script at one stage, as `fsql explain` prints it                            |
+| `run`              | runs a compiled job in this process                                           |
+| `outputs`, `sinks` | open what a job writes, in one process and in several                         |
+| `file_uses`        | checks that no file is written by one table and used by another               |
+| `open_files`       | the limit of open files                                                       |
+| `input_warnings`   | warnings about missing inputs and about the first rows                        |
+| `places`           | the spans of options, for errors about what they name                         |
+| `description`      | the description of a job that its processes exchange                          |
+| `state_directory`  | the directory that keeps state between runs                                   |
+| `stop`             | why a job stopped: the row at fault                                           |
+| `failing_place`    | the expression at fault in the script                                         |
+| `session`          | the library: `sql`, `compile`, `run`, `Session`                               |
+| `memory`, `changes`| tables of the library's user; the results that the user gets                  |
+| `errors`           | the exceptions of the library                                                 |
 """
