@@ -21,7 +21,7 @@ from fsql.job.sinks import StandardOutput, job_consumers
 from fsql.runtime.cluster.coordinator_node import CoordinatorNode
 from fsql.runtime.cluster.delivery import DeliveryOption
 from fsql.runtime.cluster.job_spec import JobSpec, Settings
-from fsql.runtime.cluster.node import Finish, LeaderAt
+from fsql.runtime.cluster.node import Finish, LeaderFound
 from fsql.runtime.cluster.worker_node import WorkerNode
 from fsql.runtime.drivers.memory import collect_less_often, keep_freed_memory
 from fsql.runtime.drivers.processes.coordinator_process import CoordinatorProcess
@@ -77,7 +77,7 @@ def run_worker(
     try:
         if spare and supervisor is not None and not supervisor.wait_until_needed():
             return False
-        process.step(LeaderAt(leader))
+        process.step(LeaderFound(leader))
         return process.run()
     finally:
         transport.close()

@@ -38,7 +38,7 @@ class InvariantFailures:
         return self._count >= INVARIANT_FAILURES_MAX
 
 
-class Retries:
+class Backoff:
     """The attempts of one coordinator."""
 
     def __init__(self) -> None:
@@ -46,13 +46,13 @@ class Retries:
         self._wait = 0.0
         self._not_before = float("-inf")
 
-    def failed(self, done: Root, now: float) -> None:
+    def on_failure(self, done: Root, now: float) -> None:
         """Learn that an attempt has failed, after which all outputs have what is below `done`."""
         if done > self._done:
             self._done, self._wait = done, 0.0
         self._not_before = now + self._wait
         self._wait = min(max(2 * self._wait, FIRST_SECONDS), MOST_SECONDS)
 
-    def due(self, now: float) -> float | None:
+    def retry_at(self, now: float) -> float | None:
         """Return when to try again, None if that may be done now."""
         return self._not_before if now < self._not_before else None

@@ -10,24 +10,24 @@ from fsql.runtime.cluster.deliveries import Deliveries
 from fsql.runtime.cluster.failure_detector import FailureDetector
 from fsql.runtime.cluster.frames import (
     COORDINATOR,
-    Answer,
     Blocked,
-    Committed,
     Counted,
+    Credit,
     Failure,
-    Go,
-    Grant,
-    NotSaved,
     Ready,
-    Saved,
+    SnapshotAcknowledged,
+    SnapshotAnswer,
+    SnapshotCommitted,
+    SnapshotDeclined,
+    Start,
 )
-from fsql.runtime.cluster.frontier_updates import Telling
+from fsql.runtime.cluster.frontier_updates import FrontierUpdates
 from fsql.runtime.cluster.link import Link
 from fsql.runtime.cluster.node import (
     CommitManifest,
     Finish,
     ManifestNotCommitted,
-    OutputAt,
+    SinkOpened,
     Tally,
     Transmit,
 )
@@ -57,7 +57,7 @@ if TYPE_CHECKING:
     )
 
 
-class Epoch:
+class CoordinatorEpoch:
     """One attempt at the job, as the coordinator has it."""
 
     def __init__(
@@ -102,7 +102,7 @@ class Epoch:
             if not isinstance(stage.head, SourceHead)
         ]
         told_of = [*self._folds, self._barrier_stage]
-        self._telling = Telling(told_of, len(addresses), self.start)
+        self._updates = FrontierUpdates(told_of, len(addresses), self.start)
         self._may_be_out: Root | None = None
         self._answered: dict[int, None] = {}
         """The workers that this event has had a frame sent to already."""
@@ -113,7 +113,7 @@ class Epoch:
 
     # What happens.
 
-    def on_sink_position(self, event: OutputAt | Delivered) -> None:
+    def on_sink_position(self, event: SinkOpened | Delivered) -> None:
         """Learn what the sink of an output has stored: at the beginning, or by now.
 
         Raises:
@@ -138,9 +138,9 @@ class Epoch:
         for item in items:
             self._take(frame.sender, item, now)
 
-    def manifest_decided(self, event: ManifestCommitted | ManifestNotCommitted) -> None:
+    def on_manifest_outcome(self, event: ManifestCommitted | ManifestNotCommitted) -> None:
         """Learn whether a manifest is committed, and tell the workers."""
-        announced = self.snapshots.decided(event)
+        announced = self.snapshots.on_manifest_outcome(event)
         if isinstance(event, ManifestNotCommitted):
             self.trouble = f"no snapshot can be committed: {event.reason}"
             return
@@ -149,9 +149,9 @@ class Epoch:
             return
         for worker in self._links:
             keys = event.unneeded.get(worker, ())
-            self._put(worker, Committed(announced.snapshot, announced.position, keys))
+            self._put(worker, SnapshotCommitted(announced.snapshot, announced.position, keys))
 
-    def kept_up(self, now: float, *, may_release: bool) -> list[CoordinatorEffect]:
+    def advance(self, now: float, *, may_release: bool) -> list[CoordinatorEffect]:
         """Pass on what has come of the last event, and do what the time demands."""
         if self.running:
             self._rise(may_release=may_release)
@@ -164,11 +164,11 @@ class Epoch:
         effects, self._effects = self._effects, []
         return effects
 
-    def links_due(self, now: float) -> list[CoordinatorEffect]:
+    def flush_links(self, now: float) -> list[CoordinatorEffect]:
         """Acknowledge, and send again what was not acknowledged, when all that has come is dealt with."""
         for worker, link in self._links.items():
             if link.due_at <= now:
-                self._transmit(worker, link.send(self._telling.news(worker, now), now))
+                self._transmit(worker, link.send(self._updates.take_updates(worker, now), now))
                 self._transmit(worker, link.due(now))
         effects, self._effects = self._effects, []
         return effects
@@ -198,7 +198,7 @@ class Epoch:
         )
 
     def next_timer(self) -> float:
-        """Return when to call `kept_up` at the latest, infinity for never."""
+        """Return when to call `advance` at the latest, infinity for never."""
         snapshot = self.snapshots.next_timer() if self.running else None
         due = min([link.due_at for link in self._links.values()])
         return due if snapshot is None else min(due, snapshot)
@@ -219,24 +219,24 @@ class Epoch:
                 self._at_barrier(item)
             case Acknowledgement():
                 self.acker.acknowledge(item)
-                self._telling.acknowledged(worker, item)
+                self._updates.on_acknowledgement(worker, item)
             case Promise():
                 self.acker.promise(item)
             case Ready():
                 self._ready.add(worker)
                 if len(self._ready) == len(self._links):
                     self.running = True
-                    self._put_all(Go())
+                    self._put_all(Start())
             case Blocked(front, promise):
                 self._blocked[front] = promise
-            case Answer():
-                cancel = self.snapshots.answered(worker, item, now)
+            case SnapshotAnswer():
+                cancel = self.snapshots.on_answer(worker, item, now)
                 self._put_all(cancel)
-            case Saved():
-                self.snapshots.saved(worker, item)
-            case NotSaved(snapshot, reason):
+            case SnapshotAcknowledged():
+                self.snapshots.on_acknowledged(worker, item)
+            case SnapshotDeclined(snapshot, reason):
                 self.trouble = f"no snapshot can be stored: worker {worker}: {reason}"
-                self._put_all(self.snapshots.not_saved(snapshot, now))
+                self._put_all(self.snapshots.on_declined(snapshot, now))
             case Counted():
                 self.counted[worker] = item
             case Failure(diagnostics):
@@ -257,7 +257,7 @@ class Epoch:
     def _rise(self, *, may_release: bool) -> None:
         for advanced in self.acker.take_advanced():
             if advanced.stage in self._folds:
-                self._telling.rose(advanced.stage, advanced.root)
+                self._updates.on_advance(advanced.stage, advanced.root)
             elif advanced.stage == self._barrier_stage:
                 self._may_be_out = advanced.root
         if may_release and self._may_be_out is not None:
@@ -265,8 +265,8 @@ class Epoch:
             self._release(root)
 
     def _tell(self) -> None:
-        self._telling.want(self.snapshots.position)
-        for worker, min_time in self._telling.at_once():
+        self._updates.request(self.snapshots.position)
+        for worker, min_time in self._updates.take_urgent():
             self._put(worker, min_time)
 
     def _release(self, min_time: Root) -> None:
@@ -302,7 +302,7 @@ class Epoch:
         if self.snapshots.idle(now):
             return
         self._tell()  # that min time has passed one position, before the next is announced
-        self.snapshots.passed(self.barrier.min_time)
+        self.snapshots.on_min_time(self.barrier.min_time)
         promises = [root for root in self.acker.promises.values() if root != END]
         lull = has_stored and self._out_below() >= max(promises, default=END)
         announce = self.snapshots.due(promises, now, lull=lull)
@@ -310,7 +310,7 @@ class Epoch:
         if self.snapshots.stored_below(self.barrier.min_time):
             self._effects += self.deliveries.announce_bound()
         released = self.barrier.min_time if self._stop is None else self._stop.root
-        manifest = self.snapshots.whole(self.deliveries.complete_below(released))
+        manifest = self.snapshots.take_manifest(self.deliveries.complete_below(released))
         if manifest is not None:
             self._effects.append(CommitManifest(manifest))
 
@@ -323,14 +323,14 @@ class Epoch:
 
         It is news to all but those who are blocked.
         """
-        self._telling.rose(self._barrier_stage, self._out_below())
+        self._updates.on_advance(self._barrier_stage, self._out_below())
         if self._blocked:
             promises = self.acker.promises
             blocked = {front: at for front, at in self._blocked.items() if promises[front] == at}
             self._blocked = blocked
             for front in blocked:
                 worker = self._assignment.owner_of_front(front)
-                for min_time in self._telling.all_news(worker, now):
+                for min_time in self._updates.take_all_updates(worker, now):
                     self._put(worker, min_time)
 
     def _grant(self) -> None:
@@ -342,7 +342,7 @@ class Epoch:
         front, promise = self.acker.least_promise
         if self._blocked.get(front) == promise:
             del self._blocked[front]
-            self._put(self._assignment.owner_of_front(front), Grant(front, promise))
+            self._put(self._assignment.owner_of_front(front), Credit(front, promise))
 
     # What goes out.
 
@@ -358,7 +358,7 @@ class Epoch:
             outgoing.setdefault(worker, [])
         self._answered.clear()
         for worker, items in outgoing.items():
-            told = [*items, *self._telling.news(worker, now)]
+            told = [*items, *self._updates.take_updates(worker, now)]
             self._transmit(worker, self._links[worker].send(told, now))
 
     def _put(self, worker: int, item: Item) -> None:

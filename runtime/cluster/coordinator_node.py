@@ -1,13 +1,10 @@
-"""The coordinator node: gathers workers, leads them through epochs, and lets results out while it may.
+"""The coordinator node: gathers workers, leads them through epochs, releases results under its lease.
 
-Contract.  `docs/internals/distribution.md`, sections 2 and 3.  Whatever goes wrong with an epoch (a worker
-that is lost or cannot be reached, an output that does not answer, state that cannot be loaded, a broken
-invariant) ends it as a whole.  The next one begins at the newest snapshot that verifies: at once, or later
-each time where the cause persists (`fsql.runtime.cluster.backoff`).  Nothing is released at or after the time
-until which the lease is known to be held; a coordinator that has lost its lease does nothing any more.
-
-A broken invariant is a bug: after a few epochs that end with one, and in which nothing was stored, the job
-ends with the error I902.
+Contract.  `docs/internals/distribution.md`, sections 2 and 3.  Any failure in an epoch (a lost worker, a sink
+that does not answer, state that cannot be loaded) ends the whole epoch.  The next one starts from the newest
+snapshot that verifies, after a delay if the cause persists (`Backoff`).  A broken invariant is a bug: after a
+few epochs that end with one without storing anything, the job ends with the error I902.  Nothing is released
+once the lease may have expired; a coordinator that has lost its lease does nothing.
 
 Not promised: a bound on the number of other attempts.  The progress shows each of them.
 """
@@ -22,8 +19,8 @@ import msgspec
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
 from fsql.compiler.diagnostics.encoding import diagnostics_bytes
 from fsql.runtime.batch import START, Root, position_text
-from fsql.runtime.cluster.backoff import INVARIANT_FAILURES_MAX, InvariantFailures, Retries
-from fsql.runtime.cluster.coordinator_epoch import Epoch
+from fsql.runtime.cluster.backoff import INVARIANT_FAILURES_MAX, Backoff, InvariantFailures
+from fsql.runtime.cluster.coordinator_epoch import CoordinatorEpoch
 from fsql.runtime.cluster.delivery import DeliveryOption, PositionRefusedError
 from fsql.runtime.cluster.failure_detector import Timeouts
 from fsql.runtime.cluster.frames import (
@@ -36,7 +33,7 @@ from fsql.runtime.cluster.frames import (
     Hello,
 )
 from fsql.runtime.cluster.lease_fence import LeaseFence
-from fsql.runtime.cluster.manifest import Manifest, PassedOver, manifest_bytes, passed_over
+from fsql.runtime.cluster.manifest import Manifest, SkippedRange, manifest_bytes, skipped_ranges
 from fsql.runtime.cluster.members import Members
 from fsql.runtime.cluster.node import (
     CommitManifest,
@@ -47,20 +44,20 @@ from fsql.runtime.cluster.node import (
     LeaseLost,
     ManifestCommitted,
     ManifestNotCommitted,
-    OpenOutputs,
-    OutputAt,
-    OutputLost,
+    OpenSinks,
     Progress,
     Received,
+    SinkLost,
+    SinkOpened,
     StateLost,
     TakeEpoch,
     Tally,
     Tick,
     Transmit,
-    WorkerGone,
+    WorkerExited,
 )
 from fsql.runtime.cluster.phase import Phase
-from fsql.runtime.cluster.snapshots import first_number, nothing_saved
+from fsql.runtime.cluster.snapshots import empty_manifest, first_number
 from fsql.runtime.dataflow.invariants import BROKEN_INVARIANT, InvariantError
 
 if TYPE_CHECKING:
@@ -76,7 +73,7 @@ class CoordinatorNode:
     def __init__(self, spec: JobSpec, address: str, settings: Settings) -> None:
         """Wait for the lease; `address` is where workers reach the node."""
         self.phase = Phase.WAITING
-        self.epoch: Epoch | None = None
+        self.epoch: CoordinatorEpoch | None = None
         self._spec = spec
         self._address = address
         self._settings = settings
@@ -91,7 +88,7 @@ class CoordinatorNode:
         self._next_progress = 0.0
         self._promises: dict[int, Root] = {}
         self._detail = ""
-        self._retries = Retries()
+        self._backoff = Backoff()
         self._invariant_failures = InvariantFailures()
         self._timeouts = Timeouts(settings)
         self._next_try: float | None = None
@@ -99,21 +96,21 @@ class CoordinatorNode:
     def step(self, event: CoordinatorEvent, now: float) -> list[CoordinatorEffect]:
         """Deal with an event."""
         if self.phase is Phase.FINISHED:
-            return self._told_again(event)
+            return self._repeat_goodbye(event)
         phase = self.phase
         try:
-            effects = self._dealt_with(event, now)
-            effects += self._kept_up(now)
+            effects = self._handle(event, now)
+            effects += self._on_min_time(now)
             if isinstance(event, Tick):
-                effects += self._given_up_if_lost(now)
-                effects += [] if self.epoch is None else self.epoch.links_due(now)
+                effects += self._give_up_if_lost(now)
+                effects += [] if self.epoch is None else self.epoch.flush_links(now)
         except InvariantError as error:
-            effects = self._invariant_broken(error.reason, now)
+            effects = self._on_broken_invariant(error.reason, now)
         epoch = None if self.epoch is None else self.epoch.number
         effects = self._fence.filter(effects, epoch, now)
         for number, effect in enumerate(effects):
             if isinstance(effect, Finish):
-                return [*effects[:number], *self._finished(), self._progress(), effect]
+                return [*effects[:number], *self._finish(), self._progress(), effect]
         if self.phase is not phase or now >= self._next_progress:
             self._next_progress = now + self._settings.counted_every
             effects.append(self._progress())
@@ -133,33 +130,33 @@ class CoordinatorNode:
             due = min(due, self._next_heartbeat, self.epoch.next_timer())
         return due
 
-    def _dealt_with(self, event: CoordinatorEvent, now: float) -> list[CoordinatorEffect]:
+    def _handle(self, event: CoordinatorEvent, now: float) -> list[CoordinatorEffect]:
         match event:
             case Received():
-                return self._received(event, now)
+                return self._on_received(event, now)
             case LeaseHeld() | LeaseLost():
-                self._lease_changed(event)
-            case WorkerGone(address) if self._members.gone(address):
-                return self._given_up(f"the worker at {address} has ended", now)
+                self._on_lease(event)
+            case WorkerExited(address) if self._members.on_exit(address):
+                return self._give_up(f"the worker at {address} has ended", now)
             case EpochTaken():
-                return self._epoch_taken(event, now)
-            case OutputLost() | StateLost():
-                return self._lost_outside(event, now)
-            case OutputAt() | Delivered() | ManifestCommitted() | ManifestNotCommitted():
+                return self._on_epoch_taken(event, now)
+            case SinkLost() | StateLost():
+                return self._on_loss(event, now)
+            case SinkOpened() | Delivered() | ManifestCommitted() | ManifestNotCommitted():
                 if self.epoch is not None and self.epoch.number == event.epoch:
-                    return self._answered(self.epoch, event, now)
+                    return self._on_answer(self.epoch, event, now)
             case _:
                 pass
         return []
 
-    def _lost_outside(self, lost: OutputLost | StateLost, now: float) -> list[CoordinatorEffect]:
+    def _on_loss(self, lost: SinkLost | StateLost, now: float) -> list[CoordinatorEffect]:
         if lost.diagnostics is not None:
             return [Finish(diagnostics=lost.diagnostics)]
         if self.epoch is None:
             return []
-        return self._failed(f"{self._spec.outputs[lost.output].name}: {lost.reason}", now)
+        return self._fail(f"{self._spec.outputs[lost.output].name}: {lost.reason}", now)
 
-    def _lease_changed(self, event: LeaseHeld | LeaseLost) -> None:
+    def _on_lease(self, event: LeaseHeld | LeaseLost) -> None:
         if isinstance(event, LeaseLost):
             self._fence.on_lease_lost()
             self._detail = event.reason or self._detail
@@ -172,26 +169,26 @@ class CoordinatorNode:
         if self.phase is Phase.WAITING:
             self.phase = Phase.GATHERING
 
-    def _answered(
+    def _on_answer(
         self,
-        epoch: Epoch,
-        event: OutputAt | Delivered | ManifestCommitted | ManifestNotCommitted,
+        epoch: CoordinatorEpoch,
+        event: SinkOpened | Delivered | ManifestCommitted | ManifestNotCommitted,
         now: float,
     ) -> list[CoordinatorEffect]:
         match event:
-            case OutputAt() | Delivered():
+            case SinkOpened() | Delivered():
                 try:
                     epoch.on_sink_position(event)
                 except PositionRefusedError as error:
                     name = self._spec.outputs[event.output].name
                     return [Finish(refused=(event.output, f"{name}: {error}"))]
             case ManifestCommitted() | ManifestNotCommitted() if self.phase is Phase.NOTING:
-                return self._noted(event, now)
+                return self._on_skipped_noted(event, now)
             case ManifestCommitted() | ManifestNotCommitted():
-                epoch.manifest_decided(event)
+                epoch.on_manifest_outcome(event)
         return []
 
-    def _received(self, received: Received, now: float) -> list[CoordinatorEffect]:
+    def _on_received(self, received: Received, now: float) -> list[CoordinatorEffect]:
         epoch = self.epoch
         match received.what:
             case Frame() as frame:
@@ -200,76 +197,78 @@ class CoordinatorNode:
                 epoch.receive(frame, now)
             case Hello(job, worker, address):
                 if job in {"", self._spec.job}:
-                    return self._hello(worker, address, now)
+                    return self._on_hello(worker, address, now)
             case Heartbeat(_, number, sender):
                 if epoch is not None and number == epoch.number:
                     epoch.detector.on_heartbeat(sender, now)
             case Goodbye(_, number, sender) as goodbye:
                 if epoch is not None and number == epoch.number and sender != COORDINATOR:
-                    return self._worker_left(epoch, goodbye, now)
+                    return self._on_leave(epoch, goodbye, now)
             case _:
                 pass
         return []
 
-    def _worker_left(self, epoch: Epoch, goodbye: Goodbye, now: float) -> list[CoordinatorEffect]:
+    def _on_leave(
+        self, epoch: CoordinatorEpoch, goodbye: Goodbye, now: float
+    ) -> list[CoordinatorEffect]:
         why = f"worker {goodbye.sender} has left: {goodbye.reason}"
         if goodbye.broken_invariant:
-            return self._invariant_broken(why, now)
+            return self._on_broken_invariant(why, now)
         if goodbye.reason == UNHEARD:
             self._timeouts.on_silence(epoch.deliveries.stored_below_all())
-        return self._failed(why, now)
+        return self._fail(why, now)
 
-    def _hello(self, worker: str, address: str, now: float) -> list[CoordinatorEffect]:
-        if self._members.hello(worker, address, now):
-            return self._given_up(f"the worker at {address} has begun anew", now)
+    def _on_hello(self, worker: str, address: str, now: float) -> list[CoordinatorEffect]:
+        if self._members.on_hello(worker, address, now):
+            return self._give_up(f"the worker at {address} has begun anew", now)
         if self.phase is Phase.WAITING:
             return []
         # It may have to wait for long, and is to know that there is somebody.
         epoch = 0 if self.epoch is None else self.epoch.number
         return [Transmit(address, Heartbeat(self._spec.job, epoch, COORDINATOR))]
 
-    def _epoch_taken(self, taken: EpochTaken, now: float) -> list[CoordinatorEffect]:
+    def _on_epoch_taken(self, taken: EpochTaken, now: float) -> list[CoordinatorEffect]:
         self._asked = False
-        if self.phase is not Phase.GATHERING or not self._members.enough(now):
+        if self.phase is not Phase.GATHERING or not self._members.are_enough(now):
             return []
         if taken.epoch <= self._newest:
             return []  # asked for before the lease was lost
         self._newest = taken.epoch
         spec, manifest = self._spec, taken.manifest
         self._manifest = manifest
-        addresses = self._members.chosen(now)
+        addresses = self._members.choose(now)
         settings = replace(self._settings, failure_after=self._timeouts.silence)
-        self.epoch = Epoch(spec, taken.epoch, manifest, addresses, settings, now)
+        self.epoch = CoordinatorEpoch(spec, taken.epoch, manifest, addresses, settings, now)
         self.phase = Phase.OPENING
         self._begun_at = self._next_heartbeat = now
-        return [OpenOutputs(taken.epoch, self.epoch.start)]
+        return [OpenSinks(taken.epoch, self.epoch.start)]
 
-    def _kept_up(self, now: float) -> list[CoordinatorEffect]:
+    def _on_min_time(self, now: float) -> list[CoordinatorEffect]:
         """Go on to the next phase where that is possible, and do what the time demands."""
         effects: list[CoordinatorEffect] = []
         epoch = self.epoch
-        self._next_try = self._retries.due(now)
+        self._next_try = self._backoff.retry_at(now)
         may_try = self.phase is Phase.GATHERING and not self._asked and self._next_try is None
-        if may_try and self._members.enough(now):
+        if may_try and self._members.are_enough(now):
             self._asked = True
             effects.append(TakeEpoch())
         if epoch is None:
             return effects
         if self.phase is Phase.OPENING and epoch.deliveries.are_open:
-            effects += self._outputs_known(epoch, now)
+            effects += self._on_sinks_opened(epoch, now)
         if self.phase is Phase.RESTORING and epoch.running:
             self.phase = Phase.RUNNING
             self._timeouts.on_loaded()
         if self.phase is Phase.RESTORING and now >= self._next_begin:
             self._next_begin = now + self._settings.hello_every
-            effects += self._begins(epoch)
+            effects += self._begin_frames(epoch)
         if now >= self._next_heartbeat:
             self._next_heartbeat = now + self._settings.heartbeat_every
             beat = Heartbeat(self._spec.job, epoch.number, COORDINATOR)
             effects += [Transmit(address, beat) for address in epoch.addresses]
-        return effects + epoch.kept_up(now, may_release=self._fence.is_open(now))
+        return effects + epoch.advance(now, may_release=self._fence.is_open(now))
 
-    def _given_up_if_lost(self, now: float) -> list[CoordinatorEffect]:
+    def _give_up_if_lost(self, now: float) -> list[CoordinatorEffect]:
         """Give the epoch up if it is lost; asked at ticks, when all that has come is dealt with."""
         epoch = self.epoch
         if epoch is None:
@@ -277,13 +276,13 @@ class CoordinatorNode:
         failure = epoch.failure(now)
         if failure is not None:
             self._timeouts.on_silence(epoch.deliveries.stored_below_all())
-            return self._given_up(failure, now)
+            return self._give_up(failure, now)
         if self.phase is not Phase.RUNNING and now - self._begun_at > self._timeouts.loading:
             self._timeouts.on_loading_too_long()
-            return self._given_up("the workers were not ready in time", now)
+            return self._give_up("the workers were not ready in time", now)
         return []
 
-    def _begins(self, epoch: Epoch) -> Iterator[CoordinatorEffect]:
+    def _begin_frames(self, epoch: CoordinatorEpoch) -> Iterator[CoordinatorEffect]:
         spec = self._spec
         assert self._manifest is None or self._manifest.epoch <= epoch.number
         data = b"" if self._manifest is None else manifest_bytes(self._manifest)
@@ -302,25 +301,25 @@ class CoordinatorNode:
             )
             yield Transmit(address, begin)
 
-    def _outputs_known(self, epoch: Epoch, now: float) -> list[CoordinatorEffect]:
+    def _on_sinks_opened(self, epoch: CoordinatorEpoch, now: float) -> list[CoordinatorEffect]:
         """Go on to loading, but first note for good which rows are passed over, if any."""
-        passed_over = self._passed_over(epoch)
+        skipped = self._skipped(epoch)
         before = self._manifest
-        if not passed_over and (before is None or not before.passed_over):
+        if not skipped and (before is None or not before.skipped):
             self._restore(epoch, now)
             return []
         self.phase = Phase.NOTING
-        before = before or nothing_saved(self._spec, epoch.number)
+        before = before or empty_manifest(self._spec, epoch.number)
         number = epoch.number
-        self._manifest = before.passing_over(passed_over, number, first_number(number))
+        self._manifest = before.with_skipped(skipped, number, first_number(number))
         return [CommitManifest(self._manifest)]
 
-    def _noted(
+    def _on_skipped_noted(
         self, event: ManifestCommitted | ManifestNotCommitted, now: float
     ) -> list[CoordinatorEffect]:
         assert self.epoch is not None
         if isinstance(event, ManifestNotCommitted):
-            return self._failed(f"what is passed over cannot be noted: {event.reason}", now)
+            return self._fail(f"the skipped ranges cannot be stored: {event.reason}", now)
         assert self._manifest is not None
         if event.snapshot == first_number(self.epoch.number):
             # Again: should the newest manifest be damaged one day, the one before has to know it, too.
@@ -329,13 +328,13 @@ class CoordinatorNode:
         self._restore(self.epoch, now)
         return []
 
-    def _restore(self, epoch: Epoch, now: float) -> None:
-        epoch.snapshots.passed_over = () if self._manifest is None else self._manifest.passed_over
+    def _restore(self, epoch: CoordinatorEpoch, now: float) -> None:
+        epoch.snapshots.skipped = () if self._manifest is None else self._manifest.skipped
         self.phase = Phase.RESTORING
         self._next_begin = now
         epoch.begin_loading(now)
 
-    def _passed_over(self, epoch: Epoch) -> tuple[PassedOver, ...]:
+    def _skipped(self, epoch: CoordinatorEpoch) -> tuple[SkippedRange, ...]:
         """Return the rows that were read before the failure and are not out: at-most-once leaves them.
 
         A coordinator that has not seen the failure knows of none.
@@ -343,19 +342,19 @@ class CoordinatorNode:
         options = {output.option for output in self._spec.outputs}
         if options != {DeliveryOption.AT_MOST_ONCE}:
             return ()
-        return passed_over(self._promises, epoch.deliveries.stored_below_any())
+        return skipped_ranges(self._promises, epoch.deliveries.stored_below_any())
 
-    def _failed(self, why: str, now: float) -> list[CoordinatorEffect]:
+    def _fail(self, why: str, now: float) -> list[CoordinatorEffect]:
         """Give the epoch up for what may well happen again."""
         if self.epoch is not None:
-            self._retries.failed(self.epoch.deliveries.stored_below_all(), now)
-        return self._given_up(why, now)
+            self._backoff.on_failure(self.epoch.deliveries.stored_below_all(), now)
+        return self._give_up(why, now)
 
-    def _invariant_broken(self, why: str, now: float) -> list[CoordinatorEffect]:
+    def _on_broken_invariant(self, why: str, now: float) -> list[CoordinatorEffect]:
         """Give the epoch up, or the job where that has not helped."""
         done = START if self.epoch is None else self.epoch.deliveries.stored_below_all()
         if not self._invariant_failures.record(done):
-            return self._failed(why, now)
+            return self._fail(why, now)
         notes = (
             f"{INVARIANT_FAILURES_MAX} epochs have ended so while outputs stood at {position_text(done)}",
         )
@@ -363,7 +362,7 @@ class CoordinatorNode:
         error = FsqlError([Diagnostic(BROKEN_INVARIANT, why, notes=notes, helps=helps)])
         return [Finish(diagnostics=diagnostics_bytes(error))]
 
-    def _given_up(self, why: str, now: float) -> list[CoordinatorEffect]:
+    def _give_up(self, why: str, now: float) -> list[CoordinatorEffect]:
         """End the epoch, if there is one, and gather again."""
         epoch, self.epoch = self.epoch, None
         self._detail = why
@@ -375,17 +374,19 @@ class CoordinatorNode:
         self._members.scatter()
         return self._goodbyes(epoch.addresses, epoch)
 
-    def _finished(self) -> list[CoordinatorEffect]:
+    def _finish(self) -> list[CoordinatorEffect]:
         self.phase = Phase.FINISHED
         return self._goodbyes(self._members.addresses(), self.epoch)
 
-    def _told_again(self, event: CoordinatorEvent) -> list[CoordinatorEffect]:
+    def _repeat_goodbye(self, event: CoordinatorEvent) -> list[CoordinatorEffect]:
         """Tell a worker that has not heard it that the job is done."""
         if not isinstance(event, Received) or isinstance(event.what, Goodbye):
             return []
         return self._goodbyes([event.source], self.epoch)
 
-    def _goodbyes(self, addresses: Iterable[str], epoch: Epoch | None) -> list[CoordinatorEffect]:
+    def _goodbyes(
+        self, addresses: Iterable[str], epoch: CoordinatorEpoch | None
+    ) -> list[CoordinatorEffect]:
         number, finished = 0 if epoch is None else epoch.number, self.phase is Phase.FINISHED
         goodbye = Goodbye(self._spec.job, number, COORDINATOR, finished=finished)
         return [Transmit(address, goodbye) for address in addresses]

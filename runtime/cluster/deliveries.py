@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fsql.runtime.cluster.delivery import Delivery
-from fsql.runtime.cluster.node import Deliver, OutputAt
+from fsql.runtime.cluster.node import Deliver, SinkOpened
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -31,14 +31,14 @@ class Deliveries:
         self._deliveries: dict[int, Delivery] = {}
         self._has_stored = False
 
-    def on_sink_position(self, event: OutputAt | Delivered) -> list[Deliver]:
+    def on_sink_position(self, event: SinkOpened | Delivered) -> list[Deliver]:
         """Learn what the sink of an output has stored: at the beginning, or by now.
 
         Raises:
             PositionRefusedError: if it has lost what it had, or cannot have what it says.
         """
         number = event.output
-        if isinstance(event, OutputAt):
+        if isinstance(event, SinkOpened):
             option = self._outputs[number].option
             delivery = Delivery(option, event.position, event.window, self._rows_max, self._start)
             self._deliveries[number] = delivery

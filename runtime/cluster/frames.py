@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 if TYPE_CHECKING:
     from fsql.runtime.batch import Root
-    from fsql.runtime.cluster.manifest import Record
+    from fsql.runtime.cluster.manifest import StateSegment
     from fsql.runtime.dataflow.messages import Acknowledgement, Message, MinTime, Promise
     from fsql.runtime.dataflow.resume_point import ResumePoint
 
@@ -28,7 +28,7 @@ class Ready:
 
 
 @dataclass(frozen=True, slots=True)
-class Go:
+class Start:
     """All are ready: fronts may read."""
 
 
@@ -41,7 +41,7 @@ class Blocked:
 
 
 @dataclass(frozen=True, slots=True)
-class Grant:
+class Credit:
     """`front`, which has promised `promise`, may read a chunk beyond its lead: nothing is in flight."""
 
     front: int
@@ -49,7 +49,7 @@ class Grant:
 
 
 @dataclass(frozen=True, slots=True)
-class Announce:
+class AnnounceSnapshot:
     """A snapshot of the state as of `position` is wanted."""
 
     snapshot: int
@@ -57,7 +57,7 @@ class Announce:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class SnapshotAnswer:
     """Whether the worker takes part; `reached` is the greatest root that it has applied or promised."""
 
     snapshot: int
@@ -66,23 +66,23 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True)
-class Cancel:
+class CancelSnapshot:
     """The snapshot is not wanted any more."""
 
     snapshot: int
 
 
 @dataclass(frozen=True, slots=True)
-class Saved:
+class SnapshotAcknowledged:
     """The worker has stored its part: all records that its state at the position is made of."""
 
     snapshot: int
-    records: tuple[Record, ...]
+    records: tuple[StateSegment, ...]
     fronts: tuple[ResumePoint, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class NotSaved:
+class SnapshotDeclined:
     """The worker could not store its part; its increments go with the next snapshot."""
 
     snapshot: int
@@ -90,7 +90,7 @@ class NotSaved:
 
 
 @dataclass(frozen=True, slots=True)
-class Committed:
+class SnapshotCommitted:
     """The snapshot's manifest is committed; records of `unneeded` keys may go."""
 
     snapshot: int
@@ -129,15 +129,15 @@ class Failure:
 
 Control = (
     Ready
-    | Go
+    | Start
     | Blocked
-    | Grant
-    | Announce
-    | Answer
-    | Cancel
-    | Saved
-    | NotSaved
-    | Committed
+    | Credit
+    | AnnounceSnapshot
+    | SnapshotAnswer
+    | CancelSnapshot
+    | SnapshotAcknowledged
+    | SnapshotDeclined
+    | SnapshotCommitted
     | Counted
     | Failure
 )

@@ -34,7 +34,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
-from fsql.runtime.cluster.frames import Frame, Saved
+from fsql.runtime.cluster.frames import Frame, SnapshotAcknowledged
 from fsql.runtime.dataflow.invariants import InvariantError
 from fsql.runtime.dataflow.messages import Acknowledgement, Message
 
@@ -392,6 +392,6 @@ def item_bytes(item: Item) -> int:
         return total
     if isinstance(item, Acknowledgement):
         return ITEM_BYTES + _ENTRY_BYTES * len(item.entries)
-    if isinstance(item, Saved):
+    if isinstance(item, SnapshotAcknowledged):
         return ITEM_BYTES + _RECORD_BYTES * (len(item.records) + len(item.fronts))
     return ITEM_BYTES

@@ -26,7 +26,7 @@ KEPT: Final = 2
 """How many snapshots stay; the second is for when the newest turns out to be damaged."""
 
 
-class Record(msgspec.Struct, frozen=True):
+class StateSegment(msgspec.Struct, frozen=True):
     """A piece of the state of one fold on one worker, kept in that worker's store under `key`.
 
     Of records of one operator, those of later snapshots (and of later places in the manifest) are
@@ -45,7 +45,7 @@ class Record(msgspec.Struct, frozen=True):
     bins: BinRanges
 
 
-class PassedOver(msgspec.Struct, frozen=True):
+class SkippedRange(msgspec.Struct, frozen=True):
     """Rows of a front that are never read again: from the position `first` on, and below `end`."""
 
     front: int
@@ -53,10 +53,10 @@ class PassedOver(msgspec.Struct, frozen=True):
     end: tuple[int, int]
 
 
-def passed_over(promises: Mapping[int, Root], first: Root) -> tuple[PassedOver, ...]:
+def skipped_ranges(promises: Mapping[int, Root], first: Root) -> tuple[SkippedRange, ...]:
     """Return the rows from the position `first` on that were read by fronts that have promised so much."""
     return tuple(
-        PassedOver(front, (first.time, first.origin), (end.time, end.origin))
+        SkippedRange(front, (first.time, first.origin), (end.time, end.origin))
         for front, end in sorted(promises.items())
         if end > first
     )
@@ -66,7 +66,7 @@ class Manifest(msgspec.Struct, frozen=True):
     """A snapshot: the state as of `position`.
 
     `owners` is the owner map that it was made under: worker, first bin and end of each range.
-    `passed_over` are rows from there on that failures have taken away, where that is what was asked for
+    `skipped` are rows from there on that failures have taken away, where that is what was asked for
     (at-most-once): whoever begins here leaves them out.
     """
 
@@ -76,9 +76,9 @@ class Manifest(msgspec.Struct, frozen=True):
     snapshot: int
     position: tuple[int, int]
     workers: int
-    records: tuple[Record, ...]
+    records: tuple[StateSegment, ...]
     fronts: tuple[ResumePoint, ...]
-    passed_over: tuple[PassedOver, ...] = ()
+    skipped: tuple[SkippedRange, ...] = msgspec.field(default=(), name="passed_over")
     owners: tuple[tuple[int, int, int], ...] = ()
     format: int = FORMAT
 
@@ -87,12 +87,10 @@ class Manifest(msgspec.Struct, frozen=True):
         """Return the position as a root position."""
         return Root(*self.position)
 
-    def passing_over(self, more: tuple[PassedOver, ...], epoch: int, snapshot: int) -> Manifest:
+    def with_skipped(self, more: tuple[SkippedRange, ...], epoch: int, snapshot: int) -> Manifest:
         """Return the same state as another snapshot, of which more rows are taken away."""
-        passed_over = (*self.passed_over, *more)
-        return msgspec.structs.replace(
-            self, epoch=epoch, snapshot=snapshot, passed_over=passed_over
-        )
+        skipped = (*self.skipped, *more)
+        return msgspec.structs.replace(self, epoch=epoch, snapshot=snapshot, skipped=skipped)
 
 
 class DamagedManifestError(Exception):

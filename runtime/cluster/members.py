@@ -38,7 +38,7 @@ class Members:
         taking_part.sort(key=lambda member: member.number or 0)
         return [(member.name, member.address) for member in taking_part]
 
-    def hello(self, name: str, address: str, now: float) -> bool:
+    def on_hello(self, name: str, address: str, now: float) -> bool:
         """Learn that a worker is idle; say whether one of the epoch is lost by that."""
         old = self._members.get(address)
         if old is not None and old.name == name:
@@ -51,16 +51,16 @@ class Members:
         self._members[address] = _Member(name, address, now, None, last_number)
         return lost
 
-    def gone(self, address: str) -> bool:
+    def on_exit(self, address: str) -> bool:
         """Learn that the process at an address has ended; say whether it took part in the epoch."""
         member = self._members.pop(address, None)
         return member is not None and member.number is not None
 
-    def enough(self, now: float) -> bool:
+    def are_enough(self, now: float) -> bool:
         """Say whether enough workers are there to begin an epoch."""
         return len(self._idle(now)) >= self._wanted
 
-    def chosen(self, now: float) -> list[str]:
+    def choose(self, now: float) -> list[str]:
         """Give numbers to as many workers as are wanted; return their addresses by number."""
         idle = self._idle(now)
         places: dict[int, _Member] = {}

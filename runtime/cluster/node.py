@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from fsql.runtime.cluster.delivery import Bundle
     from fsql.runtime.cluster.frames import Begin, Datagram, Frame
     from fsql.runtime.cluster.job_spec import Settings
-    from fsql.runtime.cluster.manifest import Manifest, Record
+    from fsql.runtime.cluster.manifest import Manifest, StateSegment
     from fsql.runtime.dataflow.barrier import Stopped
     from fsql.runtime.kernels.keyed.incremental_snapshot import IncrementalSnapshot
     from fsql.runtime.ports import Chunk, SourceOffset, Wait
@@ -87,7 +87,7 @@ class NotLoaded:
 
 
 @dataclass(frozen=True, slots=True)
-class LeaderAt:
+class LeaderFound:
     """Event: the coordinator that holds the lease has this address."""
 
     address: str
@@ -103,8 +103,8 @@ class ChunkRead:
 
 
 @dataclass(frozen=True, slots=True)
-class Continued:
-    """Event: the effects before `Continue` have been carried out."""
+class Resumed:
+    """Event: the effects before `Yield` have been carried out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +130,7 @@ class Stored:
 
     epoch: int
     snapshot: int
-    records: tuple[Record, ...]
+    records: tuple[StateSegment, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,8 +156,8 @@ class Close:
 
 
 @dataclass(frozen=True, slots=True)
-class Continue:
-    """Effect: step with `Continued` next; there is more to do, for which nobody else has to wait."""
+class Yield:
+    """Effect: step with `Resumed` next; there is more to do, for which nobody else has to wait."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,16 +168,16 @@ class Leave:
 WorkerEvent: TypeAlias = (
     Received
     | Tick
-    | LeaderAt
+    | LeaderFound
     | Loaded
     | NotLoaded
     | ChunkRead
-    | Continued
+    | Resumed
     | SourceFailed
     | Stored
     | NotStored
 )
-WorkerEffect: TypeAlias = Transmit | Continue | Load | Store | Trim | Close | Leave
+WorkerEffect: TypeAlias = Transmit | Yield | Load | Store | Trim | Close | Leave
 
 # The coordinator.
 
@@ -197,7 +197,7 @@ class LeaseLost:
 
 
 @dataclass(frozen=True, slots=True)
-class WorkerGone:
+class WorkerExited:
     """Event: the process at an address has ended, as the launcher saw."""
 
     address: str
@@ -224,8 +224,8 @@ class StateLost:
 
 
 @dataclass(frozen=True, slots=True)
-class OpenOutputs:
-    """Effect: ask the consumer of every output what it has.  Answer: `OutputAt` for each.
+class OpenSinks:
+    """Effect: ask the consumer of every output what it has.  Answer: `SinkOpened` for each.
 
     `begins` is the position from which the input is replayed.
     """
@@ -235,7 +235,7 @@ class OpenOutputs:
 
 
 @dataclass(frozen=True, slots=True)
-class OutputAt:
+class SinkOpened:
     """Event: the consumer of output number `output` has everything below `position`.
 
     It takes `window` bundles that are not acknowledged at a time.
@@ -266,7 +266,7 @@ class Delivered:
 
 
 @dataclass(frozen=True, slots=True)
-class OutputLost:
+class SinkLost:
     """Event: the consumer of an output does not answer any more, or refused; with `diagnostics` for good."""
 
     output: int
@@ -358,15 +358,15 @@ CoordinatorEvent: TypeAlias = (
     | Tick
     | LeaseHeld
     | LeaseLost
-    | WorkerGone
+    | WorkerExited
     | EpochTaken
     | StateLost
-    | OutputAt
+    | SinkOpened
     | Delivered
-    | OutputLost
+    | SinkLost
     | ManifestCommitted
     | ManifestNotCommitted
 )
 CoordinatorEffect: TypeAlias = (
-    Transmit | TakeEpoch | OpenOutputs | Deliver | CommitManifest | Progress | Finish
+    Transmit | TakeEpoch | OpenSinks | Deliver | CommitManifest | Progress | Finish
 )

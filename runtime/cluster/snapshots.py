@@ -24,7 +24,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from fsql.runtime.batch import START, Root
-from fsql.runtime.cluster.frames import Announce, Answer, Cancel, Saved
+from fsql.runtime.cluster.frames import (
+    AnnounceSnapshot,
+    CancelSnapshot,
+    SnapshotAcknowledged,
+    SnapshotAnswer,
+)
 from fsql.runtime.cluster.manifest import KEPT, Manifest
 from fsql.runtime.cluster.node import ManifestCommitted
 
@@ -32,7 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from fsql.runtime.cluster.job_spec import JobSpec
-    from fsql.runtime.cluster.manifest import PassedOver
+    from fsql.runtime.cluster.manifest import SkippedRange
     from fsql.runtime.cluster.node import ManifestNotCommitted
 
 EARLY_SECONDS: Final = 0.05
@@ -50,7 +55,7 @@ def first_number(epoch: int) -> int:
     return epoch * NUMBERS_OF_AN_EPOCH
 
 
-def nothing_saved(spec: JobSpec, epoch: int) -> Manifest:
+def empty_manifest(spec: JobSpec, epoch: int) -> Manifest:
     """Return the manifest from which a job goes on that has no snapshot: from the beginning."""
     return Manifest(
         job=spec.job,
@@ -77,19 +82,19 @@ class Snapshots:
         self._next_at = now + (every or 0.0)
         self._number = first_number(epoch) + 1
         self._margin = 0
-        self._pending: Announce | None = None
+        self._pending: AnnounceSnapshot | None = None
         self._patience = every or 0.0
         self._patient_until: float | None = None
         self._announced_at = START
         self._looked_at = START
-        self._answers: dict[int, Answer] = {}
-        self._passed: Announce | None = None
+        self._answers: dict[int, SnapshotAnswer] = {}
+        self._passed: AnnounceSnapshot | None = None
         """The snapshot that is stored: min time has passed it, and all have agreed to it."""
-        self._saved: dict[int, dict[int, Saved]] = {}
+        self._saved: dict[int, dict[int, SnapshotAcknowledged]] = {}
         self._committing = False
         self._kept_at: tuple[Root, ...] = ()
         self.committed = 0
-        self.passed_over: tuple[PassedOver, ...] = ()
+        self.skipped: tuple[SkippedRange, ...] = ()
 
     @property
     def position(self) -> Root | None:
@@ -108,7 +113,7 @@ class Snapshots:
             return False
         return self._every is None or now < self._next_at - self._early
 
-    def passed(self, min_time: Root) -> None:
+    def on_min_time(self, min_time: Root) -> None:
         """Learn min time of the barrier, which workers have been told as far as the position needs it."""
         pending = self._pending
         if pending is None or self._passed is not None or min_time < pending.position:
@@ -121,7 +126,7 @@ class Snapshots:
 
     def due(
         self, promises: Iterable[Root], now: float, *, lull: bool = False
-    ) -> Announce | Cancel | None:
+    ) -> AnnounceSnapshot | CancelSnapshot | None:
         """Return the announcement of a snapshot, if it is time and there is a position for it.
 
         Return the cancellation of the one that is pending, if the input takes too long to come up to it.
@@ -140,12 +145,12 @@ class Snapshots:
             return None
         self._number += 1
         self._announced_at = self._looked_at = greatest
-        self._pending = Announce(self._number, position)
+        self._pending = AnnounceSnapshot(self._number, position)
         self._answers = {}
         self._saved[self._number] = {}
         return self._pending
 
-    def _out_of_reach(self, greatest: Root, now: float) -> Cancel | None:
+    def _out_of_reach(self, greatest: Root, now: float) -> CancelSnapshot | None:
         assert self._pending is not None
         if self._patient_until is None or now < self._patient_until:
             return None
@@ -158,9 +163,9 @@ class Snapshots:
         moved = max(0, greatest.time - self._announced_at.time)
         self._margin = min(self._margin, moved) // 2
         self._patience *= 2
-        return self._given_up(now)
+        return self._cancel(now)
 
-    def answered(self, worker: int, answer: Answer, now: float) -> Cancel | None:
+    def on_answer(self, worker: int, answer: SnapshotAnswer, now: float) -> CancelSnapshot | None:
         """Take a worker's answer; return the cancellation if it refuses."""
         pending = self._pending
         if pending is None or answer.snapshot != pending.snapshot:
@@ -177,30 +182,30 @@ class Snapshots:
             return None
         reached = max(answer.reached.time, pending.position.time)
         self._margin = _with_room(reached - self._announced_at.time)
-        return self._given_up(now)
+        return self._cancel(now)
 
-    def _given_up(self, now: float) -> Cancel:
+    def _cancel(self, now: float) -> CancelSnapshot:
         assert self._pending is not None
-        cancel = Cancel(self._pending.snapshot)
+        cancel = CancelSnapshot(self._pending.snapshot)
         del self._saved[self._pending.snapshot]
         self._pending = self._patient_until = None
         self._next_at = now
         return cancel
 
-    def saved(self, worker: int, saved: Saved) -> None:
+    def on_acknowledged(self, worker: int, saved: SnapshotAcknowledged) -> None:
         """Learn that a worker has stored its part."""
         if saved.snapshot in self._saved:
             self._saved[saved.snapshot][worker] = saved
 
-    def not_saved(self, snapshot: int, now: float) -> Cancel | None:
+    def on_declined(self, snapshot: int, now: float) -> CancelSnapshot | None:
         """Learn that a worker could not store its part; the next snapshot is a new attempt."""
-        cancel: Cancel | None = None
+        cancel: CancelSnapshot | None = None
         if self._passed is not None and snapshot == self._passed.snapshot:
-            cancel = Cancel(snapshot)
+            cancel = CancelSnapshot(snapshot)
             del self._saved[snapshot]
             self._passed = None
         elif self._pending is not None and snapshot == self._pending.snapshot:
-            cancel = self._given_up(now)
+            cancel = self._cancel(now)
         if cancel is not None:
             self._next_at = now + (self._every or 0.0)
         return cancel
@@ -212,7 +217,7 @@ class Snapshots:
             return False
         return len(self._saved[passed.snapshot]) == self._spec.plan.workers
 
-    def whole(self, complete_below: Root) -> Manifest | None:
+    def take_manifest(self, complete_below: Root) -> Manifest | None:
         """Return the manifest, once, when all is stored and consumers have all below its position."""
         passed = self._passed
         if passed is None or not self.stored_below(complete_below):
@@ -231,12 +236,12 @@ class Snapshots:
             owners=self._spec.plan.assignment.bins.ranges,
             records=tuple(record for part in parts for record in part.records),
             fronts=tuple(sorted(points, key=lambda point: point.front)),
-            passed_over=tuple(
-                each for each in self.passed_over if Root(*each.end) > passed.position
-            ),
+            skipped=tuple(each for each in self.skipped if Root(*each.end) > passed.position),
         )
 
-    def decided(self, event: ManifestCommitted | ManifestNotCommitted) -> Announce | None:
+    def on_manifest_outcome(
+        self, event: ManifestCommitted | ManifestNotCommitted
+    ) -> AnnounceSnapshot | None:
         """Learn what became of a manifest; return the announcement that it had."""
         passed = self._passed
         if passed is None or event.snapshot != passed.snapshot:

@@ -11,24 +11,24 @@ from fsql.runtime.batch import END, START, Root
 from fsql.runtime.cluster.failure_detector import FailureDetector
 from fsql.runtime.cluster.frames import (
     COORDINATOR,
-    Announce,
-    Answer,
+    AnnounceSnapshot,
     Begin,
     Blocked,
-    Cancel,
-    Committed,
+    CancelSnapshot,
     Counted,
+    Credit,
     Frame,
-    Go,
-    Grant,
     Heartbeat,
-    NotSaved,
     Ready,
-    Saved,
+    SnapshotAcknowledged,
+    SnapshotAnswer,
+    SnapshotCommitted,
+    SnapshotDeclined,
+    Start,
 )
 from fsql.runtime.cluster.link import Link
 from fsql.runtime.cluster.manifest import manifest_of
-from fsql.runtime.cluster.node import Continue, Store, Stored, Transmit, Trim
+from fsql.runtime.cluster.node import Store, Stored, Transmit, Trim, Yield
 from fsql.runtime.dataflow.freshness import Freshness
 from fsql.runtime.dataflow.front import Front
 from fsql.runtime.dataflow.messages import Message, MinTime
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(slots=True)
-class _FrontHere:
+class _LocalFront:
     """A front of this worker, and what keeps it from reading."""
 
     front: Front
@@ -57,10 +57,10 @@ class _FrontHere:
     lead: ReadAhead
     waits_until: float = 0.0
     granted: Root | None = None
-    blocked_told: Root | None = None
+    blocked_reported: Root | None = None
 
 
-class Attempt:
+class WorkerEpoch:
     """One worker in one epoch."""
 
     def __init__(self, begin: Begin, settings: Settings, now: float) -> None:
@@ -77,15 +77,15 @@ class Attempt:
         }
         self._worker: Worker | None = None
         self._plan: TickPlan | None = None
-        self._fronts: dict[int, _FrontHere] = {}
+        self._fronts: dict[int, _LocalFront] = {}
         self._running = False
         self._released = START
-        self._pending: Announce | None = None
+        self._pending: AnnounceSnapshot | None = None
         """The snapshot that the worker has agreed to and not given its increments for."""
         self._storing: deque[Store] = deque()
         """What goes to disk: the first is on its way, the others wait, as each builds on those before."""
         self._outgoing: dict[int, list[Item]] = {}
-        self._begun: list[_FrontHere] = []
+        self._begun: list[_LocalFront] = []
         """The fronts of which a chunk was taken that is not done with."""
         self._messages = 0
         self._freshness = Freshness()
@@ -110,7 +110,7 @@ class Attempt:
         return [here.front.number for here in may]
 
     def next_timer(self) -> float:
-        """Return when to call `kept_up` at the latest; 0 is at once."""
+        """Return when to call `advance` at the latest; 0 is at once."""
         due = 0.0 if self._may_go_on() else min([link.due_at for link in self._links.values()])
         due = min(due, self._next_heartbeat, self.detector.next_timer())
         if self._running:
@@ -127,7 +127,7 @@ class Attempt:
 
     # What happens.
 
-    def loaded(self, loaded: Loaded, watch: Instrumentation, now: float) -> list[WorkerEffect]:
+    def on_loaded(self, loaded: Loaded, watch: Instrumentation, now: float) -> list[WorkerEffect]:
         """Build the machines as of the snapshot, and say so."""
         begin, manifest = self.begin, self._manifest
         start = START if manifest is None else manifest.root
@@ -140,11 +140,11 @@ class Attempt:
             front = Front(task.number, tables[task.ordinal], task.split)
             if task.number in points:
                 front.resume(points[task.number], start)
-            for passed in () if manifest is None else manifest.passed_over:
+            for passed in () if manifest is None else manifest.skipped:
                 if passed.front == task.number:
                     front.skip(Root(*passed.first), Root(*passed.end))
             lead = ReadAhead(self._settings.lead_seconds, self._settings.lead_bytes_least)
-            self._fronts[task.number] = _FrontHere(front, task.ordinal, lead)
+            self._fronts[task.number] = _LocalFront(front, task.ordinal, lead)
         if manifest is not None:
             self._carry(self._worker.load(loaded.state, start))
         self._put(COORDINATOR, Ready())
@@ -163,7 +163,7 @@ class Attempt:
             effects += self._take(item, now)
         return effects + self._flushed(now)
 
-    def read(self, read: ChunkRead, now: float) -> list[WorkerEffect]:
+    def on_chunk(self, read: ChunkRead, now: float) -> list[WorkerEffect]:
         """Take what a front has read."""
         here = self._fronts.get(read.front)
         if here is None or self._worker is None:
@@ -184,12 +184,12 @@ class Attempt:
             self._begun.append(here)
             self._carry(first)
             if first and self._worker.has_more:
-                return [*self._flushed(now), Continue()]
+                return [*self._flushed(now), Yield()]
             self._go_on()
-        self._tell_if_blocked(here)
+        self._report_if_blocked(here)
         return self._snapshot_taken() + self._flushed(now)
 
-    def continued(self, now: float) -> list[WorkerEffect]:
+    def on_resumed(self, now: float) -> list[WorkerEffect]:
         """Do what is left of a chunk when other workers have what is theirs."""
         self._go_on()
         return self._snapshot_taken() + self._flushed(now)
@@ -199,18 +199,18 @@ class Attempt:
         for here in begun:
             assert self._worker is not None
             self._carry(self._worker.read_rest(here.front))
-            self._tell_if_blocked(here)
+            self._report_if_blocked(here)
 
-    def stored(self, event: Stored | NotStored, now: float) -> list[WorkerEffect]:
+    def on_stored(self, event: Stored | NotStored, now: float) -> list[WorkerEffect]:
         """Learn what became of the increments of a snapshot."""
         if not self._storing or self._storing[0].snapshot != event.snapshot:
             return []
         position = self._storing.popleft().position
         if isinstance(event, Stored):
             points = tuple(here.front.resume_point(position) for here in self._fronts.values())
-            self._put(COORDINATOR, Saved(event.snapshot, event.records, points))
+            self._put(COORDINATOR, SnapshotAcknowledged(event.snapshot, event.records, points))
         else:
-            self._put(COORDINATOR, NotSaved(event.snapshot, event.reason))
+            self._put(COORDINATOR, SnapshotDeclined(event.snapshot, event.reason))
         return [*self._flushed(now), *islice(self._storing, 1)]
 
     def send(self, items: Sequence[Item], now: float) -> list[WorkerEffect]:
@@ -219,7 +219,7 @@ class Attempt:
             self._put(COORDINATOR, item)
         return self._flushed(now)
 
-    def kept_up(self, now: float) -> list[WorkerEffect]:
+    def advance(self, now: float) -> list[WorkerEffect]:
         """Do what the time demands: heartbeats, counters."""
         effects: list[WorkerEffect] = []
         for here in self._fronts.values():
@@ -245,7 +245,7 @@ class Attempt:
         room = not any(link.waiting for link in self._links.values())
         return self._worker is not None and self._worker.is_behind and room
 
-    def links_due(self, now: float) -> list[WorkerEffect]:
+    def flush_links(self, now: float) -> list[WorkerEffect]:
         """Acknowledge, and send again what was not acknowledged, when all that has come is dealt with."""
         effects: list[WorkerEffect] = []
         for peer, link in self._links.items():
@@ -262,23 +262,23 @@ class Attempt:
                 self._messages += 1
                 self._carry(self._worker.receive(item))
             case MinTime():
-                self._advance(item, now)
+                self._on_min_time(item, now)
                 return self._snapshot_taken()
-            case Go():
+            case Start():
                 self._running = True
-            case Grant(number, promise):
+            case Credit(number, promise):
                 here = self._fronts.get(number)
                 if here is not None and here.front.promised == promise:
                     here.granted = promise
-            case Announce():
-                self._announced(item)
+            case AnnounceSnapshot():
+                self._on_announcement(item)
                 return self._snapshot_taken()
-            case Cancel(snapshot):
+            case CancelSnapshot(snapshot):
                 # What folds have given for it is stored all the same: the next one builds on it.
                 if self._pending is not None and self._pending.snapshot == snapshot:
                     self._worker.cancel()
                     self._pending = None
-            case Committed(snapshot, position, unneeded):
+            case SnapshotCommitted(snapshot, position, unneeded):
                 for here in self._fronts.values():
                     here.front.forget_below(position)
                 return [Trim(snapshot, unneeded)]
@@ -286,7 +286,7 @@ class Attempt:
                 raise AssertionError(item)
         return []
 
-    def _advance(self, min_time: MinTime, now: float) -> None:
+    def _on_min_time(self, min_time: MinTime, now: float) -> None:
         assert self._plan is not None
         assert self._worker is not None
         if min_time.stage < len(self._plan.stages):
@@ -299,16 +299,16 @@ class Attempt:
         self._behind = self._freshness.seconds_behind(min_time.root, now)
         for here in self._fronts.values():
             here.lead.out_below(min_time.root, now)
-            self._tell_if_blocked(here)
+            self._report_if_blocked(here)
 
-    def _announced(self, announce: Announce) -> None:
+    def _on_announcement(self, announce: AnnounceSnapshot) -> None:
         assert self._worker is not None
         promised = [here.front.promised for here in self._fronts.values() if not here.front.ended]
         reached = max([self._worker.reached, *promised])
         accepted = self._worker.announce(announce.position)
         if accepted:
             self._pending = announce
-        self._put(COORDINATOR, Answer(announce.snapshot, accepted, reached))
+        self._put(COORDINATOR, SnapshotAnswer(announce.snapshot, accepted, reached))
 
     def _snapshot_taken(self) -> list[WorkerEffect]:
         """Store the increments of the pending snapshot once all folds have given theirs.
@@ -330,7 +330,7 @@ class Attempt:
 
     # Fronts.
 
-    def _may_read(self, here: _FrontHere) -> bool:
+    def _may_read(self, here: _LocalFront) -> bool:
         front = here.front
         if front.ended or (self._worker is not None and self._worker.is_behind):
             return False
@@ -338,11 +338,11 @@ class Attempt:
             return True
         return here.granted == front.promised
 
-    def _tell_if_blocked(self, here: _FrontHere) -> None:
+    def _report_if_blocked(self, here: _LocalFront) -> None:
         front = here.front
-        if front.ended or here.blocked_told == front.promised or self._may_read(here):
+        if front.ended or here.blocked_reported == front.promised or self._may_read(here):
             return
-        here.blocked_told = front.promised
+        here.blocked_reported = front.promised
         self._put(COORDINATOR, Blocked(front.number, front.promised))
 
     # What goes out.

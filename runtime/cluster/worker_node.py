@@ -26,20 +26,20 @@ from fsql.runtime.cluster.frames import (
 from fsql.runtime.cluster.node import (
     ChunkRead,
     Close,
-    Continued,
-    LeaderAt,
+    LeaderFound,
     Leave,
     Load,
     Loaded,
     NotLoaded,
     NotStored,
     Received,
+    Resumed,
     SourceFailed,
     Stored,
     Tick,
     Transmit,
 )
-from fsql.runtime.cluster.worker_epoch import Attempt
+from fsql.runtime.cluster.worker_epoch import WorkerEpoch
 from fsql.runtime.dataflow.invariants import InvariantError
 from fsql.runtime.dataflow.stage_pipeline import Instrumentation, uninstrumented
 
@@ -69,25 +69,25 @@ class WorkerNode:
         self._leader: str | None = None
         self._next_hello = 0.0
         self._epoch = 0
-        self.attempt: Attempt | None = None
+        self.attempt: WorkerEpoch | None = None
 
     def step(self, event: WorkerEvent, now: float) -> list[WorkerEffect]:
         """Deal with an event; leave the epoch if that shows that an invariant is broken."""
         try:
             return self._step(event, now)
         except InvariantError as error:
-            return self._left(error.reason, now, broken_invariant=True)
+            return self._leave(error.reason, now, broken_invariant=True)
 
     def _step(self, event: WorkerEvent, now: float) -> list[WorkerEffect]:
-        effects = self._dealt_with(event, now)
+        effects = self._handle(event, now)
         if isinstance(event, Tick) and self.attempt is not None:
             # At ticks only, since then all that has come is dealt with.
             if self.attempt.has_failed(now):
-                effects += self._left(UNHEARD, now)
+                effects += self._leave(UNHEARD, now)
             else:
                 effects += self.attempt.go_on(now)
-                effects += self.attempt.links_due(now)
-        return effects + self._kept_up(now)
+                effects += self.attempt.flush_links(now)
+        return effects + self._on_min_time(now)
 
     def readable(self, now: float) -> list[int]:
         """Return the numbers of the fronts that may read now, the one that has promised least first."""
@@ -99,28 +99,28 @@ class WorkerNode:
             return self.attempt.next_timer()
         return None if self._leader is None else self._next_hello
 
-    def _dealt_with(self, event: WorkerEvent, now: float) -> list[WorkerEffect]:
+    def _handle(self, event: WorkerEvent, now: float) -> list[WorkerEffect]:
         attempt = self.attempt
         match event:
             case Received():
-                return self._received(event, now)
-            case LeaderAt(address):
+                return self._on_received(event, now)
+            case LeaderFound(address):
                 if address != self._leader:
                     self._leader, self._next_hello = address, now
             case Loaded() | NotLoaded() | Stored() | NotStored():
                 if attempt is not None and attempt.epoch == event.epoch:
-                    return self._answered(attempt, event, now)
+                    return self._on_answer(attempt, event, now)
             case ChunkRead():
-                return [] if attempt is None else attempt.read(event, now)
-            case Continued():
-                return [] if attempt is None else attempt.continued(now)
+                return [] if attempt is None else attempt.on_chunk(event, now)
+            case Resumed():
+                return [] if attempt is None else attempt.on_resumed(now)
             case SourceFailed(diagnostics):
                 return [] if attempt is None else attempt.send([Failure(diagnostics)], now)
             case Tick():
                 pass
         return []
 
-    def _received(self, received: Received, now: float) -> list[WorkerEffect]:
+    def _on_received(self, received: Received, now: float) -> list[WorkerEffect]:
         attempt = self.attempt
         match received.what:
             case Frame() as frame:
@@ -131,33 +131,33 @@ class WorkerNode:
                 if attempt is not None and epoch == attempt.epoch and sender == COORDINATOR:
                     attempt.detector.on_heartbeat(COORDINATOR, now)
             case Goodbye() as goodbye:
-                return self._told_goodbye(goodbye, now)
+                return self._on_goodbye(goodbye, now)
             case Hello():
                 pass
         return []
 
-    def _answered(
-        self, attempt: Attempt, event: Loaded | NotLoaded | Stored | NotStored, now: float
+    def _on_answer(
+        self, attempt: WorkerEpoch, event: Loaded | NotLoaded | Stored | NotStored, now: float
     ) -> list[WorkerEffect]:
         match event:
             case Loaded():
-                return attempt.loaded(event, self._watch, now)
+                return attempt.on_loaded(event, self._watch, now)
             case NotLoaded(_, reason, diagnostics):
                 if diagnostics is None:
-                    return self._left(reason, now)
+                    return self._leave(reason, now)
                 return attempt.send([Failure(diagnostics)], now)
             case Stored() | NotStored():
-                return attempt.stored(event, now)
+                return attempt.on_stored(event, now)
 
     def _begin(self, begin: Begin, now: float) -> list[WorkerEffect]:
         if begin.worker != self._hello.worker or begin.epoch <= self._epoch:
             return []
         self._epoch = begin.epoch
         self._leader = begin.coordinator
-        self.attempt = Attempt(begin, self._settings, now)
+        self.attempt = WorkerEpoch(begin, self._settings, now)
         return [Load(begin)]
 
-    def _told_goodbye(self, goodbye: Goodbye, now: float) -> list[WorkerEffect]:
+    def _on_goodbye(self, goodbye: Goodbye, now: float) -> list[WorkerEffect]:
         own_job = self._hello.job in {"", goodbye.job}
         if goodbye.sender != COORDINATOR or not own_job:
             return []
@@ -165,19 +165,19 @@ class WorkerNode:
             self.attempt, self._leader = None, None
             return [Close(), Leave()]
         if self.attempt is not None and goodbye.epoch == self.attempt.epoch:
-            return self._gone_idle(now)
+            return self._become_idle(now)
         return []
 
-    def _kept_up(self, now: float) -> list[WorkerEffect]:
+    def _on_min_time(self, now: float) -> list[WorkerEffect]:
         """Do what the time demands."""
         if self.attempt is not None:
-            return self.attempt.kept_up(now)
+            return self.attempt.advance(now)
         if self._leader is None or now < self._next_hello:
             return []
         self._next_hello = now + self._settings.hello_every
         return [Transmit(self._leader, self._hello)]
 
-    def _left(
+    def _leave(
         self, reason: str, now: float, *, broken_invariant: bool = False
     ) -> list[WorkerEffect]:
         """Leave the attempt, and tell the coordinator why if it can be told."""
@@ -191,9 +191,9 @@ class WorkerNode:
             reason=reason,
             broken_invariant=broken_invariant,
         )
-        return [Transmit(begin.coordinator, goodbye), *self._gone_idle(now)]
+        return [Transmit(begin.coordinator, goodbye), *self._become_idle(now)]
 
-    def _gone_idle(self, now: float) -> list[WorkerEffect]:
+    def _become_idle(self, now: float) -> list[WorkerEffect]:
         self.attempt = None
         self._next_hello = now
         return [Close()]

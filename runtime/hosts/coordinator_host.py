@@ -23,10 +23,10 @@ from fsql.runtime.cluster.node import (
     LeaseLost,
     ManifestCommitted,
     ManifestNotCommitted,
-    OpenOutputs,
-    OutputAt,
-    OutputLost,
+    OpenSinks,
     Progress,
+    SinkLost,
+    SinkOpened,
     StateLost,
     TakeEpoch,
     Transmit,
@@ -121,7 +121,7 @@ class CoordinatorHost(Host["CoordinatorMachine"]):
                 self._deliver(effect)
             case TakeEpoch():
                 self._background.submit(self._take_epoch())
-            case OpenOutputs():
+            case OpenSinks():
                 self._open_outputs(effect)
             case CommitManifest():
                 self._background.submit(self._commit(effect))
@@ -149,7 +149,7 @@ class CoordinatorHost(Host["CoordinatorMachine"]):
             if missing is not None:
                 yield f"{output.name} waits: {missing}"
 
-    def _open_outputs(self, effect: OpenOutputs) -> None:
+    def _open_outputs(self, effect: OpenSinks) -> None:
         self._epoch = effect.epoch
         self._sent = {}
         for output in range(len(self._consumers)):
@@ -202,7 +202,7 @@ class CoordinatorHost(Host["CoordinatorMachine"]):
         else:
             yield LeaseLost() if until is None else LeaseHeld(until)
 
-    def _open_output(self, output: int, effect: OpenOutputs) -> Work:
+    def _open_output(self, output: int, effect: OpenSinks) -> Work:
         option = self._spec.outputs[output].option
         opening = Opening(effect.epoch, effect.begins, option, self._spec.job)
         try:
@@ -214,7 +214,7 @@ class CoordinatorHost(Host["CoordinatorMachine"]):
             yield _lost(output, error)
         else:
             self._never_open.discard(output)
-            yield OutputAt(effect.epoch, output, position, window)
+            yield SinkOpened(effect.epoch, output, position, window)
 
     def _take_epoch(self) -> Work:
         try:
@@ -252,6 +252,6 @@ class CoordinatorHost(Host["CoordinatorMachine"]):
         yield None
 
 
-def _lost(output: int, error: ConsumerLostError | FsqlError) -> OutputLost:
+def _lost(output: int, error: ConsumerLostError | FsqlError) -> SinkLost:
     lasting = diagnostics_bytes(error) if isinstance(error, FsqlError) else None
-    return OutputLost(output, str(error), lasting)
+    return SinkLost(output, str(error), lasting)

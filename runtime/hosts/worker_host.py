@@ -13,18 +13,18 @@ from fsql.runtime.cluster.manifest import manifest_of
 from fsql.runtime.cluster.node import (
     ChunkRead,
     Close,
-    Continue,
-    Continued,
     Leave,
     Load,
     Loaded,
     NotLoaded,
     NotStored,
+    Resumed,
     SourceFailed,
     Store,
     Stored,
     Transmit,
     Trim,
+    Yield,
 )
 from fsql.runtime.hosts.host import Host
 from fsql.runtime.hosts.split_ends import SplitEnds
@@ -73,8 +73,8 @@ class WorkerHost(Host["WorkerMachine"]):
         match effect:
             case Transmit(address, what):
                 self._transport.send(address, what)
-            case Continue():
-                self._events.append(Continued())
+            case Yield():
+                self._events.append(Resumed())
             case Load(begin):
                 self._close_readers()
                 self._background.submit(self._load(begin))

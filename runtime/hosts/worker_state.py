@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from fsql.compiler.owner_map import BinRanges
     from fsql.runtime.batch import Root
-    from fsql.runtime.cluster.manifest import Manifest, Record
+    from fsql.runtime.cluster.manifest import Manifest, StateSegment
     from fsql.runtime.kernels.keyed.incremental_snapshot import IncrementalSnapshot
     from fsql.runtime.state.directory import StateDirectory
     from fsql.runtime.state.store import StateStore
@@ -83,7 +83,7 @@ class WorkerState:
 
     def store(
         self, snapshot: int, position: Root, increments: Iterable[tuple[str, IncrementalSnapshot]]
-    ) -> tuple[Record, ...]:
+    ) -> tuple[StateSegment, ...]:
         """Store increments; return what the worker's state at `position` is made of.
 
         Raises:

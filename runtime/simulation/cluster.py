@@ -10,7 +10,7 @@ from fsql.runtime.cluster.coordinator_node import CoordinatorNode
 from fsql.runtime.cluster.delivery import DeliveryOption
 from fsql.runtime.cluster.job_spec import JobSpec
 from fsql.runtime.cluster.manifest import manifest_of
-from fsql.runtime.cluster.node import WorkerGone
+from fsql.runtime.cluster.node import WorkerExited
 from fsql.runtime.cluster.phase import Phase
 from fsql.runtime.cluster.worker_node import WorkerNode
 from fsql.runtime.simulation.consumers import Consumer
@@ -100,7 +100,7 @@ class SimulatedCluster:
         self.leading: dict[str, CoordinatorProgram] = {}
         self._min_times: dict[int, Root] = {}
         self._begun = 0
-        self.passed_over: dict[int, list[tuple[Root, Root]]] = {}
+        self.skipped: dict[int, list[tuple[Root, Root]]] = {}
         self._workload = workload
         self._plans: dict[int, TickPlan] = {}
         choices = world.tape.stream("hosts")
@@ -327,8 +327,8 @@ class SimulatedCluster:
 
     def begins(self, begin: Begin) -> None:
         """Learn what a coordinator tells a worker to begin with."""
-        for passed in manifest_of(begin.manifest).passed_over if begin.manifest else ():
-            ranges = self.passed_over.setdefault(passed.front, [])
+        for passed in manifest_of(begin.manifest).skipped if begin.manifest else ():
+            ranges = self.skipped.setdefault(passed.front, [])
             one = Root(*passed.first), Root(*passed.end)
             if one not in ranges:
                 ranges.append(one)
@@ -345,7 +345,7 @@ class SimulatedCluster:
             self.coverage.sometimes("stopped at an error row")
         at_most_once = self.run_settings.option is DeliveryOption.AT_MOST_ONCE
         if at_most_once and refused is None:
-            self.judge.judge_subset(lambda: self._workload.outcome_without(self.passed_over))
+            self.judge.judge_subset(lambda: self._workload.outcome_without(self.skipped))
 
     def rot(self) -> bool:
         """Let a bit of what only the newest snapshot needs flip; say whether there was any.
@@ -384,7 +384,7 @@ class SimulatedCluster:
     def _tell(self, address: str) -> None:
         for process in self.coordinators:
             if process.up:
-                process.later(0, process.handle, WorkerGone(address))
+                process.later(0, process.handle, WorkerExited(address))
 
 
 def _clock(choices: Stream) -> Clock:

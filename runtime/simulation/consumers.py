@@ -98,7 +98,7 @@ class Consumer:
         if self._hears_newest_only and any(other.epoch > epoch for other in self._connections):
             raise ConsumerLostError("there is a newer epoch")
         if self.manner.mute:
-            self._struck("mute", "OpenOutputs")
+            self._struck("mute", "OpenSinks")
             process.charge(OPENS_FOR_US)
             raise ConsumerLostError("it does not answer")
 

@@ -54,7 +54,7 @@ SELDOM: Final = ("bundle refused by its consumer",)
 
 CUTS: Final = {
     "worker": ("Transmit", "Load", "Store", "Trim", "Close", "Leave"),
-    "coordinator": ("Transmit", "TakeEpoch", "OpenOutputs", "Deliver", "CommitManifest", "Finish"),
+    "coordinator": ("Transmit", "TakeEpoch", "OpenSinks", "Deliver", "CommitManifest", "Finish"),
 }
 """The effects that a kill is aimed at, by the kind of node."""
 
@@ -64,20 +64,20 @@ TRAVELS: Final = (
     "Heartbeat",
     "Goodbye",
     "Ready",
-    "Go",
+    "Start",
     "Message",
     "Acknowledgement",
     "Promise",
     "MinTime",
     "Counted",
     "Blocked",
-    "Grant",
-    "Announce",
-    "Answer",
-    "Cancel",
-    "Saved",
-    "NotSaved",
-    "Committed",
+    "Credit",
+    "AnnounceSnapshot",
+    "SnapshotAnswer",
+    "CancelSnapshot",
+    "SnapshotAcknowledged",
+    "SnapshotDeclined",
+    "SnapshotCommitted",
     "Failure",
     "Frame",
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fsql.runtime.cluster.frames import Answer, Counted, Frame, Grant, NotSaved
+from fsql.runtime.cluster.frames import Counted, Credit, Frame, SnapshotAnswer, SnapshotDeclined
 from fsql.runtime.dataflow.messages import Message, PortKind
 
 if TYPE_CHECKING:
@@ -31,11 +31,11 @@ def _look_at(item: Item, coverage: Coverage) -> None:
         case Counted():
             if item.rows_held:
                 coverage.sometimes("rows held")
-        case Grant():
+        case Credit():
             coverage.sometimes("front granted beyond its lead")
-        case Answer(accepted=False):
+        case SnapshotAnswer(accepted=False):
             coverage.sometimes("snapshot refused by a worker")
-        case NotSaved():
+        case SnapshotDeclined():
             coverage.sometimes("snapshot not stored")
         case _:
             pass

@@ -14,7 +14,7 @@ from fsql.runtime.state.store import StateStoreError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from fsql.runtime.cluster.manifest import Record
+    from fsql.runtime.cluster.manifest import StateSegment
     from fsql.runtime.simulation.disk import Disk
     from fsql.runtime.simulation.process import Process
     from fsql.runtime.state.store import Octets
@@ -176,7 +176,7 @@ class SimulatedStore:
             self._on_close(self._worker)
 
 
-def record_path(record: Record) -> str:
+def record_path(record: StateSegment) -> str:
     """Return the file of a record."""
     return f"{_WORKER}{record.worker}/{record.key}"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from fsql.runtime.cluster.node import LeaderAt
+from fsql.runtime.cluster.node import LeaderFound
 from fsql.runtime.coordination.port import CoordinationUnavailableError
 from fsql.runtime.hosts.job_state import LEADER
 from fsql.runtime.hosts.prepared import Prepared
@@ -83,7 +83,7 @@ class WorkerProgram:
         except CoordinationUnavailableError:
             return
         if entry is not None:
-            yield LeaderAt(entry.value.decode())
+            yield LeaderFound(entry.value.decode())
 
     def _prepare(self, description: bytes) -> Prepared:
         cluster = self._cluster

@@ -36,7 +36,7 @@ class Workload:
         """Return what one worker in one process releases."""
         return run_in_memory(self.plan_of(1, None), self.inputs, seed=0, batch_rows=1000)
 
-    def outcome_without(self, passed_over: Ranges) -> Outcome:
+    def outcome_without(self, skipped: Ranges) -> Outcome:
         """Return what is released if fronts pass over the rows within some ranges of roots."""
         plan = self.plan_of(1, None)
         fronts: list[tuple[FrontAt, Rows, Table]] = []
@@ -44,7 +44,7 @@ class Workload:
             if isinstance(stage.head, SourceHead):
                 table = stage.head.table
                 for split, rows in enumerate(self.inputs[table.ordinal]):
-                    front = _Passing(len(fronts), table, split, passed_over)
+                    front = _Passing(len(fronts), table, split, skipped)
                     fronts.append((FrontAt(front, 0, table.ordinal), rows, table))
         cluster = Cluster(plan, [at for at, _, _ in fronts], Fair())
         for at, rows, table in fronts:
@@ -59,9 +59,9 @@ class Workload:
 class _Passing(Front):
     """A front that passes over rows, which still count for the times of those behind them."""
 
-    def __init__(self, number: int, table: Table, split: int, passed_over: Ranges) -> None:
+    def __init__(self, number: int, table: Table, split: int, skipped: Ranges) -> None:
         super().__init__(number, table, split)
-        self._ranges = passed_over.get(number, ())
+        self._ranges = skipped.get(number, ())
 
     def take(
         self, chunk: Chunk, place: SourceOffset | None = None

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from fsql.runtime.cluster.manifest import Record
+    from fsql.runtime.cluster.manifest import StateSegment
     from fsql.runtime.kernels.keyed.incremental_snapshot import IncrementalSnapshot
 
 FAN: Final = 8
@@ -43,7 +43,7 @@ class Piece:
     `text` is the number of bytes of each of its columns of texts and arrays.
     """
 
-    record: Record
+    record: StateSegment
     expires: NDArray[np.int64]
     text: tuple[int, ...] = ()
 

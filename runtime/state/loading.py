@@ -14,7 +14,7 @@ from fsql.runtime.state.store import StateStoreError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from fsql.runtime.cluster.manifest import Record
+    from fsql.runtime.cluster.manifest import StateSegment
     from fsql.runtime.kernels.keyed.incremental_snapshot import IncrementalSnapshot
     from fsql.runtime.state.store import StateStore
 
@@ -25,14 +25,14 @@ class DamagedRecordError(Exception):
     `passing` says that another attempt may help.
     """
 
-    def __init__(self, record: Record, reason: str, *, passing: bool = False) -> None:
+    def __init__(self, record: StateSegment, reason: str, *, passing: bool = False) -> None:
         super().__init__(f'record "{record.key}" of worker {record.worker}: {reason}')
         self.record = record
         self.reason = reason
         self.passing = passing
 
 
-def read_record(record: Record, store: StateStore) -> IncrementalSnapshot:
+def read_record(record: StateSegment, store: StateStore) -> IncrementalSnapshot:
     """Return the increment that a record holds.
 
     Raises:
@@ -45,7 +45,7 @@ def read_record(record: Record, store: StateStore) -> IncrementalSnapshot:
         raise DamagedRecordError(record, str(error)) from None
 
 
-def _checked(record: Record, store: StateStore) -> memoryview:
+def _checked(record: StateSegment, store: StateStore) -> memoryview:
     """Return the bytes of a record, which are those that were written.
 
     Raises:
@@ -71,7 +71,7 @@ def _checked(record: Record, store: StateStore) -> memoryview:
     return data
 
 
-def check_records(records: Iterable[Record], store_of: Callable[[int], StateStore]) -> None:
+def check_records(records: Iterable[StateSegment], store_of: Callable[[int], StateStore]) -> None:
     """See that records are those that were written; `store_of` returns the open store of a worker.
 
     What was written can be decoded, so that is not tried.
@@ -83,7 +83,7 @@ def check_records(records: Iterable[Record], store_of: Callable[[int], StateStor
         _checked(record, _opened(record, store_of))
 
 
-def _opened(record: Record, store_of: Callable[[int], StateStore]) -> StateStore:
+def _opened(record: StateSegment, store_of: Callable[[int], StateStore]) -> StateStore:
     try:
         return store_of(record.worker)
     except StateStoreError as error:
@@ -91,7 +91,7 @@ def _opened(record: Record, store_of: Callable[[int], StateStore]) -> StateStore
 
 
 def read_state(
-    records: Iterable[Record], store_of: Callable[[int], StateStore]
+    records: Iterable[StateSegment], store_of: Callable[[int], StateStore]
 ) -> dict[str, tuple[IncrementalSnapshot, ...]]:
     """Return the increments of each operator, oldest first, as the order of `records` has them.
 

@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from fsql.compiler.owner_map import ALL_BINS
 from fsql.runtime.batch import START
-from fsql.runtime.cluster.manifest import Record
+from fsql.runtime.cluster.manifest import StateSegment
 from fsql.runtime.kernels.keyed import incremental_snapshot as increments
 from fsql.runtime.kernels.keyed.incremental_snapshot import (
     StateTooLargeError,
@@ -85,7 +85,7 @@ class Records:
         self._pending: dict[str, IncrementalSnapshot] = {}
 
     def resume(
-        self, records: Iterable[Record], state: Mapping[str, Sequence[IncrementalSnapshot]]
+        self, records: Iterable[StateSegment], state: Mapping[str, Sequence[IncrementalSnapshot]]
     ) -> None:
         """Go on from own records, all of whose valid bins are own, and which were read back as `state`."""
         for record in records:
@@ -101,7 +101,7 @@ class Records:
 
     def store(
         self, snapshot: int, position: Root, increments: Iterable[tuple[str, IncrementalSnapshot]]
-    ) -> tuple[Record, ...]:
+    ) -> tuple[StateSegment, ...]:
         """Store increments; return what the worker's state at `position` is made of.
 
         Records of one operator come oldest first.  If it fails nothing of it counts: the increments
@@ -127,7 +127,7 @@ class Records:
         return self.live
 
     @property
-    def live(self) -> tuple[Record, ...]:
+    def live(self) -> tuple[StateSegment, ...]:
         """Return the records that the state is made of, without what could not be stored yet."""
         return tuple(
             piece.record for operator in sorted(self._chains) for piece in self._chains[operator]
@@ -179,7 +179,7 @@ class Records:
         if increment.rows.num_rows == 0:
             return _Written(kept, {})
         key = f"{self._epoch:08d}/{snapshot:012d}/{operator}"
-        record = Record(
+        record = StateSegment(
             worker=self.worker,
             key=key,
             operator=operator,

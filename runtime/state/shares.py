@@ -23,14 +23,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from fsql.runtime.batch import Root
-    from fsql.runtime.cluster.manifest import Manifest, Record
+    from fsql.runtime.cluster.manifest import Manifest, StateSegment
     from fsql.runtime.kernels.keyed.incremental_snapshot import IncrementalSnapshot
     from fsql.runtime.state.records import Records
     from fsql.runtime.state.store import StateStore
 
 
 def load_share(
-    named: Sequence[Record],
+    named: Sequence[StateSegment],
     records: Records,
     store_of: Callable[[int], StateStore],
     position: Root = START,
@@ -48,7 +48,7 @@ def load_share(
         StateTooLargeError: if the state of an operator is too large for one worker.
     """
     bins = records.bins
-    chains: dict[str, list[Record]] = {}
+    chains: dict[str, list[StateSegment]] = {}
     for record in named:
         if common_bins(record.bins, bins):
             chains.setdefault(record.operator, []).append(record)
@@ -86,7 +86,7 @@ def check_loading(manifest: Manifest, store_of: Callable[[int], StateStore]) -> 
         DamagedRecordError: if a record cannot be read back.
         StateTooLargeError: if the state of an operator is too large for one worker.
     """
-    chains: dict[tuple[int, str], list[Record]] = {}
+    chains: dict[tuple[int, str], list[StateSegment]] = {}
     for record in manifest.records:
         chains.setdefault((record.worker, record.operator), []).append(record)
     for (_, operator), chain in sorted(chains.items()):
@@ -95,7 +95,7 @@ def check_loading(manifest: Manifest, store_of: Callable[[int], StateStore]) -> 
         _that_fit(shares, operator, manifest.root)
 
 
-def _is_own(record: Record, records: Records) -> bool:
+def _is_own(record: StateSegment, records: Records) -> bool:
     """Say whether a record is in the worker's store, and all that is valid of it is the worker's."""
     valid = common_bins(record.bins, records.bins)
     return record.worker == records.worker and valid == record.bins

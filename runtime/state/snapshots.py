@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable
     from pathlib import Path
 
-    from fsql.runtime.cluster.manifest import Manifest, Record
+    from fsql.runtime.cluster.manifest import Manifest, StateSegment
     from fsql.runtime.coordination.commits import Committed
     from fsql.runtime.kernels.keyed.incremental_snapshot import IncrementalSnapshot
     from fsql.runtime.state.directory import StateDirectory
@@ -54,7 +54,7 @@ class DamagedSnapshotError(Exception):
         snapshot: int,
         path: Path,
         reason: str,
-        record: Record | None = None,
+        record: StateSegment | None = None,
         *,
         passing: bool = False,
     ) -> None:
@@ -180,7 +180,7 @@ class Snapshots:
                 manifest.snapshot, path, str(error), error.record, passing=error.passing
             ) from None
 
-    def load(self, records: Iterable[Record]) -> dict[str, tuple[IncrementalSnapshot, ...]]:
+    def load(self, records: Iterable[StateSegment]) -> dict[str, tuple[IncrementalSnapshot, ...]]:
         """Return the increments of each operator, oldest first; workers' stores are only read.
 
         Raises:

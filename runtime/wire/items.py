@@ -14,7 +14,7 @@ import msgspec
 
 from fsql.runtime.batch import Root
 from fsql.runtime.cluster import frames
-from fsql.runtime.cluster.manifest import Record
+from fsql.runtime.cluster.manifest import StateSegment
 from fsql.runtime.dataflow.messages import (
     Acknowledgement,
     Address,
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 Kind = TypeVar("Kind")
 
-_NAMES: Final = {"Root": Root, "Record": Record, "ResumePoint": ResumePoint}
+_NAMES: Final = {"Root": Root, "StateSegment": StateSegment, "ResumePoint": ResumePoint}
 """What the fields of records name without their modules importing it."""
 
 
@@ -92,14 +92,14 @@ _ITEMS: Final[tuple[RecordForm[Any], ...]] = (
     RecordForm(Promise, 2),
     RecordForm(MinTime, 3),
     RecordForm(frames.Ready, 4),
-    RecordForm(frames.Go, 5),
-    RecordForm(frames.Grant, 6),
-    RecordForm(frames.Announce, 7),
-    RecordForm(frames.Answer, 8),
-    RecordForm(frames.Cancel, 9),
-    RecordForm(frames.Saved, 10),
-    RecordForm(frames.NotSaved, 11),
-    RecordForm(frames.Committed, 12),
+    RecordForm(frames.Start, 5),
+    RecordForm(frames.Credit, 6),
+    RecordForm(frames.AnnounceSnapshot, 7),
+    RecordForm(frames.SnapshotAnswer, 8),
+    RecordForm(frames.CancelSnapshot, 9),
+    RecordForm(frames.SnapshotAcknowledged, 10),
+    RecordForm(frames.SnapshotDeclined, 11),
+    RecordForm(frames.SnapshotCommitted, 12),
     RecordForm(frames.Counted, 13),
     RecordForm(frames.Failure, 14),
     RecordForm(frames.Blocked, 15),

@@ -20,7 +20,7 @@ from fsql.job.description import prepare_job
 from fsql.job.sinks import StandardOutput, job_consumers
 from fsql.runtime.cluster.coordinator_node import CoordinatorNode
 from fsql.runtime.cluster.delivery import DeliveryOption
-from fsql.runtime.cluster.frames import Answer, Begin, Frame, Ready, Saved
+from fsql.runtime.cluster.frames import Begin, Frame, Ready, SnapshotAcknowledged, SnapshotAnswer
 from fsql.runtime.cluster.job_spec import JobSpec
 from fsql.runtime.cluster.node import (
     CommitManifest,
@@ -144,7 +144,11 @@ def _of_event(event: CoordinatorEvent) -> list[str]:
         return ["committed"]
     if not isinstance(event, Received) or not isinstance(event.what, Frame):
         return []
-    names: dict[type, str] = {Ready: "ready", Answer: "answered", Saved: "saved"}
+    names: dict[type, str] = {
+        Ready: "ready",
+        SnapshotAnswer: "answered",
+        SnapshotAcknowledged: "saved",
+    }
     return [names[type(item)] for item in event.what.items if type(item) in names]
 
 

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pytest
 
 from fsql.runtime.batch import Batch, Root
-from fsql.runtime.cluster.frames import Cancel, Frame
+from fsql.runtime.cluster.frames import CancelSnapshot, Frame
 from fsql.runtime.cluster.link import Link, LinkSettings
 from fsql.runtime.dataflow.messages import Address, Message, Parcel
 from fsql.runtime.drivers.transport import Transport, TransportSettings
@@ -180,7 +180,7 @@ class Node:
 
 
 def some_items(chance: random.Random, number: int) -> list[Item]:
-    items: list[Item] = [Cancel(number)]
+    items: list[Item] = [CancelSnapshot(number)]
     if chance.random() < 0.2:
         rows = np.arange(chance.choice((10, 1_000, 30_000)), dtype=np.int64) + number
         batch = Batch([pa.array(rows)], rows, rows, ())

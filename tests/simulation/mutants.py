@@ -9,13 +9,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from fsql.runtime.batch import END, Root
-from fsql.runtime.cluster.coordinator_epoch import Epoch
+from fsql.runtime.cluster.coordinator_epoch import CoordinatorEpoch
 from fsql.runtime.cluster.coordinator_node import CoordinatorNode
 from fsql.runtime.cluster.frames import Frame
 from fsql.runtime.cluster.lease_fence import LeaseFence
 from fsql.runtime.cluster.link import Link
 from fsql.runtime.cluster.node import Finish, NotLoaded
-from fsql.runtime.cluster.worker_epoch import Attempt
+from fsql.runtime.cluster.worker_epoch import WorkerEpoch
 from fsql.runtime.cluster.worker_node import WorkerNode
 from fsql.runtime.coordination.lease import Lease
 from fsql.runtime.dataflow.barrier import Barrier
@@ -121,15 +121,15 @@ def windows_close_ahead_of_their_rows(patch: Patch) -> None:
 
 def fronts_that_are_ahead_are_never_let_read(patch: Patch) -> None:
     """Neither of the two ways is open; a front that is told how far all is out needs no grant."""
-    patch.setattr(Epoch, "_grant", lambda _: None)
-    patch.setattr(Epoch, "_tell_lead", lambda *_: None)
+    patch.setattr(CoordinatorEpoch, "_grant", lambda _: None)
+    patch.setattr(CoordinatorEpoch, "_tell_lead", lambda *_: None)
 
 
 # Links.
 
 
 def frames_of_another_epoch_are_taken(patch: Patch) -> None:
-    mine, received = Link._mine, CoordinatorNode._received
+    mine, received = Link._mine, CoordinatorNode._on_received
 
     def taken_as_mine(self: Link, frame: Any) -> bool:
         return mine(self, replace(frame, epoch=self._epoch))
@@ -140,7 +140,7 @@ def frames_of_another_epoch_are_taken(patch: Patch) -> None:
         return received(self, what, now)
 
     patch.setattr(Link, "_mine", taken_as_mine)
-    patch.setattr(CoordinatorNode, "_received", taken)
+    patch.setattr(CoordinatorNode, "_on_received", taken)
 
 
 def frames_that_came_before_are_taken_again(patch: Patch) -> None:
@@ -197,22 +197,22 @@ def an_epoch_is_begun_again(patch: Patch) -> None:
 
 
 def a_job_that_cannot_go_on_tries_for_ever(patch: Patch) -> None:
-    right = WorkerNode._answered
+    right = WorkerNode._on_answer
 
     def answered(self: WorkerNode, attempt: Any, event: Any, now: float) -> Any:
         if isinstance(event, NotLoaded):
             event = replace(event, diagnostics=None)
         return right(self, attempt, event, now)
 
-    patch.setattr(WorkerNode, "_answered", answered)
+    patch.setattr(WorkerNode, "_on_answer", answered)
 
 
 def a_worker_never_leaves_an_epoch(patch: Patch) -> None:
-    patch.setattr(Attempt, "has_failed", lambda *_: False)
+    patch.setattr(WorkerEpoch, "has_failed", lambda *_: False)
 
 
 def the_coordinator_never_gives_up(patch: Patch) -> None:
-    patch.setattr(CoordinatorNode, "_given_up_if_lost", lambda *_: [])
+    patch.setattr(CoordinatorNode, "_give_up_if_lost", lambda *_: [])
 
 
 def epochs_do_not_ascend(patch: Patch) -> None:
@@ -238,12 +238,12 @@ def bundles_that_wait_go_out_without_the_lease(patch: Patch) -> None:
 
 
 def the_job_is_finished_before_consumers_have_it(patch: Patch) -> None:
-    def finish_if_over(self: Epoch) -> None:
+    def finish_if_over(self: CoordinatorEpoch) -> None:
         end = END if self._stop is None else self._stop.root
         if self.running and self.barrier.min_time >= end:
             self._effects.append(Finish(stopped=self._stop))
 
-    patch.setattr(Epoch, "_finish_if_over", finish_if_over)
+    patch.setattr(CoordinatorEpoch, "_finish_if_over", finish_if_over)
 
 
 MUTANTS: tuple[Callable[[Patch], None], ...] = (

@@ -12,10 +12,9 @@ import msgspec
 
 from fsql.compiler.owner_map import ALL_BINS
 from fsql.runtime.batch import END, START, TIME_START, Root
-from fsql.runtime.cluster.coordinator_epoch import Epoch
 from fsql.runtime.cluster.deliveries import Deliveries
 from fsql.runtime.cluster.delivery import Delivery
-from fsql.runtime.cluster.node import Deliver, OutputAt
+from fsql.runtime.cluster.node import SinkOpened
 from fsql.runtime.cluster.snapshots import Snapshots
 from fsql.runtime.dataflow.fold import Fold
 from fsql.runtime.dataflow.front import Front
@@ -46,7 +45,7 @@ def what_the_consumer_has_is_forgotten(patch: Patch) -> None:
     right = Deliveries.on_sink_position
 
     def on_sink_position(self: Deliveries, event: Any) -> Any:
-        if isinstance(event, OutputAt):
+        if isinstance(event, SinkOpened):
             event = replace(event, position=self._start)
         return right(self, event)
 
@@ -78,11 +77,12 @@ def a_bundle_is_lost_when_the_window_is_full(patch: Patch) -> None:
 
 
 def bundles_go_to_the_output_beside(patch: Patch) -> None:
-    def deliver(self: Epoch, output: int, bundles: Any) -> None:
-        output = (output + self.number - 1) % len(self._spec.outputs)
-        self._effects += [Deliver(self.number, output, bundle) for bundle in bundles]
+    right = Deliveries._send
 
-    patch.setattr(Epoch, "_deliver", deliver)
+    def send(self: Deliveries, output: int, bundles: Any) -> Any:
+        return right(self, (output + self._epoch - 1) % len(self._outputs), bundles)
+
+    patch.setattr(Deliveries, "_send", send)
 
 
 # Snapshots.
@@ -125,8 +125,8 @@ def a_snapshot_does_not_wait_for_all_workers(patch: Patch) -> None:
 
 
 def a_snapshot_does_not_wait_for_consumers(patch: Patch) -> None:
-    right = Snapshots.whole
-    patch.setattr(Snapshots, "whole", lambda self, _: right(self, END))
+    right = Snapshots.take_manifest
+    patch.setattr(Snapshots, "take_manifest", lambda self, _: right(self, END))
     patch.setattr(Deliveries, "_waited_for", lambda _: [])
 
 

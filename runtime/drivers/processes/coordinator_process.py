@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
-from fsql.runtime.cluster.node import Received, WorkerGone
+from fsql.runtime.cluster.node import Received, WorkerExited
 from fsql.runtime.drivers.memory import collect_while_idle
 from fsql.runtime.drivers.processes.background import BackgroundThread
 from fsql.runtime.hosts.coordinator_host import CoordinatorHost
@@ -84,7 +84,7 @@ class CoordinatorProcess:
         for source, what in self._transport.receive(max(0.0, wait), awaited):
             host.step(Received(what, source))
         for address in self._supervisor.take_exited():
-            host.step(WorkerGone(address))
+            host.step(WorkerExited(address))
         host.hear()
         self._background.hand_over(host.step)
         self._keeper.hand_over(host.step)

@@ -6,14 +6,14 @@ from fsql.optimizer.choose import choose
 from fsql.runtime.batch import START
 from fsql.runtime.cluster.coordinator_node import CoordinatorNode
 from fsql.runtime.cluster.delivery import DeliveryOption
-from fsql.runtime.cluster.frames import COORDINATOR, Begin, Frame, Go, Heartbeat, Hello, Ready
+from fsql.runtime.cluster.frames import COORDINATOR, Begin, Frame, Heartbeat, Hello, Ready, Start
 from fsql.runtime.cluster.job_spec import JobSpec, Output, Settings
 from fsql.runtime.cluster.node import (
     EpochTaken,
     LeaseHeld,
     Loaded,
-    OutputAt,
     Received,
+    SinkOpened,
     Tick,
     Transmit,
 )
@@ -61,10 +61,10 @@ def test_so_does_a_coordinator() -> None:
     node.step(LeaseHeld(1e9), 0.0)
     node.step(Received(Hello("job", "worker", "there"), "there"), 0.0)
     node.step(EpochTaken(1, None), 0.0)
-    node.step(OutputAt(1, 0, START, 4), 0.0)
+    node.step(SinkOpened(1, 0, START, 4), 0.0)
     ready = Frame("job", 0, 1, 0, COORDINATOR, 1, 0, (Ready(),))
     [go] = frames(list(node.step(Received(ready, "there"), 0.0)))
-    assert Go() in go.items
+    assert Start() in go.items
     beat = Received(Heartbeat("job", 1, 0), "there")
     assert frames(list(node.step(beat, BUSY_UNTIL))) == []
     assert [frames(list(node.step(Tick(), BUSY_UNTIL))) for _ in range(2)] == [[], [go]]

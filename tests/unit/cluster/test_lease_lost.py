@@ -13,9 +13,9 @@ from fsql.runtime.cluster.node import (
     EpochTaken,
     LeaseHeld,
     LeaseLost,
-    OpenOutputs,
-    OutputLost,
+    OpenSinks,
     Received,
+    SinkLost,
     TakeEpoch,
 )
 from fsql.tests.queries.examples import EXAMPLES
@@ -48,16 +48,16 @@ def test_one_that_could_not_take_an_epoch_asks_again() -> None:
 
 def test_one_that_led_an_epoch_gathers_its_workers_again() -> None:
     node, _ = node_with_a_worker()
-    assert any(isinstance(each, OpenOutputs) for each in node.step(EpochTaken(1, None), 0.2))
+    assert any(isinstance(each, OpenSinks) for each in node.step(EpochTaken(1, None), 0.2))
     node.step(LeaseLost(), 0.3)
     node.step(LeaseHeld(20.0), 0.4)
     assert TakeEpoch() in hello(node, 0.5)
-    assert any(isinstance(each, OpenOutputs) for each in node.step(EpochTaken(2, None), 0.6))
+    assert any(isinstance(each, OpenSinks) for each in node.step(EpochTaken(2, None), 0.6))
 
 
 def test_one_without_the_lease_asks_for_nothing() -> None:
     node, _ = node_with_a_worker()
     node.step(EpochTaken(1, None), 0.2)
     node.step(LeaseLost(), 0.3)
-    assert TakeEpoch() not in node.step(OutputLost(0, "it is gone"), 0.4)
+    assert TakeEpoch() not in node.step(SinkLost(0, "it is gone"), 0.4)
     assert TakeEpoch() not in hello(node, 0.5)

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pytest
 
 from fsql.runtime.batch import Batch, Root
-from fsql.runtime.cluster.frames import Cancel, Frame, Go
+from fsql.runtime.cluster.frames import CancelSnapshot, Frame, Start
 from fsql.runtime.cluster.link import ITEM_BYTES, Link, LinkSettings, item_bytes
 from fsql.runtime.dataflow.invariants import InvariantError
 from fsql.runtime.dataflow.messages import Address, Message, Parcel
@@ -72,12 +72,12 @@ class Pair:
     def __init__(self, network: Network, settings: LinkSettings) -> None:
         self.network, self.settings = network, settings
         self.links = [Link("job", 1, 7, i, 1 - i, settings) for i in (0, 1)]
-        self.given: list[list[Cancel]] = [[], []]
+        self.given: list[list[CancelSnapshot]] = [[], []]
         self.received: list[list[object]] = [[], []]
         self.now = 0.0
 
     def send(self, end: int, count: int) -> None:
-        items = [Cancel(len(self.given[end]) + i) for i in range(count)]
+        items = [CancelSnapshot(len(self.given[end]) + i) for i in range(count)]
         self.given[end] += items
         self.network.carry(1 - end, self.links[end].send(items, self.now), self.now)
 
@@ -207,7 +207,7 @@ def test_a_hole_is_mended_before_the_timer_runs_out() -> None:
 
 def test_a_receiver_that_is_away_costs_one_frame_for_each_time_the_timer_runs_out() -> None:
     link = Link("job", 1, 7, 0, 1, LinkSettings())
-    assert len([link.send([Go()], 0.0) for _ in range(100)]) == 100
+    assert len([link.send([Start()], 0.0) for _ in range(100)]) == 100
     times = []
     while (at := link.next_due()) is not None and at < 10:
         assert link.due(at) == []
@@ -222,7 +222,7 @@ def test_a_receiver_that_is_away_costs_one_frame_for_each_time_the_timer_runs_ou
 
 def test_what_came_while_a_node_was_busy_is_taken_before_anything_is_sent_again() -> None:
     near, far = (Link("job", 1, 7, i, 1 - i, LinkSettings()) for i in (0, 1))
-    [frame] = near.send([Go()], 0.0)
+    [frame] = near.send([Start()], 0.0)
     far.receive(frame, 0.001)
     [acknowledgement] = far.due(0.006)
     # The node was at something else for a second; what came lies in its input.
@@ -232,7 +232,7 @@ def test_what_came_while_a_node_was_busy_is_taken_before_anything_is_sent_again(
     assert near.due(1.0) == []
     assert (near.resent, near.next_due()) == (0, None)
     # Nor does a look of long ago count for what is sent later.
-    near.send([Go()], 2.0)
+    near.send([Start()], 2.0)
     assert near.due(4.0) == []
 
 
@@ -242,37 +242,40 @@ def test_a_peer_that_is_slow_is_waited_for_twice_as_long_as_it_took() -> None:
     def told(sequence: int, now: float) -> None:
         link.receive(Frame("job", 1, 7, 1, 0, 0, sequence, ()), now)
 
-    link.send([Go()], 0.0)
+    link.send([Start()], 0.0)
     told(1, 0.125)
-    link.send([Go()], 1.0)
+    link.send([Start()], 1.0)
     assert link.next_due() == 1.25
     told(2, 1.125)
     # What was sent again says little of how long an answer takes: it is waited on as before.
-    link.send([Go()], 2.0)
+    link.send([Start()], 2.0)
     assert [len(link.due(at)) for at in (2.25, 2.25)] == [0, 1]
     told(3, 2.75)
-    link.send([Go()], 3.0)
+    link.send([Start()], 3.0)
     assert link.next_due() == 3.5
     told(4, 3.5)
-    link.send([Go()], 4.0)
+    link.send([Start()], 4.0)
     assert link.next_due() == 5.0
     # One that is fast again is believed by and by, one that takes for ever not for ever.
     for sequence in range(5, 200):
         told(sequence, sequence - 0.999)
-        link.send([Go()], float(sequence))
+        link.send([Start()], float(sequence))
     assert link.next_due() == 199.2
     told(200, 250.0)
-    link.send([Go()], 300.0)
+    link.send([Start()], 300.0)
     told(201, 399.0)
-    link.send([Go()], 400.0)
+    link.send([Start()], 400.0)
     assert link.next_due() == 402.0
 
 
 def test_what_the_window_does_not_hold_waits_in_order() -> None:
     settings = LinkSettings(window_frames=3, window_bytes=2 * ITEM_BYTES)
     near, far = (Link("job", 1, 7, i, 1 - i, settings) for i in (0, 1))
-    big = [Cancel(i) for i in range(10)]
-    sent = [near.send(items, 0.0) for items in ([Go()], [Go()], [Go()], big, [Cancel(11)])]
+    big = [CancelSnapshot(i) for i in range(10)]
+    sent = [
+        near.send(items, 0.0)
+        for items in ([Start()], [Start()], [Start()], big, [CancelSnapshot(11)])
+    ]
     assert [[frame.sequence for frame in frames] for frames in sent] == [[1], [2], [], [], []]
     assert (near.unacknowledged, near.waiting) == (2, 3)
     for frame in [*sent[0], *sent[1]]:
@@ -288,19 +291,19 @@ def test_what_the_window_does_not_hold_waits_in_order() -> None:
     far.receive(freed[0], 0.02)
     [acknowledgement] = far.due(0.025)
     _, freed = near.receive(acknowledgement, 0.025)
-    assert [frame.sequence for frame in [*freed, *near.send([Go()], 0.03)]] == [5, 6]
+    assert [frame.sequence for frame in [*freed, *near.send([Start()], 0.03)]] == [5, 6]
 
 
 @pytest.mark.parametrize(
     "frame",
     [
-        Frame("other", 1, 7, 1, 0, 1, 0, (Go(),)),
-        Frame("job", 2, 7, 1, 0, 1, 0, (Go(),)),
-        Frame("job", 1, 6, 1, 0, 1, 0, (Go(),)),
-        Frame("job", 1, 8, 1, 0, 1, 0, (Go(),)),
-        Frame("job", 1, 7, 2, 0, 1, 0, (Go(),)),
-        Frame("job", 1, 7, 1, 1, 1, 0, (Go(),)),
-        Frame("job", 1, 7, 1, 0, -1, 0, (Go(),)),
+        Frame("other", 1, 7, 1, 0, 1, 0, (Start(),)),
+        Frame("job", 2, 7, 1, 0, 1, 0, (Start(),)),
+        Frame("job", 1, 6, 1, 0, 1, 0, (Start(),)),
+        Frame("job", 1, 8, 1, 0, 1, 0, (Start(),)),
+        Frame("job", 1, 7, 2, 0, 1, 0, (Start(),)),
+        Frame("job", 1, 7, 1, 1, 1, 0, (Start(),)),
+        Frame("job", 1, 7, 1, 0, -1, 0, (Start(),)),
     ],
     ids=["job", "tick", "old epoch", "new epoch", "sender", "receiver", "sequence"],
 )
@@ -312,19 +315,19 @@ def test_frames_of_other_links_are_ignored_and_counted(frame: Frame) -> None:
 
 def test_an_acknowledgement_of_what_was_never_sent_is_a_bug() -> None:
     link = Link("job", 1, 7, 0, 1, LinkSettings())
-    link.send([Go()], 0.0)
+    link.send([Start()], 0.0)
     with pytest.raises(InvariantError, match="node 1 acknowledges frame 2 of 1"):
-        link.receive(Frame("job", 1, 7, 1, 0, 1, 2, (Go(),)), 0.0)
+        link.receive(Frame("job", 1, 7, 1, 0, 1, 2, (Start(),)), 0.0)
 
 
 def test_frames_beyond_the_window_are_not_kept() -> None:
     link = Link("job", 1, 7, 0, 1, LinkSettings(window_frames=4))
     for sequence in range(2, 100):
-        early = Frame("job", 1, 7, 1, 0, sequence, 0, (Cancel(sequence),))
+        early = Frame("job", 1, 7, 1, 0, sequence, 0, (CancelSnapshot(sequence),))
         assert link.receive(early, 0.0)[0] == []
     assert link.early == 3
-    items, _ = link.receive(Frame("job", 1, 7, 1, 0, 1, 0, (Cancel(1),)), 0.0)
-    assert items == [Cancel(i) for i in range(1, 5)]
+    items, _ = link.receive(Frame("job", 1, 7, 1, 0, 1, 0, (CancelSnapshot(1),)), 0.0)
+    assert items == [CancelSnapshot(i) for i in range(1, 5)]
 
 
 def test_a_slice_counts_for_what_it_holds() -> None:

@@ -8,15 +8,15 @@ import pyarrow as pa
 from fsql.compiler.assignment import FrontTask
 from fsql.optimizer.choose import choose
 from fsql.runtime.batch import Root
-from fsql.runtime.cluster.frames import COORDINATOR, Begin, Blocked, Frame, Go, Grant, Item
+from fsql.runtime.cluster.frames import COORDINATOR, Begin, Blocked, Credit, Frame, Item, Start
 from fsql.runtime.cluster.job_spec import Settings
 from fsql.runtime.cluster.node import (
     ChunkRead,
-    Continue,
-    Continued,
     Loaded,
     Received,
+    Resumed,
     Transmit,
+    Yield,
 )
 from fsql.runtime.cluster.worker_node import WorkerNode
 from fsql.runtime.dataflow.messages import MinTime
@@ -37,7 +37,7 @@ class Reading:
         self.node.step(Received(begin, "here"), 0.0)
         self.node.step(Loaded(1, PLAN, (FrontTask(0, 0, 0),), {}, settings), 0.0)
         self.frames = self.rows = 0
-        self.tell(Go(), 0.0)
+        self.tell(Start(), 0.0)
 
     def tell(self, item: Item, now: float) -> None:
         self.frames += 1
@@ -56,8 +56,8 @@ class Reading:
             row, self.rows = self.rows, self.rows + 1
             chunk = Chunk([pa.array(["title | a b"])], np.array([row]), (), CHUNK_BYTES)
             effects = self.node.step(ChunkRead(0, chunk, SourceOffset(row, row + 1, row)), now)
-            if Continue() in effects:
-                effects += self.node.step(Continued(), now)
+            if Yield() in effects:
+                effects += self.node.step(Resumed(), now)
             sent = [each.what for each in effects if isinstance(each, Transmit)]
             items = [item for each in sent if isinstance(each, Frame) for item in each.items]
             said += [item for item in items if isinstance(item, Blocked)]
@@ -95,7 +95,7 @@ def test_the_rows_of_the_lead_are_the_most() -> None:
 def test_a_front_that_is_granted_a_chunk_reads_one() -> None:
     reading = Reading(Settings(lead_bytes_least=1))
     assert reading.read(0.0) == [Blocked(0, Root(1, 1))]
-    reading.tell(Grant(0, Root(1, 1)), 0.1)
+    reading.tell(Credit(0, Root(1, 1)), 0.1)
     assert reading.read(0.1) == [Blocked(0, Root(2, 2))]
-    reading.tell(Grant(0, Root(1, 1)), 0.2)
+    reading.tell(Credit(0, Root(1, 1)), 0.2)
     assert reading.read(0.2) == []

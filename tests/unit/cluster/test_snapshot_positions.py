@@ -5,7 +5,12 @@ from __future__ import annotations
 from fsql.compiler.tick_plan import Policy
 from fsql.optimizer.choose import choose
 from fsql.runtime.batch import END, START, Root
-from fsql.runtime.cluster.frames import Announce, Answer, Cancel, Saved
+from fsql.runtime.cluster.frames import (
+    AnnounceSnapshot,
+    CancelSnapshot,
+    SnapshotAcknowledged,
+    SnapshotAnswer,
+)
 from fsql.runtime.cluster.job_spec import JobSpec
 from fsql.runtime.cluster.node import ManifestCommitted, ManifestNotCommitted
 from fsql.runtime.cluster.snapshots import Snapshots, first_number
@@ -30,47 +35,52 @@ def at(row: int) -> Root:
 
 def agree(snapshots: Snapshots, number: int) -> None:
     """Have the one worker agree, as one that has nothing yet."""
-    assert snapshots.answered(0, Answer(number, accepted=True, reached=START), 0.0) is None
+    assert snapshots.on_answer(0, SnapshotAnswer(number, accepted=True, reached=START), 0.0) is None
 
 
 def commit(snapshots: Snapshots, number: int) -> None:
     """Have min time pass the position, and the manifest be committed."""
-    snapshots.passed(END)
-    assert snapshots.decided(ManifestCommitted(1, number, {})) is not None
+    snapshots.on_min_time(END)
+    assert snapshots.on_manifest_outcome(ManifestCommitted(1, number, {})) is not None
 
 
 def test_a_position_that_the_input_does_not_come_up_to_is_given_up_for_a_nearer_one() -> None:
     snapshots = of_rows()
     assert snapshots.due([at(10)], 0.5) is None
-    assert snapshots.due([at(10)], 1.0) == Announce(NUMBER + 1, at(10))
+    assert snapshots.due([at(10)], 1.0) == AnnounceSnapshot(NUMBER + 1, at(10))
     # A burst: a fold was 99 rows ahead already.
-    refusal = Answer(NUMBER + 1, accepted=False, reached=at(109))
-    assert snapshots.answered(0, refusal, 1.1) == Cancel(NUMBER + 1)
-    assert snapshots.due([at(110)], 1.1) == Announce(NUMBER + 2, at(259))
-    assert snapshots.answered(0, Answer(NUMBER + 2, accepted=True, reached=at(110)), 1.2) is None
+    refusal = SnapshotAnswer(NUMBER + 1, accepted=False, reached=at(109))
+    assert snapshots.on_answer(0, refusal, 1.1) == CancelSnapshot(NUMBER + 1)
+    assert snapshots.due([at(110)], 1.1) == AnnounceSnapshot(NUMBER + 2, at(259))
+    assert (
+        snapshots.on_answer(0, SnapshotAnswer(NUMBER + 2, accepted=True, reached=at(110)), 1.2)
+        is None
+    )
     # The burst is over: 10 rows a second, and row 259 is far away.
     assert snapshots.next_timer() == 2.2
     assert snapshots.due([at(120)], 2.1) is None
-    assert snapshots.due([at(120)], 2.2) == Cancel(NUMBER + 2)
+    assert snapshots.due([at(120)], 2.2) == CancelSnapshot(NUMBER + 2)
     assert snapshots.next_timer() == 2.2
-    assert snapshots.due([at(120)], 2.2) == Announce(NUMBER + 3, at(125))
+    assert snapshots.due([at(120)], 2.2) == AnnounceSnapshot(NUMBER + 3, at(125))
 
 
 def test_a_position_that_the_input_comes_up_to_slowly_is_kept() -> None:
     snapshots = of_rows()
-    assert snapshots.due([at(1_000)], 1.0) == Announce(NUMBER + 1, at(1_000))
-    assert snapshots.answered(0, Answer(NUMBER + 1, accepted=False, reached=at(2_000)), 1.5)
-    assert snapshots.due([at(2_000)], 1.5) == Announce(NUMBER + 2, at(3_501))
-    agreed = Answer(NUMBER + 2, accepted=True, reached=at(2_000))
-    assert snapshots.answered(0, agreed, 2.0) is None
+    assert snapshots.due([at(1_000)], 1.0) == AnnounceSnapshot(NUMBER + 1, at(1_000))
+    assert snapshots.on_answer(
+        0, SnapshotAnswer(NUMBER + 1, accepted=False, reached=at(2_000)), 1.5
+    )
+    assert snapshots.due([at(2_000)], 1.5) == AnnounceSnapshot(NUMBER + 2, at(3_501))
+    agreed = SnapshotAnswer(NUMBER + 2, accepted=True, reached=at(2_000))
+    assert snapshots.on_answer(0, agreed, 2.0) is None
     # It has come more than half of the way, so it will be there when as much time has passed again.
     assert snapshots.due([at(2_800)], 3.0) is None
     assert snapshots.next_timer() == 4.0
     assert snapshots.due([at(3_400)], 4.0) is None
     assert snapshots.next_timer() == 5.0
     # Now it stands still.
-    assert snapshots.due([at(3_400)], 5.0) == Cancel(NUMBER + 2)
-    assert snapshots.due([at(3_400)], 5.0) == Announce(NUMBER + 3, at(4_057))
+    assert snapshots.due([at(3_400)], 5.0) == CancelSnapshot(NUMBER + 2)
+    assert snapshots.due([at(3_400)], 5.0) == AnnounceSnapshot(NUMBER + 3, at(4_057))
 
 
 def test_one_that_is_late_does_not_make_the_next_late() -> None:
@@ -90,32 +100,32 @@ def test_one_that_is_due_soon_comes_in_a_lull_and_does_not_make_the_next_early()
     assert not snapshots.idle(0.96)
     assert snapshots.due([at(10)], 0.94, lull=True) is None
     assert snapshots.due([at(10)], 0.96) is None
-    assert snapshots.due([at(10)], 0.96, lull=True) == Announce(NUMBER + 1, at(10))
+    assert snapshots.due([at(10)], 0.96, lull=True) == AnnounceSnapshot(NUMBER + 1, at(10))
     agree(snapshots, NUMBER + 1)
     commit(snapshots, NUMBER + 1)
     assert snapshots.next_timer() == 2.0
     assert snapshots.due([at(20)], 1.9, lull=True) is None
-    assert snapshots.due([at(20)], 2.0) == Announce(NUMBER + 2, at(20))
+    assert snapshots.due([at(20)], 2.0) == AnnounceSnapshot(NUMBER + 2, at(20))
 
 
 def test_workers_that_are_slow_are_waited_for() -> None:
     snapshots = of_rows()
-    assert snapshots.due([at(1_000)], 1.0) == Announce(NUMBER + 1, at(1_000))
-    refusal = Answer(NUMBER + 1, accepted=False, reached=at(2_000))
-    assert snapshots.answered(0, refusal, 3.0) == Cancel(NUMBER + 1)
-    assert snapshots.due([at(2_000)], 3.0) == Announce(NUMBER + 2, at(3_501))
+    assert snapshots.due([at(1_000)], 1.0) == AnnounceSnapshot(NUMBER + 1, at(1_000))
+    refusal = SnapshotAnswer(NUMBER + 1, accepted=False, reached=at(2_000))
+    assert snapshots.on_answer(0, refusal, 3.0) == CancelSnapshot(NUMBER + 1)
+    assert snapshots.due([at(2_000)], 3.0) == AnnounceSnapshot(NUMBER + 2, at(3_501))
     # It is busy with 1,000 rows for 2 seconds: as long as it has not answered, nothing is out of reach.
     assert snapshots.next_timer() is None
     assert snapshots.due([at(2_000)], 4.9) is None
-    agreed = Answer(NUMBER + 2, accepted=True, reached=at(2_000))
-    assert snapshots.answered(0, agreed, 5.0) is None
-    assert snapshots.due([at(2_600)], 6.0) == Cancel(NUMBER + 2)
-    assert snapshots.due([at(2_600)], 6.0) == Announce(NUMBER + 3, at(2_900))
-    refusal = Answer(NUMBER + 3, accepted=False, reached=at(4_000))
-    assert snapshots.answered(0, refusal, 7.0) == Cancel(NUMBER + 3)
-    assert snapshots.due([at(4_000)], 7.0) == Announce(NUMBER + 4, at(6_101))
-    agreed = Answer(NUMBER + 4, accepted=True, reached=at(4_000))
-    assert snapshots.answered(0, agreed, 7.1) is None
+    agreed = SnapshotAnswer(NUMBER + 2, accepted=True, reached=at(2_000))
+    assert snapshots.on_answer(0, agreed, 5.0) is None
+    assert snapshots.due([at(2_600)], 6.0) == CancelSnapshot(NUMBER + 2)
+    assert snapshots.due([at(2_600)], 6.0) == AnnounceSnapshot(NUMBER + 3, at(2_900))
+    refusal = SnapshotAnswer(NUMBER + 3, accepted=False, reached=at(4_000))
+    assert snapshots.on_answer(0, refusal, 7.0) == CancelSnapshot(NUMBER + 3)
+    assert snapshots.due([at(4_000)], 7.0) == AnnounceSnapshot(NUMBER + 4, at(6_101))
+    agreed = SnapshotAnswer(NUMBER + 4, accepted=True, reached=at(4_000))
+    assert snapshots.on_answer(0, agreed, 7.1) is None
     # The input is given twice the time now.
     assert snapshots.next_timer() == 9.1
     assert snapshots.due([at(5_000)], 9.0) is None
@@ -123,32 +133,35 @@ def test_workers_that_are_slow_are_waited_for() -> None:
 
 def test_in_a_burst_the_next_position_is_as_far_ahead_as_rows_run() -> None:
     snapshots = of_rows()
-    assert snapshots.due([at(1_000)], 1.0) == Announce(NUMBER + 1, at(1_000))
-    refusal = Answer(NUMBER + 1, accepted=False, reached=at(2_000))
-    assert snapshots.answered(0, refusal, 1.1) == Cancel(NUMBER + 1)
-    assert snapshots.due([at(2_000)], 1.1) == Announce(NUMBER + 2, at(3_501))
-    agreed = Answer(NUMBER + 2, accepted=True, reached=at(2_900))
-    assert snapshots.answered(0, agreed, 1.2) is None
+    assert snapshots.due([at(1_000)], 1.0) == AnnounceSnapshot(NUMBER + 1, at(1_000))
+    refusal = SnapshotAnswer(NUMBER + 1, accepted=False, reached=at(2_000))
+    assert snapshots.on_answer(0, refusal, 1.1) == CancelSnapshot(NUMBER + 1)
+    assert snapshots.due([at(2_000)], 1.1) == AnnounceSnapshot(NUMBER + 2, at(3_501))
+    agreed = SnapshotAnswer(NUMBER + 2, accepted=True, reached=at(2_900))
+    assert snapshots.on_answer(0, agreed, 1.2) is None
     commit(snapshots, NUMBER + 2)
-    assert snapshots.due([at(9_000)], 2.2) == Announce(NUMBER + 3, at(10_351))
+    assert snapshots.due([at(9_000)], 2.2) == AnnounceSnapshot(NUMBER + 3, at(10_351))
 
 
 def test_where_no_rows_come_the_snapshots_that_are_kept_have_all() -> None:
     snapshots = of_rows()
     promise = Root(10, 5)
     for number in (1, 2):
-        assert snapshots.due([promise], float(number)) == Announce(NUMBER + number, promise)
+        assert snapshots.due([promise], float(number)) == AnnounceSnapshot(NUMBER + number, promise)
         agree(snapshots, NUMBER + number)
         commit(snapshots, NUMBER + number)
     assert snapshots.due([promise], 3.0) is None
     assert snapshots.next_timer() == 4.0
-    assert snapshots.due([Root(10, 6)], 4.0) == Announce(NUMBER + 3, Root(10, 6))
+    assert snapshots.due([Root(10, 6)], 4.0) == AnnounceSnapshot(NUMBER + 3, Root(10, 6))
 
 
 def test_a_position_that_the_input_has_passed_is_not_given_up() -> None:
     snapshots = of_rows()
-    assert snapshots.due([at(10)], 1.0) == Announce(NUMBER + 1, at(10))
-    assert snapshots.answered(0, Answer(NUMBER + 1, accepted=True, reached=at(9)), 1.0) is None
+    assert snapshots.due([at(10)], 1.0) == AnnounceSnapshot(NUMBER + 1, at(10))
+    assert (
+        snapshots.on_answer(0, SnapshotAnswer(NUMBER + 1, accepted=True, reached=at(9)), 1.0)
+        is None
+    )
     assert snapshots.next_timer() == 2.0
     assert snapshots.due([at(11)], 2.0) is None
     assert snapshots.next_timer() is None
@@ -158,46 +171,56 @@ def test_a_position_that_the_input_has_passed_is_not_given_up() -> None:
 def test_the_next_is_announced_while_one_is_stored() -> None:
     snapshots = of_rows()
     first, second, third = (NUMBER + number for number in (1, 2, 3))
-    assert snapshots.due([at(10)], 1.0) == Announce(first, at(10))
-    snapshots.passed(at(10))
+    assert snapshots.due([at(10)], 1.0) == AnnounceSnapshot(first, at(10))
+    snapshots.on_min_time(at(10))
     # Not all have agreed: somebody may still refuse.
     assert snapshots.due([at(20)], 2.0) is None
-    assert snapshots.answered(0, Answer(first, accepted=True, reached=at(9)), 2.0) is None
-    snapshots.passed(at(9))
+    assert snapshots.on_answer(0, SnapshotAnswer(first, accepted=True, reached=at(9)), 2.0) is None
+    snapshots.on_min_time(at(9))
     assert snapshots.due([at(20)], 2.0) is None
-    snapshots.passed(at(10))
-    assert snapshots.due([at(20)], 2.0) == Announce(second, at(20))
-    assert snapshots.answered(0, Answer(second, accepted=True, reached=at(19)), 2.0) is None
+    snapshots.on_min_time(at(10))
+    assert snapshots.due([at(20)], 2.0) == AnnounceSnapshot(second, at(20))
+    assert (
+        snapshots.on_answer(0, SnapshotAnswer(second, accepted=True, reached=at(19)), 2.0) is None
+    )
     # Min time has passed the second, and it is stored as well, before the first is committed.
-    snapshots.saved(0, Saved(first, (), ()))
-    snapshots.saved(0, Saved(second, (), ()))
-    manifest = snapshots.whole(at(20))
+    snapshots.on_acknowledged(0, SnapshotAcknowledged(first, (), ()))
+    snapshots.on_acknowledged(0, SnapshotAcknowledged(second, (), ()))
+    manifest = snapshots.take_manifest(at(20))
     assert manifest is not None
     assert (manifest.snapshot, manifest.position) == (first, (10, START.origin))
-    snapshots.passed(at(20))
+    snapshots.on_min_time(at(20))
     assert snapshots.due([at(30)], 3.0) is None
-    assert snapshots.whole(at(20)) is None
-    assert snapshots.decided(ManifestNotCommitted(1, first, "full")) == Announce(first, at(10))
-    snapshots.passed(at(20))
-    manifest = snapshots.whole(at(20))
+    assert snapshots.take_manifest(at(20)) is None
+    assert snapshots.on_manifest_outcome(
+        ManifestNotCommitted(1, first, "full")
+    ) == AnnounceSnapshot(first, at(10))
+    snapshots.on_min_time(at(20))
+    manifest = snapshots.take_manifest(at(20))
     assert manifest is not None
     assert (manifest.snapshot, manifest.position) == (second, (20, START.origin))
-    assert snapshots.due([at(30)], 3.0) == Announce(third, at(30))
+    assert snapshots.due([at(30)], 3.0) == AnnounceSnapshot(third, at(30))
 
 
 def test_one_that_cannot_be_stored_leaves_the_next_alone() -> None:
     snapshots = of_rows()
-    assert snapshots.due([at(10)], 1.0) == Announce(NUMBER + 1, at(10))
-    assert snapshots.answered(0, Answer(NUMBER + 1, accepted=True, reached=at(9)), 1.0) is None
-    snapshots.passed(at(10))
-    assert snapshots.due([at(20)], 2.0) == Announce(NUMBER + 2, at(20))
-    assert snapshots.answered(0, Answer(NUMBER + 2, accepted=True, reached=at(19)), 2.0) is None
-    assert snapshots.not_saved(NUMBER + 1, 2.5) == Cancel(NUMBER + 1)
-    assert snapshots.not_saved(NUMBER + 1, 2.5) is None
-    snapshots.saved(0, Saved(NUMBER + 1, (), ()))
-    snapshots.passed(at(20))
-    assert snapshots.whole(at(20)) is None
-    snapshots.saved(0, Saved(NUMBER + 2, (), ()))
-    manifest = snapshots.whole(at(20))
+    assert snapshots.due([at(10)], 1.0) == AnnounceSnapshot(NUMBER + 1, at(10))
+    assert (
+        snapshots.on_answer(0, SnapshotAnswer(NUMBER + 1, accepted=True, reached=at(9)), 1.0)
+        is None
+    )
+    snapshots.on_min_time(at(10))
+    assert snapshots.due([at(20)], 2.0) == AnnounceSnapshot(NUMBER + 2, at(20))
+    assert (
+        snapshots.on_answer(0, SnapshotAnswer(NUMBER + 2, accepted=True, reached=at(19)), 2.0)
+        is None
+    )
+    assert snapshots.on_declined(NUMBER + 1, 2.5) == CancelSnapshot(NUMBER + 1)
+    assert snapshots.on_declined(NUMBER + 1, 2.5) is None
+    snapshots.on_acknowledged(0, SnapshotAcknowledged(NUMBER + 1, (), ()))
+    snapshots.on_min_time(at(20))
+    assert snapshots.take_manifest(at(20)) is None
+    snapshots.on_acknowledged(0, SnapshotAcknowledged(NUMBER + 2, (), ()))
+    manifest = snapshots.take_manifest(at(20))
     assert manifest is not None
     assert manifest.snapshot == NUMBER + 2

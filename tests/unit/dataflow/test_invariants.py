@@ -24,9 +24,9 @@ from fsql.runtime.cluster.node import (
     EpochTaken,
     LeaseHeld,
     Loaded,
-    OutputAt,
     Progress,
     Received,
+    SinkOpened,
     Transmit,
 )
 from fsql.runtime.cluster.worker_node import WorkerNode
@@ -146,7 +146,7 @@ def test_a_coordinator_ends_the_epoch_and_says_why() -> None:
     node.step(LeaseHeld(1e9), 0.0)
     node.step(Received(Hello("job", "worker", "there"), "there"), 0.0)
     node.step(EpochTaken(1, None), 0.0)
-    node.step(OutputAt(1, 0, START, 4), 0.0)
+    node.step(SinkOpened(1, 0, START, 4), 0.0)
     ready = Frame("job", 0, 1, 0, COORDINATOR, 1, 0, (Ready(),))
     node.step(Received(ready, "there"), 0.0)
     message = Message(sent_to_sink(rows(6)), 1, Root(7, 0))

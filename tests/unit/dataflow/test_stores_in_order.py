@@ -9,14 +9,14 @@ from fsql.optimizer.choose import choose
 from fsql.runtime.batch import Root
 from fsql.runtime.cluster.frames import (
     COORDINATOR,
-    Announce,
+    AnnounceSnapshot,
     Begin,
-    Cancel,
+    CancelSnapshot,
     Frame,
-    Go,
     Item,
-    NotSaved,
-    Saved,
+    SnapshotAcknowledged,
+    SnapshotDeclined,
+    Start,
 )
 from fsql.runtime.cluster.job_spec import Settings
 from fsql.runtime.cluster.node import Loaded, NotStored, Received, Store, Stored, Transmit
@@ -38,7 +38,7 @@ class Storing:
         self.node.step(Received(begin, "here"), 0.0)
         self.node.step(Loaded(1, PLAN, (), {}, Settings()), 0.0)
         self.frames = 0
-        self.tell(Go())
+        self.tell(Start())
 
     def tell(self, *items: Item) -> list[int]:
         """Return the numbers of the snapshots that are to be stored now."""
@@ -58,8 +58,8 @@ class Storing:
         return said, [each.snapshot for each in effects if isinstance(each, Store)]
 
 
-def announced(number: int) -> Announce:
-    return Announce(number, Root(10 * number, 0))
+def announced(number: int) -> AnnounceSnapshot:
+    return AnnounceSnapshot(number, Root(10 * number, 0))
 
 
 @pytest.mark.parametrize("cancelled", [False, True])
@@ -73,10 +73,10 @@ def test_what_is_given_while_another_is_stored_waits_for_that(*, cancelled: bool
     assert storing.pass_by(31) == []
     if cancelled:
         # What was given is not to be lost: the third builds on it.
-        assert storing.tell(Cancel(2)) == []
-    assert storing.answer(Stored(1, 1, ())) == ([Saved(1, (), ())], [2])
+        assert storing.tell(CancelSnapshot(2)) == []
+    assert storing.answer(Stored(1, 1, ())) == ([SnapshotAcknowledged(1, (), ())], [2])
     assert storing.answer(Stored(1, 1, ())) == ([], [])
-    assert storing.answer(NotStored(1, 2, "full")) == ([NotSaved(2, "full")], [3])
-    assert storing.answer(Stored(1, 3, ())) == ([Saved(3, (), ())], [])
+    assert storing.answer(NotStored(1, 2, "full")) == ([SnapshotDeclined(2, "full")], [3])
+    assert storing.answer(Stored(1, 3, ())) == ([SnapshotAcknowledged(3, (), ())], [])
     assert storing.tell(announced(4)) == []
     assert storing.pass_by(41) == [4]

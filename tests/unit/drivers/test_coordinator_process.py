@@ -21,10 +21,10 @@ from fsql.runtime.cluster.node import (
     Finish,
     LeaseHeld,
     ManifestNotCommitted,
-    OpenOutputs,
-    OutputAt,
-    OutputLost,
+    OpenSinks,
     Progress,
+    SinkLost,
+    SinkOpened,
     Tally,
 )
 from fsql.runtime.consumer import LocalConsumer, Opened, Opening
@@ -139,25 +139,25 @@ def run(
 
 
 def test_it_goes_on_while_a_consumer_takes_its_time_to_open() -> None:
-    node = Script(LeaseHeld=[OpenOutputs(1, START)], OutputAt=[Finish()])
+    node = Script(LeaseHeld=[OpenSinks(1, START)], SinkOpened=[Finish()])
     consumer = ConsumerOfTwo()
     run(node, consumer)
     assert consumer.was_let
-    assert node.events == [LeaseHeld(1e9), OutputAt(1, 0, START, 2)]
+    assert node.events == [LeaseHeld(1e9), SinkOpened(1, 0, START, 2)]
 
 
 def test_it_waits_for_no_consumer_that_has_acknowledged_two_bundles_as_one() -> None:
-    node = Script(LeaseHeld=[OpenOutputs(1, START)], OutputAt=[*BUNDLES], Delivered=[Finish()])
+    node = Script(LeaseHeld=[OpenSinks(1, START)], SinkOpened=[*BUNDLES], Delivered=[Finish()])
     process, _, _ = run(node, ConsumerOfTwo())
     assert node.events[-1] == Delivered(1, 0, ENDS[1])
     assert process._host.awaited() == []
 
 
 def test_what_a_consumer_refuses_at_a_commit_is_the_outputs_loss() -> None:
-    node = Script(LeaseHeld=[CommitManifest(MANIFEST)], OutputLost=[Finish()])
+    node = Script(LeaseHeld=[CommitManifest(MANIFEST)], SinkLost=[Finish()])
     run(node, ConsumerOfTwo())
     kinds = [type(event) for event in node.events]
-    assert kinds[1:] in ([OutputLost], [OutputLost, ManifestNotCommitted])
+    assert kinds[1:] in ([SinkLost], [SinkLost, ManifestNotCommitted])
 
 
 def test_a_worker_of_another_version_is_told_of_and_told() -> None:

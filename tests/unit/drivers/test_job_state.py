@@ -10,7 +10,7 @@ import pytest
 
 from fsql.compiler.diagnostics import FsqlError
 from fsql.compiler.owner_map import ALL_BINS
-from fsql.runtime.cluster.manifest import Manifest, Record
+from fsql.runtime.cluster.manifest import Manifest, StateSegment
 from fsql.runtime.coordination.embedded import FILE
 from fsql.runtime.coordination.port import CoordinationUnavailableError
 from fsql.runtime.drivers.processes.job_state import end_leadership, open_job_state
@@ -80,7 +80,7 @@ def test_records_that_cannot_be_read_now_are_not_lost(
     def fails(*_: object, **__: object) -> NoReturn:
         raise StateStoreError("cannot read", passing=passing)
 
-    record = Record(0, "key", "operator", 1, 0, 1, 1, "", ALL_BINS)
+    record = StateSegment(0, "key", "operator", 1, 0, 1, 1, "", ALL_BINS)
     done(state.commit(Manifest("job", 0, 1, 1, (2, 0), 1, (record,), ())))
     monkeypatch.setattr(LocalDirectory, "open_store", fails)
     with pytest.raises(error, match=said):

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fsql.runtime.batch import Root
-from fsql.runtime.cluster.manifest import Manifest, Record
+from fsql.runtime.cluster.manifest import Manifest, StateSegment
 from fsql.runtime.coordination.commits import Committed, commit_snapshot
 from fsql.runtime.coordination.embedded import FILE, EmbeddedCoordination
 from fsql.runtime.dataflow.resume_point import ResumePoint
@@ -38,7 +38,7 @@ def make_state(state: Path) -> None:
     state.mkdir()
     client = EmbeddedCoordination(state / FILE, create=True)
     session = client.open_session(600)
-    named = {number: list[Record]() for number in SNAPSHOTS}
+    named = {number: list[StateSegment]() for number in SNAPSHOTS}
     for worker in range(WORKERS):
         store = RocksStore(worker_directory(state, worker))
         records = Records(store, worker, EPOCH, by_hand)
@@ -52,7 +52,7 @@ def make_state(state: Path) -> None:
     client.close()
 
 
-def manifest(snapshot: int, records: tuple[Record, ...]) -> Manifest:
+def manifest(snapshot: int, records: tuple[StateSegment, ...]) -> Manifest:
     fronts = tuple(ResumePoint(front, 10 * snapshot, 10 * snapshot, 99, 900) for front in (0, 1))
     position = (POSITION.time - 1_000 * (7 - snapshot), POSITION.origin)
     return Manifest("golden", 0, EPOCH, snapshot, position, WORKERS, records, fronts)

@@ -11,7 +11,7 @@ import pytest
 
 from fsql.compiler.owner_map import OwnerMap
 from fsql.runtime.batch import START
-from fsql.runtime.cluster.manifest import Manifest, Record
+from fsql.runtime.cluster.manifest import Manifest, StateSegment
 from fsql.runtime.kernels.keyed import incremental_snapshot as increments
 from fsql.runtime.kernels.keyed.incremental_snapshot import (
     EXPIRES,
@@ -75,7 +75,7 @@ def test_a_state_that_could_not_be_loaded_is_not_stored() -> None:
 
 def test_more_workers_load_what_one_cannot() -> None:
     stores = [MemoryStore(), MemoryStore()]
-    named: list[Record] = []
+    named: list[StateSegment] = []
     for number, keys in enumerate((range(600), range(600, 1200))):
         # As two workers would store it, with keys of both in the bins of both.
         records = Records(stores[number], number, 1, merged)

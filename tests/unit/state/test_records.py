@@ -32,7 +32,7 @@ from fsql.tests.unit.state.memory_store import MemoryStore
 if TYPE_CHECKING:
     import random
 
-    from fsql.runtime.cluster.manifest import Record
+    from fsql.runtime.cluster.manifest import StateSegment
     from fsql.runtime.kernels.keyed.incremental_snapshot import IncrementalSnapshot
     from fsql.tests.unit.state.increments import Row
 
@@ -41,7 +41,9 @@ def at(time: int) -> Root:
     return Root(time, 0)
 
 
-def read(records: tuple[Record, ...], store: MemoryStore, position: Root) -> dict[str, list[Row]]:
+def read(
+    records: tuple[StateSegment, ...], store: MemoryStore, position: Root
+) -> dict[str, list[Row]]:
     """Return the rows of each operator as reading back gives them."""
     state = read_state(records, lambda _worker: store)
     return {operator: state_of(increments, position) for operator, increments in state.items()}
@@ -96,7 +98,7 @@ def test_reading_back_gives_all_increments(
         store = MemoryStore()
         records = Records(store, 0, 0, by_hand)
         given: list[IncrementalSnapshot] = []
-        named: tuple[Record, ...] = ()
+        named: tuple[StateSegment, ...] = ()
         for number, rows in enumerate(rounds):
             given.append(increment(rows, appends=bool(appends)))
             store.full = chance.random() < 0.2
@@ -131,7 +133,7 @@ def test_what_ended_a_row_outlives_a_partial_merge(expires: int) -> None:
 # --- What is kept small ---
 
 
-def ratio(named: tuple[Record, ...], live: int) -> float:
+def ratio(named: tuple[StateSegment, ...], live: int) -> float:
     """Return how many rows there are to read, for one that is of use."""
     return sum(record.rows for record in named) / live
 
@@ -256,7 +258,7 @@ class Unreadable(MemoryStore):
         raise StateStoreError(f'cannot read "{key}": checksum mismatch')
 
 
-def damaged(record: Record, store: MemoryStore) -> str:
+def damaged(record: StateSegment, store: MemoryStore) -> str:
     with pytest.raises(DamagedRecordError) as raised:
         read_state([record], lambda _worker: store)
     assert raised.value.record == record

@@ -28,7 +28,7 @@ from fsql.tests.unit.state.memory_store import MemoryStore
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from fsql.runtime.cluster.manifest import Record
+    from fsql.runtime.cluster.manifest import StateSegment
 
 KEYS = range(300)
 
@@ -55,7 +55,7 @@ class Job:
     def __init__(self, random: Random) -> None:
         self.random = random
         self.stores = [MemoryStore() for _ in range(5)]
-        self.named: tuple[Record, ...] = ()
+        self.named: tuple[StateSegment, ...] = ()
         self.state: dict[int, int] = {}
         self.weights: dict[int, int] = {}
         self.snapshot = 0

@@ -15,7 +15,7 @@ from fsql.compiler.owner_map import ALL_BINS
 from fsql.runtime.cluster.manifest import (
     FORMAT,
     Manifest,
-    Record,
+    StateSegment,
     manifest_bytes,
     manifest_hash,
     manifest_of,
@@ -55,8 +55,8 @@ def rows(state: Path, manifest: Manifest) -> dict[str, object]:
     return {operator: state_of(increments, POSITION) for operator, increments in loaded.items()}
 
 
-def record(key: str, worker: int = 0) -> Record:
-    return Record(worker, key, "f", 1, 0, 1, 1, "00", ALL_BINS)
+def record(key: str, worker: int = 0) -> StateSegment:
+    return StateSegment(worker, key, "f", 1, 0, 1, 1, "00", ALL_BINS)
 
 
 def with_format(data: bytes, number: int) -> bytes:

@@ -12,7 +12,7 @@ import pyarrow as pa
 from fsql.runtime.batch import END, START, Batch, Root
 from fsql.runtime.cluster import frames
 from fsql.runtime.cluster.frames import Begin, Frame, Goodbye, Heartbeat, Hello
-from fsql.runtime.cluster.manifest import Record
+from fsql.runtime.cluster.manifest import StateSegment
 from fsql.runtime.dataflow.messages import (
     Acknowledgement,
     Address,
@@ -54,23 +54,23 @@ CONTROL: tuple[Item, ...] = (
     Promise(3, END),
     MinTime(1, START),
     frames.Ready(),
-    frames.Go(),
+    frames.Start(),
     frames.Blocked(2, ROOT),
-    frames.Grant(2, ROOT),
-    frames.Announce(4, ROOT),
-    frames.Answer(4, accepted=False, reached=ROOT),
-    frames.Cancel(4),
-    frames.Saved(
+    frames.Credit(2, ROOT),
+    frames.AnnounceSnapshot(4, ROOT),
+    frames.SnapshotAnswer(4, accepted=False, reached=ROOT),
+    frames.CancelSnapshot(4),
+    frames.SnapshotAcknowledged(
         4,
         (
-            Record(0, "a/1", "fold 3", 4, 1, 10, 2**40, "00ff", ((0, 7), (9, 4096))),
-            Record(1, "", "", 0, 0, 0, 0, "", ()),
+            StateSegment(0, "a/1", "fold 3", 4, 1, 10, 2**40, "00ff", ((0, 7), (9, 4096))),
+            StateSegment(1, "", "", 0, 0, 0, 0, "", ()),
         ),
         (ResumePoint(0, 1, 2, 3, -(2**63)), ResumePoint(1, 0, 0, 0, 0, "ff")),
     ),
-    frames.Saved(5, (), ()),
-    frames.NotSaved(4, "no space left: ☃"),
-    frames.Committed(4, ROOT, ("a/1", "b/2")),
+    frames.SnapshotAcknowledged(5, (), ()),
+    frames.SnapshotDeclined(4, "no space left: ☃"),
+    frames.SnapshotCommitted(4, ROOT, ("a/1", "b/2")),
     frames.Counted(1, 2, 3, 4, 5, 6, 7, 8, 9),
     frames.Failure(b'{"code": "E531"}'),
     Acknowledgement((Entry(1, Kind.MESSAGE, ROOT, 2**64 - 1), Entry(2, Kind.HOLD, START, 0))),

@@ -16,11 +16,11 @@ from fsql.runtime.cluster.node import (
     EpochTaken,
     Finish,
     LeaseHeld,
-    OpenOutputs,
-    OutputAt,
-    OutputLost,
+    OpenSinks,
     Progress,
     Received,
+    SinkLost,
+    SinkOpened,
     TakeEpoch,
     Tick,
     Transmit,
@@ -58,7 +58,7 @@ class Led:
             effects = self.step(Received(Hello("job", "worker", "there"), "there"))
             if TakeEpoch() in effects or TakeEpoch() in self.step(Tick()):
                 self.epochs += 1
-                assert OpenOutputs(self.epochs, START) in self.step(EpochTaken(self.epochs, None))
+                assert OpenSinks(self.epochs, START) in self.step(EpochTaken(self.epochs, None))
                 return self.now - since
             timer = self.node.next_timer()
             assert timer is not None
@@ -79,7 +79,7 @@ def test_an_output_that_is_lost_again_and_again() -> None:
     led.waited()
     waits = []
     for _ in range(5):
-        led.step(OutputLost(0, "no space left"))
+        led.step(SinkLost(0, "no space left"))
         waits.append(round(led.waited(), 3))
     assert waits == [0.0, 0.125, 0.25, 0.5, 1.0]
     assert set(led.details[1:]) == {"", 'table "out": no space left'}
@@ -119,7 +119,7 @@ def test_a_worker_that_cannot_load_says_why() -> None:
     led = Led()
     led.waited()
     for _ in range(2):
-        began = led.step(OutputAt(led.epochs, 0, START, 4))
+        began = led.step(SinkOpened(led.epochs, 0, START, 4))
         assert any(isinstance(each, Transmit) and isinstance(each.what, Begin) for each in began)
         goodbye = Goodbye("job", led.epochs, 0, finished=False, reason="its store is locked")
         led.step(Received(goodbye, "there"))

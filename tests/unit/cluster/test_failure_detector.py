@@ -6,9 +6,9 @@ from fsql.runtime.batch import START, Root
 from fsql.runtime.cluster.failure_detector import Timeouts
 from fsql.runtime.cluster.frames import UNHEARD, Begin, Goodbye, Heartbeat
 from fsql.runtime.cluster.job_spec import Settings
-from fsql.runtime.cluster.node import Leave, Load, OutputAt, Received, Tick, Transmit
+from fsql.runtime.cluster.node import Leave, Load, Received, SinkOpened, Tick, Transmit
 from fsql.runtime.cluster.worker_node import WorkerNode
-from fsql.tests.unit.cluster.test_coordinator_retries import Led
+from fsql.tests.unit.cluster.test_coordinator_backoff import Led
 
 BASE = Settings().failure_after
 
@@ -16,7 +16,7 @@ BASE = Settings().failure_after
 def begun(led: Led) -> Begin:
     """Begin the next epoch; return what its worker is told."""
     led.waited()
-    effects = led.step(OutputAt(led.epochs, 0, START, 4))
+    effects = led.step(SinkOpened(led.epochs, 0, START, 4))
     [begin] = [e.what for e in effects if isinstance(e, Transmit) and isinstance(e.what, Begin)]
     return begin
 

@@ -9,21 +9,21 @@ from fsql.runtime.cluster.coordinator_node import CoordinatorNode
 from fsql.runtime.cluster.delivery import DeliveryOption
 from fsql.runtime.cluster.frames import Begin, Hello
 from fsql.runtime.cluster.job_spec import JobSpec, Output, Settings
-from fsql.runtime.cluster.manifest import Manifest, PassedOver
+from fsql.runtime.cluster.manifest import Manifest, SkippedRange
 from fsql.runtime.cluster.node import (
     CommitManifest,
     CoordinatorEvent,
     EpochTaken,
     LeaseHeld,
     ManifestCommitted,
-    OutputAt,
     Received,
+    SinkOpened,
     Transmit,
 )
 from fsql.runtime.cluster.snapshots import first_number
 from fsql.tests.queries.examples import EXAMPLES
 
-PASSED_OVER = (PassedOver(0, (3, 0), (7, 0)),)
+SKIPPED = (SkippedRange(0, (3, 0), (7, 0)),)
 
 
 class Led:
@@ -37,7 +37,7 @@ class Led:
         output = Output(DeliveryOption.AT_MOST_ONCE, insert=0)
         self.node = CoordinatorNode(JobSpec("job", 0, plan, (), (output,), b""), "a", Settings())
         start = (START.time, START.origin)
-        manifest = Manifest("job", 0, 1, first_number(1) + 2, start, 1, (), (), PASSED_OVER)
+        manifest = Manifest("job", 0, 1, first_number(1) + 2, start, 1, (), (), SKIPPED)
         self.step(LeaseHeld(10.0))
         self.step(Received(Hello("job", "worker", "b"), "b"))
         self.step(EpochTaken(2, manifest))
@@ -56,11 +56,11 @@ class Led:
 def test_two_manifests_know_what_is_passed_over_before_anything_is_read() -> None:
     led = Led()
     noted = []
-    found = led.step(OutputAt(2, 0, START, 4))
+    found = led.step(SinkOpened(2, 0, START, 4))
     for _ in range(2):
         [manifest] = found
         assert isinstance(manifest, Manifest)
-        assert (manifest.epoch, manifest.passed_over) == (2, PASSED_OVER)
+        assert (manifest.epoch, manifest.skipped) == (2, SKIPPED)
         noted.append(manifest.snapshot)
         found = led.step(ManifestCommitted(2, manifest.snapshot, {}))
     assert noted == [first_number(2), first_number(2) + 1]

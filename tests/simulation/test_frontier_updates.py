@@ -1,0 +1,33 @@
+"""Nothing waits for late frontier updates: runs end also where folds get none."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fsql.runtime.cluster.frontier_updates import FrontierUpdates
+from fsql.runtime.simulation.run import Plan, run
+from fsql.tests.simulation.workloads import generated
+
+if TYPE_CHECKING:
+    import pytest
+
+    from fsql.runtime.dataflow.messages import MinTime
+
+SEEDS = range(40)
+
+
+def test_folds_without_late_updates_miss_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    right = FrontierUpdates.take_all_updates
+
+    def for_fronts_only(self: FrontierUpdates, worker: int, now: float) -> list[MinTime]:
+        before = dict(self._sent[worker])
+        barrier = max(before)
+        take_updates = right(self, worker, now)
+        self._sent[worker].update({s: root for s, root in before.items() if s != barrier})
+        self._behind[worker] = True
+        return [each for each in take_updates if each.stage == barrier]
+
+    monkeypatch.setattr(FrontierUpdates, "take_all_updates", for_fronts_only)
+    for seed in SEEDS:
+        workload, expected = generated(seed)
+        assert run(seed, workload, expected, Plan(seconds=10)).failure == "", seed
