@@ -20,6 +20,7 @@ from fsql.compiler.text.source import SourceText
 from fsql.compiler.verify.logical import verify_logical
 from fsql.connectors.declared import DECLARED
 from fsql.tests.plan_commands import explain, optimize, rule, trace
+from fsql.tests.protocol_nodes import protocol
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -72,4 +73,5 @@ COMMANDS: Mapping[str, Callable[..., str]] = {
     "explain": explain,
     "errors": errors,
     "warnings": warnings,
+    "protocol": protocol,
 }

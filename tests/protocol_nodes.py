@@ -1,0 +1,397 @@
+"""The machines `coordinator` and `worker` of the command `protocol`: whole nodes, driven by `step`.
+
+Items on links have a word each, the same in events and in effects; see `item_of` and `item_text`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+import pyarrow as pa
+
+from fsql.compiler.assignment import FrontTask
+from fsql.compiler.diagnostics.encoding import error_of
+from fsql.runtime.cluster.coordinator_node import CoordinatorNode
+from fsql.runtime.cluster.delivery import DeliveryOption
+from fsql.runtime.cluster.frames import (
+    COORDINATOR,
+    AnnounceSnapshot,
+    Begin,
+    Blocked,
+    CancelSnapshot,
+    Counted,
+    Credit,
+    Failure,
+    Frame,
+    Goodbye,
+    Heartbeat,
+    Hello,
+    Ready,
+    SnapshotAcknowledged,
+    SnapshotAnswer,
+    SnapshotCommitted,
+    SnapshotDeclined,
+    Start,
+)
+from fsql.runtime.cluster.job_spec import JobSpec, Output, Settings
+from fsql.runtime.cluster.node import (
+    ChunkRead,
+    Close,
+    CommitManifest,
+    Deliver,
+    Delivered,
+    EpochTaken,
+    Finish,
+    LeaderFound,
+    LeaseHeld,
+    LeaseLost,
+    Leave,
+    Load,
+    Loaded,
+    ManifestCommitted,
+    NotLoaded,
+    NotStored,
+    OpenSinks,
+    Progress,
+    Received,
+    Resumed,
+    SinkLost,
+    SinkOpened,
+    Store,
+    Stored,
+    TakeEpoch,
+    Tick,
+    Transmit,
+    Trim,
+    WorkerExited,
+)
+from fsql.runtime.cluster.worker_node import WorkerNode
+from fsql.runtime.dataflow.messages import (
+    Acknowledgement,
+    Address,
+    Entry,
+    Kind,
+    Message,
+    MinTime,
+    Parcel,
+    PortKind,
+    Promise,
+)
+from fsql.runtime.dataflow.resume_point import ResumePoint
+from fsql.runtime.ports import Chunk, SourceOffset
+from fsql.tests.protocol_commands import (
+    BARRIER,
+    FOLD,
+    AckTable,
+    BarrierOfPlan,
+    LinkPair,
+    contents_text,
+    dead_letter,
+    plan_of,
+    position,
+    position_name,
+    rows,
+    transcript,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from fsql.runtime.cluster.frames import Datagram, Item
+    from fsql.runtime.cluster.node import (
+        CoordinatorEffect,
+        CoordinatorEvent,
+        WorkerEffect,
+        WorkerEvent,
+    )
+    from fsql.tests.protocol_commands import Machine
+
+
+def item_of(words: list[str]) -> tuple[Item, ...]:  # noqa: C901, PLR0911, PLR0912 - one case for each kind
+    """Return the items that the words stand for."""
+    match words:
+        case ["nothing"]:
+            return ()
+        case ["ready"]:
+            return (Ready(),)
+        case ["start"]:
+            return (Start(),)
+        case ["promise", at]:
+            return (Promise(0, position(at)),)
+        case ["row", at]:
+            return _to_barrier(Parcel(Address(BARRIER, 0, PortKind.SINK), rows([int(at)])))
+        case ["stop-at", at]:
+            to = Address(BARRIER, 1, PortKind.REJECT)
+            return _to_barrier(Parcel(to, None, rejects=(dead_letter(int(at)),)))
+        case ["row-below", at]:
+            batch = rows([int(at) - 1])
+            parcel = Parcel(Address(BARRIER, 0, PortKind.SINK), batch)
+            return (Message(parcel, 1, position(at)),)
+        case ["hold", at]:
+            return (Acknowledgement((Entry(FOLD, Kind.HOLD, position(at), 99),)),)
+        case ["min-time", stage, at]:
+            return (MinTime(int(stage), position(at)),)
+        case ["announce", number, at]:
+            return (AnnounceSnapshot(int(number), position(at)),)
+        case ["accept", number, reached]:
+            return (SnapshotAnswer(int(number), accepted=True, reached=position(reached)),)
+        case ["refuse", number, reached]:
+            return (SnapshotAnswer(int(number), accepted=False, reached=position(reached)),)
+        case ["stored", number]:
+            point = ResumePoint(0, 0, 1, 0, 0)
+            return (SnapshotAcknowledged(int(number), (), (point,)),)
+        case ["committed", number, at]:
+            return (SnapshotCommitted(int(number), position(at), ()),)
+        case ["declined", number, *reason]:
+            return (SnapshotDeclined(int(number), " ".join(reason)),)
+        case _:
+            raise AssertionError(words)
+
+
+def _to_barrier(parcel: Parcel) -> tuple[Item, ...]:
+    """Return a message to the barrier, and its sender's acknowledgement."""
+    root = parcel.least_root()
+    entry = Entry(BARRIER, Kind.MESSAGE, root, root.time + 1)
+    return Message(parcel, root.time + 1, root), Acknowledgement((entry,))
+
+
+def item_text(item: Item) -> str:  # noqa: C901, PLR0911, PLR0912 - one case for each kind
+    """Return an item as a transcript has it."""
+    match item:
+        case Ready():
+            return "ready"
+        case Start():
+            return "start"
+        case Blocked(_, promise):
+            return f"blocked at {position_name(promise)}"
+        case Credit(_, promise):
+            return f"credit at {position_name(promise)}"
+        case Promise(_, root):
+            return f"promise {position_name(root)}"
+        case MinTime(stage, root):
+            return f"min-time {stage} {position_name(root)}"
+        case AnnounceSnapshot(number, root):
+            return f"announce {number} {position_name(root)}"
+        case SnapshotAnswer(number, accepted, reached):
+            return f"{'accept' if accepted else 'refuse'} {number} {position_name(reached)}"
+        case CancelSnapshot(number):
+            return f"cancel {number}"
+        case SnapshotAcknowledged(number):
+            return f"stored {number}"
+        case SnapshotDeclined(number, reason):
+            return f"declined {number} {reason}"
+        case SnapshotCommitted(number, root):
+            return f"committed {number} {position_name(root)}"
+        case Counted():
+            return "metrics"
+        case Failure():
+            return "failure"
+        case Message():
+            return "rows"
+        case Acknowledgement():
+            return "acknowledgement"
+        case _:
+            raise AssertionError(item)
+
+
+def _sent_text(what: Frame | Datagram) -> str:
+    match what:
+        case Frame():
+            items = ", ".join(map(item_text, what.items)) or "nothing"
+            return f"frame {what.sequence} of epoch {what.epoch}: {items}"
+        case Begin():
+            return f"begin epoch {what.epoch} as worker {what.number}"
+        case Heartbeat():
+            return f"heartbeat of epoch {what.epoch}"
+        case Hello():
+            return f"hello from {what.worker}"
+        case Goodbye():
+            why = "the job is finished" if what.finished else what.reason
+            return f"goodbye of epoch {what.epoch}" + (f": {why}" if why else "")
+
+
+class Coordinator:
+    """A coordinator of a job with one front and one output.
+
+    Frames from a worker acknowledge everything that was sent to it.
+    """
+
+    def __init__(self, workers: str = "1", snapshots: str = "no", outputs: str = "yes") -> None:
+        plan = plan_of(int(workers))
+        every = 1.0 if snapshots == "yes" else None
+        output = Output(DeliveryOption.EXACTLY_ONCE, insert=0, name='table "out"')
+        listed = (output,) if outputs == "yes" else ()
+        spec = JobSpec("job", 0, plan, (FrontTask(0, 0, 0),), listed, b"", logged=True)
+        self._node = CoordinatorNode(spec, "coordinator", Settings(snapshot_every=every))
+        self._epoch = 0
+        self._sequences: dict[tuple[int, int], int] = {}
+        self._sent: dict[tuple[int, int], int] = {}
+        self._phase = ""
+
+    def on_event(self, words: list[str], now: float) -> list[str]:
+        """Step the node."""
+        lines = []
+        for effect in self._node.step(self._event(words), now):
+            lines += self._effect_text(effect)
+        return lines
+
+    def _event(self, words: list[str]) -> CoordinatorEvent:  # noqa: C901, PLR0911, PLR0912 - see `item_of`
+        match words:
+            case ["time", "passes"]:
+                return Tick()
+            case ["lease", "until", until]:
+                return LeaseHeld(float(until))
+            case ["lease", "lost"]:
+                return LeaseLost()
+            case ["hello", "from", name]:
+                return Received(Hello("job", name, f"at-{name}"), f"at-{name}")
+            case [name, "has", "ended"]:
+                return WorkerExited(f"at-{name}")
+            case ["epoch", number]:
+                self._epoch = int(number)
+                return EpochTaken(self._epoch, None)
+            case ["sink", "opens", "at", at]:
+                return SinkOpened(self._epoch, 0, position(at), 4)
+            case ["sink", "stores", "below", at]:
+                return Delivered(self._epoch, 0, position(at))
+            case ["sink", "fails:", *reason]:
+                return SinkLost(0, " ".join(reason))
+            case ["manifest", number, "is", "committed"]:
+                return ManifestCommitted(self._epoch, int(number), {})
+            case ["worker", number, "leaves:", *reason]:
+                why = " ".join(reason)
+                goodbye = Goodbye(
+                    "job",
+                    self._epoch,
+                    int(number),
+                    finished=False,
+                    reason=why,
+                    broken_invariant=why == "broken invariant",
+                )
+                return Received(goodbye, "somewhere")
+            case ["worker", number, "lives"]:
+                return Received(Heartbeat("job", self._epoch, int(number)), "somewhere")
+            case ["worker", number, "says", *item]:
+                return self._frame(int(number), self._epoch, item)
+            case ["worker", number, "of", "epoch", epoch, "says", *item]:
+                return self._frame(int(number), int(epoch), item)
+            case _:
+                raise AssertionError(words)
+
+    def _frame(self, worker: int, epoch: int, words: list[str]) -> Received:
+        sequence = self._sequences[worker, epoch] = self._sequences.get((worker, epoch), 0) + 1
+        has = self._sent.get((worker, epoch), 0)
+        frame = Frame("job", 0, epoch, worker, COORDINATOR, sequence, has, item_of(words))
+        return Received(frame, "somewhere")
+
+    def _effect_text(self, effect: CoordinatorEffect) -> list[str]:  # noqa: C901, PLR0911 - see `item_of`
+        match effect:
+            case Transmit(address, what):
+                if isinstance(what, Frame):
+                    self._sent[what.receiver, what.epoch] = what.sequence
+                return [f"to {address.removeprefix('at-')}: {_sent_text(what)}"]
+            case TakeEpoch():
+                return ["take an epoch"]
+            case OpenSinks(epoch, begins):
+                return [f"open sinks for epoch {epoch}, from {position_name(begins)}"]
+            case Deliver(epoch, _, bundle):
+                rows_text = "no rows" if bundle.contents is None else contents_text(bundle.contents)
+                return [f"deliver in epoch {epoch} below {position_name(bundle.ends)}: {rows_text}"]
+            case CommitManifest(manifest):
+                return [f"commit snapshot {manifest.snapshot} at {manifest.position[0]}"]
+            case Progress():
+                before, self._phase = self._phase, effect.phase
+                if effect.detail:
+                    self._phase += f" ({effect.detail})"
+                return [] if before == self._phase else [f"progress: {self._phase}"]
+            case Finish(refused=(_, reason)):
+                return [f"finish: {reason}"]
+            case Finish(stopped, diagnostics):
+                if diagnostics is not None:
+                    [error] = error_of(diagnostics).diagnostics
+                    return [f"finish with {error.code}: {error.message}"]
+                return ["finish" if stopped is None else f"finish: {contents_text(stopped)}"]
+
+
+class WorkerOfJob:
+    """A worker that is the only one of its job, with one front."""
+
+    def __init__(self) -> None:
+        self._node = WorkerNode("job", "w", "at-w", Settings())
+        self._sequences: dict[int, int] = {}
+
+    def on_event(self, words: list[str], now: float) -> list[str]:
+        """Step the node."""
+        return [self._effect_text(effect) for effect in self._node.step(self._event(words), now)]
+
+    def _event(self, words: list[str]) -> WorkerEvent:  # noqa: C901, PLR0911, PLR0912 - see `item_of`
+        match words:
+            case ["time", "passes"]:
+                return Tick()
+            case ["leader", "found"]:
+                return LeaderFound("coordinator")
+            case ["front", "reads", "row", at]:
+                row = int(at)
+                chunk = Chunk([pa.array([value]) for value in ("a", row)], np.array([row]), (), 9)
+                return ChunkRead(0, chunk, SourceOffset(row, row + 1, row))
+            case ["front", "ends"]:
+                return ChunkRead(0, None, SourceOffset(99, 100, 99))
+            case ["work", "goes", "on"]:
+                return Resumed()
+            case ["begin", "epoch", epoch]:
+                begin = Begin("job", 0, int(epoch), "w", 0, "coordinator", ("at-w",), b"", b"", 5.0)
+                return Received(begin, "coordinator")
+            case ["epoch", epoch, "is", "loaded"]:
+                front = FrontTask(0, 0, 0)
+                return Loaded(int(epoch), plan_of(1), (front,), {}, Settings())
+            case ["epoch", epoch, "is", "not", "loaded:", *reason]:
+                return NotLoaded(int(epoch), " ".join(reason))
+            case ["snapshot", number, "of", "epoch", epoch, "is", "stored"]:
+                return Stored(int(epoch), int(number), ())
+            case ["snapshot", number, "of", "epoch", epoch, "is", "not", "stored:", *reason]:
+                return NotStored(int(epoch), int(number), " ".join(reason))
+            case ["coordinator", "of", "epoch", epoch, "lives"]:
+                return Received(Heartbeat("job", int(epoch), COORDINATOR), "coordinator")
+            case ["coordinator", "of", "epoch", epoch, "says", "goodbye"]:
+                return Received(Goodbye("job", int(epoch), COORDINATOR, finished=False), "c")
+            case ["the", "job", "is", "finished"]:
+                return Received(Goodbye("job", 0, COORDINATOR, finished=True), "coordinator")
+            case ["coordinator", "of", "epoch", epoch, "says", *item]:
+                sequence = self._sequences[int(epoch)] = self._sequences.get(int(epoch), 0) + 1
+                items = item_of(item)
+                frame = Frame("job", 0, int(epoch), COORDINATOR, 0, sequence, 0, items)
+                return Received(frame, "coordinator")
+            case _:
+                raise AssertionError(words)
+
+    def _effect_text(self, effect: WorkerEffect) -> str:
+        match effect:
+            case Transmit(address, what):
+                return f"to {address}: {_sent_text(what)}"
+            case Load(begin):
+                return f"load epoch {begin.epoch}"
+            case Store(epoch, snapshot, at):
+                return f"store snapshot {snapshot} of epoch {epoch} at {position_name(at)}"
+            case Trim(snapshot):
+                return f"trim below snapshot {snapshot}"
+            case Close():
+                return "close"
+            case Leave():
+                return "leave"
+            case _:
+                raise AssertionError(effect)
+
+
+MACHINES: Final[dict[str, Callable[..., Machine]]] = {
+    "link": LinkPair,
+    "acker": AckTable,
+    "barrier": BarrierOfPlan,
+    "coordinator": Coordinator,
+    "worker": WorkerOfJob,
+}
+
+
+def protocol(text: str, *, of: str, **settings: str) -> str:
+    """Return the transcript of a machine."""
+    return transcript(text, MACHINES[of](**settings))
