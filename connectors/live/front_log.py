@@ -4,9 +4,9 @@ A log is a directory of segments, files named by the offset of their first byte,
 more is to come, which holds the length of all.  One process writes, others read along, and whoever knows what
 is not needed any more removes whole segments.  The bytes are those of the source; a segment ends with a line.
 
-What was written survives the end of any process; the loss of power only what was written before `sync`.  When
-the writer ended in the middle of a line, the next one cuts it off: readers wait for the end of a line, so
-nobody has made a row of it.
+Readers see what was written once it survives the loss of power (`flushed_length`).  When the writer ended in
+the middle of a line, the next one cuts it off: readers wait for the end of a line, so nobody has made a row
+of it.
 """
 
 from __future__ import annotations
@@ -21,17 +21,12 @@ import xxhash
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
 from fsql.connectors import paths
 from fsql.connectors.file.file_layer import FileLayer
-from fsql.connectors.live.time_bounds import BoundedBlocks, BoundReader
-from fsql.connectors.streams.line_reader import LineReader
+from fsql.connectors.live.flushed_length import FlushedLengthReader, FlushedLengthWriter
 from fsql.connectors.streams.replay import CHECKED_BYTES, not_replayable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
 
-    from fsql.connectors.live.time_bounds import BoundOptions
-    from fsql.connectors.streams.blocks import Blocks
-    from fsql.formats.lines import LineDecoder
     from fsql.runtime.ports import SourceOffset
 
 SEGMENT_BYTES: Final = 16 << 20
@@ -68,21 +63,6 @@ def trim(directory: Path, byte: int) -> None:
             segment.path.unlink(missing_ok=True)
 
 
-def sync(directory: Path) -> None:
-    """Return when all that was read of a log survives the loss of power; a writer syncs what it leaves.
-
-    Raises:
-        OSError: if the disk fails.
-    """
-    for segment in segments(directory)[-2:]:
-        descriptor = os.open(segment.path, os.O_RDONLY | os.O_CLOEXEC)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
-    _FILES.sync_directory(directory)
-
-
 def _written_end(directory: Path) -> int | None:
     """Return the length of a log that is complete, None if more may come."""
     try:
@@ -98,7 +78,7 @@ class LogWriter:
         """Go on behind the last whole line; there is never much more than `bytes_max` on disk.
 
         Raises:
-            FsqlError: E532 or E535, if the log cannot be written.
+            FsqlError: E532 or E535, if the log cannot be written; E536, if its end is lost.
         """
         self._directory = directory
         self._bytes_max = bytes_max
@@ -107,6 +87,8 @@ class LogWriter:
         try:
             for each in (directory.parent, directory):
                 each.mkdir(mode=0o700, parents=True, exist_ok=True)
+                _FILES.sync_directory(each.parent)
+            self._flushed = FlushedLengthWriter(directory)
             self.ended = _written_end(directory) is not None
             self._resume()
         except OSError as error:
@@ -121,6 +103,11 @@ class LogWriter:
     def length(self) -> int:
         """Return how many bytes were ever written."""
         return self._start + self._size
+
+    @property
+    def unflushed(self) -> int:
+        """Return how many bytes were written that readers do not see yet."""
+        return self.length - self._flushed.length
 
     def room(self) -> int:
         """Return how many bytes may be written until something is trimmed."""
@@ -170,7 +157,7 @@ class LogWriter:
         """
         new = self._directory / f"{_END}.new"
         try:
-            self.sync()
+            self.flush()
             descriptor = _FILES.open(new)
             try:
                 _FILES.truncate(descriptor, 0)
@@ -184,34 +171,61 @@ class LogWriter:
             raise paths.failed("writing", self._directory, error) from None
         self.ended = True
 
-    def sync(self) -> None:
-        """Return when what was written survives the loss of power."""
-        if self._descriptor is not None:
-            os.fsync(self._descriptor)
+    def flush(self) -> None:
+        """Make what was written survive the loss of power; then let readers see it.
+
+        Raises:
+            FsqlError: E535, if the operating system refuses.
+        """
+        if self._descriptor is None or not self.unflushed:
+            return
+        try:
+            os.fdatasync(self._descriptor)
+            self._flushed.write(self.length)
+        except OSError as error:
+            raise paths.failed("writing", self._directory, error) from None
 
     def close(self) -> None:
         """Close the log; more may be written by another writer."""
         if self._descriptor is not None:
             descriptor, self._descriptor = self._descriptor, None
             os.close(descriptor)
+            self._flushed.close()
 
     def _resume(self) -> None:
-        """Open the last segment, without what is behind its last whole line."""
+        """Open the last segment, without what is behind its last whole line.
+
+        Raises:
+            FsqlError: E536, if it ends before what readers were let see.
+        """
         known = segments(self._directory)
-        if known and not self.ended:
-            last = known[-1].path
-            os.truncate(last, last.read_bytes().rfind(b"\n") + 1)
-        self._begin(known[-1].start if known else 0)
+        start = known[-1].start if known else 0
+        if not self.ended:
+            content = known[-1].path.read_bytes() if known else b""
+            if start + len(content) < self._flushed.length:
+                raise _end_lost(self._directory, start + len(content), self._flushed.length)
+            whole = content.rfind(b"\n") + 1
+            # Before the cut: if this process ends between the two, that is not taken for a loss.
+            self._flushed.write(min(self._flushed.length, start + whole))
+            if whole < len(content):
+                os.truncate(known[-1].path, whole)
+        self._begin(start)
         self._line_end = self.length
+        self.flush()
 
     def _begin(self, start: int) -> None:
+        """Open a segment; those before it, and all names, survive the loss of power."""
         flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
         descriptor = os.open(self._directory / f"{start:0{_DIGITS}}", flags, 0o600)
         if self._descriptor is not None:
-            self.sync()
-            self.close()
+            before, self._descriptor = self._descriptor, None
+            try:
+                os.fdatasync(before)
+            finally:
+                os.close(before)
         self._descriptor = descriptor
         self._start, self._size = start, os.fstat(descriptor).st_size
+        _FILES.sync_directory(self._directory)
 
     def _write(self, data: memoryview) -> int:
         """Write as much as there is space for, which may be nothing."""
@@ -229,12 +243,20 @@ class LogWriter:
         return self._size - before
 
 
+def _end_lost(directory: Path, length: int, read: int) -> FsqlError:
+    message = f'front log "{directory}" ends at byte {length:,}: its end is lost'
+    note = f"rows up to byte {read:,} may have been released"
+    helps = ("restore the log", "or start the job anew, with an empty state directory")
+    return FsqlError([Diagnostic("E536", message, notes=(note,), helps=helps)])
+
+
 class LogBlocks:
-    """The bytes of a log from some place on, as they are written: whole lines, but for very long ones."""
+    """The bytes of a log from some place on, once they are durable: whole lines, but for very long ones."""
 
     def __init__(self, directory: Path, byte: int) -> None:
         self._directory = directory
         self._byte = byte
+        self._flushed = FlushedLengthReader(directory)
         self._segment: Segment | None = None
         self._descriptor: int | None = None
 
@@ -246,9 +268,10 @@ class LogBlocks:
         """
         try:
             end = _written_end(self._directory)
-            data = self._read_segment()
+            limit = self._flushed.read() if end is None else end
+            data = self._read_segment(limit)
             if not data and self._find_segment():
-                data = self._read_segment()
+                data = self._read_segment(limit)
             if not data:
                 self._check_length()
         except OSError as error:
@@ -286,14 +309,20 @@ class LogBlocks:
 
     def close(self) -> None:
         """Close what is open."""
+        self._flushed.close()
+        self._close_segment()
+
+    def _close_segment(self) -> None:
         if self._descriptor is not None:
             descriptor, self._descriptor = self._descriptor, None
             os.close(descriptor)
 
-    def _read_segment(self) -> bytes:
-        if self._descriptor is None or self._segment is None:
+    def _read_segment(self, limit: int) -> bytes:
+        """Return what the open segment has from here on, up to a place of the log and to a block."""
+        size = min(_BLOCK_BYTES, limit - self._byte)
+        if self._descriptor is None or self._segment is None or size <= 0:
             return b""
-        return os.pread(self._descriptor, _BLOCK_BYTES, self._byte - self._segment.start)
+        return os.pread(self._descriptor, size, self._byte - self._segment.start)
 
     def _check_length(self) -> None:
         """Check that nothing was cut off that has been read: of a line that was longer than a block."""
@@ -314,7 +343,7 @@ class LogBlocks:
         found = next((each for each in reversed(known) if each.start <= self._byte), None)
         if found is None or found == self._segment:
             return False
-        self.close()
+        self._close_segment()
         self._descriptor = os.open(found.path, os.O_RDONLY | os.O_CLOEXEC)
         self._segment = found
         return True
@@ -335,34 +364,3 @@ class LogBlocks:
                 finally:
                     os.close(descriptor)
         return b"".join(pieces)
-
-
-class LogSplit:
-    """A log as a split, named as the source whose bytes it has."""
-
-    def __init__(
-        self,
-        name: str,
-        directory: Path,
-        decoder: Callable[[], LineDecoder],
-        bounds: BoundOptions,
-    ) -> None:
-        self.name = name
-        self._directory = directory
-        self._decoder = decoder
-        self._bounds = bounds
-
-    def open(self, place: SourceOffset | None = None) -> LineReader:
-        """Return a reader that stands at the first row, or at `place`, and reads along.
-
-        Raises:
-            FsqlError: E535, if the operating system fails to read; E536, if it cannot be read from there.
-        """
-        byte = 0 if place is None else place.byte
-        log = LogBlocks(self._directory, byte)
-        if place is not None:
-            log.check(place)
-        blocks: Blocks = log
-        if self._bounds:
-            blocks = BoundedBlocks(log, BoundReader(self._directory, byte), byte)
-        return LineReader(blocks, self._decoder(), place, header_of=self.name)

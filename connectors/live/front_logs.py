@@ -16,10 +16,6 @@ class LocalFrontLog:
     def __init__(self, directory: Path) -> None:
         self._directory = directory
 
-    def sync(self) -> None:
-        """Make what was read of it durable."""
-        front_log.sync(self._directory)
-
     def trim(self, byte: int) -> None:
         """Remove what nobody needs who reads from `byte` on."""
         front_log.trim(self._directory, byte)

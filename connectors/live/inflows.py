@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 _READ_BYTES: Final = 1 << 20
 _WAIT_SECONDS: Final = 0.1
+_UNFLUSHED_BYTES_MAX: Final = 1 << 20
+"""How much may have come without a pause until readers see it."""
 _FULL_SECONDS: Final = 0.05
 """How long to wait until there may be room again."""
 
@@ -43,11 +45,18 @@ class Outflow(Protocol):
 
     ended: bool
 
+    @property
+    def unflushed(self) -> int:
+        """Return how many bytes were appended that readers do not see yet."""
+
     def room(self) -> int:
         """Return how many bytes may be appended now."""
 
     def append(self, data: bytes) -> int:
         """Take bytes; return how many of them."""
+
+    def flush(self) -> None:
+        """Let readers see what was appended."""
 
     def end(self) -> None:
         """Learn that nothing more comes."""
@@ -139,6 +148,7 @@ class PipeOutflow:
         """Take the end to write to."""
         self._descriptor = descriptor
         self.ended = False
+        self.unflushed = 0
 
     def room(self) -> int:
         """Return as much as may be written before anybody reads."""
@@ -148,6 +158,9 @@ class PipeOutflow:
     def append(self, data: bytes) -> int:
         """Write bytes."""
         return os.write(self._descriptor, data)
+
+    def flush(self) -> None:
+        """Do nothing: what was written can be read."""
 
     def end(self) -> None:
         """Let the reader come to the end, which it does when the pipe is closed."""
@@ -208,16 +221,26 @@ class Feed:
                     self._clock.close()
 
     def _copy_lines(self) -> None:
+        """Copy bytes until the end.
+
+        They are flushed as soon as nothing more has come: what comes during a flush goes with the next one.
+        """
         while not self._stopped.is_set() and not self._outflow.ended:
+            if self._outflow.unflushed >= _UNFLUSHED_BYTES_MAX:
+                self._outflow.flush()
             room = self._outflow.room()
             if room == 0:
+                self._outflow.flush()
                 if self._clock is not None:
                     self._clock.on_activity()  # what it sends meanwhile waits: that is no silence
                 self._stopped.wait(_FULL_SECONDS)
                 continue
-            data = self._inflow.read(room, _WAIT_SECONDS)
+            unflushed = self._outflow.unflushed
+            data = self._inflow.read(room, 0.0 if unflushed else _WAIT_SECONDS)
             if data is None:
-                if self._clock is not None:
+                if unflushed:
+                    self._outflow.flush()
+                elif self._clock is not None:
                     self._clock.on_silence()
                 continue
             if not data:
@@ -226,11 +249,15 @@ class Feed:
             if self._clock is not None:
                 self._clock.on_data()
             self._put(data)
+        self._outflow.flush()
 
     def _put(self, data: bytes) -> None:
         while True:
             data = data[self._outflow.append(data) :]
-            if not data or self._stopped.wait(_FULL_SECONDS):
+            if not data:
+                return
+            self._outflow.flush()  # so that whoever makes room goes on
+            if self._stopped.wait(_FULL_SECONDS):
                 return
 
 

@@ -151,6 +151,7 @@ class LogClock:
         """Learn that bytes have come, before they are written.
 
         Raises:
+            FsqlError: E535, if the log cannot be written.
             OSError: if the disk fails.
         """
         self._write(self._clock.on_data())
@@ -159,6 +160,7 @@ class LogClock:
         """Learn that nothing comes.
 
         Raises:
+            FsqlError: E535, if the log cannot be written.
             OSError: if the disk fails.
         """
         self._write(self._clock.on_silence())
@@ -170,7 +172,7 @@ class LogClock:
     def _write(self, bound: TimeBound | None) -> None:
         # Within a line that is longer than a block somebody may have read beyond its beginning.
         if bound is not None and self._log.length - self._log.line_end < LINE_BYTES_MAX:
-            self._log.sync()
+            self._log.flush()
             self._writer.write(self._log.line_end, bound)
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fsql.connectors.live.front_log import LogSplit
 from fsql.connectors.live.live_splits import StreamSplit, bound_options, front_log_of
+from fsql.connectors.live.log_split import LogSplit
 from fsql.formats.factories import make_decoder
 
 if TYPE_CHECKING:

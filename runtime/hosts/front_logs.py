@@ -18,15 +18,6 @@ class FrontLogs:
         self._logs = logs
         self._before: Manifest | None = None
 
-    def sync(self) -> None:
-        """Return when all that was read of the logs survives the loss of power.
-
-        Raises:
-            OSError: if the disk fails.
-        """
-        for log in self._logs.values():
-            log.sync()
-
     def committed(self, manifest: Manifest) -> None:
         """Remove what neither this snapshot needs nor the one before, which is kept with it.
 

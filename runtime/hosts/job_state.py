@@ -126,11 +126,8 @@ class JobState:
         Raises:
             SnapshotNotWrittenError: if it could not be written.
             CoordinationError: if it could not be committed, or no answer came: then it may be.
-            OSError: if the front logs could not be synced.
         """
         digest = self._snapshots.write(manifest)
-        yield
-        self._logs.sync()
         yield
         yield from self._commit(Committed(manifest.snapshot, digest, manifest.epoch))
         try:

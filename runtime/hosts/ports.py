@@ -86,14 +86,7 @@ class Monitor(Protocol):
 
 
 class FrontLog(Protocol):
-    """The log of a front whose source cannot be read again."""
-
-    def sync(self) -> None:
-        """Make what was read of it durable.
-
-        Raises:
-            OSError: if the disk fails.
-        """
+    """The log of a front whose source cannot be read again; a row is read of it once it is durable."""
 
     def trim(self, byte: int) -> None:
         """Remove what nobody needs who reads from `byte` on.

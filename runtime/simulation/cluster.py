@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from fsql.compiler.tick_plan import SourceHead
 from fsql.runtime.batch import START, Root
 from fsql.runtime.cluster.coordinator_node import CoordinatorNode
 from fsql.runtime.cluster.delivery import DeliveryOption
@@ -17,12 +17,15 @@ from fsql.runtime.simulation.consumers import Consumer
 from fsql.runtime.simulation.coordination import Coordination
 from fsql.runtime.simulation.coordinator_process import CoordinatorProgram
 from fsql.runtime.simulation.disk import Disk
+from fsql.runtime.simulation.judge import expected_of
 from fsql.runtime.simulation.network import Network
 from fsql.runtime.simulation.process import Process
 from fsql.runtime.simulation.sources import (
     SimulatedFrontLog,
     SimulatedSplit,
     SplitOfProcess,
+    give_front_logs,
+    paced_splits,
 )
 from fsql.runtime.simulation.stores import SimulatedDirectory, manifest_path, record_path
 from fsql.runtime.simulation.worker_process import WorkerProgram
@@ -105,10 +108,10 @@ class SimulatedCluster:
         self._plans: dict[int, TickPlan] = {}
         choices = world.tape.stream("hosts")
         self._restarts = choices
-        self.splits = self._paced(workload, choices, input_us)
-        logged = world.tape.stream("front logs")
-        self._logged = frozenset(number for number, _ in self.sources() if logged.below(2))
         plan = self.plan(self.workers_wanted)
+        self.splits = paced_splits(plan, workload.inputs, choices, input_us)
+        self._front_logs = world.tape.stream("front logs")
+        self._logged = give_front_logs(self.sources(), self._front_logs)
         self.outputs = outputs_of(plan, run_settings.option)
         self.consumers = self._consumers()
         self.coordinators, self.workers = self._processes(choices)
@@ -143,22 +146,6 @@ class SimulatedCluster:
             )
             for number in range(len(self.outputs))
         ]
-
-    def _paced(
-        self, workload: Workload, choices: Stream, input_us: int
-    ) -> Mapping[int, Sequence[SimulatedSplit]]:
-        splits: dict[int, list[SimulatedSplit]] = {}
-        for stage in self.plan(self.workers_wanted).stages:
-            if isinstance(stage.head, SourceHead):
-                table = stage.head.table
-                for rows in workload.inputs[table.ordinal]:
-                    first_us = choices.below(input_us // 8)
-                    pace_us = (input_us - first_us) // max(1, len(rows))
-                    pace_us = pace_us * choices.one_of((8, 7, 6, 8, 1)) // 8
-                    split = SimulatedSplit(rows, table.columns, first_us, pace_us)
-                    splits.setdefault(table.ordinal, []).append(split)
-                splits.setdefault(table.ordinal, [])
-        return splits
 
     def processes(self) -> Iterator[Process]:
         """Yield all processes."""
@@ -221,6 +208,17 @@ class SimulatedCluster:
             ]
             for ordinal, splits in self.splits.items()
         }
+
+    def lose_log_ends(self) -> None:
+        """Lose rows of front logs that are not durable; what is expected is that they had never come."""
+        now_us = self.world.now_us
+        lost = [split.lose_end(now_us, self._front_logs) for _, split in self.sources()]
+        if not any(lost):
+            return
+        self.coverage.sometimes("end of a front log lost")
+        inputs = {ordinal: [s.rows for s in splits] for ordinal, splits in self.splits.items()}
+        self._workload = replace(self._workload, inputs=inputs)
+        self.judge.expect(expected_of(self._workload.outcome_without({}), self.outputs))
 
     def _input_lost(self) -> None:
         self.coverage.sometimes("input that cannot be read again")

@@ -42,6 +42,7 @@ PROBES: Final = (
     "frame refused by its hash",
     "stranger refused",
     "input that cannot be read again",
+    "end of a front log lost",
 )
 """States of affairs that a soak has to meet, but for those of `SELDOM`."""
 

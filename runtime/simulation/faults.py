@@ -159,6 +159,7 @@ def _lose_power(chaos: Chaos, where: str) -> None:
         if process.up:
             process.kill("by power loss")
     chaos.cluster.disk.crash()
+    chaos.cluster.lose_log_ends()
     for consumer in chaos.cluster.consumers:
         consumer.lose_power()
 

@@ -83,6 +83,19 @@ class _Ledger:
         self.rows: list[Row] = []
         self.position = START
 
+    def expect(self, expected: Sequence[Row]) -> None:
+        """Expect other rows, which may differ behind the position alone.
+
+        Raises:
+            DivergenceError: if they differ before it.
+        """
+        stored = self.expected[: self.below(self.position)]
+        self.expected = expected
+        self.roots = [root for root, _ in expected]
+        wanted = expected[: self.below(self.position)]
+        if wanted != stored and self.option is not DeliveryOption.AT_MOST_ONCE:
+            self.diverge(f"rows that were lost are out: {first_difference(wanted, stored)}")
+
     def below(self, position: Root) -> int:
         """Return how many of the expected rows are below a position."""
         return bisect_left(self.roots, position)
@@ -153,6 +166,16 @@ class Judge:
             if part is not None:
                 collect(outcome, part, plan)
         self._ledgers[output].store(follows, ends, rows_of(outcome, self._outputs[output]))
+
+    def expect(self, expected: Expected) -> None:
+        """Learn that the input has changed, where nothing was to be released of it yet.
+
+        Raises:
+            DivergenceError: if a consumer has something that is not of this input.
+        """
+        self._expected = expected
+        for ledger, rows in zip(self._ledgers, expected.rows, strict=True):
+            ledger.expect(rows)
 
     def lost_rows(self, output: int, position: Root) -> None:
         """Learn that a consumer has lost what it had from a position on."""

@@ -2,24 +2,31 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
+from fsql.compiler.tick_plan import SourceHead
 from fsql.runtime.drivers.in_memory import chunk_of
-from fsql.runtime.ports import SourceOffset, Wait
+from fsql.runtime.ports import DeadLetter, SourceOffset, Wait
 from fsql.runtime.simulation.process import ProcessKilledError
 from fsql.runtime.simulation.world import SECOND
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from fsql.compiler.schema import Schema
+    from fsql.compiler.tick_plan import TickPlan
     from fsql.runtime.drivers.in_memory import Row
-    from fsql.runtime.ports import Chunk, DeadLetter
+    from fsql.runtime.ports import Chunk
     from fsql.runtime.simulation.process import Process
+    from fsql.runtime.simulation.tape import Stream
 
     Rows = Sequence[Row | DeadLetter]
+
+
+FLUSHED_AFTER_US: Final = (SECOND // 10, SECOND, 3 * SECOND)
+"""After how long a row may be durable in a front log."""
 
 
 class ProcessHangsError(BaseException):
@@ -50,6 +57,8 @@ class SimulatedSplit:
     kept_from: int = 0
     altered_at: int | None = None
     forgotten: bool = False
+    flushed_after_us: int = 0
+    """After how long a row is durable in the front log; 0 for a split that has none."""
 
     def there(self, time_us: int) -> int:
         """Return how many rows are there at a time."""
@@ -58,6 +67,24 @@ class SimulatedSplit:
         if self.pace_us == 0:
             return len(self.rows)
         return min(len(self.rows), (time_us - self.first_us) // self.pace_us + 1)
+
+    def readable(self, time_us: int) -> int:
+        """Return how many rows may be read at a time: of a front log those that are durable."""
+        return self.there(time_us - self.flushed_after_us)
+
+    def lose_end(self, time_us: int, choices: Stream) -> int:
+        """Lose some of the last rows that are not durable at a time; return how many.
+
+        They come no more, and those behind them get their numbers.
+        """
+        there = self.there(time_us)
+        kept = there - choices.below(there - self.there(time_us - self.flushed_after_us) + 1)
+        behind = [
+            replace(row, row=row.row - there + kept) if isinstance(row, DeadLetter) else row
+            for row in self.rows[there:]
+        ]
+        self.rows = [*self.rows[:kept], *behind]
+        return there - kept
 
     def check_replayable(self, row: int) -> None:
         """Check that a reader can begin at a row, behind those that were read.
@@ -78,11 +105,6 @@ class SimulatedSplit:
                 poison.times -= 1
                 return poison
         return None
-
-    @property
-    def last_us(self) -> int:
-        """Return when all rows are there."""
-        return self.first_us + max(0, len(self.rows) - 1) * self.pace_us
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,9 +152,9 @@ class SimulatedReader:
         if row >= len(split.rows):
             return None
         now_us = process.world.now_us
-        count = min(rows_max, self._of.rows_max(), split.there(now_us) - row)
+        count = min(rows_max, self._of.rows_max(), split.readable(now_us) - row)
         if count <= 0:
-            comes_us = split.first_us + row * split.pace_us
+            comes_us = split.first_us + row * split.pace_us + split.flushed_after_us
             return Wait(max(1, comes_us - now_us) / SECOND)
         poison = split.poisoned(row, row + count)
         if poison is not None:
@@ -156,10 +178,6 @@ class SimulatedFrontLog:
         self._process = process
         self._life = process.life
 
-    def sync(self) -> None:
-        """See `FrontLog`."""
-        self._process.call(self._life, "sync log")
-
     def trim(self, byte: int) -> None:
         """See `FrontLog`; here a row has a byte."""
         self._process.call(self._life, "trim log")
@@ -168,3 +186,32 @@ class SimulatedFrontLog:
 
 def _lost(message: str) -> FsqlError:
     return FsqlError([Diagnostic("E536", message)])
+
+
+def paced_splits(
+    plan: TickPlan, inputs: Mapping[int, Sequence[Rows]], choices: Stream, input_us: int
+) -> Mapping[int, Sequence[SimulatedSplit]]:
+    """Return the splits of each table, whose rows come within about `input_us`."""
+    splits: dict[int, list[SimulatedSplit]] = {}
+    for stage in plan.stages:
+        if isinstance(stage.head, SourceHead):
+            table = stage.head.table
+            for rows in inputs[table.ordinal]:
+                first_us = choices.below(input_us // 8)
+                pace_us = (input_us - first_us) // max(1, len(rows))
+                pace_us = pace_us * choices.one_of((8, 7, 6, 8, 1)) // 8
+                split = SimulatedSplit(rows, table.columns, first_us, pace_us)
+                splits.setdefault(table.ordinal, []).append(split)
+            splits.setdefault(table.ordinal, [])
+    return splits
+
+
+def give_front_logs(
+    sources: Sequence[tuple[int, SimulatedSplit]], choices: Stream
+) -> frozenset[int]:
+    """Let about half of the fronts have logs; return their numbers."""
+    logged = frozenset(number for number, _ in sources if choices.below(2))
+    for number, split in sources:
+        if number in logged:
+            split.flushed_after_us = choices.one_of(FLUSHED_AFTER_US)
+    return logged

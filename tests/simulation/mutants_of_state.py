@@ -23,6 +23,7 @@ from fsql.runtime.hosts.coordinator_host import CoordinatorHost
 from fsql.runtime.hosts.front_logs import FrontLogs
 from fsql.runtime.hosts.worker_host import WorkerHost
 from fsql.runtime.kernels.aggregate.slot_snapshots import SlotSnapshots
+from fsql.runtime.simulation.sources import SimulatedSplit
 from fsql.runtime.simulation.stores import SimulatedDirectory, SimulatedStore
 from fsql.runtime.state import shares, snapshots
 from fsql.runtime.state.encoding import UnreadableSnapshotError, decoded
@@ -245,6 +246,10 @@ def front_logs_keep_what_the_newest_snapshot_needs_only(patch: Patch) -> None:
     patch.setattr(FrontLogs, "committed", committed)
 
 
+def rows_of_front_logs_are_read_before_they_are_durable(patch: Patch) -> None:
+    patch.setattr(SimulatedSplit, "readable", SimulatedSplit.there)
+
+
 def a_worker_keeps_the_store_of_a_number_that_another_has(patch: Patch) -> None:
     def nothing(_: WorkerHost) -> Any:
         yield None
@@ -275,5 +280,6 @@ MUTANTS: tuple[Callable[[Patch], None], ...] = (
     a_snapshot_is_committed_before_consumers_are_synced,
     a_manifest_is_committed_before_it_is_durable,
     front_logs_keep_what_the_newest_snapshot_needs_only,
+    rows_of_front_logs_are_read_before_they_are_durable,
     a_worker_keeps_the_store_of_a_number_that_another_has,
 )

@@ -18,9 +18,10 @@ from fsql.compiler.schema import Column
 from fsql.compiler.sqltypes import STRING
 from fsql.connectors.context import ConnectorContext
 from fsql.connectors.live import front_log
-from fsql.connectors.live.front_log import LogSplit, LogWriter, segments, trim
+from fsql.connectors.live.front_log import LogWriter, segments, trim
 from fsql.connectors.live.inflows import DescriptorInflow, Feed, SocketInflow
 from fsql.connectors.live.live_splits import needs_front_log, open_feed
+from fsql.connectors.live.log_split import LogSplit
 from fsql.connectors.live.time_bounds import BoundOptions
 from fsql.connectors.opening import open_source
 from fsql.connectors.streams.replay import CHECKED_BYTES
@@ -62,8 +63,10 @@ def drawn_lines(random: Random, count: int) -> bytes:
 
 @pytest.mark.parametrize("seed", range(40))
 def test_a_reader_sees_every_line_once_while_all_is_cut_and_started_again(
-    tmp_path: Path, seed: int
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int
 ) -> None:
+    for sync in ("fsync", "fdatasync"):
+        monkeypatch.setattr(os, sync, lambda _: None)  # no power is lost here
     random = Random(seed)
     data = drawn_lines(random, 300)
     if random.random() < 0.3:
@@ -75,6 +78,8 @@ def test_a_reader_sees_every_line_once_while_all_is_cut_and_started_again(
     while not writer.ended:
         piece = data[writer.length : writer.length + random.randrange(2000)]
         assert writer.append(piece) == len(piece)
+        if random.random() < 0.8:
+            writer.flush()
         if random.random() < 0.8:
             read += available(reader, random.choice([1, 7, 1000]))
         if random.random() < 0.2:
@@ -99,9 +104,11 @@ def test_a_line_without_its_end_is_waited_for(tmp_path: Path) -> None:
     writer = LogWriter(tmp_path, LARGE)
     reader = split_of(tmp_path).open()
     writer.append(b"one\ntw")
+    writer.flush()
     assert available(reader) == [(0, "one")]
     assert isinstance(reader.read(10), Wait)
     writer.append(b"o\nthree")
+    writer.flush()
     assert available(reader) == [(1, "two")]
     writer.end()
     assert available(reader) == [(2, "three")]
@@ -115,6 +122,7 @@ def test_a_reader_may_come_before_the_log(tmp_path: Path) -> None:
     assert isinstance(reader.read(10), Wait)
     writer = LogWriter(tmp_path / "log", LARGE)
     writer.append(b"one\n")
+    writer.flush()
     assert available(reader) == [(0, "one")]
     reader.close()
     writer.close()
@@ -123,11 +131,13 @@ def test_a_reader_may_come_before_the_log(tmp_path: Path) -> None:
 def test_a_line_that_its_writer_did_not_finish_is_cut_off(tmp_path: Path) -> None:
     writer = LogWriter(tmp_path, LARGE)
     writer.append(b"one\ntw")
+    writer.flush()
     writer.close()
     reader = split_of(tmp_path).open()
     assert available(reader) == [(0, "one")]
     writer = LogWriter(tmp_path, LARGE)
     writer.append(b"three\n")
+    writer.flush()
     assert available(reader) == [(1, "three")]
     reader.close()
     writer.close()
@@ -136,6 +146,7 @@ def test_a_line_that_its_writer_did_not_finish_is_cut_off(tmp_path: Path) -> Non
 def test_a_line_longer_than_a_block_that_is_cut_off_is_noticed(tmp_path: Path) -> None:
     writer = LogWriter(tmp_path, LARGE)
     writer.append(b"x" * (3 << 20))
+    writer.flush()
     reader = split_of(tmp_path).open()
     assert isinstance(reader.read(10), Wait)
     writer.close()
@@ -146,11 +157,52 @@ def test_a_line_longer_than_a_block_that_is_cut_off_is_noticed(tmp_path: Path) -
     writer.close()
 
 
+def test_a_line_is_seen_once_it_is_durable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A row that was released and is lost would make the next one take its position."""
+    writer = LogWriter(tmp_path, LARGE)
+    reader = split_of(tmp_path).open()
+    writer.append(b"one\n")
+    seen = []
+
+    def sync(_: int) -> None:
+        seen.append(available(reader))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fdatasync", sync)
+        writer.flush()
+    assert (seen, available(reader)) == ([[]], [(0, "one")])
+    writer.append(b"two\n")
+    writer.close()
+    assert available(reader) == []
+    LogWriter(tmp_path, LARGE).close()
+    assert available(reader) == [(1, "two")]
+    reader.close()
+
+
+def test_a_log_that_lost_what_was_seen_of_it_is_refused(tmp_path: Path) -> None:
+    writer = LogWriter(tmp_path, LARGE)
+    writer.append(b"one\ntwo\n")
+    writer.flush()
+    writer.append(b"thr")
+    writer.close()
+    LogWriter(tmp_path, LARGE).close()
+    segment = segments(tmp_path)[0].path
+    assert segment.read_bytes() == b"one\ntwo\n"
+    for lost in (7, 4, 0):
+        os.truncate(segment, lost)
+        with pytest.raises(FsqlError, match=rf"E536.*ends at byte {lost}: its end is lost"):
+            LogWriter(tmp_path, LARGE)
+    segment.unlink()
+    with pytest.raises(FsqlError, match=r"E536.*its end is lost"):
+        LogWriter(tmp_path, LARGE)
+
+
 def test_what_was_trimmed_cannot_be_read(tmp_path: Path) -> None:
     writer = LogWriter(tmp_path, LARGE, segment_bytes=CHECKED_BYTES)
     line = b"x" * 999 + b"\n"
     for _ in range(400):
         writer.append(line)
+    writer.flush()
     writer.close()
     trim(tmp_path, 300_000)
     first = segments(tmp_path)[0].start
@@ -165,6 +217,7 @@ def test_segments_that_are_removed_while_a_place_is_looked_at_are_not_missed(
 ) -> None:
     writer = LogWriter(tmp_path, 1 << 20, segment_bytes=100_000)
     writer.append((b"x" * 99 + b"\n") * 5_000)
+    writer.flush()
     reader = split_of(tmp_path).open()
     while reader.place().byte < writer.length:
         reader.read(10_000)
@@ -178,6 +231,7 @@ def test_segments_that_are_removed_while_a_place_is_looked_at_are_not_missed(
 def test_another_log_is_not_taken_for_the_one_that_was_read(tmp_path: Path) -> None:
     writer = LogWriter(tmp_path, LARGE)
     writer.append(b"one\ntwo\n")
+    writer.flush()
     writer.close()
     reader = split_of(tmp_path).open()
     available(reader)

@@ -47,23 +47,27 @@ def test_what_the_two_newest_snapshots_need_stays(tmp_path: Path) -> None:
     assert found == [0, 3, 4, 4, 7]
 
 
-def test_what_was_read_and_where_it_ends_survive_the_loss_of_power(
+def test_what_readers_see_and_where_it_ends_survive_the_loss_of_power(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     synced: list[str] = []
-    monkeypatch.setattr(
-        os,
-        "fsync",
-        lambda descriptor: synced.append(Path(f"/proc/self/fd/{descriptor}").readlink().name),
-    )
+
+    def sync(descriptor: int) -> None:
+        synced.append(Path(f"/proc/self/fd/{descriptor}").readlink().name)
+
+    monkeypatch.setattr(os, "fsync", sync)
+    monkeypatch.setattr(os, "fdatasync", sync)
     log = tmp_path / "log"
     writer = log_of(log, 2)
     first, second, third = (segment.path.name for segment in segments(log))
-    assert synced == [first, second]
+    above = [tmp_path.parent.name, tmp_path.name]
+    assert synced == [*above, "log", first, "log", second, "log"]
     synced.clear()
-    FrontLogs({0: LocalFrontLog(log)}).sync()
-    assert synced == [second, third, "log"]
+    writer.append(b"a")
+    writer.flush()
+    writer.flush()
+    assert synced == [third]
     synced.clear()
     writer.end()
     writer.close()
-    assert synced == [third, "end.new", "log"]
+    assert synced == ["end.new", "log"]

@@ -172,8 +172,10 @@ def test_bounds_are_read_along(tmp_path: Path) -> None:
     writer.write(log.line_end, AtLeast(7))
     assert [blocks.read(), blocks.read()] == [AtLeast(7), None]
     log.append(b"a\nb")
+    log.flush()
     writer.write(log.line_end, AtMost(9))
     log.append(b"c\n")
+    log.flush()
     assert [blocks.read() for _ in range(4)] == [b"a\n", AtMost(9), b"bc\n", None]
     writer.write(log.line_end, AtLeast(11))
     writer.close()

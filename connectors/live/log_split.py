@@ -1,0 +1,49 @@
+"""A front log as the split that workers read."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fsql.connectors.live.front_log import LogBlocks
+from fsql.connectors.live.time_bounds import BoundedBlocks, BoundReader
+from fsql.connectors.streams.line_reader import LineReader
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from fsql.connectors.live.time_bounds import BoundOptions
+    from fsql.connectors.streams.blocks import Blocks
+    from fsql.formats.lines import LineDecoder
+    from fsql.runtime.ports import SourceOffset
+
+
+class LogSplit:
+    """A log as a split, named as the source whose bytes it has."""
+
+    def __init__(
+        self,
+        name: str,
+        directory: Path,
+        decoder: Callable[[], LineDecoder],
+        bounds: BoundOptions,
+    ) -> None:
+        self.name = name
+        self._directory = directory
+        self._decoder = decoder
+        self._bounds = bounds
+
+    def open(self, place: SourceOffset | None = None) -> LineReader:
+        """Return a reader that stands at the first row, or at `place`, and reads along.
+
+        Raises:
+            FsqlError: E535, if the operating system fails to read; E536, if it cannot be read from there.
+        """
+        byte = 0 if place is None else place.byte
+        log = LogBlocks(self._directory, byte)
+        if place is not None:
+            log.check(place)
+        blocks: Blocks = log
+        if self._bounds:
+            blocks = BoundedBlocks(log, BoundReader(self._directory, byte), byte)
+        return LineReader(blocks, self._decoder(), place, header_of=self.name)
