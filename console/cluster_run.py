@@ -6,7 +6,7 @@ import secrets
 import sys
 import threading
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
@@ -29,6 +29,7 @@ from fsql.job.compilation import compile_job
 from fsql.job.description import JobDescription, plan_digest, prepare_job, split_names
 from fsql.job.file_uses import FileUses
 from fsql.job.input_warnings import unkept_outputs
+from fsql.job.overview import describe_job
 from fsql.job.run import open_splits
 from fsql.job.state_directory import is_finished, record_finished, resume_or_create, state_directory
 from fsql.job.stop import stop_error
@@ -49,6 +50,7 @@ if TYPE_CHECKING:
     from fsql.console.reporter import Reporter
     from fsql.job.compilation import Compiled
     from fsql.job.description import PreparedJob
+    from fsql.job.overview import JobOverview
     from fsql.job.run import RunOptions
     from fsql.job.script import Script
     from fsql.runtime.drivers.processes.lines import Finished
@@ -136,7 +138,9 @@ def _run(script: Script, options: RunOptions, cluster: ProcessOptions, reporter:
             on_coordinator_ended=lambda: end_leadership(state, address),
         )
         try:
-            with choose_progress_display(result.job, script.source.name, reporter) as progress:
+            with choose_progress_display(
+                result.job, _describe(job, described), script.source.name, reporter
+            ) as progress:
                 job_progress.show(progress)
                 over = launcher.run()
             status, code = _ended(over, job, state, counters, reporter)
@@ -149,6 +153,14 @@ def _run(script: Script, options: RunOptions, cluster: ProcessOptions, reporter:
         status, counters, reporter, unkept=unkept_outputs(result), files=files.written()
     )
     return code
+
+
+def _describe(job: PreparedJob, described: JobDescription) -> JobOverview:
+    """Return the overview of a job, of which `described` is the description if it is new."""
+    overview = describe_job(job.compiled.job, job.splits)
+    if job.description is described:
+        return overview
+    return replace(overview, input_bytes=None)  # what was read before is not counted
 
 
 def _say_if_over(state: Path, reporter: Reporter) -> None:

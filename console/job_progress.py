@@ -84,13 +84,11 @@ class JobProgress:
                 continue
             before = 0 if name in _NOT_ADDED else self._before.get(name, 0)
             setattr(self._counters, name, before + value)
-        self._counters.held_by, self._counters.held_seconds = "", 0.0
+        held = None
         if report.held is not None:
             front, *promised = report.held
             held = self._holder.holds([(front, Root(*promised))], time.monotonic())
-            if held is not None:
-                self._counters.held_by = self._fronts[front]
-                self._counters.held_seconds = held.seconds
+        self._counters.take_held(held, self._fronts)
 
     def _say_phase(self, report: ProgressReport) -> None:
         before, self._phase = self._phase, (report.phase, report.epoch, report.detail)

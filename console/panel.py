@@ -12,13 +12,14 @@ from rich.table import Table
 from rich.text import Text
 
 from fsql.compiler.diagnostics.numbers import bytes_text, count_text, seconds_text
-from fsql.console.progress import HELD_SECONDS, Rates
+from fsql.console.progress import HELD_SECONDS, Rates, read_share
 
 if TYPE_CHECKING:
     from types import TracebackType
 
     from rich.console import RenderableType
 
+    from fsql.job.overview import JobOverview
     from fsql.runtime.drivers.local import Counters
 
 _FRAMES_PER_SECOND: Final = 8
@@ -26,14 +27,18 @@ _SAMPLE_SECONDS: Final = 0.1
 _BARS: Final = "▁▂▃▄▅▆▇█"
 _HISTORY: Final = 30
 _WIDTH_MAX: Final = 80
+_BAR_WIDTH: Final = 20
 
 
 class Panel:
     """Shown while it is entered, gone afterwards: the summary takes its place."""
 
-    def __init__(self, title: str, *, coloured: bool, console: Console | None = None) -> None:
-        """Be ready; `title` says what runs."""
+    def __init__(
+        self, title: str, overview: JobOverview, *, coloured: bool, console: Console | None = None
+    ) -> None:
+        """Be ready; `title` and `overview` say what runs."""
         self._title = title
+        self._overview = overview
         self._rates = Rates()
         self._history: list[float] = []
         self._counters: Counters | None = None
@@ -113,20 +118,51 @@ class Panel:
             *("repairs", count_text(counters.rows_redone), ""),
             *("rejected", _alarming(counters.rows_rejected), ""),
         )
-        shown: RenderableType = table
+        shown: list[RenderableType] = [table, *self._details(counters)]
         if counters.held_seconds >= HELD_SECONDS:
             waited = seconds_text(counters.held_seconds)
-            shown = Group(
-                table, Text(f"waiting for {counters.held_by} for {waited}", style="yellow")
-            )
+            shown.append(Text(f"waiting for {counters.held_by} for {waited}", style="yellow"))
         return Box(
-            shown,
+            Group(*shown),
             title=Text(self._title),
             title_align="left",
             subtitle=f"{sparkline(self._history)}  {seconds_text(counters.seconds)}",
             subtitle_align="right",
             width=width,
         )
+
+    def _details(self, counters: Counters) -> list[RenderableType]:
+        """Return what is read and written, how much of it, and up to which time."""
+        overview, rows = self._overview, []
+        if overview.sources:
+            rows.append(("sources", ", ".join(overview.sources)))
+        if overview.sinks:
+            rows.append(("sinks", ", ".join(overview.sinks)))
+        share = read_share(counters, overview)
+        if share is not None:
+            size = bytes_text(overview.input_bytes or 0)
+            rows.append(("read", f"{_bar(share)} {share:.0%} of {size}"))
+        if counters.min_time is not None:
+            min_time = overview.min_time_text(counters.held_by, counters.min_time)
+            watermark = overview.watermark_text(counters.held_by, counters.min_time)
+            if min_time:
+                rows.append(("min time", f"{min_time}, held by {counters.held_by}"))
+            if watermark:
+                rows.append(("watermark", watermark))
+        if not rows:
+            return []
+        table = Table.grid(padding=(0, 1))
+        table.add_column(style="dim", no_wrap=True)
+        table.add_column(no_wrap=True, overflow="ellipsis")
+        for name, text in rows:
+            table.add_row(name, Text(text))
+        return [table]
+
+
+def _bar(share: float) -> str:
+    """Return a bar of which that share is full."""
+    full = int(share * _BAR_WIDTH)
+    return "█" * full + "░" * (_BAR_WIDTH - full)
 
 
 def sparkline(values: list[float]) -> str:

@@ -8,7 +8,7 @@ from collections import deque
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Final, Protocol, Self
 
-from fsql.compiler.diagnostics.numbers import count_text, rate_text, seconds_text
+from fsql.compiler.diagnostics.numbers import bytes_text, count_text, rate_text, seconds_text
 from fsql.console.reporter import print_message
 
 if TYPE_CHECKING:
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from fsql.compiler.logical import Job
     from fsql.console.reporter import Reporter
+    from fsql.job.overview import JobOverview
     from fsql.runtime.drivers.local import Counters
 
 LINE_SECONDS: Final = 10.0
@@ -107,8 +108,14 @@ class Silence:
 class Lines(Silence):
     """Writes a line now and then, where there is no terminal."""
 
-    def __init__(self, reporter: Reporter, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        reporter: Reporter,
+        overview: JobOverview,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._reporter = reporter
+        self._overview = overview
         self._clock = clock
         self._next = clock() + LINE_SECONDS
         self._rates = Rates()
@@ -122,10 +129,10 @@ class Lines(Silence):
         if self._reporter.json:
             self._reporter.event("progress", asdict(counters))
         else:
-            print_message(progress_line(counters, self._rates))
+            print_message(progress_line(counters, self._rates, self._overview))
 
 
-def progress_line(counters: Counters, rates: Rates) -> str:
+def progress_line(counters: Counters, rates: Rates, overview: JobOverview) -> str:
     """Return how far a run is, in one line."""
     parts = [
         seconds_text(counters.seconds),
@@ -136,21 +143,36 @@ def progress_line(counters: Counters, rates: Rates) -> str:
         f"late {count_text(counters.rows_late)}",
         f"rejected {count_text(counters.rows_rejected)}",
     ]
+    share = read_share(counters, overview)
+    if share is not None:
+        parts.insert(1, f"{share:.0%} of {bytes_text(overview.input_bytes or 0)}")
+    if counters.held_by and counters.min_time is not None:
+        min_time = overview.min_time_text(counters.held_by, counters.min_time)
+        parts += [f"min time {min_time}"] if min_time else []
     if counters.held_seconds >= HELD_SECONDS:
         parts.append(f"waiting for {counters.held_by} for {seconds_text(counters.held_seconds)}")
     return "  ".join(parts) + "\n"
 
 
-def choose_progress_display(job: Job, title: str, reporter: Reporter) -> Progress:
+def read_share(counters: Counters, overview: JobOverview) -> float | None:
+    """Return which part of its input a job has read, None if that cannot be known."""
+    if overview.input_bytes is None:
+        return None
+    return min(1.0, counters.bytes_in / overview.input_bytes)
+
+
+def choose_progress_display(
+    job: Job, overview: JobOverview, title: str, reporter: Reporter
+) -> Progress:
     """Return what to show: a panel where there is a terminal that no data is written to."""
     if reporter.quiet or sys.stderr is None:
         return Silence()
     if reporter.json or not sys.stderr.isatty() or _data_on_terminal(job):
-        return Lines(reporter)
+        return Lines(reporter, overview)
     # Drawing needs rich, which takes longer to import than everything else here.
     from fsql.console.panel import Panel
 
-    return Panel(title, coloured=reporter.coloured)
+    return Panel(title, overview, coloured=reporter.coloured)
 
 
 def _data_on_terminal(job: Job) -> bool:

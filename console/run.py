@@ -17,6 +17,7 @@ from fsql.job.compilation import compile_job
 from fsql.job.file_uses import FileUses
 from fsql.job.input_warnings import unkept_outputs
 from fsql.job.open_files import raise_open_files_limit
+from fsql.job.overview import describe_job
 from fsql.job.run import open_run, open_splits
 from fsql.job.stop import stop_error
 from fsql.runtime.drivers.memory import collect_less_often, keep_freed_memory
@@ -51,7 +52,9 @@ def run_script(
     try:
         with Interrupt() as interrupt, open_run(result, splits, options, stdout) as run:
             counters = run.counters
-            with choose_progress_display(result.job, script.source.name, reporter) as progress:
+            with choose_progress_display(
+                result.job, describe_job(result.job, splits), script.source.name, reporter
+            ) as progress:
 
                 def on_progress(counters: Counters) -> None:
                     nonlocal listening

@@ -7,19 +7,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from fsql.runtime.batch import END
+from fsql.runtime.batch import END, Root
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from fsql.runtime.batch import Root
-
 
 class Held(NamedTuple):
-    """The number of the front that holds output back, and for how long its promise has stood."""
+    """The number of the front that holds output back, what it has promised, and how long ago."""
 
     front: int
     seconds: float
+    promised: Root
 
 
 class Holder:
@@ -39,4 +38,7 @@ class Holder:
                 self._since[front] = (promised, now)
             if least is None or (promised, front) < least:
                 least = (promised, front)
-        return None if least is None else Held(least[1], now - self._since[least[1]][1])
+        if least is None:
+            return None
+        promised, front = least
+        return Held(front, now - self._since[front][1], promised)

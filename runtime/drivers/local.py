@@ -11,6 +11,7 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
+from fsql.runtime.batch import START
 from fsql.runtime.dataflow.barrier import DeadLetters, LateRows, Released, Stopped
 from fsql.runtime.dataflow.freshness import Freshness
 from fsql.runtime.dataflow.holder import Holder
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from fsql.compiler.tick_plan import TickPlan
     from fsql.runtime.batch import Root
     from fsql.runtime.cluster.delivery import Contents
+    from fsql.runtime.dataflow.holder import Held
     from fsql.runtime.ports import Split, SplitReader
 
 CHUNK_ROWS = 65_536
@@ -41,7 +43,8 @@ class Counters:
     """What a run has done so far, for the panel and the summary.
 
     `held_by` names the table and the split that hold output back, "" if all input has ended;
-    `held_seconds` is for how long they have promised nothing new.
+    `held_seconds` is for how long they have promised nothing new; `min_time` is the time of what they have
+    promised, None if nothing yet.
     """
 
     rows_in: int = 0
@@ -63,6 +66,14 @@ class Counters:
     rows_unreleased: int = 0
     held_by: str = ""
     held_seconds: float = 0.0
+    min_time: int | None = None
+
+    def take_held(self, held: Held | None, names: Sequence[str]) -> None:
+        """Set what holds output back; `names` are those of the fronts, by number."""
+        self.held_by, self.held_seconds, self.min_time = "", 0.0, None
+        if held is not None:
+            self.held_by, self.held_seconds = names[held.front], held.seconds
+            self.min_time = None if held.promised == START else held.promised.time
 
 
 class ReleaseTaker(Protocol):
@@ -207,6 +218,4 @@ class LocalRun:
         fronts = [at.front for at in cluster.fronts]
         counters.rows_unreleased = sum(f.rows_above(cluster.barrier.min_time) for f in fronts)
         held = self.holder.holds([(front.number, front.promised) for front in fronts], now)
-        counters.held_by, counters.held_seconds = "", 0.0
-        if held is not None:
-            counters.held_by, counters.held_seconds = self.names[held.front], held.seconds
+        counters.take_held(held, self.names)

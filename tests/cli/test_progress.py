@@ -14,10 +14,15 @@ from fsql.console.panel import Panel
 from fsql.console.progress import Lines, Rates, progress_line
 from fsql.console.reporter import Reporter
 from fsql.console.summary import FINISHED, INTERRUPTED, summary_fields, summary_text
+from fsql.job.compilation import compile_job
+from fsql.job.overview import JobOverview, describe_job
+from fsql.job.run import open_splits
+from fsql.job.script import read_script, script_of_text
 from fsql.runtime.drivers.local import Counters
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
 COUNTERS = Counters(
     rows_in=1_234_567,
@@ -69,8 +74,12 @@ def test_a_summary_says_what_was_not_released_and_why() -> None:
 
 def test_a_line_names_what_holds_output_back() -> None:
     counters = Counters(held_by="clicks (socket)", held_seconds=2.5)
-    assert progress_line(counters, Rates()).endswith("  waiting for clicks (socket) for 2.5 s\n")
-    assert "waiting" not in progress_line(replace(counters, held_seconds=1.9), Rates())
+    assert progress_line(counters, Rates(), JobOverview()).endswith(
+        "  waiting for clicks (socket) for 2.5 s\n"
+    )
+    assert "waiting" not in progress_line(
+        replace(counters, held_seconds=1.9), Rates(), JobOverview()
+    )
 
 
 def test_summary_of_no_time_has_no_rates() -> None:
@@ -86,7 +95,7 @@ def test_rates_are_those_of_late() -> None:
 
 
 def test_a_line_every_ten_seconds(capsys: pytest.CaptureFixture[str]) -> None:
-    lines = Lines(Reporter(), clock(0.0, 5.0, 10.0, 19.9, 20.5))
+    lines = Lines(Reporter(), JobOverview(), clock(0.0, 5.0, 10.0, 19.9, 20.5))
     for seconds in (5.0, 10.0, 19.9, 20.5):
         lines.update(Counters(rows_in=int(seconds * 100), seconds=seconds))
     out, err = capsys.readouterr()
@@ -98,7 +107,7 @@ def test_a_line_every_ten_seconds(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_a_line_of_json_every_ten_seconds(capsys: pytest.CaptureFixture[str]) -> None:
-    Lines(Reporter(json=True), clock(0.0, 10.0)).update(COUNTERS)
+    Lines(Reporter(json=True), JobOverview(), clock(0.0, 10.0)).update(COUNTERS)
     event = json.loads(capsys.readouterr().err)
     assert (event["event"], event["rows_in"]) == ("progress", COUNTERS.rows_in)
 
@@ -106,7 +115,7 @@ def test_a_line_of_json_every_ten_seconds(capsys: pytest.CaptureFixture[str]) ->
 @pytest.mark.parametrize("width", [80, 120])
 def test_panel(width: int) -> None:
     console = Console(file=io.StringIO(), width=width, no_color=True)
-    panel = Panel("top_speeds/query.sql [x]", coloured=False, console=console)
+    panel = Panel("top_speeds/query.sql [x]", JobOverview(), coloured=False, console=console)
     panel.update(Counters(rows_in=1_000_000, seconds=2.0))
     panel.update(COUNTERS)
     with console.capture() as capture:
@@ -124,7 +133,7 @@ def test_panel(width: int) -> None:
 def test_a_line_that_stays_stands_above_the_panel() -> None:
     screen = io.StringIO()
     console = Console(file=screen, width=40, force_terminal=True, no_color=True)
-    with Panel("q.sql", coloured=False, console=console) as panel:
+    with Panel("q.sql", JobOverview(), coloured=False, console=console) as panel:
         screen.truncate(0)
         panel.tell("recovery: running [1] (a worker that was lost has a long name)")
         wiped, line, box = screen.getvalue().partition("recovery: running [1] (")
@@ -137,9 +146,81 @@ def test_a_line_that_stays_stands_above_the_panel() -> None:
 def test_a_panel_before_the_first_row() -> None:
     console = Console(file=io.StringIO(), width=40, no_color=True)
     with console.capture() as capture:
-        console.print(Panel("q.sql", coloured=False, console=console).render())
+        console.print(Panel("q.sql", JobOverview(), coloured=False, console=console).render())
     assert capture.get() == (
         "╭─ q.sql ──────────────────────────────╮\n"
         "│ reading …                            │\n"
         "╰──────────────────────────────────────╯\n"
     )
+
+
+WINDOWS = """
+CREATE TABLE clicks (page STRING, at TIMESTAMP, WATERMARK FOR at AS at - INTERVAL '5' SECOND)
+    WITH ('connector' = 'file', 'path' = 'clicks.jsonl');
+CREATE TABLE counts (n BIGINT) WITH ('connector' = 'file', 'path' = 'counts.jsonl');
+INSERT INTO counts
+SELECT COUNT(*) FROM TUMBLE(clicks, at, INTERVAL '10' SECOND) GROUP BY window_start, window_end;
+"""
+NOON_US = 1_767_268_800_000_000
+
+
+def described(folder: Path, text: str, **files: str) -> JobOverview:
+    """Return the overview of a script over files."""
+    for name, content in files.items():
+        (folder / f"{name}.jsonl").write_text(content)
+    script = folder / "q.sql"
+    script.write_text(text)
+    result = compile_job(read_script(str(script), {}))
+    return describe_job(result.job, open_splits(result))
+
+
+def test_a_panel_names_what_is_read_and_written_and_how_far_it_is(tmp_path: Path) -> None:
+    overview = described(tmp_path, WINDOWS, clicks="x" * 1000)
+    counters = Counters(
+        rows_in=10,
+        bytes_in=250,
+        seconds=1.0,
+        held_by="clicks (clicks.jsonl)",
+        held_seconds=3.0,
+        min_time=NOON_US + 7_500_000,
+    )
+    console = Console(file=io.StringIO(), width=80, no_color=True)
+    panel = Panel("q.sql", overview, coloured=False, console=console)
+    panel.update(counters)
+    with console.capture() as capture:
+        console.print(panel.render())
+    assert capture.get() == (
+        "╭─ q.sql ──────────────────────────────────────────────────────────────────────╮\n"
+        "│ rows in                    10      10/s rows out                    0    0/s │\n"
+        "│ bytes                   250 B           freshness                0 ms        │\n"
+        "│ state                       0           late                        0        │\n"
+        "│ repairs                     0           rejected                    0        │\n"
+        "│ sources   clicks (clicks.jsonl)                                              │\n"
+        "│ sinks     counts (counts.jsonl)                                              │\n"
+        "│ read      █████░░░░░░░░░░░░░░░ 25% of 1000 B                                 │\n"
+        "│ min time  2026-01-01T12:00:07.500Z, held by clicks (clicks.jsonl)            │\n"
+        "│ watermark 2026-01-01T12:00:02.500Z                                           │\n"
+        "│ waiting for clicks (clicks.jsonl) for 3.0 s                                  │\n"
+        "╰─────────────────────────────────────────────────────────────────── █  1.0 s ─╯\n"
+    )
+    assert progress_line(counters, Rates(), overview).endswith(
+        "  min time 2026-01-01T12:00:07.500Z  waiting for clicks (clicks.jsonl) for 3.0 s\n"
+    )
+    assert progress_line(counters, Rates(), overview).startswith("1.0 s  25% of 1000 B  in 10")
+
+
+def test_a_table_without_event_time_is_at_a_row(tmp_path: Path) -> None:
+    text = "CREATE TABLE t (n BIGINT) WITH ('connector' = 'file', 'path' = '*.jsonl'); SELECT n FROM t;"
+    overview = described(tmp_path, text, a="", b="", c="", d="{}\n")
+    assert overview.sources == ["t (a.jsonl, b.jsonl, c.jsonl, 1 more)"]
+    assert overview.sinks == ["stdout"]
+    assert overview.input_bytes == 3
+    assert overview.min_time_text("t (d.jsonl)", 1_234) == "row 1,234"
+    assert overview.watermark_text("t (d.jsonl)", 1_234) == ""
+
+
+def test_the_size_of_live_input_is_not_known() -> None:
+    script = "CREATE TABLE t (n BIGINT) WITH ('connector' = 'stdin'); SELECT n FROM t;"
+    result = compile_job(script_of_text(script, {}))
+    overview = describe_job(result.job, open_splits(result))
+    assert (overview.sources, overview.input_bytes) == (["t (stdin)"], None)
