@@ -22,7 +22,7 @@ DELIVERIES: Final = ("exactly-once", "at-least-once", "at-most-once", "none")
 
 
 class OptionKind(enum.Enum):
-    """What values an option takes; the member's value says it to people."""
+    """What values an option takes; the member's value is used in messages."""
 
     TEXT = "text that is not empty"
     ANY_TEXT = "any text"
@@ -47,7 +47,7 @@ class Option:
     greatest: int = 10**18
 
     def takes(self, value: str) -> bool:
-        """Say whether the option may have `value`."""
+        """Return whether the option may have `value`."""
         match self.kind:
             case OptionKind.CHOICE:
                 return value in self.choices
@@ -88,7 +88,7 @@ class ColumnRule:
     help: str
 
     def allows(self, types: Iterable[str]) -> bool:
-        """Say whether a table may have columns of these types."""
+        """Return whether a table may have columns of these types."""
         return tuple(sorted(types)) in self.types
 
 
@@ -261,7 +261,7 @@ CHANGE_OPTIONS: Final = (
     Option(
         "delivery",
         OptionKind.CHOICE,
-        "what is promised when a job that keeps state goes on after a failure; see"
+        "what is guaranteed when a job that keeps state continues after a failure; see"
         " [delivery](language.md#delivery)",
         DELIVERIES,
         default="exactly-once",

@@ -3,7 +3,7 @@
 An expression is evaluated over one row of its operator's input.  It either has a value or *fails*
 (division by zero, overflow, an impossible cast): a failure belongs to the row, and the row then
 becomes an error row at its position (design 5).  Evaluation is lazy by row exactly where SQL text
-makes people expect it, and so this is part of the meaning, not an optimisation:
+suggests it; this is part of the meaning, not an optimisation:
 
 * `and`, `or` evaluate left to right; the right side cannot fail a row that the left side decided
   (FALSE AND x, TRUE OR x).  A NULL left side decides nothing.
@@ -93,7 +93,7 @@ class AggregateFunction(enum.Enum):
 class AggregateCall(Node):
     """One aggregate over the rows of a group.
 
-    `argument` is None for COUNT(*).  Rows whose argument is NULL are passed over, except by COUNT(*)
+    `argument` is None for COUNT(*).  Rows whose argument is NULL are ignored, except by COUNT(*)
     and ARRAY_AGG.  Over no (non-NULL) rows COUNT is 0 and the others are NULL.  Results:
     COUNT BIGINT; SUM of INT or BIGINT is BIGINT (overflow is judged on the state after the group of
     changes), SUM of DOUBLE the correctly rounded exact sum; AVG is DOUBLE, the exact sum divided by

@@ -238,7 +238,7 @@ class LateSink(Operation):
 class Vertex:
     """One operation in its place.  `inputs` are indexes of vertices; `schema` and `depth` of its rows.
 
-    `origin` says which logical operator it comes from, for people; `cycle` is the number of the
+    `origin` says which logical operator it comes from, for display; `cycle` is the number of the
     drifting-state cycle it belongs to, if any.
     """
 

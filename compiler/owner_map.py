@@ -50,7 +50,7 @@ def common_bins(one: BinRanges, other: BinRanges) -> BinRanges:
 
 
 def are_bin_ranges(ranges: BinRanges) -> bool:
-    """Say whether these are ranges of bins, as they have to be."""
+    """Return whether these are ranges of bins, as required."""
     bounds = [bound for each in ranges for bound in each]
     ascending = all(one < other for one, other in pairwise(bounds))
     return ascending and all(0 <= bound <= BINS for bound in bounds)

@@ -53,7 +53,7 @@ class SqlType:
 
     @property
     def numeric(self) -> bool:
-        """Say whether arithmetic applies."""
+        """Return whether arithmetic applies."""
         return self.kind in NUMERIC
 
 

@@ -42,7 +42,7 @@ class SinkModule(Protocol):
     """The module `sink` of a connector that writes."""
 
     def open_sink(self, sink: SinkTable, settings: Settings, context: ConnectorContext) -> Consumer:
-        """Return what takes the rows of a table; it is opened by whoever delivers them.
+        """Return what takes the rows of a table; it is opened by the code that delivers them.
 
         Raises:
             FsqlError: E533 or E534, if the options cannot be followed.

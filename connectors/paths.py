@@ -1,7 +1,7 @@
 """Paths that tables name: where they lead, and what is said when they lead nowhere.
 
 A relative path is taken from the directory of the script.  Where `data_roots` are given, a path must
-lead to a place under one of them after every link and `..` in it is followed; so whoever may write a
+lead to a place under one of them after every link and `..` in it is followed; so a user who can write a
 query cannot thereby read or write any file of the machine.
 """
 

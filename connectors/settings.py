@@ -17,7 +17,7 @@ def settings_of(options: tuple[tuple[str, str], ...]) -> Settings:
 
 
 def has_layout(settings: Settings, layout: Layout) -> bool:
-    """Say whether a table has a format that lays rows out so."""
+    """Return whether a table has a format with this layout."""
     if settings.connector.option(FORMAT.key) is None:
         return False
     format_ = DECLARED.format(settings.text(FORMAT.key))

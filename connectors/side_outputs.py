@@ -1,4 +1,4 @@
-"""Side outputs: malformed and late rows as JSON lines, for whoever asks what a result leaves out.
+"""Side outputs: malformed and late rows as JSON lines, to show what a result leaves out.
 
 Both are written when the barrier passes them, so they agree with the results that stand beside them.
 
@@ -54,7 +54,7 @@ _ROW_BITS: Final = 40
 
 
 class Origins:
-    """Whose row an origin is, by the names that people know."""
+    """The table, split and row of an origin, by name."""
 
     def __init__(self, names: Mapping[int, str], splits: Mapping[int, Sequence[Split]]) -> None:
         """Know the tables and their splits by the tables' ordinals."""

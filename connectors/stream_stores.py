@@ -72,7 +72,7 @@ class StreamStore(NullStore):
         """Write the bundle and flush the stream.
 
         Raises:
-            FsqlError: E535, if nobody reads the stream any more, say.
+            FsqlError: E535, for example if the stream has no reader any more.
         """
         added, self._added = self._added, []
         try:

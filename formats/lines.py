@@ -6,7 +6,7 @@ and the numbers and offsets they have, depend on the bytes alone, never on how t
 blocks.
 
 Memory is bounded: a line longer than `bytes_max` is kept only as far as it takes to know and show that,
-and the rest of it is passed over.  Such a line comes out cut off, still longer than `bytes_max`, so whoever
+and the rest of it is skipped.  Such a line comes out cut off, still longer than `bytes_max`, so whoever
 decodes it sees from its length that it has to be rejected.
 """
 
@@ -121,7 +121,7 @@ class LineDecoder(Protocol):
 
     @property
     def skips_empty_lines(self) -> bool:
-        """Say whether an empty line is no row and has no row number."""
+        """Return whether an empty line is no row and has no row number."""
 
     @property
     def record_bytes_max(self) -> int:
@@ -129,13 +129,13 @@ class LineDecoder(Protocol):
 
     @property
     def has_header(self) -> bool:
-        """Say whether the first line is no row but names the columns."""
+        """Return whether the first line is not a row but has the column names."""
 
     def take_header(self, header: bytes, source: str, *, ordered: bool) -> None:
         """Learn the first line of what messages call `source`.
 
         Where it has to be `ordered`, its columns must be those of the table, in their order: what comes by a
-        stream goes on in the middle after a failure, where the header is not known.
+        stream continues in the middle after a failure, where the header is not known.
 
         Raises:
             FsqlError: E531, if the columns cannot be found by it.

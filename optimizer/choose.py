@@ -79,7 +79,7 @@ def _sink_port(stages: tuple[Stage, ...], sink: graphs.Sink, depth: int) -> Sink
 
 
 def _shows_each_change(stage: Stage, step: int) -> bool:
-    """Say whether the rows of a step are an aggregate's changes, one removal and addition a key.
+    """Return whether the rows of a step are an aggregate's changes, one removal and addition a key.
 
     So they are behind an aggregate if the steps in between only drop rows, or rearrange columns of
     which none is lost: a removal and an addition that differed still differ.

@@ -1,4 +1,4 @@
-"""Upserts at half the rows: aggregates that mark a replacement where nobody needs the removed row.
+"""Upserts at half the rows: aggregates that mark a replacement where the removed row is not needed.
 
 An updating aggregate sends the group's old row with weight -1 and the new one with +1.  An upsert sink by
 the group's own key writes only the new one, labelled `+U` instead of `+I`.  Where a fold feeds such a sink
@@ -40,7 +40,7 @@ def mark_replacements(
 
 
 def _enough(stage: Stage, step: int, sink: SinkPort) -> bool:
-    """Say whether the sink writes, by the group's key and no other, what the fold's rows become."""
+    """Return whether the sink writes, by the group's key and no other, what the fold's rows become."""
     head = stage.head
     if not isinstance(head, FoldHead) or not isinstance(head.combine, graph.CombineAggregate):
         return False

@@ -1,8 +1,8 @@
 """Analyses of plans: which columns are bounds of windows, and which columns are keys.
 
 A **key** of a plan is a set of columns in which no two of its rows agree, behind every group of changes
-(NULL agrees with NULL).  A plan can have several: where a row's window is told by its start, it is told
-by its end as well.  Both analyses are facts about a plan, computed when asked for.
+(NULL agrees with NULL).  A plan can have several: the start of a window determines its end.
+  Both analyses are facts about a plan, computed when asked for.
 """
 
 from __future__ import annotations
@@ -174,7 +174,7 @@ def _injective_source(expression: Expression) -> int | None:
 def _keys_of_parts(
     plan: Unnest | LateralAggregate | AssignWindows, below: Sequence[Key]
 ) -> list[frozenset[int]]:
-    """Rows made of one row are told apart by what was appended, if anything tells."""
+    """Rows made of one row are distinguished by the appended columns, if at all."""
     width = len(plan.input.schema)
     match plan:
         case Unnest(ordinality_name=None):
@@ -189,7 +189,7 @@ def _keys_of_parts(
 
 
 def _keys_of_join(plan: Join, left: Sequence[Key], right: Sequence[Key]) -> list[frozenset[int]]:
-    """A pair is told apart by both rows; by one alone where that one meets at most one other."""
+    """A pair is identified by both rows; by one alone where that one meets at most one other."""
     width = len(plan.left.schema)
     shifted = [tuple(width + column for column in key) for key in right]
     pairs = [frozenset((*one, *other)) for one in left for other in shifted]
@@ -201,6 +201,6 @@ def _keys_of_join(plan: Join, left: Sequence[Key], right: Sequence[Key]) -> list
 
 
 def _equated(join_keys: Sequence[Expression], keys: Sequence[Key]) -> bool:
-    """Say whether the join's equalities fix a whole key of the side."""
+    """Return whether the join's equalities fix a whole key of the side."""
     fixed = {_injective_source(expression) for expression in join_keys}
     return any(set(key) <= fixed for key in keys)

@@ -87,7 +87,7 @@ def create_view(view: syntax.CreateView, context: Context) -> None:
 
 
 def _exists(name: syntax.Identifier, context: Context, *, if_not_exists: bool) -> bool:
-    """Say whether the name is taken, and may be.
+    """Return whether the name exists already, where IF NOT EXISTS allows it.
 
     Raises:
         Refusal: E205, if it may not.

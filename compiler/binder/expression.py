@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class ExpressionBinder:
-    """Binds expressions in one place: `clause` names it to people, `scope` says what names mean.
+    """Binds expressions in one place: `clause` is its name in messages, `scope` resolves names.
 
     Aggregates go to `aggregates`, running ones to `running`; without a collector they are refused.
     `spans` has the last span of every expression bound so far, for errors that are found later;

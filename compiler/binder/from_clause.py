@@ -242,7 +242,7 @@ def _qualifiers(relation: Relation) -> frozenset[str]:
 
 
 def _lateral(written: syntax.Relation) -> bool:
-    """Say whether a relation is computed from the row before it."""
+    """Return whether a relation is computed from the row before it."""
     return isinstance(written, syntax.Unnest) or (
         isinstance(written, syntax.Derived) and written.lateral
     )

@@ -1,4 +1,4 @@
-"""Which aggregate a GROUP BY is: one that closes with a window, or one that goes on for ever."""
+"""Which aggregate a GROUP BY is: one that closes with a window, or one that never closes."""
 
 from __future__ import annotations
 

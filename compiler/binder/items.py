@@ -177,7 +177,7 @@ def _key_name(expression: Expression, items: Sequence[Item], binder: ExpressionB
 
 
 def has_aggregate(expression: Expression) -> bool:
-    """Say whether the expression is computed from an aggregate or a running aggregate."""
+    """Return whether the expression is computed from an aggregate or a running aggregate."""
     return any(isinstance(node, (AggregateValue, RunningValue)) for node in walk(expression))
 
 

@@ -114,7 +114,7 @@ def join(
 
 
 def fallible_key(left: Relation, where: Sequence[Expression], source_spans: SourceSpans) -> bool:
-    """Say whether `where` has an equality between the sides that it would not do to compute early."""
+    """Return whether `where` has an equality between the sides that must not be computed early."""
     return bool(_keys([each for each in where if fallible(each)], left, source_spans))
 
 

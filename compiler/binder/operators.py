@@ -132,7 +132,7 @@ def _counts_as(expression: Expression, expected: SqlType | None) -> SqlType:
 
 
 def _is_convertible(expression: Expression) -> bool:
-    """Say whether what is written becomes another type where that is expected."""
+    """Return whether what is written becomes another type where that is expected."""
     quoted = isinstance(expression, Literal) and expression.type == STRING
     return quoted or constructs_array(expression)
 

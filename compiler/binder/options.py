@@ -139,7 +139,7 @@ def check_deliveries(sinks: Sequence[SinkTable], declared: Iterable[TableEntry])
     """Check that what a job writes can be delivered as its tables ask.
 
     Raises:
-        Refusal: E214, if one passes over input that another needs.
+        Refusal: E214, if one skips input that another needs.
     """
     options = [(sink.name, dict(sink.options).get("delivery")) for sink in sinks]
     losing = [name for name, delivery in options if delivery == _AT_MOST_ONCE]

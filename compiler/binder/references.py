@@ -20,7 +20,7 @@ class Condition:
     qualifiers: frozenset[str] | None
 
     def connects(self, left: frozenset[str], right: frozenset[str]) -> bool:
-        """Say whether the condition may be one between two relations with these qualifiers."""
+        """Return whether the condition may be one between two relations with these qualifiers."""
         if self.qualifiers is None:
             return True
         named = self.qualifiers

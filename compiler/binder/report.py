@@ -2,7 +2,7 @@
 
 Deep inside, whatever cannot be bound raises a `Refusal`.  At the places where the parts of a text are
 independent of each other (select items, conditions, statements) `Report.part` catches it, records
-its diagnostic and goes on; where the rest needs what failed, `Abandoned` carries on outwards, and nothing
+its diagnostic and continues; where the rest needs what failed, `Abandoned` propagates, and nothing
 is said twice.
 """
 
@@ -53,7 +53,7 @@ class Report:
 
     @property
     def full(self) -> bool:
-        """Say whether nothing more is to be looked for."""
+        """Return whether no more errors are to be collected."""
         return len(self.errors) >= DIAGNOSTICS_MAX
 
     def warn(self, diagnostic: Diagnostic) -> None:
@@ -72,7 +72,7 @@ class Report:
 
     @contextmanager
     def part(self) -> Iterator[None]:
-        """Record what the block refuses, and go on behind it."""
+        """Record the refusal of the block, and continue after it."""
         try:
             yield
         except Refusal as refusal:
@@ -97,7 +97,7 @@ class Report:
 
     @contextmanager
     def whole(self) -> Iterator[None]:
-        """Let the parts within go on behind refusals, then abandon the block if there were any."""
+        """Collect the refusals of the parts within, then abandon the block if there were any."""
         before = self._refusals_count
         yield
         if self._refusals_count > before:

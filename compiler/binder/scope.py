@@ -82,7 +82,7 @@ class Scope:
 
 
 def matches(identifier: Identifier, name: str | None) -> bool:
-    """Say whether the identifier means the thing that was declared as `name`."""
+    """Return whether the identifier refers to the object declared as `name`."""
     if name is None:
         return False
     if identifier.quoted:

@@ -57,7 +57,7 @@ class SourceSpans:
 
 
 def _key(node: Node) -> Hashable:
-    # The times of tables are decided last, which makes their scans and the operators above them anew.
+    # The times of tables are decided last, which makes their scans and the operators above them again.
     if isinstance(node, Scan):
         return Scan, node.table.ordinal, node.mention
     if isinstance(node, AssignWindows):

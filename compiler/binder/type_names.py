@@ -94,7 +94,7 @@ def bind_type(name: TypeName) -> SqlType:
 
 
 def _digits_fit(name: TypeName) -> bool:
-    """Say whether the numbers behind the type take nothing away from its values."""
+    """Return whether the numbers behind the type do not restrict its values."""
     return (
         name.name.startswith("TIMESTAMP")
         and len(name.numbers) == 1

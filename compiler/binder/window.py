@@ -259,7 +259,7 @@ def _event_time_reason(plan: Plan) -> str | None:
 
 
 def is_window_call(expression: object) -> bool:
-    """Say whether an element of GROUP BY is a call of a window function."""
+    """Return whether an element of GROUP BY is a call of a window function."""
     return (
         isinstance(expression, syntax.FunctionCall)
         and len(expression.name.parts) == 1

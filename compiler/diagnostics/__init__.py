@@ -5,7 +5,7 @@ secondary labels on the other places that make it wrong, notes (facts) and helps
 with the exact text to type).  `render` shows it.  Words: the message is lower case without a full
 stop, names the object and its kind in double quotes, and never a class, rule or token of ours.
 
-`FsqlError` carries diagnostics to whoever called the compiler.  It is raised for what a user wrote
+`FsqlError` carries diagnostics to the caller of the compiler.  It is raised for what a user wrote
 and for nothing else: a bug of ours is an `AssertionError`, a bad row of data an error row.
 """
 

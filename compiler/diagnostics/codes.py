@@ -56,5 +56,5 @@ _ROWS: Final = (
 )
 
 CODES: Final = {row.code: row for row in _ROWS}
-"""The table by code, such as "E101"; people see `FSQL-E101`."""
+"""The table by code, such as "E101"; messages show `FSQL-E101`."""
 assert len(CODES) == len(_ROWS), "a code has two rows"

@@ -49,7 +49,7 @@ CLUSTER_ROWS: Final[tuple[Row, ...]] = (
         "E611",
         "manifest of a snapshot is damaged",
         "The file that lists the contents of a snapshot is missing, truncated or changed.",
-        f"A job goes on from the newest snapshot that verifies. If none does: {_ANEW}",
+        f"A job continues from the newest snapshot that verifies. If none does: {_ANEW}",
         "fsql snapshot verify --state state  # state/snapshots/7.json was cut short",
     ),
     (
@@ -84,7 +84,7 @@ CLUSTER_ROWS: Final[tuple[Row, ...]] = (
         "E616",
         "state too large for one worker",
         "A column of the state of one operator has more than 2 GiB of text or arrays on one worker.",
-        "Run the job with more workers: they go on from its newest snapshot.",
+        "Run the job with more workers; it continues from its newest snapshot.",
         "fsql run query.sql --state state  # with 3 GiB of distinct keys on one worker",
     ),
     (

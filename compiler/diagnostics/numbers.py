@@ -1,4 +1,4 @@
-"""Numbers as people read them: `1,234,567`, `312,400/s`, `1.5 MiB`, `12 ms`."""
+"""Numbers for display: `1,234,567`, `312,400/s`, `1.5 MiB`, `12 ms`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Diagnostics for people and for programs: text with carets, and JSON.
+"""Diagnostics as text with carets, and as JSON.
 
 The text of a diagnostic is its message, the lines of source that its labels touch, what each label says
 (`^` marks what is wrong, `-` the other places), then notes and helps:

@@ -1,4 +1,4 @@
-"""JSON for people and programs: two spaces a level, fields in the order given."""
+"""JSON for display and for programs: two spaces a level, fields in the order given."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ TAKES: Final[Mapping[AggregateFunction, str]] = {
     AggregateFunction.AVG: "INT, BIGINT or DOUBLE",
     AggregateFunction.ARRAY_AGG: "any type",
 }
-"""What each aggregate takes, in words for people."""
+"""What each aggregate takes, for messages."""
 
 
 def aggregate_result(function: AggregateFunction, argument: SqlType | None) -> SqlType | None:
@@ -62,7 +62,7 @@ def _sum_or_average(function: AggregateFunction, argument: SqlType) -> SqlType |
 def aggregate_nullable(
     function: AggregateFunction, *, argument_nullable: bool, grouped: bool
 ) -> bool:
-    """Say whether the aggregate may be NULL.
+    """Return whether the aggregate may be NULL.
 
     Where there is a group there is a row; so with `grouped` only rows whose argument is NULL make the
     result NULL.  Without, the group may be empty.

@@ -121,12 +121,12 @@ _FALLIBLE: Final = {
 
 
 def castable(source: SqlType, target: SqlType) -> bool:
-    """Say whether `CAST(source AS target)` exists."""
+    """Return whether `CAST(source AS target)` exists."""
     return source == target or source.kind is Kind.NULL or (source.kind, target.kind) in _CASTS
 
 
 def cast_fallible(source: SqlType, target: SqlType) -> bool:
-    """Say whether the cast can fail a row."""
+    """Return whether the cast can fail a row."""
     return (source.kind, target.kind) in _FALLIBLE
 
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 def coercible(source: SqlType, target: SqlType) -> bool:
-    """Say whether every value of `source` stands in for one of `target` without a CAST."""
+    """Return whether every value of `source` stands in for one of `target` without a CAST."""
     if source == target or source.kind is Kind.NULL:
         return True
     if source.numeric and target.numeric:
@@ -56,7 +56,7 @@ def common_type(types: Sequence[SqlType]) -> SqlType | None:
 
 
 def readable_as_timestamp(expression: Expression) -> bool:
-    """Say whether `expression` is quoted text that can be read as a TIMESTAMP."""
+    """Return whether `expression` is quoted text that can be read as a TIMESTAMP."""
     if not isinstance(expression, Literal) or expression.type.kind is not Kind.STRING:
         return False
     try:
@@ -67,7 +67,7 @@ def readable_as_timestamp(expression: Expression) -> bool:
 
 
 def accepts(expression: Expression, target: SqlType) -> bool:
-    """Say whether `coerce` takes `expression` to `target`."""
+    """Return whether `coerce` takes `expression` to `target`."""
     if target.element is not None and constructs_array(expression):
         element = target.element
         return all(accepts(argument, element) for argument in expression.arguments)
@@ -77,7 +77,7 @@ def accepts(expression: Expression, target: SqlType) -> bool:
 
 
 def constructs_array(expression: Expression) -> TypeGuard[Call]:
-    """Say whether `expression` is `ARRAY[…]`, whose elements can be coerced."""
+    """Return whether `expression` is `ARRAY[…]`, whose elements can be coerced."""
     return isinstance(expression, Call) and expression.function == "array"
 
 

@@ -101,7 +101,7 @@ def _connective(call: Call, row: Sequence[Value]) -> Value:
 
 
 def fallible(expression: Expression) -> bool:
-    """Say whether `expression` may fail on some row; False is a proof, True is not.
+    """Return whether `expression` may fail on some row; False is a proof, True is not.
 
     An expression that cannot fail may be evaluated earlier, later, or on more rows than written.
     """
@@ -109,7 +109,7 @@ def fallible(expression: Expression) -> bool:
 
 
 def fallible_by_itself(node: object) -> bool:
-    """Say whether a node may fail apart from its operands; False is a proof."""
+    """Return whether a node may fail apart from its operands; False is a proof."""
     match node:
         case Call(function=name) if name in LAZY:
             return False
@@ -122,5 +122,5 @@ def fallible_by_itself(node: object) -> bool:
 
 
 def constant(expression: Expression) -> bool:
-    """Say whether `expression` refers to no column."""
+    """Return whether `expression` refers to no column."""
     return not any(isinstance(node, ColumnRef) for node in walk(expression))

@@ -1,4 +1,4 @@
-"""Functions that people reach for and that a query may not call, with what to use instead."""
+"""Functions of other dialects that a query cannot call, with what to use instead."""
 
 from __future__ import annotations
 

@@ -74,7 +74,7 @@ class Function:
     """A row of the table: `name` in the plan, and the `spellings` that SQL text has for it.
 
     `strict` functions are NULL where any argument is, and their `scalar` never sees NULL.  With
-    `literal` the last argument has to be a constant, which `check` then judges: it returns what is
+    `literal` the last argument has to be a constant, which `check` then verifies: it returns what is
     wrong with it, or None.
     """
 

@@ -58,7 +58,7 @@ def depth(plan: Plan) -> int:
 
 
 def append_only(plan: Plan) -> bool:
-    """Say whether `plan` never takes a row back."""
+    """Return whether `plan` never retracts a row."""
     return not any(
         isinstance(node, Aggregate) or (isinstance(node, WindowAggregate) and not node.final)
         for node in operators(plan)
@@ -66,7 +66,7 @@ def append_only(plan: Plan) -> bool:
 
 
 def may_tie(plan: Plan) -> bool:
-    """Say whether two rows of the append-only `plan` may share a position (root and path)."""
+    """Return whether two rows of the append-only `plan` may share a position (root and path)."""
     return any(isinstance(node, WindowAggregate) for node in operators(plan))
 
 

@@ -18,7 +18,7 @@ def lower_union(draft: Draft, plan: Union, branches: tuple[int, ...]) -> int:
     origin = type(plan).__name__
     merged: list[int] = []
     for branch in branches:
-        # An input is named once: equal branches are told apart by a Pad that changes nothing.
+        # An input is named once: equal branches are distinguished by a Pad that changes nothing.
         if draft[branch].depth < deepest or branch in merged:
             pad = Vertex(Map(Pad(deepest)), (branch,), draft[branch].schema, deepest, origin)
             merged.append(draft.add(pad))

@@ -130,6 +130,6 @@ def _children(rule: Rule, values: list[object]) -> list[object]:
             children.append(value)
         elif children:
             children += cast("list[object]", value)
-        else:  # the list is nobody else's: lists of any length take linear time
+        else:  # no other value shares the list: lists of any length take linear time
             children = cast("list[object]", value)
     return children + [None] * rule.nones if rule.nones else children

@@ -148,7 +148,7 @@ def _pack(
 
 
 def table_bytes(file: TableFile) -> bytes:
-    """Return `file` as JSON, a rule or state on each line, so that people can read its changes."""
+    """Return `file` as JSON, a rule or state on each line, so that changes can be reviewed."""
     fields = []
     for name in TableFile.__struct_fields__:
         value = getattr(file, name)

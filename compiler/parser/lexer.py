@@ -106,7 +106,7 @@ def _scan(text: ExpandedText) -> Iterator[Token]:
             token = _make_token(text, match)
         yield token
         offset = end = token.end
-    yield Token(END, "", end, end)  # behind the last token, where people look, not the last line
+    yield Token(END, "", end, end)  # behind the last token, not on the last line
 
 
 def _scan_sign(text: ExpandedText, offset: int) -> Token:

@@ -28,7 +28,7 @@ class Lookahead:
         return self._table.states[self._above[-1] if self._above else self._stack[self._depth - 1]]
 
     def copy(self) -> Lookahead:
-        """Return a look-ahead that goes on from here independently."""
+        """Return an independent copy of the look-ahead."""
         copied = Lookahead(self._table, self._stack)
         copied._depth = self._depth
         copied._above = self._above.copy()

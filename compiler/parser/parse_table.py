@@ -2,7 +2,7 @@
 
 `compile_grammar` makes `parse_table.json` from the grammar with Lark; loading the file takes a few
 milliseconds and needs no Lark.  The file names the grammar that it was made from.  Where they differ,
-as while the grammar is being changed, the table is compiled anew, which takes a second.
+as while the grammar is being changed, the table is compiled again, which takes a second.
 
 In a state, an action is an integer: n >= 0 goes to state n, over a token as well as over a completed
 rule, and n < 0 completes the rule ~n.

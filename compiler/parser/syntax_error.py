@@ -1,8 +1,8 @@
 """Syntax errors in the tokens of a person.
 
 The automaton stops at the first token that cannot stand where it does.  What is wrong is often known
-better than that: each explanation below tries one slip that people make and, by running the automaton
-over the text as it would be without the slip, makes sure that the text then goes on.  The first that
+better than that: each explanation below tries one common mistake and, by running the automaton
+over the text without the mistake, checks that the text can then continue.  The first that
 fits is reported; without any, what could have come instead.
 """
 
@@ -87,7 +87,7 @@ class _Place:
 
     @property
     def glued(self) -> bool:
-        """Say whether nothing stands between the token and the one before it."""
+        """Return whether nothing stands between the token and the one before it."""
         return self.last is not None and self.last.end == self.bad.start
 
     @property
@@ -204,7 +204,7 @@ def _misspelt(place: _Place, token: Token, keyword: str) -> Diagnostic:
 
 
 def _trailing_comma(place: _Place) -> Diagnostic | None:
-    """Explain `SELECT a, FROM t`: without the comma the text goes on."""
+    """Explain `SELECT a, FROM t`: without the comma the text is valid."""
     last = place.last
     if last is None or place.last_kind != "COMMA" or place.bad.kind == END:
         return None
@@ -216,7 +216,7 @@ def _trailing_comma(place: _Place) -> Diagnostic | None:
 
 
 def _unfinished(place: _Place) -> Diagnostic | None:
-    """Explain the end of the text or of a statement where it must go on."""
+    """Explain the end of the text or of a statement where it must continue."""
     if place.bad.kind not in {"SEMICOLON", END} or place.last is None:
         return None
     end = place.last.end
@@ -260,7 +260,7 @@ def _wrong_quotes(place: _Place) -> Diagnostic | None:
 
 
 def _reserved_name(place: _Place) -> Diagnostic | None:
-    """Explain `SELECT order FROM t`: with quotes the text goes on, and with a name put in it does not."""
+    """Explain `SELECT order FROM t`: with quotes the text can continue, with an inserted name it cannot."""
     if place.keyword not in RESERVED or "NAME" not in place.accepts:
         return None
     if _leads(place.here, ["NAME"], [place.bad, *place.following[:1]]):
@@ -273,7 +273,7 @@ def _reserved_name(place: _Place) -> Diagnostic | None:
 
 
 def _missing_keyword(place: _Place) -> Diagnostic | None:
-    """Explain `CREATE VIEW v SELECT 1`: with one keyword put in, and no other, the text goes on."""
+    """Explain `CREATE VIEW v SELECT 1`: with exactly one inserted keyword the text can continue."""
     if place.last is None or place.last_kind == "SEMICOLON":
         return None
     ahead = [place.bad, *place.following[:1]]
@@ -324,7 +324,7 @@ def _missing_comma(place: _Place) -> Diagnostic | None:
 
 
 def _unexpected(place: _Place) -> Diagnostic:
-    """Say what could stand there instead."""
+    """Return what could stand there instead."""
     label = Label(place.span(place.bad), expectation(place.accepts))
     notes: tuple[str, ...] = ()
     if place.keyword in _CLAUSES and END in place.accepts:

@@ -8,7 +8,7 @@
 | `merge_filters`          | adjacent filters, filters that drop nothing                       |
 | `merge_projects`         | adjacent projections, projections that change nothing             |
 | `pushdown_filter`        | filters below one operator a file                                 |
-| `prune_columns`          | columns that nobody reads                                         |
+| `prune_columns`          | columns that are not read                                         |
 
 | analysis                 | what it says                                                      |
 |--------------------------|-------------------------------------------------------------------|

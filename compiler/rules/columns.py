@@ -70,7 +70,7 @@ def replace_parts(expression: Expression, by: Mapping[Node, Expression]) -> Expr
 def substitution_repeats_work(
     readers: Iterable[Expression], expressions: tuple[Expression, ...]
 ) -> bool:
-    """Say whether putting `expressions` into `readers` would compute one of them more than once.
+    """Return whether putting `expressions` into `readers` would compute one of them more than once.
 
     Refusing that keeps a chain of views from growing an expression to twice its size at every step.
     """

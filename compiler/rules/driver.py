@@ -3,7 +3,7 @@
 A **rule** is a pure function from a node to the node that takes its place, or to None where it does not
 apply.  A **pass** is a named set of rules, applied until none of them fires any more.  The driver goes
 bottom-up: when a node is offered to the rules, everything below it is at rest; what a rule returns is
-brought to rest in turn.  It does not recurse, and remembers by identity what each node became, so a
+rewritten to a fixpoint in turn.  It does not recurse, and records by identity what each node became, so a
 subplan that several share is rewritten once and stays shared.
 
 Expressions that tables declare are rewritten as well: a projection that computes event time is known by
@@ -42,8 +42,8 @@ RootT = TypeVar("RootT", bound=Node)
 class Rule(Generic[NodeT]):
     """A rule, its name, and the class of nodes that it looks at.
 
-    With `opens_inputs` the rule takes an input apart and puts its pieces together anew.  It is not
-    tried where somebody else reads that input as well: the input would not go away, and what was
+    With `opens_inputs` the rule takes an input apart and puts its pieces together again.  It is not
+    tried where another operator also reads that input: the input would remain, and what was
     computed and remembered once would be twice.
     """
 
@@ -54,7 +54,7 @@ class Rule(Generic[NodeT]):
 
 
 class Pass(NamedTuple):
-    """Rules that are brought to rest together."""
+    """Rules that are applied together to a fixpoint."""
 
     name: str
     rules: tuple[Rule[Any], ...]
@@ -69,7 +69,7 @@ class Firing(NamedTuple):
 
 
 class RuleLoopError(AssertionError):
-    """Rules that go on for ever: a bug of the rules, whatever the query."""
+    """Rules that do not terminate: a bug of the rules, not of the query."""
 
     def __init__(self, problem: str, firings: Sequence[Firing]) -> None:
         counts = Counter(firing.rule for firing in firings).most_common()

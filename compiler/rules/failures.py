@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def fallible_over(below: Plan, expression: Expression) -> bool:
-    """Say whether `expression` over the rows of `below` can fail; False is a proof.
+    """Return whether `expression` over the rows of `below` can fail; False is a proof.
 
     Event time as the table declares it cannot: rows on which it fails are malformed, and never come.
     """
@@ -43,7 +43,7 @@ def failing_expressions(plan: Project) -> list[int]:
 
 
 def operator_fallible(plan: Plan) -> bool:
-    """Say whether `plan` itself, apart from its inputs, can fail a row; False is a proof.
+    """Return whether `plan` itself, apart from its inputs, can fail a row; False is a proof.
 
     AssignWindows fails rows whose windows reach out of the years 1 to 9999.
     """
@@ -59,12 +59,12 @@ def operator_fallible(plan: Plan) -> bool:
 
 
 def aggregate_fallible(call: AggregateCall) -> bool:
-    """Say whether `call` can fail: its argument can, or its sum may overflow."""
+    """Return whether `call` can fail: its argument can, or its sum may overflow."""
     return sum_overflows(call) or (call.argument is not None and fallible(call.argument))
 
 
 def sum_overflows(call: AggregateCall) -> bool:
-    """Say whether `call` is a SUM of integers, which may go out of range."""
+    """Return whether `call` is a SUM of integers, which may go out of range."""
     return call.function is AggregateFunction.SUM and call.type != DOUBLE
 
 

@@ -6,7 +6,7 @@ at the end of this file, so that a `match` over one can be proved complete.
 
 Shapes that text can make long are tuples, never deep: `a + b - c` is one `Chain`, `p AND q AND r` one
 `Logical`, and likewise joins and UNIONs.  What remains nests at most `limits.DEPTH_MAX` deep, so
-whoever walks these records may recurse.
+code that walks these records can recurse.
 
 The parser accepts more than the engine carries out; what is not carried out has a record here as well, so
 that the binder can say so and point at it.

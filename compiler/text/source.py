@@ -68,5 +68,5 @@ class SourceText:
 
 
 def is_visible(character: str) -> bool:
-    """Say whether `character` shows as something, if only as a space between words."""
+    """Return whether `character` shows as something, if only as a space between words."""
     return character.isprintable() and character not in _BLANK_LETTERS

@@ -61,7 +61,7 @@ def _arity(operation: g.Operation) -> tuple[int, float]:
 
 
 def _may_close(vertex: g.Vertex, position: int) -> bool:
-    """Say whether this input may be a way back: the last one of a cycle's Merge."""
+    """Return whether this input may be a way back: the last one of a cycle's Merge."""
     last = position == len(vertex.inputs) - 1
     return isinstance(vertex.operation, g.Merge) and vertex.cycle is not None and last
 

@@ -1,7 +1,7 @@
 """Compressed files of lines: which are, how they are read, and how they are written.
 
-A file is read from its beginning, whatever the place at which a reader goes on: what comes before is
-decompressed and passed over.  A file that is written consists of one member (gzip) or frame (zstd) for each
+A file is read from its beginning, wherever a reader continues: what comes before is
+decompressed and skipped.  A file that is written consists of one member (gzip) or frame (zstd) for each
 bundle of rows, so that what was written before a failure stays readable; any program reads them as one file.
 """
 
@@ -45,7 +45,7 @@ class CompressedBlocks:
     def __init__(
         self, descriptor: int, path: Path, codec: str, block_bytes: int, place: SourceOffset | None
     ) -> None:
-        """Take the descriptor of the file, which stands at its beginning, and go on at `place`.
+        """Take the descriptor of the file, positioned at its beginning, and continue at `place`.
 
         Raises:
             FsqlError: E535, if it cannot be read; E536, if it is not the file that was read.

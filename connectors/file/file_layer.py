@@ -1,6 +1,6 @@
 """What consumers ask of files, as one small layer: a test puts one in its place that fails.
 
-Everything is written at a place that the caller names, never at an end that somebody else may have moved.
+Everything is written at a place that the caller names, never at an end that another process may have moved.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class FileLayer:
         path.unlink(missing_ok=True)
 
     def removed(self, descriptor: int) -> bool:
-        """Say whether the file has no name any more."""
+        """Return whether the file has been removed from its directory."""
         return os.fstat(descriptor).st_nlink == 0
 
     def close(self, descriptor: int) -> None:

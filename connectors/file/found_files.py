@@ -18,7 +18,7 @@ class FoundFile(NamedTuple):
 
 
 def is_pattern(path: Path) -> bool:
-    """Say whether a path is a pattern: it has `*`, `?` or `[`, and no file has it for its name."""
+    """Return whether a path is a pattern: it has `*`, `?` or `[`, and no file has it for its name."""
     return glob.has_magic(str(path)) and not path.exists()
 
 

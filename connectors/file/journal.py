@@ -71,7 +71,7 @@ class Journal:
 
     @property
     def superseded(self) -> bool:
-        """Say whether a later epoch has begun, and removed this one's journal."""
+        """Return whether a later epoch has begun, and removed this one's journal."""
         return self._descriptor is not None and self._files.removed(self._descriptor)
 
     def append(self, entry: Entry) -> None:
@@ -129,7 +129,7 @@ class Journal:
 
 
 def has_journal(prefix: Path) -> bool:
-    """Say whether a journal with this prefix has an entry: a job that keeps state wrote its file."""
+    """Return whether a journal with this prefix has an entry: a job that keeps state wrote its file."""
     return prefix.parent.is_dir() and bool(Journal(prefix, FileLayer()).entries())
 
 

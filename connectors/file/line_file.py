@@ -44,7 +44,7 @@ class LineFile:
 
     @property
     def empty(self) -> bool:
-        """Say whether the file has no bytes."""
+        """Return whether the file has no bytes."""
         return self._descriptor is not None and os.fstat(self._descriptor).st_size == 0
 
     def append(self, data: Sequence[memoryview]) -> None:

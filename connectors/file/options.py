@@ -40,7 +40,7 @@ A relative path starts from the script's directory.  Of a directory only its own
 and none that is hidden.  A path with `*`, `?` or `[…]` is a pattern, unless a file has that name; `**` stands
 for any directories.  Splits are in the order of the files' names.
 
-A compressed file is decompressed from its beginning when a job goes on in the middle of it, and must not
+A compressed file is decompressed from its beginning when a job continues in the middle of it, and must not
 change meanwhile.  One that is written has a gzip member or zstd frame for each bundle of rows; its rows
 are those of an uncompressed file, its bytes may differ from run to run.
 

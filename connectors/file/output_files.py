@@ -1,8 +1,8 @@
 """Files that jobs write: one job at a time writes a file, and none overwrites rows unless that is asked for.
 
-The lock is advisory (`flock`), on the file itself, so that it needs no file of its own and ends with whoever
-holds it, however that comes about.  Children that inherit the descriptor hold the lock as well.  Devices and
-FIFOs are not locked: anybody may write them, and they keep nothing.
+The lock is advisory (`flock`), on the file itself, so that it needs no file of its own and ends with the process
+that holds it.  Child processes that inherit the descriptor hold the lock as well.  Devices and FIFOs are not
+locked, since they keep no rows.
 """
 
 from __future__ import annotations
@@ -145,7 +145,7 @@ def _holder(descriptor: int) -> int | None:
 
 
 def _runs(pid: int) -> bool:
-    """Say whether a process exists and is no zombie, which has ended and waits for its parent."""
+    """Return whether a process exists and is no zombie, which has ended and waits for its parent."""
     try:
         status = (_PROCESSES / str(pid) / "stat").read_text(encoding="utf-8", errors="replace")
     except OSError:

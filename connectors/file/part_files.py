@@ -1,8 +1,8 @@
 """A directory of files that appear whole and never change, for formats that cannot be appended to.
 
 File number k has the rows from k times `rows_per_file` on, so what it holds depends on the rows alone:
-whoever writes it again, after a failure or for an epoch that is over, writes the same bytes.  It is written
-under another name, synced, and renamed.
+a process that writes it again, after a failure or for an epoch that is over, writes the same bytes.  A file is
+written under another name, synced, and renamed.
 
 The rows that do not fill a file yet are in a log beside the job's state: a bundle is appended to it, with the
 position that it leads to, before it is acknowledged.  A log belongs to one epoch and one file: another epoch,
@@ -51,7 +51,7 @@ class _Frame(msgspec.Struct, frozen=True):
 
 
 def has_log(prefix: Path) -> bool:
-    """Say whether a job that keeps state wrote its files with logs of this prefix."""
+    """Return whether a job that keeps state wrote its files with logs of this prefix."""
     return prefix.parent.is_dir() and bool(_logs(prefix))
 
 
@@ -103,7 +103,7 @@ class PartFiles:
         """Begin an epoch.
 
         Raises:
-            FsqlError: E532, E535 or E537, if the directory cannot be written, or is somebody else's.
+            FsqlError: E532, E535 or E537, if the directory cannot be written, or belongs to another job.
             ConsumerLostError: if a later epoch has begun already.
         """
         self.close()
@@ -322,9 +322,9 @@ class PartFiles:
         return paths.failed("writing", path, error)
 
     def _unfit(self, reason: str) -> FsqlError:
-        message = f'output "{self._directory}" does not go on where the job does: {reason}'
+        message = f'output "{self._directory}" does not match the position of the job: {reason}'
         helps = (
             "bring the directory back as it was",
-            "or start anew, with an empty state directory",
+            "or start again with an empty state directory",
         )
         return FsqlError([Diagnostic("E537", message, helps=helps)])

@@ -1,4 +1,4 @@
-"""The sink of connector `file`: with a journal in a job that keeps state, else a file that is begun anew."""
+"""The sink of connector `file`: with a journal in a job that keeps state, else a new file."""
 
 from __future__ import annotations
 

@@ -40,10 +40,10 @@ if TYPE_CHECKING:
     from fsql.runtime.consumer import Opening
 
 JOURNAL_BYTES_MAX: Final = 4 << 20
-"""How long a journal may become before everything is synced and it begins anew."""
+"""How long a journal may become before everything is synced and it is written again."""
 _READ_BYTES: Final = 1 << 20
 PASSING: Final = frozenset({errno.ENOSPC, errno.EDQUOT})
-"""Errors that go away by themselves, or by somebody's hand, while the job waits."""
+"""Errors that may be resolved while the job waits."""
 
 
 class FileStore:
@@ -84,7 +84,7 @@ class FileStore:
         """Begin an epoch.
 
         Raises:
-            FsqlError: E532, E535, or E537, if the file has lost what it had or is somebody else's.
+            FsqlError: E532, E535, or E537, if the file has lost what it had or belongs to another job.
             ConsumerLostError: if there is no room, or a later epoch has begun.
         """
         self.close()
@@ -119,7 +119,7 @@ class FileStore:
 
     @property
     def empty(self) -> bool:
-        """Say whether the file has no bytes that count."""
+        """Return whether the file has no committed bytes."""
         return self._length == 0
 
     def append(self, data: Sequence[memoryview]) -> None:
@@ -250,7 +250,7 @@ class FileStore:
         self._position = opening.begins
 
     def _holds(self, entry: Entry) -> bool:
-        """Say whether the file has the bytes that an entry speaks of."""
+        """Return whether the file has the bytes that an entry describes."""
         assert self._descriptor is not None
         if self._files.size(self._descriptor) < entry.length:
             return False
@@ -294,13 +294,13 @@ class FileStore:
         return ConsumerLostError(f"a later epoch than {self._epoch} has begun")
 
     def _unfit(self, reason: str) -> FsqlError:
-        message = f'output "{self._path}" does not go on where the job does: {reason}'
-        helps = ("bring the file back as it was", "or start anew, with an empty state directory")
+        message = f'output "{self._path}" does not match the position of the job: {reason}'
+        helps = ("bring the file back as it was", "or start again with an empty state directory")
         return FsqlError([Diagnostic("E537", message, helps=helps)])
 
     @contextmanager
     def _storage_error(self) -> Iterator[None]:
-        """Say what an error of the operating system means."""
+        """Return the error for an error of the operating system."""
         try:
             yield
         except OSError as error:

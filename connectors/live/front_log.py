@@ -53,7 +53,7 @@ def segments(directory: Path) -> list[Segment]:
 
 
 def trim(directory: Path, byte: int) -> None:
-    """Remove the segments that nobody needs who reads from `byte` on.
+    """Remove the segments that are not needed for reading from `byte` on.
 
     What a resuming reader checks before its place is kept.
     """
@@ -72,7 +72,7 @@ def _written_end(directory: Path) -> int | None:
 
 
 class LogWriter:
-    """Writes a log, or goes on with one."""
+    """Writes a log, or continues one."""
 
     def __init__(self, directory: Path, bytes_max: int, segment_bytes: int = SEGMENT_BYTES) -> None:
         """Go on behind the last whole line; there is never much more than `bytes_max` on disk.
@@ -150,7 +150,7 @@ class LogWriter:
         return None if newline < 0 else newline + 1
 
     def end(self) -> None:
-        """Say that nothing more comes.
+        """Mark the end of the log.
 
         Raises:
             FsqlError: E535, if the operating system refuses.
@@ -246,7 +246,7 @@ class LogWriter:
 def _end_lost(directory: Path, length: int, read: int) -> FsqlError:
     message = f'front log "{directory}" ends at byte {length:,}: its end is lost'
     note = f"rows up to byte {read:,} may have been released"
-    helps = ("restore the log", "or start the job anew, with an empty state directory")
+    helps = ("restore the log", "or start the job again, with an empty state directory")
     return FsqlError([Diagnostic("E536", message, notes=(note,), helps=helps)])
 
 

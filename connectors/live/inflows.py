@@ -1,4 +1,4 @@
-"""Inflows: bytes that come from outside as somebody else sends them, waited for in a thread of their own.
+"""Inflows: bytes from outside, received in a thread of their own.
 
 A `Feed` carries them to where the job reads them: into a front log, or through a pipe in a run that keeps no
 state.
@@ -66,7 +66,7 @@ class Outflow(Protocol):
 
 
 class DescriptorInflow:
-    """What comes by a descriptor that somebody else opened, until its end."""
+    """The bytes of an open descriptor, until its end."""
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
@@ -188,7 +188,7 @@ class Feed:
         on_failure: Callable[[FsqlError], None],
         clock: LogClock | None = None,
     ) -> None:
-        """Begin; `on_failure` is called in the thread, whatever the reason why it cannot go on."""
+        """Begin; `on_failure` is called in the thread, for any reason that ends it."""
         self._inflow = inflow
         self._outflow = outflow
         self._on_failure = on_failure
@@ -209,7 +209,7 @@ class Feed:
             self._on_failure(error)
         except OSError as error:
             self._on_failure(paths.failed("reading", "the input", error))
-        except Exception as error:  # noqa: BLE001 - rows would be missing, and nobody would know
+        except Exception as error:  # noqa: BLE001 - rows would be lost without an error
             self._on_failure(_internal_error(error))
         finally:
             with contextlib.suppress(OSError):

@@ -45,7 +45,7 @@ _MIB: Final = 1 << 20
 
 
 def needs_front_log(table: Table) -> bool:
-    """Say whether what the table reads cannot be read again."""
+    """Return whether what the table reads cannot be read again."""
     return settings_of(table.options).connector.option("log_mib") is not None
 
 
@@ -114,7 +114,7 @@ def socket_inflow(settings: Settings) -> SocketInflow:
 
 @dataclass(frozen=True, slots=True)
 class StreamSplit:
-    """A stream that somebody else opened, such as standard input; it can be read once only."""
+    """An open stream, such as standard input; it can be read once only."""
 
     name: str
     descriptor: int

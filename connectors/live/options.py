@@ -12,7 +12,7 @@ CLOCK_OPTIONS: Final = (
     Option(
         "idle",
         OptionKind.DURATION,
-        "when nothing has come for so long, event time goes on with the clock, so long behind it; for tables"
+        "after silence of this length, event time advances with the clock, this far behind it; for tables"
         " with a WATERMARK whose event times are times of the clock",
     ),
     Option(

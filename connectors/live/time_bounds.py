@@ -1,11 +1,11 @@
 """Bounds on the event times of live input that the clock gives, at their places in the stream.
 
 `AtLeast` says that no later row counts as earlier: a source was silent for as long as its option `idle`, and
-its time goes on with the clock.  `AtMost` says up to which time later rows are taken: the clock when they
+its time advances with the clock.  `AtMost` says up to which time later rows are taken: the clock when they
 came, and the option `max_ahead`.
 
-A run that keeps no state reads the clock when it reads the input.  In a job that keeps state whoever writes
-the front log reads it, and writes each bound to the log before anybody goes by it; so a replay agrees.
+A run that keeps no state reads the clock when it reads the input.  In a job that keeps state, the process that
+writes the front log reads it, and writes each bound to the log before it takes effect; so a replay agrees.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class BoundOptions:
     max_ahead_us: int | None = None
 
     def __bool__(self) -> bool:
-        """Say whether there is any use for a clock."""
+        """Return whether a clock is needed."""
         return self.idle_us is not None or self.max_ahead_us is not None
 
 
@@ -70,7 +70,7 @@ class ArrivalClock:
         self._read_at_us: int | None = None
 
     def on_activity(self) -> None:
-        """Learn that the source is not silent, or that nobody listens to it now."""
+        """Record that the source is not silent, or is not being read now."""
         self._silent_since = self._seconds()
         self._promised_at = None
 
@@ -144,7 +144,7 @@ class LogClock:
         self._writer = writer
 
     def on_activity(self) -> None:
-        """Learn that nobody listens to the source now."""
+        """Record that the source is not being read now."""
         self._clock.on_activity()
 
     def on_data(self) -> None:
@@ -177,10 +177,10 @@ class LogClock:
 
 
 class BoundWriter:
-    """Writes the bounds of a front log, or goes on with them."""
+    """Writes the bounds of a front log, or continues them."""
 
     def __init__(self, directory: Path, first_byte: int) -> None:
-        """Go on; what stands before `first_byte` nobody reads any more.
+        """Continue; nothing before `first_byte` is read any more.
 
         Raises:
             OSError: if the file cannot be written.
@@ -317,7 +317,7 @@ class BoundedBlocks:
 
 
 def _needed(records: list[tuple[int, TimeBound]], first_byte: int) -> list[tuple[int, TimeBound]]:
-    """Return the records that somebody can need who reads from a place on."""
+    """Return the records that are needed for reading from a place on."""
     behind = [record for record in records if record[0] >= first_byte]
     before = [r for r in records if r[0] < first_byte and isinstance(r[1], AtMost)]
     return [*before[-1:], *behind]

@@ -1,6 +1,6 @@
 """Whether a file still has what was read of it, checked cheaply: by its last bytes before the place.
 
-A file that was put in the place of another, was cut, or was written anew is noticed unless it has the same
+A file that was put in the place of another, was cut, or was written again is noticed unless it has the same
 64 KiB before the place.  A change further before is not; the rows that it would change are in the state
 already, and are not read again.
 """
@@ -47,7 +47,7 @@ def check_replayable(descriptor: int, path: str | Path, place: SourceOffset) -> 
         if place.content and content_before(descriptor, place.byte) != place.content:
             raise not_replayable(path, place, "what stands before that is not what was read")
         if 0 < place.byte < size and os.pread(descriptor, 1, place.byte - 1) != b"\n":
-            raise not_replayable(path, place, "the line that ended there goes on now")
+            raise not_replayable(path, place, "the line that ended there now continues")
     except OSError as error:
         message = f'reading "{path}" failed: {error.strerror}'
         raise FsqlError([Diagnostic("E535", message)]) from None
@@ -56,5 +56,5 @@ def check_replayable(descriptor: int, path: str | Path, place: SourceOffset) -> 
 def not_replayable(path: str | Path, place: SourceOffset, reason: str) -> FsqlError:
     """Return the error of a source that cannot be read again from a place on."""
     message = f'source "{path}" cannot be replayed from byte {place.byte:,}: {reason}'
-    note = f"the job has read {place.row:,} rows of it and goes on behind them"
+    note = f"the job has read {place.row:,} rows of it and continues after them"
     return FsqlError([Diagnostic("E536", message, notes=(note,))])

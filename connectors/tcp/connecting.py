@@ -15,7 +15,7 @@ def wait_for(connection: socket.socket, seconds: float, *, writing: bool) -> Non
 
 
 def finish_connecting(made: socket.socket) -> bool:
-    """Say whether a connection is there that was begun.
+    """Return whether a connection that was begun is established.
 
     Raises:
         OSError: if it never will be.

@@ -1,7 +1,7 @@
 """A consumer behind a TCP connection, as a job sees it: `'connector' = 'tcp'`.
 
 Nothing here waits except `open` and `sync`.  What the other side has not acknowledged is kept; when the
-connection breaks, a new one is made, and it goes on with what the other side says it has.  When nobody has
+connection breaks, a new one is made, and sending continues after what the other side has.  When nobody has
 been reached for `patience` seconds, the consumer is lost.
 """
 
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
 PATIENCE_SECONDS: Final = 10.0
 MISSED_AFTER_SECONDS: Final = 1.0
-"""After so long without an answer somebody should be told."""
+"""Time without an answer after which a warning is printed."""
 _BETWEEN_ATTEMPTS_SECONDS: Final = 0.05
 _SYNC_SECONDS: Final = 0.001
 _ANSWER_BYTES_MAX: Final = 1 << 16
@@ -81,7 +81,7 @@ class TcpConsumer:
         self._challenge = ""
         self._proven = False
         self._turn = threading.Lock()
-        """Held by whoever uses the connection: `sync` may come from another thread."""
+        """Held while the connection is used: `sync` may come from another thread."""
         self._opening: Opening | None = None
         self._socket: socket.socket | None = None
         self._reader = FrameReader(_ANSWER_BYTES_MAX)
@@ -118,7 +118,7 @@ class TcpConsumer:
 
         Raises:
             FsqlError: E537, if the consumer refuses for good.
-            ConsumerLostError: if it refuses for now, or nobody answers.
+            ConsumerLostError: if it refuses temporarily, or does not answer.
         """
         with self._turn:
             self._disconnect()
@@ -382,7 +382,7 @@ class TcpConsumer:
 
     def _refused(self, reason: str) -> FsqlError:
         self._disconnect()
-        message = f"{self._name} does not go on where the job does: {reason}"
+        message = f"{self._name} does not match the position of the job: {reason}"
         return FsqlError([Diagnostic("E537", message)])
 
 

@@ -42,7 +42,7 @@ class Proof(msgspec.Struct, frozen=True, tag="proof"):
 
 
 class Hello(msgspec.Struct, frozen=True, tag="hello"):
-    """From the job: an epoch of an output begins, or goes on over a new connection.
+    """From the job: an epoch of an output begins, or continues over a new connection.
 
     The input is replayed from `begins`; the consumer must have had everything below.
     """

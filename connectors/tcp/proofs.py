@@ -22,7 +22,7 @@ _CHALLENGE_BYTES: Final = 32
 
 
 def new_challenge() -> str:
-    """Return a challenge that nobody can have seen before."""
+    """Return a challenge that was never used before."""
     return secrets.token_hex(_CHALLENGE_BYTES)
 
 

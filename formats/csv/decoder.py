@@ -1,4 +1,4 @@
-"""CSV lines into columns: fast for records that are fine, exact for those that are not.
+"""CSV lines into columns: fast for valid records, exact for invalid ones.
 
 Arrow splits a block into fields and converts whole columns.  It is given only blocks in which it finds the
 fields that `records` defines: whose quotes are all of the plain form, without escapes and without carriage
@@ -237,7 +237,7 @@ def _convert(column: Column, texts: pa.StringArray) -> tuple[pa.Array, Bools]:
 
 
 def _is_plain(span: bytes, dialect: Dialect) -> bool:
-    """Say whether Arrow finds the fields that there are in a block that has no line end but its lines'.
+    """Return whether Arrow finds the fields that there are in a block that has no line end but its lines'.
 
     It does where quotes are doubled within quotes, each line has an even number of them, and each stands
     beside a delimiter, a line end, or another one on its outer side.

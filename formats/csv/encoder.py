@@ -96,7 +96,7 @@ class CsvEncoder:
         return text.fill_null(null)
 
     def _may_need_quotes(self, text: pa.StringArray) -> bool:
-        """Say whether a field of a type other than STRING has the delimiter, or reads as NULL."""
+        """Return whether a field of a type other than STRING has the delimiter, or reads as NULL."""
         special = pc.or_(
             pc.match_substring(text, self._dialect.delimiter), pc.equal(text, self._dialect.null)
         )

@@ -31,7 +31,7 @@ _SHOWN_CHARACTERS: Final = 40
 
 
 class Dialect(NamedTuple):
-    """How fields are told apart, and which text is NULL; `escape` equals `quote` where quotes are doubled."""
+    """How fields are separated, and which text is NULL; `escape` equals `quote` where quotes are doubled."""
 
     delimiter: str
     quote: str

@@ -1,4 +1,4 @@
-"""JSON lines into columns: fast for the records that are fine, exact for those that are not.
+"""JSON lines into columns: fast for valid records, exact for invalid ones.
 
 msgspec decodes each record into a struct made for the table's columns; it is strict about types,
 ranges and syntax, and what it accepts has the value that `json_strict` and `json_values` define.  They
@@ -124,7 +124,7 @@ class JsonDecoder(HeaderlessDecoder):
         rows.decoded = [row for row in decoded if row is not None]
 
     def _has_negative_zero(self, text: bytes) -> bool:
-        """Say whether there may be a `-0` that a DOUBLE column has to keep the sign of."""
+        """Return whether there may be a `-0` that a DOUBLE column has to keep the sign of."""
         return self._reads_doubles and _NEGATIVE_ZERO.search(text) is not None
 
     def _row(self, rows: _Rows, line: int, record: bytes) -> msgspec.Struct | None:
@@ -188,7 +188,7 @@ class JsonDecoder(HeaderlessDecoder):
 
 
 def _key_colons(block: Octets) -> Bools:
-    """Say which octets but the first are colons that may follow a key: behind a quote or white space."""
+    """Return which octets, except the first, are colons that may follow a key: behind a quote or white space."""
     colons = block[1:] == _COLON
     before = block[:-1]
     colons &= (before == _QUOTE) | (before <= _SPACE)

@@ -50,7 +50,7 @@ class DictionaryMemory:
     """What one column remembers of the dictionary that it came with last.
 
     The dictionary itself is kept, so that its memory is not given to another one: two arrays with the
-    same buffers at the same place are the same array, and nobody changes one.  Where it has grown, what
+    same buffers at the same place are the same array, since arrays are immutable.  Where it has grown, what
     was made of it is kept, and only the new values are formatted.
     """
 
@@ -61,7 +61,7 @@ class DictionaryMemory:
         self._shared: Shared | None = None
 
     def use(self, dictionary: pa.StringArray, rows: int, *, alone: bool) -> Use:
-        """Say what to do with the dictionary of a batch of `rows` rows, and remember it.
+        """Return how to use the dictionary of a batch of `rows` rows, and keep it.
 
         `alone` says that no column of the batch needs pieces of its own; then the pieces of all columns
         stay as they are from batch to batch, and a large dictionary that comes again costs nothing.
@@ -99,7 +99,7 @@ class DictionaryMemory:
 
 
 def _mostly(known: pa.StringArray, dictionary: pa.StringArray) -> bool:
-    """Say whether `dictionary` is `known` and some values more."""
+    """Return whether `dictionary` is `known` and some values more."""
     return 2 * len(known) > len(dictionary) and begins_with(dictionary, known)
 
 

@@ -240,7 +240,7 @@ def _looked_up_bytes_max(column: pa.Array) -> int:
 
 
 def _needs_own_pieces(column: pa.Array, sql_type: SqlType) -> bool:
-    """Say whether the values of a column are pieces that no other batch has."""
+    """Return whether the values of a column are pieces that no other batch has."""
     if sql_type.element is not None:
         return _needs_own_pieces(column, sql_type.element)
     if sql_type.kind is Kind.STRING:

@@ -62,7 +62,7 @@ class FewRows:
 
 
 def _is_large(column: pa.Array, rows: int) -> bool:
-    """Say whether a column has a dictionary of which even few rows make a long text."""
+    """Return whether a column has a dictionary of which even few rows make a long text."""
     if not isinstance(column, pa.DictionaryArray):
         return False
     words = column.dictionary

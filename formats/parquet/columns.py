@@ -29,7 +29,7 @@ _FITTING: Final = {
 
 
 def fits(found: pa.DataType, declared: SqlType) -> bool:
-    """Say whether a column of a file can be read as one of the declared type."""
+    """Return whether a column of a file can be read as one of the declared type."""
     if declared.element is not None:
         is_list = pa.types.is_list(found) or pa.types.is_large_list(found)
         return is_list and fits(found.value_type, declared.element)

@@ -179,7 +179,7 @@ class ParquetReader:
         if place is None or place.content in {"", self._content}:
             return
         message = f'source "{self._path}" cannot be replayed from row {place.row:,}: it has changed'
-        note = f"the job has read {place.row:,} rows of it and goes on behind them"
+        note = f"the job has read {place.row:,} rows of it and continues after them"
         raise FsqlError([Diagnostic("E536", message, notes=(note,))])
 
 

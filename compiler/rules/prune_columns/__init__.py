@@ -1,7 +1,7 @@
-"""Columns that nobody reads are not carried along.
+"""Columns that are not read are removed.
 
 `demand` is the analysis: which columns of each operator its readers, all of them together, make use of.
-`narrow` builds the plan anew with nothing else in it.  What is unused and stays all the same:
+`narrow` builds the plan again with nothing else in it.  What is unused and stays all the same:
 
 * what can fail: its failures are part of the result;
 * the physical columns of a table: a Project above the Scan picks what is wanted;

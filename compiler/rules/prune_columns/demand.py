@@ -100,7 +100,7 @@ def aggregates(plan: Aggregating) -> tuple[AggregateCall, ...]:
 
 
 def _goes_by_all_columns(plan: logical.Plan, *, late_rows: bool) -> bool:
-    """Say whether columns of the input show in what `plan` does without being referred to.
+    """Return whether columns of the input show in what `plan` does without being referred to.
 
     Rows that share a position are ordered by all their columns.  Late rows are written with them; and
     where rows are taken back, a change of any column makes more of them, which are counted.

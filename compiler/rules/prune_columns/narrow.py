@@ -1,4 +1,4 @@
-"""The plan without the columns that nobody makes use of."""
+"""The plan without unused columns."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def prune_columns(node: logical.Job) -> logical.Job | None:
-    """`Job` → the same job, each of whose operators has only the columns that somebody reads.
+    """`Job` → the same job, each of whose operators has only the columns that are read.
 
     It is a rule about the whole job because an operator that several read keeps what any of them
     wants, and so stays one operator.

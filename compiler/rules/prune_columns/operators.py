@@ -1,4 +1,4 @@
-"""Each operator over narrowed inputs, without the part of it that nobody makes use of."""
+"""Each operator over narrowed inputs, without its unused parts."""
 
 from __future__ import annotations
 
