@@ -1,8 +1,8 @@
 """Files that jobs write: one job at a time writes a file, and none overwrites rows unless that is asked for.
 
-The lock is advisory (`flock`), on the file itself, so that it needs no file of its own and ends with the process
-that holds it.  Child processes that inherit the descriptor hold the lock as well.  Devices and FIFOs are not
-locked, since they keep no rows.
+The lock is advisory (`flock`), on the file itself, so that it needs no separate file and ends with the
+process that holds it.  Child processes that inherit the descriptor hold the lock as well.  Devices and FIFOs
+are not locked, since they keep no rows.
 """
 
 from __future__ import annotations

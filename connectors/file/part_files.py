@@ -1,7 +1,7 @@
 """A directory of files that appear whole and never change, for formats that cannot be appended to.
 
 File number k has the rows from k times `rows_per_file` on, so what it holds depends on the rows alone:
-a process that writes it again, after a failure or for an epoch that is over, writes the same bytes.  A file is
+a process that writes it again, after a failure or for an older epoch, writes the same bytes.  A file is
 written under another name, synced, and renamed.
 
 The rows that do not fill a file yet are in a log beside the job's state: a bundle is appended to it, with the

@@ -4,8 +4,9 @@
 its time advances with the clock.  `AtMost` says up to which time later rows are taken: the clock when they
 came, and the option `max_ahead`.
 
-A run that keeps no state reads the clock when it reads the input.  In a job that keeps state, the process that
-writes the front log reads it, and writes each bound to the log before it takes effect; so a replay agrees.
+A run that keeps no state reads the clock when it reads the input.  In a job that keeps state, the process
+that writes the front log reads it, and writes each bound to the log before it takes effect; so a replay
+agrees.
 """
 
 from __future__ import annotations

@@ -94,7 +94,9 @@ def test_the_check_is_cheap_and_looks_at_the_last_bytes_only(tmp_path: Path) -> 
 def test_a_last_line_that_goes_on_is_refused(tmp_path: Path) -> None:
     place = place_behind(written(tmp_path, b"a\nb"), 2)
     assert rest(written(tmp_path, b"a\nb"), place) == []
-    assert refused(written(tmp_path, b"a\nbc\n"), place) == "the line that ended there goes on now"
+    assert (
+        refused(written(tmp_path, b"a\nbc\n"), place) == "the line that ended there now continues"
+    )
 
 
 def test_a_stream_cannot_be_read_again(tmp_path: Path) -> None:
