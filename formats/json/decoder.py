@@ -188,7 +188,7 @@ class JsonDecoder(HeaderlessDecoder):
 
 
 def _key_colons(block: Octets) -> Bools:
-    """Return which octets, except the first, are colons that may follow a key: behind a quote or white space."""
+    """Return which octets, except the first, are colons that may follow a key: after a quote or space."""
     colons = block[1:] == _COLON
     before = block[:-1]
     colons &= (before == _QUOTE) | (before <= _SPACE)
