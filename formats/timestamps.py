@@ -1,7 +1,7 @@
 """Timestamps of a column, read all at once.
 
 Arrow reads the forms that producers commonly write, a whole column at a time, and is strict about
-digits, days and hours.  It also reads a few forms that fsql does not accept; those are recognised by their length
+digits, days and hours.  It also reads a few forms that fsql does not accept; those differ in their length
 and by where their zone begins, and left out.  Whatever Arrow does not read goes to the exact reader, one
 by one, so the two need to agree only on what Arrow is given.
 """
