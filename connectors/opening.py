@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from fsql.compiler.logical import SinkTable, Table
     from fsql.connectors.context import OutputStream
     from fsql.formats.settings import Settings
-    from fsql.runtime.consumer import Consumer
     from fsql.runtime.ports import Split
+    from fsql.runtime.sink import Sink
 
 
 class SourceModule(Protocol):
@@ -41,7 +41,7 @@ class SourceModule(Protocol):
 class SinkModule(Protocol):
     """The module `sink` of a connector that writes."""
 
-    def open_sink(self, sink: SinkTable, settings: Settings, context: ConnectorContext) -> Consumer:
+    def open_sink(self, sink: SinkTable, settings: Settings, context: ConnectorContext) -> Sink:
         """Return what takes the rows of a table; it is opened by the code that delivers them.
 
         Raises:
@@ -68,7 +68,7 @@ def open_sink(
     stdout: OutputStream | None = None,
     data_roots: Sequence[Path] = (),
     append: bool = False,
-) -> Consumer:
+) -> Sink:
     """Return what takes the rows of a table; `ConnectorContext` has what the arguments mean.
 
     Raises:

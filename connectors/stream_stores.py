@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from fsql.connectors.context import OutputStream
     from fsql.runtime.batch import Root
-    from fsql.runtime.consumer import Opening
+    from fsql.runtime.sink import OpenRequest
 
 
 class NullStore:
@@ -21,7 +21,7 @@ class NullStore:
     def __init__(self) -> None:
         self._position = START
 
-    def open(self, opening: Opening) -> Root:
+    def open(self, opening: OpenRequest) -> Root:
         """Return what the process has been given; what an earlier one was given counts as gone out."""
         keeps = opening.option.keeps_position
         self._position = max(self._position, opening.begins) if keeps else opening.begins
@@ -59,7 +59,7 @@ class StreamStore(NullStore):
         self._name = name
         self._added: list[memoryview] = []
 
-    def open(self, opening: Opening) -> Root:
+    def open(self, opening: OpenRequest) -> Root:
         """Return what the process has written; parts of a bundle that never became whole are forgotten."""
         self._added = []
         return super().open(opening)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from fsql.connectors.tcp.reference import StoredRows
     from fsql.console.reporter import Reporter
-    from fsql.runtime.consumer import Store
+    from fsql.runtime.sink import Store
 
 _WAIT_SECONDS = 0.2
 

@@ -130,9 +130,9 @@ def _lead(
     node = CoordinatorNode(spec, transport.address, job.settings())
     try:
         job_state = open_job_state(state, transport.address, logs)
-        consumers = [each.consumer for each in consumed]
+        sinks = [each.consumer for each in consumed]
         process = CoordinatorProcess(
-            node, spec, transport, job_state, consumers, supervisor, again=again
+            node, spec, transport, job_state, sinks, supervisor, again=again
         )
         return process.run()
     finally:

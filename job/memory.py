@@ -41,14 +41,14 @@ from fsql.compiler.sqltypes import (
     array_of,
 )
 from fsql.runtime.arrow_types import arrow_type
-from fsql.runtime.consumer import ConsumerLostError, Opened, Sequencer
 from fsql.runtime.dataflow.barrier import Released
+from fsql.runtime.sink import OpenReply, Sequencer, SinkLostError
 
 if TYPE_CHECKING:
     from fsql.runtime.batch import Root
     from fsql.runtime.cluster.delivery import Bundle
-    from fsql.runtime.consumer import Opening
     from fsql.runtime.ports import Release
+    from fsql.runtime.sink import OpenRequest
 
 _MICROSECONDS: Final = timedelta(microseconds=1)
 _WINDOW: Final = 16
@@ -215,19 +215,19 @@ class MemorySink:
         """Return None: what is stored is acknowledged at once."""
         return None
 
-    def open(self, opening: Opening) -> Opened:
+    def open(self, opening: OpenRequest) -> OpenReply:
         """Begin an epoch, with nothing."""
         self._sequencer = Sequencer(opening.begins)
-        return Opened(opening.begins, _WINDOW)
+        return OpenReply(opening.begins, _WINDOW)
 
     def deliver(self, bundle: Bundle) -> None:
         """Take a bundle, or a part of one.
 
         Raises:
-            ConsumerLostError: if it does not follow the last one.
+            SinkLostError: if it does not follow the last one.
         """
         if self._sequencer is None:
-            raise ConsumerLostError("the result is closed")
+            raise SinkLostError("the result is closed")
         if self._sequencer.takes(bundle.follows, bundle.ends, bundle.part):
             if bundle.contents is not None:
                 assert isinstance(bundle.contents, Released)
@@ -237,7 +237,7 @@ class MemorySink:
             self._sequencer.stored(bundle.ends)
         self._acknowledged.append(self._sequencer.position)
 
-    def acknowledged(self) -> Sequence[Root]:
+    def take_acknowledged(self) -> Sequence[Root]:
         """Return the positions taken since the last call."""
         acknowledged, self._acknowledged = self._acknowledged, []
         return acknowledged

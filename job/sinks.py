@@ -15,12 +15,12 @@ from fsql.connectors.file.sink import file_store
 from fsql.connectors.opening import open_sink, sink_lines
 from fsql.connectors.settings import settings_of
 from fsql.connectors.side_outputs import LateLines, Origins, RejectedLines
-from fsql.connectors.tcp.consumer import TcpConsumer
+from fsql.connectors.tcp.remote_sink import TcpSink
 from fsql.job.file_uses import FileUses
 from fsql.job.places import locate_errors
 from fsql.runtime.cluster.delivery import DeliveryOption
 from fsql.runtime.cluster.job_spec import Output
-from fsql.runtime.consumer import LocalConsumer
+from fsql.runtime.sink import LocalSink
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from fsql.connectors.context import OutputStream
     from fsql.job.compilation import Compiled
     from fsql.job.file_uses import FileUse
-    from fsql.runtime.consumer import Consumer, ContentsEncoder
     from fsql.runtime.ports import Split
+    from fsql.runtime.sink import ContentsEncoder, Sink
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class ConsumedOutput:
     """
 
     output: Output
-    consumer: Consumer
+    consumer: Sink
     table: str
     option: str
 
@@ -116,13 +116,13 @@ class _SinkFactory:
             outputs.append(ConsumedOutput(output, consumer, insert.sink.name, "path"))
         return outputs
 
-    def _of_insert(self, insert: Insert, journal: Path | None) -> Consumer:
+    def _of_insert(self, insert: Insert, journal: Path | None) -> Sink:
         memory = self._compiled.script.memory
         to_stdout = settings_of(insert.sink.options).connector.name == "stdout"
         if to_stdout and memory is not None and memory.result is not None:
             return memory.result
         if to_stdout and isinstance(self._stdout, StandardOutput):
-            return TcpConsumer(
+            return TcpSink(
                 self._stdout.address,
                 insert.sink.name,
                 sink_lines(insert.sink),
@@ -166,7 +166,7 @@ class _SinkFactory:
     def _in_file(self, output: Output, use: FileUse, lines: ContentsEncoder) -> ConsumedOutput:
         assert use.journal is not None
         store = file_store(use.path, self._journal(use.journal), append=self._append)
-        return ConsumedOutput(output, LocalConsumer(store, lines), use.table, use.option)
+        return ConsumedOutput(output, LocalSink(store, lines), use.table, use.option)
 
     def _journal(self, name: str) -> Path | None:
         return None if self._positions is None else self._positions / name

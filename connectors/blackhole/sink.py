@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fsql.connectors.stream_stores import NullStore
-from fsql.runtime.consumer import LocalConsumer
+from fsql.runtime.sink import LocalSink
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from fsql.connectors.context import ConnectorContext
     from fsql.formats.settings import Settings
     from fsql.runtime.cluster.delivery import Contents
-    from fsql.runtime.consumer import Consumer
+    from fsql.runtime.sink import Sink
 
 
 class NullEncoder:
@@ -28,7 +28,7 @@ class NullEncoder:
         return ()
 
 
-def open_sink(sink: SinkTable, settings: Settings, context: ConnectorContext) -> Consumer:
+def open_sink(sink: SinkTable, settings: Settings, context: ConnectorContext) -> Sink:
     """Return what drops the rows."""
     del sink, settings, context
-    return LocalConsumer(NullStore(), NullEncoder())
+    return LocalSink(NullStore(), NullEncoder())

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from fsql.runtime.cluster.delivery import Contents
-    from fsql.runtime.consumer import ContentsEncoder
     from fsql.runtime.ports import SourceOffset
+    from fsql.runtime.sink import ContentsEncoder
 
 SUFFIXES: Final = {".gz": "gzip", ".zst": "zstd"}
 AUTO: Final = "auto"

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from fsql.runtime.batch import Root
-    from fsql.runtime.consumer import Opening
+    from fsql.runtime.sink import OpenRequest
 
 
 class LineFile:
@@ -24,7 +24,7 @@ class LineFile:
         self._append = append
         self._descriptor: int | None = None
 
-    def open(self, opening: Opening) -> Root:
+    def open(self, opening: OpenRequest) -> Root:
         """Create the file, or empty it unless lines are to be appended.
 
         Raises:

@@ -24,8 +24,8 @@ from fsql.connectors import paths
 from fsql.connectors.file.file_layer import FileLayer
 from fsql.connectors.file.store import PASSING
 from fsql.runtime.batch import END, START, Root
-from fsql.runtime.consumer import LOCAL_WINDOW, ConsumerLostError, Opened, Sequencer
 from fsql.runtime.dataflow.barrier import Released
+from fsql.runtime.sink import LOCAL_WINDOW, OpenReply, Sequencer, SinkLostError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from fsql.formats.factories import Parts
     from fsql.runtime.cluster.delivery import Bundle
-    from fsql.runtime.consumer import Opening
+    from fsql.runtime.sink import OpenRequest
 
 PART_NAME: Final = re.compile(r"part-(\d{8})\.\w+")
 _NEW: Final = ".new"
@@ -99,12 +99,12 @@ class PartFiles:
         """Return None: what is stored is acknowledged at once."""
         return None
 
-    def open(self, opening: Opening) -> Opened:
+    def open(self, opening: OpenRequest) -> OpenReply:
         """Begin an epoch.
 
         Raises:
             FsqlError: E532, E535 or E537, if the directory cannot be written, or belongs to another job.
-            ConsumerLostError: if a later epoch has begun already.
+            SinkLostError: if a later epoch has begun already.
         """
         self.close()
         self._epoch, self._owner = opening.epoch, opening.owner
@@ -123,18 +123,18 @@ class PartFiles:
         if not opening.option.keeps_position:
             position = opening.begins
         self._sequencer = Sequencer(position)
-        return Opened(position, LOCAL_WINDOW)
+        return OpenReply(position, LOCAL_WINDOW)
 
     def deliver(self, bundle: Bundle) -> None:
         """Store a bundle, or a part of one.
 
         Raises:
             FsqlError: E535, if the operating system refuses.
-            ConsumerLostError: if it is not what follows, or a later epoch has begun.
+            SinkLostError: if it is not what follows, or a later epoch has begun.
         """
         sequencer = self._sequencer
         if sequencer is None:
-            raise ConsumerLostError("the consumer has failed, and was not opened again")
+            raise SinkLostError("the consumer has failed, and was not opened again")
         self._sequencer = None  # until it is stored
         if sequencer.takes(bundle.follows, bundle.ends, bundle.part):
             if bundle.contents is not None:
@@ -148,7 +148,7 @@ class PartFiles:
             self._acknowledged.append(sequencer.position)
         self._sequencer = sequencer
 
-    def acknowledged(self) -> Sequence[Root]:
+    def take_acknowledged(self) -> Sequence[Root]:
         """Return what has been stored since the last call."""
         acknowledged, self._acknowledged = self._acknowledged, []
         return acknowledged
@@ -186,11 +186,11 @@ class PartFiles:
             log, self._log = self._log, None
             self._files.close(log)
 
-    def _resume(self, opening: Opening) -> Root:
+    def _resume(self, opening: OpenRequest) -> Root:
         """Take up what the last log has; remove what an earlier job left, if there is none."""
         logs = self._logs()
         if logs and max(logs)[0] > opening.epoch:
-            raise ConsumerLostError(f"epoch {max(logs)[0]} has begun, and this is {opening.epoch}")
+            raise SinkLostError(f"epoch {max(logs)[0]} has begun, and this is {opening.epoch}")
         for log in sorted(logs, reverse=True):
             found = self._read_log(logs[log])
             if found is not None:
@@ -215,7 +215,7 @@ class PartFiles:
         try:
             if self._log is not None:
                 if self._files.removed(self._log):
-                    raise ConsumerLostError(f"a later epoch than {self._epoch} has begun")
+                    raise SinkLostError(f"a later epoch than {self._epoch} has begun")
                 self._log_size = self._append_frame(self._log, self._log_size, position, added)
             self._rows = pa.concat_tables([self._rows, added])
             self._write_files(position)
@@ -314,11 +314,11 @@ class PartFiles:
             data = data[end + 1 + frame.bytes :]
         return found
 
-    def _failed(self, error: OSError) -> FsqlError | ConsumerLostError:
+    def _failed(self, error: OSError) -> FsqlError | SinkLostError:
         """Return what an error of the operating system means."""
         path = error.filename or self._directory
         if error.errno in PASSING:
-            return ConsumerLostError(f'writing "{path}": {error.strerror}')
+            return SinkLostError(f'writing "{path}": {error.strerror}')
         return paths.failed("writing", path, error)
 
     def _unfit(self, reason: str) -> FsqlError:

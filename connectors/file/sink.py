@@ -12,7 +12,7 @@ from fsql.connectors.file.store import FileStore
 from fsql.connectors.released_lines import ReleasedLines
 from fsql.connectors.settings import has_layout
 from fsql.formats.factories import make_encoder, make_parts
-from fsql.runtime.consumer import LocalConsumer
+from fsql.runtime.sink import LocalSink
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from fsql.compiler.logical import SinkTable
     from fsql.connectors.context import ConnectorContext
     from fsql.formats.settings import Settings
-    from fsql.runtime.consumer import Consumer, ContentsEncoder, Store
+    from fsql.runtime.sink import ContentsEncoder, Sink, Store
 
 
-def open_sink(sink: SinkTable, settings: Settings, context: ConnectorContext) -> Consumer:
+def open_sink(sink: SinkTable, settings: Settings, context: ConnectorContext) -> Sink:
     """Return what writes the file.
 
     Raises:
@@ -38,7 +38,7 @@ def open_sink(sink: SinkTable, settings: Settings, context: ConnectorContext) ->
     if codec is not None:
         lines = CompressedLines(lines, codec)
     store = file_store(path, context.journal, append=context.append, compressed=codec is not None)
-    return LocalConsumer(store, lines)
+    return LocalSink(store, lines)
 
 
 def file_store(

@@ -31,13 +31,13 @@ from fsql.connectors.file.journal import Entry, Journal
 from fsql.connectors.streams.replay import CHECKED_BYTES
 from fsql.runtime.batch import START, Root
 from fsql.runtime.cluster.delivery import DeliveryOption
-from fsql.runtime.consumer import ConsumerLostError
+from fsql.runtime.sink import SinkLostError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from fsql.runtime.consumer import Opening
+    from fsql.runtime.sink import OpenRequest
 
 JOURNAL_BYTES_MAX: Final = 4 << 20
 """How long a journal may become before everything is synced and it is written again."""
@@ -80,12 +80,12 @@ class FileStore:
         self._hashed_from = 0
         self._hasher = xxhash.xxh3_128()
 
-    def open(self, opening: Opening) -> Root:
+    def open(self, opening: OpenRequest) -> Root:
         """Begin an epoch.
 
         Raises:
             FsqlError: E532, E535, or E537, if the file has lost what it had or belongs to another job.
-            ConsumerLostError: if there is no room, or a later epoch has begun.
+            SinkLostError: if there is no room, or a later epoch has begun.
         """
         self.close()
         exactly_once = opening.option is DeliveryOption.EXACTLY_ONCE
@@ -127,7 +127,7 @@ class FileStore:
 
         Raises:
             FsqlError: E535, if the operating system refuses.
-            ConsumerLostError: if there is no room, or a later epoch has begun.
+            SinkLostError: if there is no room, or a later epoch has begun.
         """
         assert self._descriptor is not None
         with self._storage_error():
@@ -149,7 +149,7 @@ class FileStore:
 
         Raises:
             FsqlError: E535, if the operating system refuses.
-            ConsumerLostError: if there is no room.
+            SinkLostError: if there is no room.
         """
         self._position = position
         with self._storage_error():
@@ -162,7 +162,7 @@ class FileStore:
 
         Raises:
             FsqlError: E535, if the operating system refuses.
-            ConsumerLostError: if there is no room.
+            SinkLostError: if there is no room.
         """
         with self._descriptors:
             file = None if self._descriptor is None else self._files.duplicate(self._descriptor)
@@ -203,17 +203,15 @@ class FileStore:
         except OSError as error:
             raise paths.cannot_open("E532", self._path, error) from None
 
-    def _check(self, entries: Sequence[Entry], opening: Opening) -> None:
+    def _check(self, entries: Sequence[Entry], opening: OpenRequest) -> None:
         if entries and entries[0].epoch > opening.epoch:
-            raise ConsumerLostError(
-                f"epoch {entries[0].epoch} has begun, and this is {opening.epoch}"
-            )
+            raise SinkLostError(f"epoch {entries[0].epoch} has begun, and this is {opening.epoch}")
         if entries and entries[0].owner != self._owner:
             raise self._unfit(f"it has rows of {entries[0].owner}, not of {self._owner}")
         if not entries and opening.begins != START:
             raise self._unfit("nothing is known of what it has")
 
-    def _resume_from(self, entries: Sequence[Entry], opening: Opening) -> None:
+    def _resume_from(self, entries: Sequence[Entry], opening: OpenRequest) -> None:
         """Take up the best entry whose bytes are there."""
         assert self._descriptor is not None
         self._position = START
@@ -227,7 +225,7 @@ class FileStore:
             raise self._unfit("it lacks rows that it had")
         self._there_before = self._files.size(self._descriptor)
 
-    def _resume_at_last_line(self, opening: Opening) -> None:
+    def _resume_at_last_line(self, opening: OpenRequest) -> None:
         """Go on behind the last whole line; a line that was torn is cut off."""
         assert self._descriptor is not None
         end = self._files.size(self._descriptor)
@@ -240,7 +238,7 @@ class FileStore:
         self._length = end
         self._position = opening.begins
 
-    def _resume_at_last_entry(self, entries: Sequence[Entry], opening: Opening) -> None:
+    def _resume_at_last_entry(self, entries: Sequence[Entry], opening: OpenRequest) -> None:
         """Go on behind what the journal knows to be whole."""
         assert self._descriptor is not None
         self._length = 0 if entries else self._files.size(self._descriptor)
@@ -290,8 +288,8 @@ class FileStore:
             self._owner,
         )
 
-    def _superseded(self) -> ConsumerLostError:
-        return ConsumerLostError(f"a later epoch than {self._epoch} has begun")
+    def _superseded(self) -> SinkLostError:
+        return SinkLostError(f"a later epoch than {self._epoch} has begun")
 
     def _unfit(self, reason: str) -> FsqlError:
         message = f'output "{self._path}" does not match the position of the job: {reason}'
@@ -306,5 +304,5 @@ class FileStore:
         except OSError as error:
             path = error.filename or self._path
             if error.errno in PASSING:
-                raise ConsumerLostError(f'writing "{path}": {error.strerror}') from None
+                raise SinkLostError(f'writing "{path}": {error.strerror}') from None
             raise paths.failed("writing", path, error) from None

@@ -38,12 +38,12 @@ from fsql.connectors.tcp.frames import (
 from fsql.connectors.tcp.proofs import CONSUMER, JOB, is_proof, new_challenge, proof_of
 from fsql.runtime.batch import END, START, Root
 from fsql.runtime.cluster.delivery import DeliveryOption
-from fsql.runtime.consumer import ConsumerLostError, Opening, Sequencer
+from fsql.runtime.sink import OpenRequest, Sequencer, SinkLostError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from fsql.runtime.consumer import Store
+    from fsql.runtime.sink import Store
 
 WINDOW: Final = 64
 _READ_BYTES: Final = 1 << 20
@@ -217,7 +217,7 @@ class ConsumerServer:
                     self._reply(peer, Synced())
                 case _:
                     raise _DisconnectError(Refusal("a bundle is expected"))
-        except ConsumerLostError as error:
+        except SinkLostError as error:
             raise _DisconnectError(Refusal(str(error))) from None
 
     def _begin(self, peer: _Peer, head: Head) -> None:
@@ -261,10 +261,10 @@ class ConsumerServer:
             raise _DisconnectError(Refusal("an unknown kind of delivery", lasting=True)) from None
         if self._current is not None:
             self._drop(self._current)
-        opening = Opening(hello.epoch, Root(*hello.begins), option, f"{owner[1]} of {owner[0]}")
+        opening = OpenRequest(hello.epoch, Root(*hello.begins), option, f"{owner[1]} of {owner[0]}")
         try:
             position = self._store.open(opening)
-        except ConsumerLostError as error:
+        except SinkLostError as error:
             raise _DisconnectError(Refusal(str(error))) from None
         except FsqlError as error:
             reason = error.diagnostics[0].message

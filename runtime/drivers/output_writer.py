@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
 from fsql.runtime.batch import END, START
 from fsql.runtime.cluster.delivery import Delivery, DeliveryOption
-from fsql.runtime.consumer import ConsumerLostError, ConsumerMissingError, Opening
+from fsql.runtime.sink import OpenRequest, SinkLostError, SinkMissingError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from fsql.runtime.batch import Root
     from fsql.runtime.cluster.delivery import Bundle, Contents
     from fsql.runtime.cluster.job_spec import Output
-    from fsql.runtime.consumer import Consumer
+    from fsql.runtime.sink import Sink
 
 BUNDLE_ROWS_MAX: Final = 16_384
 WAITING_ROWS_MAX: Final = 262_144
@@ -31,23 +31,23 @@ _WAIT_SECONDS: Final = 0.05
 class OutputWriter:
     """Writes one output to its consumer."""
 
-    def __init__(self, output: Output, consumer: Consumer) -> None:
+    def __init__(self, output: Output, sink: Sink) -> None:
         """Open the consumer.
 
         Raises:
             FsqlError: E532, if it cannot be reached or refuses; E537, if it refuses for good.
         """
         self._output = output
-        self._consumer = consumer
+        self._sink = sink
         self._failed = False
         option = DeliveryOption.NONE
         try:
-            opened = consumer.open(Opening(0, START, option))
-        except ConsumerMissingError as error:
-            consumer.close()
+            opened = sink.open(OpenRequest(0, START, option))
+        except SinkMissingError as error:
+            sink.close()
             raise error.at_start() from None
-        except ConsumerLostError as error:
-            consumer.close()
+        except SinkLostError as error:
+            sink.close()
             message = f"the sink cannot be written: {error}"
             raise FsqlError([Diagnostic("E532", message)]) from None
         self._delivery = Delivery(option, opened.position, opened.window, BUNDLE_ROWS_MAX)
@@ -77,11 +77,11 @@ class OutputWriter:
             if not self._failed:
                 self._wait_for(0)
         finally:
-            self._consumer.close()
+            self._sink.close()
 
     def _wait_for(self, rows: int) -> None:
         while self._delivery.rows_waiting > rows:
-            self._consumer.wait(_WAIT_SECONDS)
+            self._sink.wait(_WAIT_SECONDS)
             self._send([])
 
     def _send(self, bundles: Sequence[Bundle]) -> None:
@@ -89,15 +89,15 @@ class OutputWriter:
             self._deliver(deque(bundles))
         except BaseException as error:
             self._failed = True
-            if isinstance(error, ConsumerLostError):
+            if isinstance(error, SinkLostError):
                 raise FsqlError([Diagnostic("E535", f"writing failed: {error}")]) from None
             raise
 
     def _deliver(self, pending: deque[Bundle]) -> None:
         while True:
             while pending:
-                self._consumer.deliver(pending.popleft())
-            for position in self._consumer.acknowledged():
+                self._sink.deliver(pending.popleft())
+            for position in self._sink.take_acknowledged():
                 pending += self._delivery.acknowledge(position)
             if not pending:
                 return

@@ -31,9 +31,9 @@ from fsql.runtime.cluster.node import (
     TakeEpoch,
     Transmit,
 )
-from fsql.runtime.consumer import ConsumerLostError, ConsumerMissingError, Opening
 from fsql.runtime.coordination.port import CoordinationError
 from fsql.runtime.hosts.host import Host
+from fsql.runtime.sink import OpenRequest, SinkLostError, SinkMissingError
 from fsql.runtime.state.snapshots import SnapshotNotWrittenError
 from fsql.runtime.wire.seal import VERSION
 
@@ -43,7 +43,6 @@ if TYPE_CHECKING:
     from fsql.runtime.batch import Root
     from fsql.runtime.cluster.job_spec import JobSpec
     from fsql.runtime.cluster.node import CoordinatorEffect
-    from fsql.runtime.consumer import Consumer
     from fsql.runtime.hosts.job_state import JobState
     from fsql.runtime.hosts.ports import (
         Background,
@@ -53,6 +52,7 @@ if TYPE_CHECKING:
         Transport,
         Work,
     )
+    from fsql.runtime.sink import Sink
 
 _Result = TypeVar("_Result")
 
@@ -70,7 +70,7 @@ class CoordinatorHost(Host["CoordinatorMachine"]):
         background: Background,
         keeper: Background,
         state: JobState,
-        consumers: Sequence[Consumer],
+        sinks: Sequence[Sink],
         monitor: Monitor,
         again: bool = False,
     ) -> None:
@@ -85,17 +85,17 @@ class CoordinatorHost(Host["CoordinatorMachine"]):
         self._background = background
         self._keeper = keeper
         self._state = state
-        self._consumers = consumers
+        self._sinks = sinks
         self._monitor = monitor
         self._epoch = 0
         self._sent: dict[int, Root] = {}
-        self._never_open = set() if again else set(range(len(consumers)))
+        self._never_open = set() if again else set(range(len(sinks)))
         self._next_lease = clock()
 
     def close(self) -> None:
         """Close sinks and state; nothing may be in the background any more."""
-        for consumer in self._consumers:
-            consumer.close()
+        for sink in self._sinks:
+            sink.close()
         self._state.close()
 
     def next_timer(self) -> float:
@@ -136,7 +136,7 @@ class CoordinatorHost(Host["CoordinatorMachine"]):
 
     def awaited(self) -> list[int | None]:
         """Return what to wait on for the sinks that have not acknowledged all they were given."""
-        return [self._consumers[output].descriptor for output in self._sent]
+        return [self._sinks[output].descriptor for output in self._sent]
 
     def hear(self) -> None:
         """Take what sinks have acknowledged."""
@@ -144,15 +144,15 @@ class CoordinatorHost(Host["CoordinatorMachine"]):
             self._hear(output)
 
     def _missing(self) -> Iterator[str]:
-        for output, consumer in zip(self._spec.outputs, self._consumers, strict=True):
-            missing = consumer.missing
+        for output, sink in zip(self._spec.outputs, self._sinks, strict=True):
+            missing = sink.missing
             if missing is not None:
                 yield f"{output.name} waits: {missing}"
 
     def _open_outputs(self, effect: OpenSinks) -> None:
         self._epoch = effect.epoch
         self._sent = {}
-        for output in range(len(self._consumers)):
+        for output in range(len(self._sinks)):
             self._background.submit(self._open_output(output, effect))
 
     def _deliver(self, effect: Deliver) -> None:
@@ -161,20 +161,20 @@ class CoordinatorHost(Host["CoordinatorMachine"]):
         output, bundle = effect.output, effect.bundle
         if bundle.last:
             self._sent[output] = bundle.ends
-        self._with_consumer(output, partial(self._consumers[output].deliver, bundle))
+        self._with_sink(output, partial(self._sinks[output].deliver, bundle))
         self._hear(output)
 
     def _hear(self, output: int) -> None:
-        for position in self._with_consumer(output, self._consumers[output].acknowledged) or ():
+        for position in self._with_sink(output, self._sinks[output].take_acknowledged) or ():
             if position == self._sent.get(output):
                 del self._sent[output]
             self.step(Delivered(self._epoch, output, position))
 
-    def _with_consumer(self, output: int, work: Callable[[], _Result]) -> _Result | None:
+    def _with_sink(self, output: int, work: Callable[[], _Result]) -> _Result | None:
         """Return what `work` returns; None, if the sink is lost."""
         try:
             return work()
-        except (ConsumerLostError, FsqlError) as error:
+        except (SinkLostError, FsqlError) as error:
             self._sent.pop(output, None)
             self.step(_lost(output, error))
             return None
@@ -204,13 +204,13 @@ class CoordinatorHost(Host["CoordinatorMachine"]):
 
     def _open_output(self, output: int, effect: OpenSinks) -> Work:
         option = self._spec.outputs[output].option
-        opening = Opening(effect.epoch, effect.begins, option, self._spec.job)
+        opening = OpenRequest(effect.epoch, effect.begins, option, self._spec.job)
         try:
-            position, window = self._consumers[output].open(opening)
-        except ConsumerMissingError as error:
+            position, window = self._sinks[output].open(opening)
+        except SinkMissingError as error:
             at_start = output in self._never_open
             yield _lost(output, error.at_start() if at_start else error)
-        except (ConsumerLostError, FsqlError) as error:
+        except (SinkLostError, FsqlError) as error:
             yield _lost(output, error)
         else:
             self._never_open.discard(output)
@@ -230,28 +230,28 @@ class CoordinatorHost(Host["CoordinatorMachine"]):
     def _commit(self, effect: CommitManifest) -> Work:
         manifest = effect.manifest
         try:
-            yield from self._sync_consumers()
+            yield from self._sync_sinks()
             unneeded = yield from self._state.commit(manifest)
-        except (CoordinationError, ConsumerLostError, SnapshotNotWrittenError, OSError) as error:
+        except (CoordinationError, SinkLostError, SnapshotNotWrittenError, OSError) as error:
             yield ManifestNotCommitted(manifest.epoch, manifest.snapshot, str(error))
         else:
             yield ManifestCommitted(manifest.epoch, manifest.snapshot, unneeded)
 
-    def _sync_consumers(self) -> Work:
+    def _sync_sinks(self) -> Work:
         """Have everything that was acknowledged survive the loss of power.
 
         Raises:
-            ConsumerLostError: if one cannot do that; one that never will is told of as lost.
+            SinkLostError: if one cannot do that; one that never will is told of as lost.
         """
-        for output, consumer in enumerate(self._consumers):
+        for output, sink in enumerate(self._sinks):
             try:
-                consumer.sync()
+                sink.sync()
             except FsqlError as error:
                 yield _lost(output, error)
-                raise ConsumerLostError(str(error)) from None
+                raise SinkLostError(str(error)) from None
         yield None
 
 
-def _lost(output: int, error: ConsumerLostError | FsqlError) -> SinkLost:
+def _lost(output: int, error: SinkLostError | FsqlError) -> SinkLost:
     lasting = diagnostics_bytes(error) if isinstance(error, FsqlError) else None
     return SinkLost(output, str(error), lasting)

@@ -1,6 +1,6 @@
 """The ports of hosts: processes and simulation differ in what stands behind them, and in nothing else.
 
-Others are ports already: `runtime/ports.py` for sources, `runtime/connectors/consumer.py` for sinks,
+Others are ports already: `runtime/ports.py` for sources, `runtime/sink.py` for sinks,
 `runtime/coordination/port.py`, and `runtime/state/directory.py` for disks.
 """
 

@@ -13,13 +13,13 @@ from fsql.runtime.cluster.manifest import manifest_of
 from fsql.runtime.cluster.node import WorkerExited
 from fsql.runtime.cluster.phase import Phase
 from fsql.runtime.cluster.worker_node import WorkerNode
-from fsql.runtime.simulation.consumers import Consumer
 from fsql.runtime.simulation.coordination import Coordination
 from fsql.runtime.simulation.coordinator_process import CoordinatorProgram
 from fsql.runtime.simulation.disk import Disk
 from fsql.runtime.simulation.judge import expected_of
 from fsql.runtime.simulation.network import Network
 from fsql.runtime.simulation.process import Process
+from fsql.runtime.simulation.sinks import ExternalSink
 from fsql.runtime.simulation.sources import (
     SimulatedFrontLog,
     SimulatedSplit,
@@ -113,7 +113,7 @@ class SimulatedCluster:
         self._front_logs = world.tape.stream("front logs")
         self._logged = give_front_logs(self.sources(), self._front_logs)
         self.outputs = outputs_of(plan, run_settings.option)
-        self.consumers = self._consumers()
+        self.sinks = self._sinks()
         self.coordinators, self.workers = self._processes(choices)
         for process in self.processes():
             process.on_kill = self._killed(process)
@@ -132,16 +132,16 @@ class SimulatedCluster:
         ]
         return coordinators, workers
 
-    def _consumers(self) -> list[Consumer]:
+    def _sinks(self) -> list[ExternalSink]:
         settings = self.run_settings
         return [
-            Consumer(
+            ExternalSink(
                 number,
                 self.world,
                 self.judge,
                 self.coverage,
                 window=settings.window,
-                takes_us=settings.consumer_us,
+                takes_us=settings.sink_us,
                 option=settings.option,
             )
             for number in range(len(self.outputs))
@@ -300,7 +300,7 @@ class SimulatedCluster:
                 continue
             for stage, came in enumerate(epoch.acker.min_times):
                 self._min_times[stage] = max(self._min_times.get(stage, START), came)
-        return dict(self._min_times), [consumer.position for consumer in self.consumers]
+        return dict(self._min_times), [sink.position for sink in self.sinks]
 
     # What happens.
 

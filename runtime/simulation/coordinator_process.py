@@ -17,9 +17,9 @@ from fsql.runtime.hosts.coordinator_host import CoordinatorHost
 from fsql.runtime.hosts.front_logs import FrontLogs
 from fsql.runtime.hosts.job_state import JobState
 from fsql.runtime.simulation.background import SimulatedBackground
-from fsql.runtime.simulation.consumers import SimulatedConsumer
 from fsql.runtime.simulation.coordination import SimulatedCoordination
 from fsql.runtime.simulation.process import WatchedNode
+from fsql.runtime.simulation.sinks import SimulatedSink
 from fsql.runtime.simulation.transport import SimulatedTransport
 from fsql.runtime.simulation.world import SECOND
 
@@ -55,9 +55,8 @@ class CoordinatorProgram:
             background=SimulatedBackground(process),
             keeper=SimulatedBackground(process),
             state=self._state,
-            consumers=[
-                SimulatedConsumer(process, consumer, self.delivers, self.hear)
-                for consumer in cluster.consumers
+            sinks=[
+                SimulatedSink(process, sink, self.delivers, self.hear) for sink in cluster.sinks
             ],
             monitor=self,
             again=True,

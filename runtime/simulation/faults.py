@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from fsql.runtime.simulation.cluster import SimulatedCluster
-    from fsql.runtime.simulation.consumers import Consumer
     from fsql.runtime.simulation.process import Process
+    from fsql.runtime.simulation.sinks import ExternalSink
 
 
 CALLS: Final = 12
@@ -59,8 +59,8 @@ class Chaos:
         cluster.when_committed = None
         for _, split in cluster.sources():
             split.poison.clear()
-        for consumer in cluster.consumers:
-            consumer.behave()
+        for sink in cluster.sinks:
+            sink.behave()
         for process in cluster.processes():
             process.cut = process.port_cut = None
             process.keep_time()
@@ -100,10 +100,10 @@ class Chaos:
         running = [process for process in processes if process.up and not process.stopped]
         return self.choices.one_of(running) if running else None
 
-    def consumer(self) -> Consumer:
+    def sink(self) -> ExternalSink:
         """Return one of the consumers; the first one, which has the most to do, more often."""
-        consumers = self.cluster.consumers
-        return self.choices.one_of([*consumers[:1] * 3, *consumers])
+        sinks = self.cluster.sinks
+        return self.choices.one_of([*sinks[:1] * 3, *sinks])
 
     def go_on(self, process: Process) -> None:
         if process.stopped:
@@ -160,8 +160,8 @@ def _lose_power(chaos: Chaos, where: str) -> None:
             process.kill("by power loss")
     chaos.cluster.disk.crash()
     chaos.cluster.lose_log_ends()
-    for consumer in chaos.cluster.consumers:
-        consumer.lose_power()
+    for sink in chaos.cluster.sinks:
+        sink.lose_power()
 
 
 def stop_process(chaos: Chaos) -> None:

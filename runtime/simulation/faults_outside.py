@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from fsql.runtime.simulation.consumers import Manner
+from fsql.runtime.simulation.sinks import Manner
 from fsql.runtime.simulation.sources import Poison
 from fsql.runtime.simulation.world import SECOND
 
@@ -108,36 +108,36 @@ def alter_input(chaos: Chaos) -> None:
 # Consumers.
 
 
-def slow_consumer(chaos: Chaos) -> None:
+def slow_sink(chaos: Chaos) -> None:
     """A consumer takes long for each bundle, or acknowledges late (F10, F11)."""
     takes_us = chaos.choices.below(SECOND // 2)
     late_us = chaos.choices.below(SECOND)
-    consumer = chaos.consumer()
+    sink = chaos.sink()
     chaos.struck("consumer slow", "Deliver")
-    consumer.manner = Manner(takes_us=100 + takes_us, acknowledges_late_us=late_us)
-    chaos.for_a_while(4 * SECOND, consumer.behave)
+    sink.manner = Manner(takes_us=100 + takes_us, acknowledges_late_us=late_us)
+    chaos.for_a_while(4 * SECOND, sink.behave)
 
 
-def mute_consumer(chaos: Chaos) -> None:
+def mute_sink(chaos: Chaos) -> None:
     """A consumer stores, but does not say so (F10)."""
-    consumer = chaos.consumer()
-    consumer.manner = Manner(mute=True)
+    sink = chaos.sink()
+    sink.manner = Manner(mute=True)
     chaos.struck("consumer mute", "Deliver")
-    chaos.for_a_while(4 * SECOND, consumer.behave)
+    chaos.for_a_while(4 * SECOND, sink.behave)
 
 
 def double_acknowledgements(chaos: Chaos) -> None:
     """A consumer says everything twice (F11)."""
-    consumer = chaos.consumer()
-    consumer.manner = Manner(acknowledges_twice=True)
+    sink = chaos.sink()
+    sink.manner = Manner(acknowledges_twice=True)
     chaos.struck("consumer says it twice", "Deliver")
-    chaos.for_a_while(4 * SECOND, consumer.behave)
+    chaos.for_a_while(4 * SECOND, sink.behave)
 
 
-def restart_consumer(chaos: Chaos) -> None:
+def restart_sink(chaos: Chaos) -> None:
     """A consumer ends and comes back with what it had stored (F11)."""
     chaos.struck("consumer restarts", "Deliver")
-    chaos.consumer().restart()
+    chaos.sink().restart()
 
 
 FAULTS_OUTSIDE: Final[dict[str, Callable[[Chaos], None]]] = {
@@ -148,9 +148,9 @@ FAULTS_OUTSIDE: Final[dict[str, Callable[[Chaos], None]]] = {
     "input trimmed": trim_input,
     "input forgotten": forget_input,
     "input altered": alter_input,
-    "consumer slow": slow_consumer,
-    "consumer mute": mute_consumer,
+    "consumer slow": slow_sink,
+    "consumer mute": mute_sink,
     "consumer says it twice": double_acknowledgements,
-    "consumer restarts": restart_consumer,
+    "consumer restarts": restart_sink,
 }
 """The faults by name."""

@@ -34,7 +34,7 @@ class RunSettings:
     policy: Policy | None
     option: DeliveryOption
     window: int
-    consumer_us: int
+    sink_us: int
     rows_max: int
     disk_us: int
     launcher_tells: bool
@@ -65,7 +65,7 @@ def drawn(
         policy=choices.one_of((None, *Policy)),
         option=option or drawn_option,
         window=choices.one_of((4, 1, 2, 16)),
-        consumer_us=choices.one_of((100, 100, 5 * MILLISECOND, 50 * MILLISECOND)),
+        sink_us=choices.one_of((100, 100, 5 * MILLISECOND, 50 * MILLISECOND)),
         rows_max=choices.one_of((8, 1, 2, 64, 1000)),
         disk_us=choices.one_of((MILLISECOND, 100, 20 * MILLISECOND, 300 * MILLISECOND)),
         launcher_tells=choices.chance(0.5),

@@ -19,14 +19,14 @@ from fsql.connectors.released_lines import ReleasedLines
 from fsql.formats.json.encoder import JsonEncoder
 from fsql.runtime.batch import END, START, Root
 from fsql.runtime.cluster.delivery import Bundle, Delivery, DeliveryOption
-from fsql.runtime.consumer import ConsumerLostError, Opened, Opening
 from fsql.runtime.dataflow.barrier import Released
 from fsql.runtime.ports import Release
+from fsql.runtime.sink import OpenReply, OpenRequest, SinkLostError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from fsql.runtime.consumer import Consumer
+    from fsql.runtime.sink import Sink
 
 ROWS: Final = 200
 EXACTLY_ONCE: Final = DeliveryOption.EXACTLY_ONCE
@@ -38,7 +38,7 @@ class Subject(Protocol):
     durable: bool
     """Whether what it has survives the end of its process."""
 
-    def restarted(self) -> Consumer:
+    def restarted(self) -> Sink:
         """Return the consumer as a new process would have it; the one before is gone."""
 
     def stored(self) -> bytes:
@@ -62,16 +62,16 @@ def expected(start: int = 0, stop: int = ROWS) -> bytes:
     return b"".join(bytes(line) for line in lines()(release(start, stop)))
 
 
-def delivery(opened: Opened, begins: Root = START, seed: int = 0) -> Delivery:
+def delivery(opened: OpenReply, begins: Root = START, seed: int = 0) -> Delivery:
     rows_max = Random(seed).choice([2, 7, 1000])
     return Delivery(EXACTLY_ONCE, opened.position, opened.window, rows_max, begins)
 
 
-def opening(epoch: int, begins: Root = START, option: DeliveryOption = EXACTLY_ONCE) -> Opening:
-    return Opening(epoch, begins, option, "test")
+def opening(epoch: int, begins: Root = START, option: DeliveryOption = EXACTLY_ONCE) -> OpenRequest:
+    return OpenRequest(epoch, begins, option, "test")
 
 
-def run(consumer: Consumer, made: Delivery, start: int, rows: int, bounds: list[Root]) -> Root:
+def run(consumer: Sink, made: Delivery, start: int, rows: int, bounds: list[Root]) -> Root:
     """Deliver the rows from number `start` on, up to each bound; return what was acknowledged."""
     taken = start
     have = made.position
@@ -87,13 +87,13 @@ def run(consumer: Consumer, made: Delivery, start: int, rows: int, bounds: list[
             for bundle in pending:
                 consumer.deliver(bundle)
             pending = []
-            for position in consumer.acknowledged():
+            for position in consumer.take_acknowledged():
                 have = max(have, position)
                 pending += made.acknowledge(position)
     return have
 
 
-def position_of(subject: Subject, beginning: Opening) -> Root:
+def position_of(subject: Subject, beginning: OpenRequest) -> Root:
     """Return the position that the consumer has after a restart."""
     consumer = subject.restarted()
     try:
@@ -108,7 +108,7 @@ def bounds(seed: int, low: Root = START) -> list[Root]:
     return [*sorted(bound for bound in drawn if bound > low), END]
 
 
-def run_to_end(consumer: Consumer, epoch: int, begins: Root = START, seed: int = 0) -> None:
+def run_to_end(consumer: Sink, epoch: int, begins: Root = START, seed: int = 0) -> None:
     """Begin an epoch and deliver everything; `begins` lies at a group's beginning."""
     opened = consumer.open(opening(epoch, begins))
     start = 0 if begins == START else begins.time * 3
@@ -146,14 +146,14 @@ def bundle(start: int, stop: int, *, part: int = 0, last: bool = True) -> Bundle
     return Bundle(follows, Root(stop // 3, 0), part, last, release(start, stop))
 
 
-def wait_for(consumer: Consumer, position: Root) -> list[Root]:
+def wait_for(consumer: Sink, position: Root) -> list[Root]:
     acknowledged: list[Root] = []
     while position not in acknowledged:
-        acknowledged += consumer.acknowledged()
+        acknowledged += consumer.take_acknowledged()
     return acknowledged
 
 
-def deliver_and_wait(consumer: Consumer, delivered: Bundle) -> None:
+def deliver_and_wait(consumer: Sink, delivered: Bundle) -> None:
     consumer.deliver(delivered)
     wait_for(consumer, delivered.ends)
 
@@ -184,7 +184,7 @@ def check_a_gap_is_refused(subject: Subject) -> None:
         if epoch == 1 or not subject.durable:
             consumer.deliver(bundle(0, 6))
             wait_for(consumer, Root(2, 0))
-        with pytest.raises((ConsumerLostError, FsqlError)):
+        with pytest.raises((SinkLostError, FsqlError)):
             deliver_and_wait(consumer, refused)
         consumer.close()
         if subject.durable:
@@ -198,7 +198,7 @@ def check_parts_count_when_the_last_has_come(subject: Subject) -> None:
     wait_for(consumer, Root(2, 0))
     first = Bundle(Root(2, 0), Root(4, 0), 0, last=False, contents=release(6, 9))
     consumer.deliver(first)
-    assert Root(4, 0) not in consumer.acknowledged()
+    assert Root(4, 0) not in consumer.take_acknowledged()
     if subject.durable:
         consumer.close()
         consumer = subject.restarted()
@@ -228,7 +228,7 @@ def check_an_older_epoch_is_refused(subject: Subject) -> None:
     wait_for(consumer, Root(2, 0))
     consumer.close()
     again = subject.restarted() if subject.durable else consumer
-    with pytest.raises(ConsumerLostError):
+    with pytest.raises(SinkLostError):
         again.open(opening(6))
     again.close()
 

@@ -17,7 +17,7 @@ from fsql.connectors.released_lines import ReleasedLines
 from fsql.formats.csv.encoder import CsvEncoder
 from fsql.formats.csv.records import Dialect
 from fsql.runtime.cluster.delivery import DeliveryOption
-from fsql.runtime.consumer import LocalConsumer
+from fsql.runtime.sink import LocalSink
 from fsql.tests.conformance import sinks
 from fsql.tests.conformance.failing_files import CountedFiles
 from fsql.tests.conformance.test_sinks import deliver_until_killed
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from fsql.connectors.file.file_layer import FileLayer
-    from fsql.runtime.consumer import Consumer, ContentsEncoder
+    from fsql.runtime.sink import ContentsEncoder, Sink
     from fsql.tests.conformance.sinks import Subject
 
 
@@ -65,14 +65,12 @@ class FormSubject:
         self.journal.parent.mkdir()
         self._form = form
 
-    def restarted(self, files: FileLayer | None = None) -> Consumer:
+    def restarted(self, files: FileLayer | None = None) -> Sink:
         lines: ContentsEncoder = csv_lines() if self._form == "csv" else sinks.lines()
         compressed = self._form in {"gzip", "zstd"}
         if compressed:
             lines = CompressedLines(lines, self._form)
-        return LocalConsumer(
-            FileStore(self.path, self.journal, files, compressed=compressed), lines
-        )
+        return LocalSink(FileStore(self.path, self.journal, files, compressed=compressed), lines)
 
     def stored(self) -> bytes:
         data = self.path.read_bytes()

@@ -18,7 +18,7 @@ from fsql.formats.json.encoder import encode
 from fsql.formats.parquet.parts import ParquetParts
 from fsql.runtime.batch import END, START
 from fsql.runtime.cluster.delivery import Bundle, DeliveryOption
-from fsql.runtime.consumer import ConsumerLostError
+from fsql.runtime.sink import SinkLostError
 from fsql.tests.conformance import sinks
 from fsql.tests.conformance.failing_files import CountedFiles, FullDisk
 from fsql.tests.conformance.test_sinks import deliver_until_killed
@@ -102,9 +102,9 @@ def test_a_full_disk_loses_nothing(tmp_path: Path) -> None:
         subject = PartsSubject(tmp_path / str(moment), 20)
         files = FullDisk(moment, Random(moment))
         consumer = subject.restarted(files)
-        with pytest.raises(ConsumerLostError, match="No space left"):
+        with pytest.raises(SinkLostError, match="No space left"):
             sinks.run_to_end(consumer, 1)
-        with pytest.raises(ConsumerLostError):
+        with pytest.raises(SinkLostError):
             consumer.deliver(sinks.bundle(0, 3))
         files.full = False
         sinks.run_to_end(consumer, 2)
@@ -127,9 +127,9 @@ def test_an_epoch_that_is_over_is_not_heard(tmp_path: Path) -> None:
     zombie.open(sinks.opening(1))
     zombie.deliver(sinks.bundle(0, 6))
     sinks.run_to_end(later, 2)
-    with pytest.raises(ConsumerLostError, match="later epoch"):
+    with pytest.raises(SinkLostError, match="later epoch"):
         zombie.deliver(sinks.bundle(6, 12))
-    with pytest.raises(ConsumerLostError, match="epoch 2 has begun"):
+    with pytest.raises(SinkLostError, match="epoch 2 has begun"):
         subject.restarted().open(sinks.opening(1))
     assert subject.stored() == sinks.expected()
     assert sinks.position_of(subject, sinks.opening(3)) == END

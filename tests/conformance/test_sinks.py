@@ -18,11 +18,11 @@ from fsql.connectors.file.file_layer import FileLayer
 from fsql.connectors.file.journal import Entry, Journal
 from fsql.connectors.file.store import FileStore
 from fsql.connectors.stream_stores import NullStore, StreamStore
-from fsql.connectors.tcp.consumer import TcpConsumer
 from fsql.connectors.tcp.reference import ConsumerServer
+from fsql.connectors.tcp.remote_sink import TcpSink
 from fsql.runtime.batch import END, START, Root
 from fsql.runtime.cluster.delivery import DeliveryOption
-from fsql.runtime.consumer import ConsumerLostError, LocalConsumer
+from fsql.runtime.sink import LocalSink, SinkLostError
 from fsql.tests.conformance import sinks
 from fsql.tests.conformance.failing_files import CountedFiles, FullDisk, KilledError, Unsynced
 from fsql.tests.kept_port import KeptPort
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from fsql.runtime.consumer import Consumer
+    from fsql.runtime.sink import Sink
     from fsql.tests.conformance.sinks import Subject
 
 
@@ -43,8 +43,8 @@ class FileSubject:
         self.journal = folder / "positions" / "0"
         self.journal.parent.mkdir()
 
-    def restarted(self, files: FileLayer | None = None) -> Consumer:
-        return LocalConsumer(FileStore(self.path, self.journal, files), sinks.lines())
+    def restarted(self, files: FileLayer | None = None) -> Sink:
+        return LocalSink(FileStore(self.path, self.journal, files), sinks.lines())
 
     def stored(self) -> bytes:
         return self.path.read_bytes()
@@ -60,9 +60,9 @@ class StreamSubject:
         del folder
         self._stream = io.BytesIO()
 
-    def restarted(self) -> Consumer:
+    def restarted(self) -> Sink:
         self._stream = io.BytesIO()
-        return LocalConsumer(StreamStore(self._stream, "test"), sinks.lines())
+        return LocalSink(StreamStore(self._stream, "test"), sinks.lines())
 
     def stored(self) -> bytes:
         return self._stream.getvalue()
@@ -104,8 +104,8 @@ class TcpSubject:
         self.end()
         self._kept.close()
 
-    def restarted(self) -> Consumer:
-        return TcpConsumer(("127.0.0.1", self.port), "out", sinks.lines())
+    def restarted(self) -> Sink:
+        return TcpSink(("127.0.0.1", self.port), "out", sinks.lines())
 
     def stored(self) -> bytes:
         return self.path.read_bytes()
@@ -133,7 +133,7 @@ def test_what_lasts_notices_what_was_lost(check: Callable[[Subject], None], made
     check(made)
 
 
-def deliver_until_killed(consumer: Consumer, epoch: int, seed: int, have: Root = START) -> Root:
+def deliver_until_killed(consumer: Sink, epoch: int, seed: int, have: Root = START) -> Root:
     """Deliver everything to a consumer that has `have`; return what it has acknowledged by then."""
     try:
         opened = consumer.open(sinks.opening(epoch))
@@ -206,9 +206,9 @@ def test_a_full_disk_loses_nothing(tmp_path: Path, moment: int) -> None:
     subject = FileSubject(tmp_path)
     files = FullDisk(moment, Random(moment))
     consumer = subject.restarted(files)
-    with pytest.raises(ConsumerLostError, match="No space left"):
+    with pytest.raises(SinkLostError, match="No space left"):
         sinks.run_to_end(consumer, 1)
-    with pytest.raises(ConsumerLostError):
+    with pytest.raises(SinkLostError):
         consumer.deliver(sinks.bundle(0, 3))
     files.full = False
     sinks.run_to_end(consumer, 2)
@@ -290,7 +290,7 @@ def test_a_zombie_whose_rows_need_not_be_those_of_the_newest_epoch_is_not_heard(
     later.open(sinks.opening(2, Root(2, 0), option))
     later.deliver(sinks.bundle(6, 9))
     stored = subject.stored()
-    with pytest.raises(ConsumerLostError, match="later epoch"):
+    with pytest.raises(SinkLostError, match="later epoch"):
         zombie.deliver(sinks.bundle(6, 12))
     assert subject.stored() == stored == sinks.expected(0, 9)
 
@@ -322,7 +322,7 @@ def test_the_journal_begins_anew_before_it_is_long(
 
 
 def test_nowhere_keeps_no_bytes_but_a_position() -> None:
-    consumer = LocalConsumer(NullStore(), sinks.lines())
+    consumer = LocalSink(NullStore(), sinks.lines())
     sinks.run_to_end(consumer, 1)
     assert consumer.open(sinks.opening(2)).position == END
 

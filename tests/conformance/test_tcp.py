@@ -14,7 +14,6 @@ import pytest
 
 from fsql.compiler.diagnostics import FsqlError
 from fsql.connectors.stream_stores import NullStore
-from fsql.connectors.tcp.consumer import TcpConsumer
 from fsql.connectors.tcp.frames import (
     VERSION,
     BadFrameError,
@@ -29,8 +28,9 @@ from fsql.connectors.tcp.frames import (
     Welcome,
 )
 from fsql.connectors.tcp.reference import ConsumerServer
+from fsql.connectors.tcp.remote_sink import TcpSink
 from fsql.runtime.batch import END, START, Root
-from fsql.runtime.consumer import ConsumerLostError
+from fsql.runtime.sink import SinkLostError
 from fsql.tests.conformance import sinks
 from fsql.tests.conformance.scripted import Scripted, answering, await_frame, data
 from fsql.tests.conformance.test_sinks import TcpSubject
@@ -154,7 +154,7 @@ def test_of_two_the_later_epoch_stays(subject: TcpSubject) -> None:
     older.deliver(sinks.bundle(0, 6))
     sinks.wait_for(older, Root(2, 0))
     assert later.open(sinks.opening(2)).position == Root(2, 0)
-    with pytest.raises(ConsumerLostError, match="epoch 2 has begun"):
+    with pytest.raises(SinkLostError, match="epoch 2 has begun"):
         sinks.deliver_and_wait(older, sinks.bundle(6, 9))
     sinks.deliver_and_wait(later, sinks.bundle(6, 9))
     older.close()
@@ -214,7 +214,7 @@ class Cutting:
 @pytest.mark.parametrize("seed", range(8))
 def test_a_connection_that_breaks_anywhere_loses_nothing(subject: TcpSubject, seed: int) -> None:
     proxy = Cutting(subject.port, Random(seed))
-    consumer = TcpConsumer(("127.0.0.1", proxy.port), "out", sinks.lines(), patience=60)
+    consumer = TcpSink(("127.0.0.1", proxy.port), "out", sinks.lines(), patience=60)
     try:
         sinks.run_to_end(consumer, 1, seed=seed)
         consumer.sync()
@@ -256,11 +256,11 @@ def test_an_answer_to_an_earlier_sync_is_none_to_a_later_one() -> None:
                         peer.sendall(data(Synced()))
 
     server = Scripted(script)
-    consumer = TcpConsumer(("127.0.0.1", server.port), "out", sinks.lines())
+    consumer = TcpSink(("127.0.0.1", server.port), "out", sinks.lines())
     consumer.open(sinks.opening(1))
     consumer._patience = 0.3
     for _ in range(2):
-        with pytest.raises(ConsumerLostError):
+        with pytest.raises(SinkLostError):
             consumer.sync()
     consumer.close()
     server.join()
@@ -277,14 +277,14 @@ def test_an_answer_to_an_earlier_sync_is_none_to_a_later_one() -> None:
 )
 def test_a_consumer_that_lies_ends_the_job(heads: list[Head], reason: str) -> None:
     server = Scripted(answering(*heads))
-    consumer = TcpConsumer(("127.0.0.1", server.port), "out", sinks.lines())
+    consumer = TcpSink(("127.0.0.1", server.port), "out", sinks.lines())
     with pytest.raises(FsqlError, match="E537") as caught:
         open_and_deliver(consumer)
     assert reason in str(caught.value)
     server.join()
 
 
-def open_and_deliver(consumer: TcpConsumer) -> None:
+def open_and_deliver(consumer: TcpSink) -> None:
     consumer.open(sinks.opening(1))
     sinks.deliver_and_wait(consumer, sinks.bundle(0, 6))
 
@@ -297,7 +297,7 @@ def test_a_consumer_that_forgets_what_it_acknowledged_ends_the_job() -> None:
         peer.sendall(data(Have((2, 0))))
 
     server = Scripted(first, answering(WELCOME))
-    consumer = TcpConsumer(("127.0.0.1", server.port), "out", sinks.lines())
+    consumer = TcpSink(("127.0.0.1", server.port), "out", sinks.lines())
     open_and_deliver(consumer)
     with pytest.raises(FsqlError, match="it lacks rows that it had"):
         sinks.deliver_and_wait(consumer, sinks.bundle(6, 9))
@@ -319,8 +319,8 @@ def test_a_consumer_that_sends_garbage_is_tried_again_and_then_lost() -> None:
 
     server = Scripted(garbage, garbage, garbage)
     address = "127.0.0.1", server.port
-    consumer = TcpConsumer(address, "out", sinks.lines(), patience=60, clock=clock)
-    with pytest.raises(ConsumerLostError, match="has not answered"):
+    consumer = TcpSink(address, "out", sinks.lines(), patience=60, clock=clock)
+    with pytest.raises(SinkLostError, match="has not answered"):
         consumer.open(sinks.opening(1))
     assert came == 3
     server.join()
@@ -335,11 +335,11 @@ def test_a_consumer_that_reads_slowly_is_not_waited_for() -> None:
         hung.wait()
 
     server = Scripted(slow)
-    consumer = TcpConsumer(("127.0.0.1", server.port), "out", sinks.lines())
+    consumer = TcpSink(("127.0.0.1", server.port), "out", sinks.lines())
     consumer.open(sinks.opening(1))
     for start in range(0, 3_000_000, 300_000):
         consumer.deliver(sinks.bundle(start, start + 300_000))
-    assert consumer.acknowledged() == []
+    assert consumer.take_acknowledged() == []
     hung.set()
     consumer.close()
     server.join()

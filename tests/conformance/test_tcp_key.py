@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 import pytest
 
 from fsql.connectors.stream_stores import NullStore
-from fsql.connectors.tcp.consumer import TcpConsumer
 from fsql.connectors.tcp.frames import (
     VERSION,
     Challenge,
@@ -24,8 +23,9 @@ from fsql.connectors.tcp.frames import (
 )
 from fsql.connectors.tcp.proofs import CONSUMER, JOB, proof_of
 from fsql.connectors.tcp.reference import ConsumerServer, StoredRows
+from fsql.connectors.tcp.remote_sink import TcpSink
 from fsql.runtime.batch import START
-from fsql.runtime.consumer import ConsumerMissingError
+from fsql.runtime.sink import SinkMissingError
 from fsql.tests.conformance import sinks
 from fsql.tests.conformance.scripted import Scripted, data
 
@@ -84,7 +84,7 @@ class Peer:
 def test_a_job_with_the_key_is_listened_to() -> None:
     stored: list[StoredRows] = []
     with serving(stored) as port:
-        consumer = TcpConsumer(("127.0.0.1", port), "out", sinks.lines(), key=KEY)
+        consumer = TcpSink(("127.0.0.1", port), "out", sinks.lines(), key=KEY)
         consumer.open(sinks.opening(1))
         sinks.deliver_and_wait(consumer, sinks.bundle(0, 6))
         consumer.close()
@@ -94,8 +94,8 @@ def test_a_job_with_the_key_is_listened_to() -> None:
 def test_a_job_without_the_key_finds_no_consumer() -> None:
     stored: list[StoredRows] = []
     with serving(stored) as port:
-        consumer = TcpConsumer(("127.0.0.1", port), "out", sinks.lines(), key=ANOTHER)
-        with pytest.raises(ConsumerMissingError, match="does not have the key"):
+        consumer = TcpSink(("127.0.0.1", port), "out", sinks.lines(), key=ANOTHER)
+        with pytest.raises(SinkMissingError, match="does not have the key"):
             consumer.open(sinks.opening(1))
     assert stored == []
 
@@ -152,8 +152,8 @@ def test_who_listens_without_the_key_is_told_nothing(answer: Head) -> None:
             peer.sendall(data(answer))
 
     server = Scripted(impostor)
-    consumer = TcpConsumer(("127.0.0.1", server.port), "out", sinks.lines(), key=KEY)
-    with pytest.raises(ConsumerMissingError, match="does not have the key"):
+    consumer = TcpSink(("127.0.0.1", server.port), "out", sinks.lines(), key=KEY)
+    with pytest.raises(SinkMissingError, match="does not have the key"):
         consumer.open(sinks.opening(1))
     server.join()
     assert heard == [Challenge]

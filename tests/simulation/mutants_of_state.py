@@ -223,7 +223,7 @@ def a_snapshot_is_committed_before_consumers_are_synced(patch: Patch) -> None:
     def nothing(_: CoordinatorHost) -> Any:
         yield None
 
-    patch.setattr(CoordinatorHost, "_sync_consumers", nothing)
+    patch.setattr(CoordinatorHost, "_sync_sinks", nothing)
 
 
 def a_manifest_is_committed_before_it_is_durable(patch: Patch) -> None:

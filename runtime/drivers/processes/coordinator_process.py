@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from fsql.runtime.cluster.job_spec import JobSpec
-    from fsql.runtime.consumer import Consumer
     from fsql.runtime.drivers.processes.supervised import Supervisor
     from fsql.runtime.drivers.transport import Transport
     from fsql.runtime.hosts.job_state import JobState
     from fsql.runtime.hosts.ports import CoordinatorMachine
+    from fsql.runtime.sink import Sink
 
 IDLE_SECONDS_MAX = 0.1
 """How long to wait for anything before asking whether the launcher still lives."""
@@ -36,7 +36,7 @@ class CoordinatorProcess:
         spec: JobSpec,
         transport: Transport,
         state: JobState,
-        consumers: Sequence[Consumer],
+        sinks: Sequence[Sink],
         supervisor: Supervisor,
         *,
         again: bool = False,
@@ -54,7 +54,7 @@ class CoordinatorProcess:
             background=self._background,
             keeper=self._keeper,
             state=state,
-            consumers=consumers,
+            sinks=sinks,
             monitor=supervisor,
             again=again,
         )

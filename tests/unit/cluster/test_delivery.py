@@ -76,7 +76,7 @@ def rows_of(contents: Contents | None) -> list[Row]:
 
 
 @dataclass
-class Consumer:
+class Sink:
     """Stores whole bundles behind the position that it has."""
 
     position: Root = START
@@ -248,9 +248,7 @@ def drawn_rows(random: Random) -> list[Row]:
     return [(root, number) for number, root in enumerate(rooted)]
 
 
-def run_epoch(
-    random: Random, rows: list[Row], consumer: Consumer, begins: Root, kind: Kind
-) -> Root:
+def run_epoch(random: Random, rows: list[Row], consumer: Sink, begins: Root, kind: Kind) -> Root:
     """Run until the end or until everything is lost at random; return a position that a snapshot has."""
     window = random.choice([1, 2, 50])
     delivery = Delivery(
@@ -290,7 +288,7 @@ def run_epoch(
 def test_every_row_comes_once_and_in_order_whatever_fails(seed: int, kind: Kind) -> None:
     random = Random(seed)
     rows = drawn_rows(random)
-    consumer, snapshot = Consumer(), START
+    consumer, snapshot = Sink(), START
     while snapshot != END:
         snapshot = run_epoch(random, rows, consumer, snapshot, kind)
     assert consumer.rows == rows

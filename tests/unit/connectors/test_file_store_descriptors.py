@@ -12,7 +12,7 @@ from fsql.connectors.file.file_layer import FileLayer
 from fsql.connectors.file.store import FileStore
 from fsql.runtime.batch import START
 from fsql.runtime.cluster.delivery import DeliveryOption
-from fsql.runtime.consumer import Opening
+from fsql.runtime.sink import OpenRequest
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -43,7 +43,7 @@ class FailingDisk(FileLayer):
 def test_a_sync_that_fails(tmp_path: Path) -> None:
     disk = FailingDisk()
     store = FileStore(tmp_path / "out", tmp_path / "journal", disk)
-    store.open(Opening(1, START, DeliveryOption.EXACTLY_ONCE))
+    store.open(OpenRequest(1, START, DeliveryOption.EXACTLY_ONCE))
     disk.fails = True
     with pytest.raises(FsqlError):
         store.sync()

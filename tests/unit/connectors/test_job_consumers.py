@@ -14,9 +14,9 @@ from fsql.job.script import read_script
 from fsql.job.sinks import ConsumedOutput, job_consumers
 from fsql.runtime.batch import END, START, Root
 from fsql.runtime.cluster.delivery import Delivery, DeliveryOption
-from fsql.runtime.consumer import Opening
 from fsql.runtime.dataflow.barrier import DeadLetters, LateRows, Released
 from fsql.runtime.drivers.local import Edges, LocalRun
+from fsql.runtime.sink import OpenRequest
 from fsql.tests.cli.commands import fsql
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ class Delivered:
     def __post_init__(self) -> None:
         for each in self.outputs:
             option = each.output.option
-            opened = each.consumer.open(Opening(self.epoch, START, option, "job"))
+            opened = each.consumer.open(OpenRequest(self.epoch, START, option, "job"))
             self.deliveries.append(Delivery(option, opened.position, opened.window, rows_max=7))
 
     def take(self, let_go: Released | LateRows | DeadLetters) -> None:
@@ -97,7 +97,7 @@ class Delivered:
     def _send(self, each: ConsumedOutput, delivery: Delivery, bundles: Iterable[Bundle]) -> None:
         for bundle in bundles:
             each.consumer.deliver(bundle)
-        for position in each.consumer.acknowledged():
+        for position in each.consumer.take_acknowledged():
             self._send(each, delivery, delivery.acknowledge(position))
 
 

@@ -27,9 +27,9 @@ from fsql.runtime.cluster.node import (
     SinkOpened,
     Tally,
 )
-from fsql.runtime.consumer import LocalConsumer, Opened, Opening
 from fsql.runtime.dataflow.barrier import DeadLetters
 from fsql.runtime.drivers.processes.coordinator_process import CoordinatorProcess
+from fsql.runtime.sink import LocalSink, OpenReply, OpenRequest
 from fsql.runtime.wire.seal import VERSION
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ class Script:
         return None
 
 
-class ConsumerOfTwo:
+class SinkOfTwo:
     """Is open when it is let be, and acknowledges two bundles as one."""
 
     descriptor = None
@@ -74,16 +74,16 @@ class ConsumerOfTwo:
         self.was_let = False
         self.came: list[Root] = []
 
-    def open(self, opening: Opening) -> Opened:
+    def open(self, opening: OpenRequest) -> OpenReply:
         del opening
         self.opening = True
         self.was_let = self.let.wait(20)
-        return Opened(START, 2)
+        return OpenReply(START, 2)
 
     def deliver(self, bundle: Bundle) -> None:
         self.came.append(bundle.ends)
 
-    def acknowledged(self) -> Sequence[Root]:
+    def take_acknowledged(self) -> Sequence[Root]:
         came, self.came = self.came, []
         if len(came) < 2:
             self.came = came
@@ -101,7 +101,7 @@ class ConsumerOfTwo:
 
 
 def run(
-    node: Script, consumer: ConsumerOfTwo, versions: dict[str, int] | None = None
+    node: Script, consumer: SinkOfTwo, versions: dict[str, int] | None = None
 ) -> tuple[CoordinatorProcess, list[Any], list[Any]]:
     """Run until the node ends it; return the process, what it has told, and what it has sent.
 
@@ -140,7 +140,7 @@ def run(
 
 def test_it_goes_on_while_a_consumer_takes_its_time_to_open() -> None:
     node = Script(LeaseHeld=[OpenSinks(1, START)], SinkOpened=[Finish()])
-    consumer = ConsumerOfTwo()
+    consumer = SinkOfTwo()
     run(node, consumer)
     assert consumer.was_let
     assert node.events == [LeaseHeld(1e9), SinkOpened(1, 0, START, 2)]
@@ -148,14 +148,14 @@ def test_it_goes_on_while_a_consumer_takes_its_time_to_open() -> None:
 
 def test_it_waits_for_no_consumer_that_has_acknowledged_two_bundles_as_one() -> None:
     node = Script(LeaseHeld=[OpenSinks(1, START)], SinkOpened=[*BUNDLES], Delivered=[Finish()])
-    process, _, _ = run(node, ConsumerOfTwo())
+    process, _, _ = run(node, SinkOfTwo())
     assert node.events[-1] == Delivered(1, 0, ENDS[1])
     assert process._host.awaited() == []
 
 
 def test_what_a_consumer_refuses_at_a_commit_is_the_outputs_loss() -> None:
     node = Script(LeaseHeld=[CommitManifest(MANIFEST)], SinkLost=[Finish()])
-    run(node, ConsumerOfTwo())
+    run(node, SinkOfTwo())
     kinds = [type(event) for event in node.events]
     assert kinds[1:] in ([SinkLost], [SinkLost, ManifestNotCommitted])
 
@@ -163,7 +163,7 @@ def test_what_a_consumer_refuses_at_a_commit_is_the_outputs_loss() -> None:
 def test_a_worker_of_another_version_is_told_of_and_told() -> None:
     progress = Progress("running", 1, "", Tally(), START, ("a disk is full",))
     node = Script(LeaseHeld=[progress, Finish()])
-    _, told, sent = run(node, ConsumerOfTwo(), {"tcp://127.0.0.1:7": 1})
+    _, told, sent = run(node, SinkOfTwo(), {"tcp://127.0.0.1:7": 1})
     stranger = (
         "the worker at tcp://127.0.0.1:7 cannot join, as it is of another version:"
         f" its wire format is 1, and this run's is {VERSION} (FSQL-E605)"
@@ -178,7 +178,7 @@ def test_a_local_consumer_is_synced_while_it_stores() -> None:
             del data
             consumer.sync()
 
-    consumer = LocalConsumer(Slow(), NullEncoder())
-    consumer.open(Opening(1, START, DeliveryOption.EXACTLY_ONCE))
+    consumer = LocalSink(Slow(), NullEncoder())
+    consumer.open(OpenRequest(1, START, DeliveryOption.EXACTLY_ONCE))
     consumer.deliver(Bundle(START, ENDS[0], 0, last=True, contents=DeadLetters(())))
-    assert consumer.acknowledged() == [ENDS[0]]
+    assert consumer.take_acknowledged() == [ENDS[0]]

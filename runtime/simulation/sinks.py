@@ -14,20 +14,20 @@ from typing import TYPE_CHECKING, Final
 
 from fsql.runtime.batch import START, Root
 from fsql.runtime.cluster.delivery import DeliveryOption
-from fsql.runtime.consumer import ConsumerLostError, Opened
 from fsql.runtime.simulation.world import MILLISECOND
+from fsql.runtime.sink import OpenReply, SinkLostError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from fsql.runtime.cluster.delivery import Bundle
-    from fsql.runtime.consumer import Opening
     from fsql.runtime.simulation.coverage import Coverage
     from fsql.runtime.simulation.judge import Judge
     from fsql.runtime.simulation.process import Process
     from fsql.runtime.simulation.world import World
+    from fsql.runtime.sink import OpenRequest
 
-    Says = Root | ConsumerLostError
+    Says = Root | SinkLostError
 
 OPENS_FOR_US: Final = 200 * MILLISECOND
 """How long a coordinator waits for the answer of a consumer that is mute."""
@@ -54,7 +54,7 @@ class Connection:
     open: bool = True
 
 
-class Consumer:
+class ExternalSink:
     """What has one output."""
 
     def __init__(  # noqa: PLR0913 - it stands between many
@@ -88,26 +88,26 @@ class Consumer:
 
     def open(
         self, epoch: int, process: Process, answer: Callable[[Connection, Says], None]
-    ) -> tuple[Connection, Opened]:
+    ) -> tuple[Connection, OpenReply]:
         """Open a connection for a coordinator; return what the consumer has.
 
         Raises:
-            ConsumerLostError: if there is a newer epoch, or no answer.
+            SinkLostError: if there is a newer epoch, or no answer.
         """
         process.charge(2 * self._way_us() + self.manner.acknowledges_late_us)
         if self._hears_newest_only and any(other.epoch > epoch for other in self._connections):
-            raise ConsumerLostError("there is a newer epoch")
+            raise SinkLostError("there is a newer epoch")
         if self.manner.mute:
             self._struck("mute", "OpenSinks")
             process.charge(OPENS_FOR_US)
-            raise ConsumerLostError("it does not answer")
+            raise SinkLostError("it does not answer")
 
         def answer_later(connection: Connection, says: Says) -> None:
             process.later(self._way_us(), answer, connection, says)
 
         connection = Connection(epoch, answer_later)
         self._connections = [*self._connections[-3:], connection]
-        return connection, Opened(self.position, self._window)
+        return connection, OpenReply(self.position, self._window)
 
     def send(self, connection: Connection, bundle: Bundle) -> None:
         """Take a bundle off the connection, when its turn has come."""
@@ -177,16 +177,16 @@ class Consumer:
 
     def _lose(self, connection: Connection, reason: str) -> None:
         connection.open = False
-        connection.answer(connection, ConsumerLostError(reason))
+        connection.answer(connection, SinkLostError(reason))
 
     def sync(self, connection: Connection) -> None:
         """Have what is stored survive the loss of power.
 
         Raises:
-            ConsumerLostError: if the connection is lost.
+            SinkLostError: if the connection is lost.
         """
         if not connection.open:
-            raise ConsumerLostError("the connection is lost")
+            raise SinkLostError("the connection is lost")
         del self._not_synced[:-1]
 
     def _way_us(self) -> int:
@@ -221,8 +221,8 @@ class Consumer:
             self._speak(connection, says)
 
 
-class SimulatedConsumer:
-    """A consumer as a coordinator's process has it: see `runtime/consumer.py`."""
+class SimulatedSink:
+    """A consumer as a coordinator's process has it: see `runtime/sink.py`."""
 
     missing = None
     descriptor = None
@@ -230,59 +230,59 @@ class SimulatedConsumer:
     def __init__(
         self,
         process: Process,
-        consumer: Consumer,
+        sink: ExternalSink,
         on_deliver: Callable[[], None],
         on_answer: Callable[[], None],
     ) -> None:
         self._process = process
         self._life = process.life
-        self._consumer = consumer
+        self._sink = sink
         self._on_deliver = on_deliver
         self._on_answer = on_answer
         self._connection: Connection | None = None
         self._positions: list[Root] = []
-        self._lost: ConsumerLostError | None = None
+        self._lost: SinkLostError | None = None
 
-    def open(self, opening: Opening) -> Opened:
-        """See `Consumer`."""
+    def open(self, opening: OpenRequest) -> OpenReply:
+        """See `ExternalSink`."""
         self._process.check(self._life)
         self._connection = None
         self._positions, self._lost = [], None
-        self._connection, opened = self._consumer.open(opening.epoch, self._process, self._answered)
+        self._connection, opened = self._sink.open(opening.epoch, self._process, self._answered)
         return opened
 
     def _answered(self, connection: Connection, says: Says) -> None:
         if connection is not self._connection:
             return
-        if isinstance(says, ConsumerLostError):
+        if isinstance(says, SinkLostError):
             self._lost = says
         else:
             self._positions.append(says)
         self._on_answer()
 
     def deliver(self, bundle: Bundle) -> None:
-        """See `Consumer`."""
+        """See `ExternalSink`."""
         self._on_deliver()
-        self._consumer.send(self._connected(), bundle)
+        self._sink.send(self._connected(), bundle)
 
-    def acknowledged(self) -> list[Root]:
-        """See `Consumer`."""
+    def take_acknowledged(self) -> list[Root]:
+        """See `ExternalSink`."""
         self._connected()
         positions, self._positions = self._positions, []
         return positions
 
     def wait(self, seconds: float) -> None:
-        """See `Consumer`; a host is told when there is an acknowledgement."""
+        """See `ExternalSink`; a host is told when there is an acknowledgement."""
 
     def sync(self) -> None:
-        """See `Consumer`."""
+        """See `ExternalSink`."""
         self._process.call(self._life, "sync consumer")
-        self._consumer.sync(self._connected())
+        self._sink.sync(self._connected())
 
     def close(self) -> None:
-        """See `Consumer`."""
+        """See `ExternalSink`."""
 
     def _connected(self) -> Connection:
         if self._lost is not None or self._connection is None:
-            raise self._lost or ConsumerLostError("it was not opened")
+            raise self._lost or SinkLostError("it was not opened")
         return self._connection

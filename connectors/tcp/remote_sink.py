@@ -37,13 +37,13 @@ from fsql.connectors.tcp.frames import (
 )
 from fsql.connectors.tcp.proofs import CONSUMER, JOB, is_proof, new_challenge, proof_of
 from fsql.runtime.batch import START, Root, position_text
-from fsql.runtime.consumer import ConsumerLostError, ConsumerMissingError, Opened, bundle_bytes
+from fsql.runtime.sink import OpenReply, SinkLostError, SinkMissingError, bundle_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from fsql.runtime.cluster.delivery import Bundle
-    from fsql.runtime.consumer import ContentsEncoder, Opening
+    from fsql.runtime.sink import ContentsEncoder, OpenRequest
 
 PATIENCE_SECONDS: Final = 10.0
 MISSED_AFTER_SECONDS: Final = 1.0
@@ -58,7 +58,7 @@ _PIECES_MAX: Final = 64
 _Bytes = bytes | memoryview
 
 
-class TcpConsumer:
+class TcpSink:
     """The job's end of the connection to the consumer of one output."""
 
     def __init__(
@@ -82,7 +82,7 @@ class TcpConsumer:
         self._proven = False
         self._turn = threading.Lock()
         """Held while the connection is used: `sync` may come from another thread."""
-        self._opening: Opening | None = None
+        self._opening: OpenRequest | None = None
         self._socket: socket.socket | None = None
         self._reader = FrameReader(_ANSWER_BYTES_MAX)
         self._connected = False
@@ -113,12 +113,12 @@ class TcpConsumer:
         """Return what to wait on for acknowledgements, None while not all is sent."""
         return None if self._socket is None or self._outgoing else self._socket.fileno()
 
-    def open(self, opening: Opening) -> Opened:
+    def open(self, opening: OpenRequest) -> OpenReply:
         """Begin an epoch, and wait for the answer.
 
         Raises:
             FsqlError: E537, if the consumer refuses for good.
-            ConsumerLostError: if it refuses temporarily, or does not answer.
+            SinkLostError: if it refuses temporarily, or does not answer.
         """
         with self._turn:
             self._disconnect()
@@ -130,17 +130,17 @@ class TcpConsumer:
             self._lost_since, self._next_attempt = self._clock(), 0.0
             self._wait_until(lambda: self._welcomed)
             self._acknowledged = []
-            return Opened(self._have, self._window)
+            return OpenReply(self._have, self._window)
 
     def deliver(self, bundle: Bundle) -> None:
         """Send a bundle, or a part of one.
 
         Raises:
             FsqlError: E537, if the consumer refuses for good.
-            ConsumerLostError: if it refuses for now, or has not been reached for too long.
+            SinkLostError: if it refuses for now, or has not been reached for too long.
         """
         if bundle.part != self._next_part:
-            raise ConsumerLostError(f"part {bundle.part} came where part {self._next_part} was due")
+            raise SinkLostError(f"part {bundle.part} came where part {self._next_part} was due")
         self._next_part = 0 if bundle.last else bundle.part + 1
         pieces = bundle_bytes(self._lines, bundle, header=True)
         cut = [
@@ -166,12 +166,12 @@ class TcpConsumer:
         with self._turn:
             self._pump()
 
-    def acknowledged(self) -> Sequence[Root]:
+    def take_acknowledged(self) -> Sequence[Root]:
         """Return the positions that the consumer has acknowledged since the last call.
 
         Raises:
             FsqlError: E537, if the consumer refuses for good.
-            ConsumerLostError: if it refuses for now, or has not been reached for too long.
+            SinkLostError: if it refuses for now, or has not been reached for too long.
         """
         with self._turn:
             self._pump()
@@ -185,7 +185,7 @@ class TcpConsumer:
 
         Raises:
             FsqlError: E537, if the consumer refuses for good.
-            ConsumerLostError: if it refuses for now, or does not answer.
+            SinkLostError: if it refuses for now, or does not answer.
         """
         asked: socket.socket | None = None
         deadline = self._clock() + self._patience
@@ -236,7 +236,7 @@ class TcpConsumer:
     def _pump(self) -> None:
         """Do what can be done without waiting: connect, send, receive."""
         if self._opening is None:
-            raise ConsumerLostError(f"{self._name} was not opened")
+            raise SinkLostError(f"{self._name} was not opened")
         if self._socket is None:
             self._connect()
         try:
@@ -252,8 +252,8 @@ class TcpConsumer:
             self._disconnect()
             raise self._missing(f"{self._name} has not answered for {self._patience:g} s")
 
-    def _missing(self, reason: str) -> ConsumerMissingError:
-        return ConsumerMissingError(self._output, reason)
+    def _missing(self, reason: str) -> SinkMissingError:
+        return SinkMissingError(self._output, reason)
 
     def _connect(self) -> None:
         assert self._opening is not None
@@ -329,7 +329,7 @@ class TcpConsumer:
                 self._disconnect()
                 if lasting:
                     raise self._refused(reason)
-                raise ConsumerLostError(f"{self._name} refuses: {reason}")
+                raise SinkLostError(f"{self._name} refuses: {reason}")
             case _:
                 raise BadFrameError("an answer that was not asked for")
 
@@ -337,7 +337,7 @@ class TcpConsumer:
         """Check the consumer's proof, send one, and say hello.
 
         Raises:
-            ConsumerMissingError: if it is no proof: what listens there is not the consumer.
+            SinkMissingError: if it is no proof: what listens there is not the consumer.
         """
         assert self._key is not None
         port = self._address[1]

@@ -5,8 +5,8 @@ what it has already it passes over; anything else it refuses.  What it has ackno
 its process; what it had acknowledged when `sync` returns survives the loss of power.  `open` begins an epoch,
 also after an error; nobody of an older epoch is listened to any more.
 
-`LocalConsumer` keeps these rules for what this process stores itself, in a `Store`; a consumer elsewhere is
-`fsql.connectors.tcp.consumer`.
+`LocalSink` keeps these rules for what this process stores itself, in a `Store`; a consumer elsewhere is
+`fsql.connectors.tcp.remote_sink`.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ LOCAL_WINDOW: Final = 16
 _NOT_OPEN: Final = "the consumer has failed, and was not opened again"
 
 
-class Opened(NamedTuple):
+class OpenReply(NamedTuple):
     """What a consumer has, and how many bundles it takes that are not acknowledged."""
 
     position: Root
     window: int
 
 
-class Opening(NamedTuple):
+class OpenRequest(NamedTuple):
     """The beginning of an epoch: its number, from where its input is replayed, and what is promised.
 
     `owner` says whose rows they are, to a consumer that may be asked by others as well.
@@ -46,11 +46,11 @@ class Opening(NamedTuple):
     owner: str = ""
 
 
-class ConsumerLostError(Exception):
+class SinkLostError(Exception):
     """A consumer does not answer any more, or refused; another epoch may do better."""
 
 
-class ConsumerMissingError(ConsumerLostError):
+class SinkMissingError(SinkLostError):
     """Nobody answers where a consumer should be, or what answers is none."""
 
     def __init__(self, output: str, reason: str) -> None:
@@ -64,7 +64,7 @@ class ConsumerMissingError(ConsumerLostError):
         return FsqlError([Diagnostic("E532", message, helps=helps)])
 
 
-class Consumer(Protocol):
+class Sink(Protocol):
     """Where the bundles of one output go."""
 
     @property
@@ -75,12 +75,12 @@ class Consumer(Protocol):
     def descriptor(self) -> int | None:
         """Return what can be read from when an acknowledgement comes, None if more has to be done before."""
 
-    def open(self, opening: Opening) -> Opened:
+    def open(self, opening: OpenRequest) -> OpenReply:
         """Begin an epoch; return what the consumer has.
 
         Raises:
             FsqlError: E532, E535 or E537, if it cannot take anything.
-            ConsumerLostError: if it may, but not now.
+            SinkLostError: if it may, but not now.
         """
 
     def deliver(self, bundle: Bundle) -> None:
@@ -88,15 +88,15 @@ class Consumer(Protocol):
 
         Raises:
             FsqlError: E535 or E537, if the consumer cannot go on.
-            ConsumerLostError: if it may in another epoch.
+            SinkLostError: if it may in another epoch.
         """
 
-    def acknowledged(self) -> Sequence[Root]:
+    def take_acknowledged(self) -> Sequence[Root]:
         """Return the positions that the consumer has acknowledged since the last call; never waits.
 
         Raises:
             FsqlError: E537, if the consumer cannot go on.
-            ConsumerLostError: if it may in another epoch.
+            SinkLostError: if it may in another epoch.
         """
 
     def wait(self, seconds: float) -> None:
@@ -106,7 +106,7 @@ class Consumer(Protocol):
         """Return when everything acknowledged survives the loss of power; any thread may call this.
 
         Raises:
-            ConsumerLostError: if that is not possible.
+            SinkLostError: if that is not possible.
         """
 
     def close(self) -> None:
@@ -120,7 +120,7 @@ class Store(Protocol):
     def empty(self) -> bool:
         """Say whether there are no bytes before those that come next."""
 
-    def open(self, opening: Opening) -> Root:
+    def open(self, opening: OpenRequest) -> Root:
         """Begin an epoch; return the position that the store has."""
 
     def append(self, data: Sequence[memoryview]) -> None:
@@ -165,12 +165,12 @@ class Sequencer:
         """Say whether to store the part of a bundle; not if the consumer has it already.
 
         Raises:
-            ConsumerLostError: if something is missing before it.
+            SinkLostError: if something is missing before it.
         """
         if ends <= self.position:
             return False
         if follows != self.position or part != self._part:
-            raise ConsumerLostError(
+            raise SinkLostError(
                 f"a bundle was refused: it follows {position_text(follows)}, part {part},"
                 f" and the consumer has {position_text(self.position)}, part {self._part}"
             )
@@ -183,7 +183,7 @@ class Sequencer:
         self._part = 0
 
 
-class LocalConsumer:
+class LocalSink:
     """A consumer in this process, which stores what it is given before it returns."""
 
     def __init__(self, store: Store, lines: ContentsEncoder) -> None:
@@ -203,31 +203,31 @@ class LocalConsumer:
         """Return None: what is stored is acknowledged at once."""
         return None
 
-    def open(self, opening: Opening) -> Opened:
+    def open(self, opening: OpenRequest) -> OpenReply:
         """Begin an epoch.
 
         Raises:
             FsqlError: E532, E535 or E537, if the store cannot be opened.
-            ConsumerLostError: if a later epoch has begun already.
+            SinkLostError: if a later epoch has begun already.
         """
         if opening.epoch < self._epoch:
-            raise ConsumerLostError(f"epoch {self._epoch} has begun, and this is {opening.epoch}")
+            raise SinkLostError(f"epoch {self._epoch} has begun, and this is {opening.epoch}")
         self._epoch = opening.epoch
         self._sequencer = None
         self._acknowledged = []
         position = self._store.open(opening)
         self._sequencer = Sequencer(position)
-        return Opened(position, LOCAL_WINDOW)
+        return OpenReply(position, LOCAL_WINDOW)
 
     def deliver(self, bundle: Bundle) -> None:
         """Store a bundle, or a part of one.
 
         Raises:
             FsqlError: E535, if the store cannot go on.
-            ConsumerLostError: if there is no room, if it is not what follows, or after an error.
+            SinkLostError: if there is no room, if it is not what follows, or after an error.
         """
         if self._sequencer is None:
-            raise ConsumerLostError(_NOT_OPEN)
+            raise SinkLostError(_NOT_OPEN)
         try:
             self._take(self._sequencer, bundle)
         except BaseException:
@@ -246,7 +246,7 @@ class LocalConsumer:
             sequencer.stored(bundle.ends)
             self._acknowledged.append(bundle.ends)
 
-    def acknowledged(self) -> Sequence[Root]:
+    def take_acknowledged(self) -> Sequence[Root]:
         """Return what has been stored since the last call."""
         acknowledged, self._acknowledged = self._acknowledged, []
         return acknowledged
@@ -259,10 +259,10 @@ class LocalConsumer:
 
         Raises:
             FsqlError: E535, if the operating system refuses.
-            ConsumerLostError: if there is no room, or after an error.
+            SinkLostError: if there is no room, or after an error.
         """
         if self._sequencer is None:
-            raise ConsumerLostError(_NOT_OPEN)
+            raise SinkLostError(_NOT_OPEN)
         self._store.sync()
 
     def close(self) -> None:
