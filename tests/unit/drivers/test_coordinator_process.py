@@ -131,7 +131,9 @@ def run(
     state: Any = SimpleNamespace(
         lease_renewed_every=60.0, renew_lease=renew_lease, close=lambda: None
     )
-    supervisor: Any = SimpleNamespace(alive=alive, gone=list, tell=told.append, descriptor=None)
+    supervisor: Any = SimpleNamespace(
+        alive=alive, take_exited=list, tell=told.append, descriptor=None
+    )
     script: Any = node
     process = CoordinatorProcess(script, spec, transport, state, [consumer], supervisor)
     process.run()
