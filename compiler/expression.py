@@ -2,7 +2,7 @@
 
 An expression is evaluated over one row of its operator's input.  It either has a value or *fails*
 (division by zero, overflow, an impossible cast): a failure belongs to the row, and the row then
-becomes an error row at its position (design 5).  Evaluation is lazy by row exactly where SQL text
+becomes an error row at its position.  Evaluation is lazy by row exactly where SQL text
 suggests it; this is part of the meaning, not an optimisation:
 
 * `and`, `or` evaluate left to right; the right side cannot fail a row that the left side decided

@@ -1,8 +1,10 @@
 """The drifting-state graph: `Map`, `Broadcast`, `Merge`, `Grouping`, between `Source` and `Sink`.
 
-Paper 000, sections 2.2 to 2.7; paper 003.  A vertex names its inputs; a cycle is an input that comes
-later in `Graph.vertices` (always into the `Merge` before a `Grouping`).  Business logic is stateless:
-it stands in the map functions below, as data.  State is an item that goes round the cycle
+See FlameStream (2018), sections 2.2 to 2.7, and FlameStream data flow, in docs/bibliography.md.
+
+A vertex names its inputs; a cycle is an input that comes later in `Graph.vertices` (always into the `Merge`
+before a `Grouping`).  Business logic is stateless: it stands in the map functions below, as data.  State is
+an item that goes round the cycle
 
     input ─▶ Merge ─▶ Grouping(window 2) ─▶ Map(combine) ─▶ Broadcast ─┬─▶ Map(finish) ─▶ output
                ▲                                                        │

@@ -14,7 +14,7 @@ class Column:
     """A named, typed column.
 
     `time_attribute` marks event time: no row at a root position with time T bears a value that the
-    watermark of T can be compared with wrongly, so windows may be built on it (design 2).
+    watermark of T can be compared with wrongly, so windows may be built on it.
     """
 
     name: str

@@ -4,7 +4,7 @@ A **stage** is what lies between two exchanges.  Its head is a source or a fold;
 steps (map functions, each reading the head or an earlier step) and sends.  A send leads from a step
 through an exchange into a fold of a later stage, or into a port of the barrier.  The stages are in
 topological order.  The optimizer fills a tick plan, the runtime executes it, and any two tick plans of
-one graph release the same bytes (design 9).
+one graph release the same bytes.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ HEAD = -1
 
 
 class Policy(enum.Enum):
-    """How a fold meets disorder (design 5); both release the same bytes."""
+    """How a fold meets disorder; both release the same bytes."""
 
     SPECULATIVE = "speculative"
     ORDERED = "ordered"

@@ -1,6 +1,6 @@
 """The choice of a tick plan: how a graph is to be executed, and why.
 
-Whatever is chosen here, the released bytes are the same (design 9); it decides how fast they come.
+Whatever is chosen here, the released bytes are the same; it decides how fast they come.
 """
 
 from __future__ import annotations

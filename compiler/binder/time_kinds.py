@@ -1,4 +1,4 @@
-"""The times of a job's tables: which kind orders them all (design 2).
+"""The times of a job's tables: which kind orders them all.
 
 A WATERMARK makes event time, an option whatever it says.  The tables that say nothing are at rest beside
 event time, and numbered by their rows where nothing in the job has event time.

@@ -5,7 +5,7 @@ meaning of each operator is given over one totally ordered sequence of weighted 
 -1 takes back an equal row (a retraction, with a position of its own).  A plan without Aggregate and
 without a WindowAggregate that emits changes carries +1 rows only; it is *append-only* (`append_only`).
 
-Positions (design 2).  A row's root position is (time, origin); a row that a punctuation caused has the
+Positions.  A row's root position is (time, origin); a row that a punctuation caused has the
 origin `PUNCTUATION`, which sorts before all rows of that time.  Below the root comes the path.  The
 depth of a plan's paths is `depth(plan)`; every operator states what it does to the path.  Paths are
 defined on the plan as bound, before any rule, and rules keep the order that they define.

@@ -22,7 +22,7 @@ ROWS_MAX: Final = 1 << 40
 
 
 class TimeKind(enum.Enum):
-    """What the time of a root position is for the rows of a source (design 2)."""
+    """What the time of a root position is for the rows of a source."""
 
     EVENT = "event"
     OFFSET = "offset"

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from fsql.compiler.lowering.draft import Draft
 
 STATE_WINDOW = 2
-"""A state and the item behind it; more is never needed to carry a state along (paper 000, 2.7)."""
+"""A state and the item behind it; more is never needed to carry a state along (FlameStream (2018), 2.7)."""
 
 
 def add_cycle(

@@ -9,11 +9,12 @@ different senders arrive.  Then
                           the least root of a non-zero entry (u, MESSAGE) for u in s and upstream of s,
                           the least root of a non-zero entry (u, HOLD)    for u upstream of s
 
-is a bound that never goes back: no row below it can arrive at the input of s any more.  A stage's own
-holds do not count for its input but for everything behind it.  (Paper 000, section 3.3; design 6.)
+is a bound that never decreases: no row below it can arrive at the input of s.  A stage's own
+holds do not count for its input but for everything behind it.  (FlameStream (2018), section 3.3;
+see docs/bibliography.md.)
 
-Not promised: that min time is the greatest such bound at each moment.  It needs links that neither lose
-nor repeat acknowledgements; both show as an entry that stays non-zero.
+Min time need not be the greatest such bound at each moment.  Links must neither lose nor repeat
+acknowledgements: an entry would never become zero again.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ class Acker:
         fronts_of: Sequence[frozenset[int]],
         start: Root = START,
     ) -> None:
-        """Begin with nothing in flight, and no promises but that nothing below `start` comes.
+        """Start with nothing in flight; all fronts promise `start`.
 
         Args:
             upstream: for each stage, the stages strictly upstream of it; the barrier comes last.
@@ -71,11 +72,11 @@ class Acker:
                     check_not_below(root, self._min_times[stage], f"a message to stage {stage}")
             else:
                 tables = self._holds
-            # What only enters raises nothing, nor what leaves from behind the least.
+            # Min time can advance only if the least entry became zero.
             self._may_rise |= tables[stage].flip(root, message_id)
 
     def promise(self, promise: Promise) -> None:
-        """Take a front's promise.
+        """Record the promise of a front.
 
         A front that resumes before the start promises less at first than is known.
 
@@ -89,7 +90,7 @@ class Acker:
         self._may_rise = True
 
     def take_advanced(self) -> list[MinTime]:
-        """Return the min times that rose by what has come since this was last asked."""
+        """Return the min times that have advanced since the last call."""
         if not self._may_rise:
             return []
         self._may_rise = False
@@ -97,7 +98,7 @@ class Acker:
 
     @property
     def least_promise(self) -> tuple[int, Root]:
-        """Return the number of the front that has promised least, and what; -1 and END if there is none."""
+        """Return the front with the least promise, and the promise; -1 and END without fronts."""
         least = min(self._promises.items(), key=lambda item: (item[1], item[0]), default=None)
         return (-1, END) if least is None else least
 
@@ -107,7 +108,7 @@ class Acker:
         return self._promises
 
     def messages_in_flight(self) -> bool:
-        """Say whether a message is under way or not yet dealt with; what folds hold does not count."""
+        """Return whether a message is in flight or unprocessed; rows that folds hold do not count."""
         return any(table.xor_of for table in self._messages)
 
     def min_time(self, stage: int) -> Root:
@@ -163,7 +164,7 @@ class _Table:
         self._heap: list[Root] = []
 
     def flip(self, root: Root, message_id: int) -> bool:
-        """XOR an id into the entry of `root`; say whether that made zero what was the least of all."""
+        """XOR an id into the entry of `root`; return whether the least entry became zero."""
         before = self.xor_of.get(root)
         if before is None:
             heapq.heappush(self._heap, root)

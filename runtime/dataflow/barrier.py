@@ -1,14 +1,14 @@
-"""The barrier: releases what is final, in the total order, each group of changes whole.
+"""The barrier releases final rows in the total order, each group of changes as a whole.
 
 Contract.  Let m be min time at the barrier.  What has been released at every port is the live content of
 its rows with roots below m, and nothing else: rows whose weights cancel never appear, and nothing that is
-released is ever taken back.  All ports (the sinks of all INSERTs, late rows, rejects, errors) are released
+released is ever retracted.  All ports (the sinks of all INSERTs, late rows, rejects, errors) are released
 by one bound, so that sinks of one job are consistent with each other.  If an error remains at root p, the
 bound becomes p, everything of roots below p is released, and the job stops.
 
 The changes of one root position are one group: consolidated, labelled and ordered as
-`docs/internals/semantics.md` says.  The papers' barrier (000, section 3.2) releases items; the group is
-ours (design 5).
+`docs/internals/semantics.md` says.  (The barrier of FlameStream (2018), section 3.2, releases items; groups
+are an extension.)
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class LateRows:
 
 @dataclass(frozen=True, slots=True)
 class DeadLetters:
-    """Malformed rows whose source goes on."""
+    """Malformed rows of sources that continue after them."""
 
     rejects: tuple[tuple[Root, DeadLetter], ...]
 
@@ -81,10 +81,10 @@ class Stopped:
 
 
 class Barrier:
-    """The gate of one job."""
+    """The barrier of one job."""
 
     def __init__(self, sinks: Sequence[SinkPort], late_windows: int, start: Root = START) -> None:
-        """Stand closed at `start`: what is below was released before."""
+        """Start at `start`: everything below was released before."""
         self._sinks = [_Gate(port) for port in sinks]
         self._late = [WaitingRows() for _ in range(late_windows)]
         self._errors = WaitingRows()
@@ -123,7 +123,7 @@ class Barrier:
                 raise AssertionError(parcel.to)
 
     def advance(self, min_time: Root) -> list[Released | LateRows | DeadLetters | Stopped]:
-        """Learn min time; return what it lets go, in the order in which it is to be written.
+        """Advance min time; return what becomes final, in the order in which it is to be written.
 
         Raises:
             InvariantError: if min time goes back, or a row was taken back that never was.

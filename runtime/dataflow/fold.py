@@ -1,32 +1,32 @@
-"""The fold: a fused drifting-state cycle, and all there is to know about disorder.
+"""The fold: a fused drifting-state cycle, which handles all disorder.
 
 Contract.  Rows come in any order.  Let m be min time at the fold's input, and let the *live content* be
 the rows that came in, equal rows at equal positions summed by weight.  Then what the fold has sent,
 summed by weight, is at every moment what the operator makes of some sequence of rows, and below m it is
 what it makes of the live content below m in the total order.  Both policies keep that:
 
-* ORDERED holds rows until m has passed them.  It never takes anything back.
-* SPECULATIVE applies rows as they come and keeps, above m, what it applied and what that made.  A row
-  that comes at or before a position that its slot has seen makes it *repair*: it takes back the rows of
-  the slots concerned, applies all of them again in order, and sends the difference of the outputs.  When
-  repairs cost more than `undo_log.RepairBound` allows, it takes back what it applied from the row at hand
-  on, and goes on as ORDERED until m has passed that: no hot key can start a storm.
+* ORDERED holds rows until m has passed them.  It never undoes anything.
+* SPECULATIVE applies rows as they arrive and logs, above m, the applied rows and their results.  A row at
+  or before a position that its slot has seen causes a *repair*: the fold undoes the rows of the slots
+  concerned, applies all of them again in order, and sends the difference of the outputs.  When repairs
+  cost more than `undo_log.RepairBound` allows, the fold undoes what it applied from this row on, and
+  works as ORDERED until m has passed it.  This bounds the cost of a hot key.
 
-Windows close only when m has passed their punctuation, never speculatively.  `hold()` tells the least
-root at which the fold may still send something that no message in flight stands for; behind the fold,
-min time must not pass it.
+Windows close only when m has passed their punctuation, never speculatively.  `hold()` returns the least
+root at which the fold may still send rows that no message in flight accounts for; min time behind the
+fold must not pass it.
 
-Snapshots.  A fold that agrees to a position applies no rows from both sides of it at once.  When m comes
-to the position it gives, before anything else happens, what has changed in its state since the position
-before, as of this one: everything below is final, and what was applied above is left out
-(`kernel.KernelSnapshots`).
-A fold that loads the state as of a position goes on as one that had been given the rows below it.
+Snapshots.  After a position is announced, no application has rows from both sides of it.  As soon as m
+reaches the position, the fold takes an incremental snapshot as of it: everything below is final, and what
+was applied above is left out (`kernel.KernelSnapshots`).  A fold that loads the state as of a position
+continues like one that has received the rows below it.
 
-Steps.  A kernel may leave rows that would make too much at once (`ApplyResult.rest`).  They wait, and the
-fold **is behind** until `go_on` has applied them, a part at a time; its own min time stays below them.
+Steps.  A kernel may leave rows whose results would be too large for one step (`ApplyResult.rest`).  They
+wait, and the fold **is behind** until `go_on` has applied them, a part at a time; its own min time stays
+below them.
 
-Not promised: the order in which outputs leave the fold, nor that nothing superfluous is sent and taken
-back again.  `tests/property` judges released bytes under every policy and interleaving.
+The order in which outputs leave the fold is not defined, and it may send rows and undo them later.
+`tests/property` checks released bytes under every policy and interleaving.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ PART_ROWS_MIN: Final = 64
 class Fold:
     """One fused cycle on one worker.
 
-    `reached` is the greatest root that was applied or has closed a window; `crossed` says that an increment
+    `reached` is the greatest root that was applied or has closed a window.  `crossed` is whether a snapshot
     can be taken.
     """
 
@@ -119,11 +119,11 @@ class Fold:
 
     @property
     def _holds(self) -> bool:
-        """Say whether rows wait until min time has passed them."""
+        """Return whether rows wait until min time has passed them."""
         return self._ordered or self._holding_until is not None
 
     def advance(self, min_time: Root) -> FoldOutput:
-        """Learn min time at the input: apply what is held below it, close windows, forget undo."""
+        """Advance min time at the input: apply held rows below it, close windows, discard undo."""
         check_not_below(min_time, self._target, "min time at the input of a fold")
         self._target = min_time
         output = FoldOutput([], [])
@@ -132,7 +132,7 @@ class Fold:
 
     @property
     def is_behind(self) -> bool:
-        """Say whether rows wait only because what came before them made as much as one step may."""
+        """Return whether rows wait because the results of earlier ones filled a step."""
         return self._behind
 
     def go_on(self) -> FoldOutput:
@@ -144,7 +144,7 @@ class Fold:
         return output
 
     def _follow_min_time(self, output: FoldOutput) -> None:
-        """Come up to min time at the input, as far as the rows that wait allow."""
+        """Advance to min time at the input, as far as waiting rows allow."""
         position = self._snapshots.position
         if position is not None and position <= self._target:
             if not self._advance(position, output):
@@ -153,7 +153,7 @@ class Fold:
         self._advance(self._target, output)
 
     def _advance(self, min_time: Root, output: FoldOutput) -> bool:
-        """Advance to `min_time`, or only to the first row that still waits below it; say which."""
+        """Advance to `min_time`, or to the first row that waits below it; return whether to `min_time`."""
         if self._holds:
             self._apply_waiting(output, min_time)
         least = self._least_waiting() if self._behind else None
@@ -175,7 +175,7 @@ class Fold:
     def load(
         self, increments: Sequence[IncrementalSnapshot], owned: BinRanges, position: Root
     ) -> None:
-        """Take over the state as of `position` of the keys in the bins `owned`.
+        """Load the state as of `position` of the keys in the bins `owned`.
 
         The increments are all there are, oldest first; nothing may have come in yet.
         """
@@ -186,7 +186,7 @@ class Fold:
         self._kernel.expire(position)
 
     def announce(self, position: Root) -> bool:
-        """Agree to give the state as of `position`, unless something at or above it is in it already.
+        """Prepare a snapshot of the state as of `position`, unless the state has anything at or above it.
 
         Where min time has come there before the announcement, nothing more comes below it.
         """
@@ -200,19 +200,19 @@ class Fold:
         return True
 
     def cancel(self) -> None:
-        """Forget what was announced; what has changed is left for the next increment."""
+        """Cancel the announced snapshot; the next one includes what has changed."""
         self._snapshots.cancel()
         self.crossed = False
 
     def take_snapshot(self) -> IncrementalSnapshot | None:
-        """Return, once `crossed`, what changed up to the announced position; None for nothing."""
+        """Return, once `crossed`, what changed up to the announced position, or None if nothing did."""
         assert self.crossed
         self.crossed = False
         taken, self._taken = self._taken, None
         return taken
 
     def _cross(self, position: Root) -> None:
-        """Take the increment; with it goes what a snapshot that was cancelled left behind."""
+        """Take a snapshot, merged with what a cancelled one has left."""
         taken, before = self._snapshots.take(), self._taken
         if taken is not None and before is not None:
             taken = merged_later([before, taken], position)
@@ -221,7 +221,7 @@ class Fold:
         self.crossed = True
 
     def _recycle_slots(self) -> None:
-        """Let slots be used again once no entry of the log can hold rows of their former keys."""
+        """Recycle retired slots once no entry of the log can have rows of their former keys."""
         retired = self._kernel.table.take_retired()
         if retired:
             self._snapshots.on_slots_freed(retired)
@@ -230,7 +230,7 @@ class Fold:
             self._kernel.table.recycle(self._retired.popleft()[1])
 
     def hold(self) -> Root | None:
-        """Return the least root of what waits and of the windows to close; None for nothing."""
+        """Return the least root of waiting rows and of open windows, or None."""
         roots = [self._kernel.next_close(), self._least_waiting()]
         return min([root for root in roots if root is not None], default=None)
 
@@ -239,7 +239,7 @@ class Fold:
         return min([root for root in roots if root is not None], default=None)
 
     def state_rows(self) -> int:
-        """Return how many rows or groups the state, the log and what waits hold."""
+        """Return the number of rows or groups in the state and of rows that wait."""
         return self._kernel.state_rows() + sum(waiting.rows for waiting in self._waiting)
 
     def _apply_waiting(self, output: FoldOutput, bound: Root = END) -> None:
@@ -313,7 +313,7 @@ class Fold:
         sides: list[KeyedRows | None],
         output: FoldOutput,
     ) -> None:
-        """Take back what `later` applied to slots that now get earlier rows; apply it again with them."""
+        """Undo what `later` applied to slots that get earlier rows; apply it again with them."""
         scanned = sum(entry.rows for entry in later)
         self._affected.grow(len(self._kernel.table))
         affected = disordered_slots(later, least, sides, self._affected)
@@ -337,7 +337,7 @@ class Fold:
     def _take_out(
         self, entry: Application, again: list[list[KeyedRows | None]]
     ) -> ApplyResult | None:
-        """Take back what an entry applied to the affected slots, and put its rows to those of `again`.
+        """Undo what an entry applied to the affected slots, and append its rows to `again`.
 
         Return what it made of them; None if it has no such rows.
         """
@@ -355,7 +355,7 @@ class Fold:
         return ApplyResult(rows, errors, None)
 
     def _restore(self, entry: Application, rows: list[KeyedRows | None]) -> None:
-        """Take back an entry for the slots of `rows`, which are all that it still has of these slots.
+        """Undo an entry for the slots of `rows`, which are all its rows of these slots.
 
         For other slots its undo may be void: a repair has taken their rows out of it.
         """
@@ -370,7 +370,7 @@ class Fold:
         self._snapshots.on_undo(here, entry.greatest)
 
     def _rewind(self, least: Root, output: FoldOutput) -> None:
-        """Take back all rows from `least` on, and hold them until min time has passed them.
+        """Undo all rows from `least` on, and hold them until min time has passed them.
 
         What is before `least`, the root of what the fold is just dealing with, stays applied: min time
         behind the fold may have passed it, although the fold has not heard so yet.
@@ -394,7 +394,7 @@ class Fold:
         output.append_differences(made, old, by_path=self._append_only)
 
     def _apply_again(self, sides: list[KeyedRows | None], least: Root) -> list[ApplyResult]:
-        """Apply rows of a repair: those below min time for good, so that the log keeps none of them.
+        """Apply rows of a repair; those below min time are final and are not logged.
 
         What the kernel leaves waits if it is not below `least`: see `_rewind`.
         """
@@ -423,7 +423,7 @@ class Fold:
         return made
 
     def _settle_log(self, final: Root) -> None:
-        """Forget how to undo what is final; tell the kernel the least root it may be given again."""
+        """Discard the undo of what is final, and state that has expired."""
         for entry in self._log.pop_below(final):
             self._kernel.settle(entry.applied.undo)
         least = self._log.least()
@@ -438,7 +438,7 @@ class Fold:
     def _apply(
         self, sides: list[KeyedRows | None], *, undoable: bool
     ) -> tuple[ApplyResult | None, list[KeyedRows | None] | None]:
-        """Bring each side into the total order without what was undone, and apply it.
+        """Sort each side into the total order, without undone rows, and apply it.
 
         Return what that made, and the rows that the kernel has left, if any; they are no more in `sides`.
         """
@@ -460,7 +460,7 @@ class Fold:
         return applied, rest
 
     def _reach(self, sides: Sequence[KeyedRows | None]) -> None:
-        """Learn of rows that are applied now, or that windows make as they close; each in order."""
+        """Record that rows were applied, or were made by closing windows; each side is in order."""
         for rows in sides:
             if rows is not None and len(rows.slot):
                 self.reached = max(self.reached, rows.batch.root(len(rows.slot) - 1))

@@ -1,4 +1,4 @@
-"""What a fold lets go: rows and errors that applications made, or the differences that a repair makes."""
+"""The output of a fold: rows and errors of applications, or the differences that a repair makes."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class FoldOutput:
-    """What a fold lets go: rows, error rows, and whether they repair what it sent before."""
+    """Rows, error rows, and whether they correct rows that the fold sent before."""
 
     rows: list[Batch]
     errors: list[Batch]
     repairs: bool = False
 
     def append(self, applied: ApplyResult) -> None:
-        """Let go what an application made."""
+        """Append the results of an application."""
         for batches, made in ((self.rows, applied.rows), (self.errors, applied.errors)):
             if made is not None and len(made.slot):
                 batches.append(made.batch)
@@ -32,7 +32,7 @@ class FoldOutput:
     def append_differences(
         self, made: Sequence[ApplyResult], old: Sequence[ApplyResult], *, by_path: bool
     ) -> None:
-        """Let go what is new in `made`, and take back what `old` let go and is not in it."""
+        """Append what is new in `made`, and the undo of what is in `old` only."""
         self.repairs = True
         new_rows = merge_rows([applied.rows for applied in made])
         old_rows = merge_rows([applied.rows for applied in old])

@@ -1,4 +1,4 @@
-"""Freshness: how old the oldest chunk is of which not all is out yet."""
+"""Freshness: the age of the oldest chunk that is not fully released."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Freshness:
         self._chunks: dict[int, deque[tuple[Root, float]]] = {}
 
     def chunk_read(self, front: Front, now: float) -> None:
-        """Note that a front has read a chunk: all of it lies below the front's promise."""
+        """Record that a front has read a chunk; all of it is below the promise of the front."""
         self._chunks.setdefault(front.number, deque()).append((front.promised, now))
 
     def seconds_behind(self, min_time: Root, now: float) -> float:

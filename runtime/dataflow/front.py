@@ -1,8 +1,8 @@
-"""The front: gives the rows of one split their root positions, and promises.
+"""The front assigns root positions to the rows of one split, and promises.
 
 Contract.  Roots of a split strictly increase with the row number; they depend on the split's rows alone,
-not on how a reader cut them into chunks.  A promise p says that all further rows have roots >= p; it is
-the successor of the last row that was read, so it needs no log.
+not on the chunks of a reader.  A promise p means that all further rows have roots >= p; it is the
+successor of the last row that was read, so it needs no log.
 
 A front that resumes begins at the boundary of a chunk and drops the rows below a snapshot's position; from
 there on its rows, rejects and promises are those of a front that was never interrupted.
@@ -44,10 +44,10 @@ class Boundary(NamedTuple):
 
 
 class Front:
-    """One split's way into the job."""
+    """The entry of one split into the job."""
 
     def __init__(self, number: int, table: Table, split: int) -> None:
-        """Stand before the first row of split number `split` of `table`; `number` is the front's own."""
+        """Start before the first row of split number `split` of `table`; `number` is the front's own."""
         self.number = number
         self.table = table
         self.split = split
@@ -73,7 +73,7 @@ class Front:
         self._skipped: list[tuple[Root, Root]] = []
 
     def resume(self, point: ResumePoint, position: Root) -> None:
-        """Go on from `point`, and drop the rows with roots below `position`: what a snapshot has."""
+        """Resume from `point`, and drop the rows with roots below `position`: the snapshot has them."""
         assert self.promised == START, "a front resumes before it has read anything"
         self._greatest_time = point.time
         self._next_row = point.row
@@ -85,7 +85,7 @@ class Front:
         self.promised = max(self._read_up_to, position)
 
     def skip(self, first: Root, end: Root) -> None:
-        """Pass over rows with roots from `first` on and below `end`.
+        """Skip the rows with roots from `first` on and below `end`.
 
         They still count for the times of the rows behind them.
         """
@@ -103,7 +103,7 @@ class Front:
         return ResumePoint(self.number, *found.place[:3], found.time, found.place.content)
 
     def forget_below(self, position: Root) -> None:
-        """Learn that nobody will ask for a resume point of a position before this one."""
+        """Discard the resume points of positions before this one."""
         while len(self._boundaries) > 1 and self._boundaries[1].root <= position:
             self._boundaries.popleft()
         if len(self._boundaries) < BOUNDARIES_MAX // 4:
@@ -111,7 +111,7 @@ class Front:
 
     @property
     def ended(self) -> bool:
-        """Say whether the front has promised that nothing more will come."""
+        """Return whether the front has promised that nothing more will come."""
         return self.promised == END
 
     def take(
@@ -160,12 +160,12 @@ class Front:
         return batch, positioned
 
     def waits(self, place: SourceOffset) -> None:
-        """Learn that nothing more is there yet: however much the last chunk had, it need not come again."""
+        """Record that the source has no more rows yet, however many the last chunk had."""
         self._passed_boundaries = self._stride
         self._remember(place)
 
     def _remember(self, place: SourceOffset | None) -> None:
-        """Remember where the next chunk begins, unless that is close behind the last."""
+        """Record where the next chunk begins, unless that is close behind the last boundary."""
         if place is None or (self._boundaries and self._boundaries[-1].root == self._read_up_to):
             return
         self._passed_boundaries += 1
@@ -178,7 +178,7 @@ class Front:
             self._stride *= 2
 
     def _drops(self) -> bool:
-        """Say whether any row from the next one on can be one that is to be dropped."""
+        """Return whether any row from the next one on can be one that is to be dropped."""
         ends = [self._below, *(end for _, end in self._skipped)]
         return self._read_up_to < max(ends)
 
@@ -233,7 +233,7 @@ class Front:
         self._rows_ahead += count
 
     def _pass_time(self, time: int) -> None:
-        """Have no later row count as earlier than `time`, and promise so."""
+        """Raise the time of all later rows to `time` at least, and promise it."""
         if self._kind is not TimeKind.EVENT or time <= self._greatest_time:
             return
         self._greatest_time = time
@@ -251,7 +251,7 @@ class Front:
         self.promised = END
 
     def rows_above(self, min_time: Root) -> int:
-        """Return about how many rows were sent that min time has not passed: the lead."""
+        """Return about how many sent rows min time has not passed: the read-ahead."""
         while self._ahead and self._ahead[0][0] <= min_time:
             self._rows_ahead -= self._ahead.popleft()[1]
         return self._rows_ahead

@@ -1,6 +1,6 @@
-"""The holder: the split that holds output back, since it has promised least, and since when it has.
+"""The holder: the front with the least promise, which holds output back, and since when it does.
 
-For whoever watches a job: nothing that is released depends on it.
+It is for monitoring; nothing that is released depends on it.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ class Held(NamedTuple):
 
 
 class Holder:
-    """Learns the promises of fronts, and when they changed."""
+    """Records the promises of fronts, and when they changed."""
 
     def __init__(self) -> None:
         self._since: dict[int, tuple[Root, float]] = {}
 
     def holds(self, promises: Iterable[tuple[int, Root]], now: float) -> Held | None:
-        """Return who holds output back now, None if all fronts have ended."""
+        """Return the front that holds output back, or None if all fronts have ended."""
         least = None
         for front, promised in promises:
             if promised == END:

@@ -1,7 +1,7 @@
 """Invariants of the protocol that are checked while a job runs.
 
-A check costs a comparison.  One that fails is a bug of fsql: nothing after it may be released, so the epoch
-ends with the error, and what is out stays right.
+Each check is one comparison.  A failure is a bug of fsql: the epoch ends with the error before anything else
+is released, so that released output stays correct.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class InvariantError(AssertionError):
 
     @property
     def reason(self) -> str:
-        """Return why an epoch ends that this has happened in."""
+        """Return the reason to give for the end of the epoch."""
         return f"internal error FSQL-{BROKEN_INVARIANT}: {self}"
 
 

@@ -1,7 +1,7 @@
-"""What the machines tell each other.
+"""The messages between workers, acker and barrier.
 
-Every message between machines names what it is about by numbers that mean the same everywhere: stages
-by their place in the tick plan, the barrier as the stage behind the last one, fronts by their number.
+They refer to stages by their index in the tick plan, to the barrier as the stage after the last one, and to
+fronts by their number.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Address(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Parcel:
-    """Rows under way.  `repairs` says that a fold sends them to mend what it sent before."""
+    """Rows in flight.  `repairs`: a fold sends them to correct what it sent before."""
 
     to: Address
     batch: Batch | None
@@ -63,7 +63,7 @@ class Parcel:
 
     @property
     def rows(self) -> int:
-        """Return how many rows are under way."""
+        """Return how many rows are in flight."""
         return len(self.rejects) + (0 if self.batch is None else len(self.batch))
 
     def least_root(self) -> Root:
@@ -100,7 +100,7 @@ class Acknowledgement:
 
 @dataclass(frozen=True, slots=True)
 class Promise:
-    """Nothing below `root` will come from `front` any more; follows the acknowledgements of all it sent."""
+    """`front` sends nothing below `root` any more; follows the acknowledgements of all it sent."""
 
     front: int
     root: Root

@@ -1,16 +1,14 @@
-"""The lead: how far a front may be ahead of what is out, measured in time.
+"""Read-ahead: how far a front may be ahead of what is released, measured in time.
 
-Contract.  What is under way of a front is what it has read and what is not out yet.  The front may read more
-while that is less than what came out in the last `seconds`: so what it reads is out about so much later (the
-law of Little), however fast or slow the job is, and no queue in between holds more.  Two things keep that
-from being too little.  Where a chunk that has nothing before it takes longer, the last one and a half times
-as long count; and what is under way may always come to `LEAST_BYTES`, so that all stations of a job have
-something to do.
+Contract.  The rows in flight of a front are those that it has read and that are not released yet.  The front
+may read more while they are fewer than those released in the last `seconds`.  By Little's law rows are then
+released about that much later, however fast the job is, and no queue in between holds more.  Two rules keep
+the limit from being too low.  If a chunk without others before it takes longer, the period is one and a half
+times as long as that; and `LEAST_BYTES` may always be in flight, so that no part of a job is idle.
 
-Rows count for `ROW_BYTES` each beside the bytes that they were read from, since some have none.
+Rows count `ROW_BYTES` each, in addition to the bytes that they were read from, since some have none.
 
-Not promised: that a front that may read has rows, nor a bound where one chunk takes long.  Nothing here shows
-in what is released.
+There is no bound on time where one chunk takes long.  Released bytes do not depend on the read-ahead.
 """
 
 from __future__ import annotations
@@ -32,7 +30,7 @@ _MORE_THAN_ALONE: Final = 1.5
 
 
 class _Chunk(NamedTuple):
-    """A chunk that is not out; `alone` is one that found nothing before it."""
+    """A chunk that is not released; `alone` if there was none before it."""
 
     promised: Root
     size: int
@@ -41,7 +39,7 @@ class _Chunk(NamedTuple):
 
 
 class ReadAhead:
-    """The lead of one front."""
+    """The read-ahead of one front."""
 
     def __init__(self, seconds: float, least_bytes: int = LEAST_BYTES) -> None:
         self._seconds = seconds
@@ -55,18 +53,18 @@ class ReadAhead:
 
     @property
     def is_open(self) -> bool:
-        """Say whether the front may read more."""
+        """Return whether the front may read more."""
         return self._under_way < max(self._lately, self._least)
 
     def chunk_read(self, front: Front, now: float) -> None:
-        """Learn that the front has read a chunk: all of it lies below the front's promise."""
+        """Record that the front has read a chunk; all of it is below the promise of the front."""
         before, self._read = self._read, front.bytes_read + ROW_BYTES * front.rows_read
         size = self._read - before
         self._chunks.append(_Chunk(front.promised, size, now, alone=not self._chunks))
         self._under_way += size
 
     def out_below(self, position: Root, now: float) -> None:
-        """Learn that everything below a position is out."""
+        """Record that everything below a position has been released."""
         came = 0
         while self._chunks and self._chunks[0].promised <= position:
             chunk = self._chunks.popleft()

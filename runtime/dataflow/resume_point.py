@@ -8,7 +8,7 @@ from fsql.runtime.ports import SourceOffset
 
 
 class ResumePoint(msgspec.Struct, frozen=True):
-    """Where a front begins again: the boundary of a chunk at or before the snapshot's position.
+    """Where a front resumes: the boundary of a chunk at or before the snapshot's position.
 
     `row`, `line`, `byte` and `content` are the source offset of the reader; `time` is the greatest event
     time before it.
@@ -23,5 +23,5 @@ class ResumePoint(msgspec.Struct, frozen=True):
 
     @property
     def place(self) -> SourceOffset:
-        """Return the place of the reader."""
+        """Return the source offset of the reader."""
         return SourceOffset(self.row, self.line, self.byte, self.content)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class RowOrder:
-    """Sums up equal rows, as far as the policy lets any be undone, and sorts rows by position."""
+    """Sums up equal rows where the policy allows undo, and sorts rows by position."""
 
     def __init__(self, *, ties: bool, append_only: bool, ordered: bool) -> None:
         self._ties = ties
@@ -24,7 +24,7 @@ class RowOrder:
         self._ordered = ordered
 
     def __call__(self, rows: KeyedRows) -> tuple[KeyedRows | None, Batch | None]:
-        """Return the rows in order, if any are left, and undos that came before their victims.
+        """Return the rows in order, if any are left, and undo rows that came before the rows they undo.
 
         A link that reorders may bring an undo first.  Of an append-only input nothing else is negative.
         """

@@ -1,4 +1,4 @@
-"""What a stage does between two exchanges: its steps, compiled, and where their rows go.
+"""The stage pipeline: the compiled steps of a stage between two exchanges, and where their rows go.
 
 Every step is compiled for columns.  Where all steps of a stage have a form for a few rows as well
 (`kernels.few_rows`), a batch of a few rows takes it, from the head to where its rows leave the stage.
@@ -29,10 +29,10 @@ _Result = TypeVar("_Result")
 
 
 class Instrumentation(Protocol):
-    """Wraps the work of an operator, so that a driver can time it: machines know no clock."""
+    """Wraps the work of an operator, so that a driver can time it: the dataflow has no clock."""
 
     def __call__(self, operator: str, work: Callable[..., _Result]) -> Callable[..., _Result]:
-        """Return `work`, or something that does the same under a watch."""
+        """Return `work`, or a function that does the same and measures it."""
 
 
 def uninstrumented(operator: str, work: Callable[..., _Result]) -> Callable[..., _Result]:

@@ -1,4 +1,4 @@
-"""Which stages are upstream of which, and which fronts feed them: what the acker must know of a plan."""
+"""The topology that the acker needs: which stages are upstream of which, and which fronts feed them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The undo log of a fold: what it has applied above min time, and how much its repairs may cost."""
+"""The undo log of a fold, with what it has applied above min time, and the bound on the cost of repairs."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _SCANNED_ROWS: Final = 64
 
 @dataclass(slots=True)
 class Application:
-    """One application above min time: its rows by side, what it made, and how to take it back."""
+    """One application above min time: its rows by side, its results, and how to undo it."""
 
     number: int
     sides: list[KeyedRows | None]
@@ -64,7 +64,7 @@ class UndoLog:
         """Those that have a lesser root than all behind them."""
 
     def append(self, sides: list[KeyedRows | None], applied: ApplyResult) -> None:
-        """Note an application of rows, of which there is at least one."""
+        """Append an application of at least one row."""
         spans = [rows.batch.span() for rows in sides if rows is not None]
         least = min(span.least for span in spans)
         greatest = max(span.greatest for span in spans)
@@ -80,15 +80,15 @@ class UndoLog:
 
     @property
     def oldest(self) -> int:
-        """Return the number of the first application; what the next one will have, if there is none."""
+        """Return the number of the first application, or of the next one if the log is empty."""
         return self._entries[0].number if self._entries else self.count + 1
 
     def least(self) -> Root | None:
-        """Return the least root of all applications; None if there is none."""
+        """Return the least root of all applications, or None."""
         return self._minima[0].least if self._minima else None
 
     def pop_below(self, final: Root) -> Iterator[Application]:
-        """Forget and return the oldest applications, as long as all their rows are below `final`."""
+        """Remove and return the oldest applications, as long as all their rows are below `final`."""
         while self._entries and self._entries[0].greatest < final:
             entry = self._entries.popleft()
             if self._minima[0] is entry:
@@ -105,7 +105,7 @@ class UndoLog:
         return []
 
     def cut(self, least: Root) -> list[Application]:
-        """Forget and return what `from_root` returns."""
+        """Remove and return what `from_root` returns."""
         removed = self.from_root(least)
         kept = list(islice(self._entries, len(self._entries) - len(removed)))
         self._entries.clear()
@@ -136,18 +136,18 @@ def disordered_slots(
 
 
 class RepairBound:
-    """Says when repairs cost more than they save, by what was done of late.
+    """Decides from recent work when repairs cost more than they save.
 
     It counts the rows that were applied, those of them that were applied again, and how much of the log was
     scanned for them.  The unit of the last is the cost of a row that is applied; an application costs
-    `_APPLICATION` rows more.  All counts are halved each time `_HALVED_AT` of that has been spent: a long
-    time without repairs is no credit for a storm.
+    `_APPLICATION` rows more.  All counts are halved each time `_HALVED_AT` of that has been spent, so that a
+    long time without repairs does not allow many of them later.
     """
 
     __slots__ = ("_applied", "_free", "_redone", "_scanned", "_work")
 
     def __init__(self, free: int) -> None:
-        """Begin; `free` rows may be applied again whatever was applied."""
+        """Allow `free` rows to be applied again whatever was applied."""
         self._free = free
         self._applied = self._redone = self._scanned = self._work = 0
 
@@ -168,7 +168,7 @@ class RepairBound:
 
     @property
     def exceeded(self) -> bool:
-        """Say whether it does not pay to go on with repairs."""
+        """Return whether repairs cost more than they save."""
         new = self._applied - self._redone
         too_many = self._redone > self._free + REPAIR_BOUND * new
         return too_many or self._scanned > _HALVED_AT + SCAN_BOUND * self._work

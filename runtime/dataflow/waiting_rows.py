@@ -1,14 +1,14 @@
 """Rows that wait until min time has passed them.
 
-Contract.  `take_below(bound)` returns all rows with roots below `bound`, once.  Its cost is that of the rows
-that it returns, and for each row one sort over its whole stay, however long others wait: batches stand in a
-heap by their least roots, and a batch of which a part is taken is sorted once and then only cut.
+Contract.  `take_below(bound)` returns all rows with roots below `bound`, once.  Its cost is that of the
+returned rows, and one sort of each row, however long others wait: batches are in a heap by their least roots,
+and a batch of which a part is taken is sorted once and then only cut.
 
     waiting   [10 30 20] [40 50]        take_below(15):  [10]       a batch is cut: sort it
               [20 30]    [40 50]        take_below(25):  [20]       binary search in what is sorted
               [30]       [40 50]        take_below(60):  [30] [40 50]
 
-Small batches are joined, so that a source of single rows does not cost a batch for each.
+Small batches are merged, so that a source of single rows does not cost a batch for each.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class _Run:
         return self.batch.root(self.start) if self.in_order else self.batch.span().least
 
     def sort(self) -> None:
-        """Bring the rows into the order of their roots."""
+        """Sort the rows by their roots."""
         if self.in_order:
             return
         order = lexicographic_order([self.batch.time, self.batch.origin])
@@ -81,7 +81,7 @@ class _Run:
         self.start = end
         size = len(self.batch)
         if end < size < 2 * end:
-            # What was taken is given free, at a cost that what was taken since the last time bears.
+            # Release the memory of the taken rows; the cost is amortized over them.
             self.batch, self.start = self.batch.take(np.arange(end, size)), 0
         return taken
 
@@ -100,7 +100,7 @@ class WaitingRows:
         self._least_small = END
 
     def append(self, batch: Batch) -> None:
-        """Let rows wait; there is at least one."""
+        """Add a batch of at least one row."""
         self.rows += len(batch)
         if len(batch) >= SMALL_ROWS or sum(c.nbytes for c in batch.columns) >= SMALL_BYTES:
             self._push(batch)
@@ -111,7 +111,7 @@ class WaitingRows:
             self._merge_small()
 
     def least(self) -> Root | None:
-        """Return the least root of a row that waits; None if none does."""
+        """Return the least root of the waiting rows, or None."""
         if not self.rows:
             return None
         return min(self._runs[0][0], self._least_small) if self._runs else self._least_small

@@ -1,9 +1,9 @@
-"""The worker: its share of every stage, stepped by a driver.
+"""The worker executes its share of every stage, in steps that a driver starts.
 
-A worker owns hash ranges.  What a stage sends is split by the owner of each row's hash; what stays is a
-call within the same step, what leaves is a message.  At the end of each step the worker has dealt with
-everything that the step brought, and says so in one combined acknowledgement: the id that it consumed,
-the ids of all that it sent, and how the holds of its folds moved.
+A worker owns hash ranges.  The rows that a stage sends are split by the owner of each row's hash: a worker's
+own rows are a call within the same step, and the others are messages.  At the end of each step the worker has
+processed everything that the step brought, and sends one combined acknowledgement: the id that it consumed,
+the ids of all that it sent, and the changed holds of its folds.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ class Worker:
         self._hold_ids = Ids(epoch, link_number(number + _FIRST_PEER, _HOLDS))
         self._holds: dict[int, Entry] = {}
         self._stepped: set[int] = set()
-        """The folds that this step has had something to do with."""
+        """The folds that this step has used."""
         self._source_stage = {
             stage.head.table.ordinal: index
             for index, stage in enumerate(plan.stages)
@@ -146,20 +146,20 @@ class Worker:
 
     @property
     def has_more(self) -> bool:
-        """Say whether rows of a chunk that was read stay here."""
+        """Return whether rows of the chunk are left for `read_rest`."""
         return bool(self._calls)
 
     def read_rest(self, front: Front) -> list[Effect]:
-        """Do what `read_first` has left, and promise; what comes in between does no harm."""
+        """Process what `read_first` has left, and promise; other steps may come in between."""
         return [*self._finish_step(None), Promise(front.number, front.promised)]
 
     def end(self, front: Front, place: SourceOffset | None = None) -> list[Effect]:
-        """Learn that a front has nothing more to read; `place` is where its reader stands."""
+        """End a front, whose reader has nothing more to read and stands at `place`."""
         front.end(place)
         return [Promise(front.number, END)]
 
     def receive(self, message: Message) -> list[Effect]:
-        """Deal with a message from another worker.
+        """Process a message from another worker.
 
         Raises:
             InvariantError: if the ack table knows it under another root than its least.
@@ -170,7 +170,7 @@ class Worker:
         return self._finish_step(Entry(stage, Kind.MESSAGE, message.root, message.id))
 
     def advance(self, min_time: MinTime) -> list[Effect]:
-        """Learn min time at the input of one of the stages."""
+        """Advance min time at the input of one of the stages."""
         if min_time.stage not in self.folds:
             return []
         self._stepped.add(min_time.stage)
@@ -179,11 +179,11 @@ class Worker:
 
     @property
     def is_behind(self) -> bool:
-        """Say whether a fold has rows left that would have made too much in one step."""
+        """Return whether a fold is behind; see `Fold.is_behind`."""
         return any(fold.is_behind for fold in self.folds.values())
 
     def go_on(self) -> list[Effect]:
-        """Apply more of the rows that a fold has left, if any; those nearest to the sinks go first."""
+        """Apply more rows of the fold nearest to the sinks that is behind, if any."""
         stage = max((stage for stage, fold in self.folds.items() if fold.is_behind), default=None)
         if stage is None:
             return []
@@ -199,7 +199,7 @@ class Worker:
     def load(
         self, state: Mapping[str, tuple[IncrementalSnapshot, ...]], position: Root
     ) -> list[Effect]:
-        """Take over the worker's share of a snapshot's state; nothing may have come in before.
+        """Load the worker's share of a snapshot's state; no input may have come before.
 
         Args:
             state: the increments of each operator, oldest first, of any number of workers.
@@ -212,7 +212,7 @@ class Worker:
         return self._finish_step(None)
 
     def announce(self, position: Root) -> bool:
-        """Agree to a snapshot of the state as of `position`, unless a fold is beyond it already."""
+        """Announce a snapshot as of `position` to all folds; return whether all can take it."""
         agreed = [fold for fold in self.folds.values() if fold.announce(position)]
         if len(agreed) == len(self.folds):
             self._announced = True
@@ -222,13 +222,13 @@ class Worker:
         return False
 
     def cancel(self) -> None:
-        """Forget the snapshot that was announced; what changed is left for the next one."""
+        """Cancel the announced snapshot; the next one includes what has changed."""
         self._announced = False
         for fold in self.folds.values():
             fold.cancel()
 
     def take_snapshots(self) -> list[tuple[str, IncrementalSnapshot]] | None:
-        """Return, once, what changed in each operator; None until min time is there at all folds."""
+        """Return once what changed in each operator; None until min time has reached it at all folds."""
         folds = list(self.folds.values())
         if not self._announced or not all(fold.crossed for fold in folds):
             return None
@@ -258,7 +258,7 @@ class Worker:
         return effects
 
     def _moved_holds(self) -> list[Entry]:
-        """Return the entries by which the holds of the folds left and entered in this step."""
+        """Return the ack table entries of the holds that changed in this step."""
         moved = []
         for stage in sorted(self._stepped):
             root, known = self.folds[stage].hold(), self._holds.get(stage)
@@ -316,7 +316,7 @@ class Worker:
             if len(rows) == 0:
                 continue
             if worker == self._number:
-                # Others need not wait until these are put together.
+                # Messages to others need not wait for this.
                 self._calls.append((Parcel(address, batch, repairs), rows))
             else:
                 self._post(worker, Parcel(address, batch.take(rows), repairs))

@@ -1,13 +1,13 @@
-"""The graph executed literally, item by item, as the papers describe it.
+"""The model executes the graph literally, item by item, as the publications on FlameStream describe it.
 
-It is what a query means: small, slow, and written to be checked by reading.  From the bottom up:
+It defines what a query means: small, slow, and written to be checked by reading.  From the bottom up:
 
     meta, item                     what an item is, and the order of items
     bucket, grouping               windows over items, with replay and tombstones
-    acker, barrier, front          what is final, the gate that waits for it, where items enter
-    network, messages, routing     links, what they carry, and who is at their ends
+    acker, barrier, front          what is final, its release, and where items enter
+    network, messages, routing     links, their messages, and the receiver of each item
     execution                      the machine, and a seed that decides what arrives first
-    papers, trial                  graphs written by hand, in the papers' terms
+    papers, trial                  graphs written by hand, in FlameStream's terms
     arrivals, interpret, run       queries: positions of rows, what SQL operators do, what is released
     row_functions, combine, …      the operators themselves
 """

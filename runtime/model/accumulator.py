@@ -1,8 +1,8 @@
 """Accumulators: the aggregate functions, over weighted values one at a time.
 
-An accumulator is a value: `add` returns another one, because the state it is part of stays in its bucket
-and may be combined again.  A weight of -1 takes an equal value back.  Within one root the weights may
-come in an order that a relation never could, so counts may pass below 0; results are judged behind it.
+An accumulator is a value: `add` returns another one, because the state that it is part of stays in its
+bucket and may be combined again.  A weight of -1 removes an equal value.  Within one root, removals may come
+before additions, so counts may be negative; results are checked after the root only.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""The acker: the bound below which nothing is in flight any more.
+"""The acker computes the bound below which nothing is in flight any more.
 
-Let every message carry an id, and stand in the table under the root of its item.  When a station has
-dealt with a message it sends one *combined* acknowledgement, applied at once: the message's id under its
+Every message carries an id and is in the table under the root of its item.  When a station has
+processed a message it sends one *combined* acknowledgement, applied at once: the message's id under its
 root, and the ids of all that it sent for it, each under its own root, which is never less.  Then
 
-    table[r]  =  XOR of the ids of all messages of root r that were sent and are not dealt with,
+    table[r]  =  XOR of the ids of all messages of root r that were sent and are not processed,
                  as far as acknowledgements have come in
     min time  =  the least of: the roots whose entry is not zero, and the promises of the fronts
 
@@ -16,7 +16,7 @@ A front promises "nothing below p from me" behind the acknowledgements of all th
   only grow along that chain, so min time is at or below it.
 * Min time never decreases.
 
-Ids are 64 bits, mixed: ids that are not equal do not cancel by accident (design 6).  Acknowledgements of
+Ids are 64 bits, mixed: ids that are not equal do not cancel by accident.  Acknowledgements of
 different stations may overtake one another; those of one station and its promises may not.
 
 `tests/unit/model/test_acker.py` checks both sentences under random delivery.

@@ -1,4 +1,4 @@
-"""Arrivals: the root positions of a table's rows, and what is made of malformed ones.
+"""Arrivals: the root positions of a table's rows, and the treatment of malformed ones.
 
 A position depends on the split's rows up to it and on nothing else: not on other splits, not on when the
 row was read.  Within a split positions ascend, so a front can promise.

@@ -1,12 +1,12 @@
-"""The barrier: the gate before the world, through which only what is final goes.
+"""The barrier releases only what is final.
 
-It keeps the items that reach a port under their roots; a tombstone takes its victim out (paper 000, 3.1,
-algorithm 2).  When min time has passed a root, nothing of it can arrive any more: what is there is final,
-and is released as one group, roots in ascending order.  All ports of a job are released by one bound, so
-they never disagree about how far the job has come.
+It keeps the items that reach a port by their roots; a tombstone removes its victim (FlameStream (2018), 3.1,
+algorithm 2).  When min time has passed a root, nothing of it can arrive any more: its items are final and are
+released as one group, roots in ascending order.  All ports of a job are released by one bound, so that they
+always agree about the progress of the job.
 
-It is called a barrier as in the papers; it has nothing to do with the markers that other systems send
-through a stream to cut snapshots.
+The name is FlameStream's.  It is not one of the markers that other systems send through a stream to take
+snapshots.
 """
 
 from __future__ import annotations

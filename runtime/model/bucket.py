@@ -5,10 +5,10 @@
 | live windows    | (1) | (1, 3) | (1, 2), (2, 3)       |
 | sent, window 2  | (1) | (1, 3) | -(1, 3) (1, 2) (2, 3)|
 
-An item at its place in order is grouped once.  One that comes too late is put in its place; the windows
-that now have it in their midst never were, so their tombstones are sent, and then what is true instead:
-*replay* (paper 000, section 3 and figure 7).  A tombstone takes its victim out likewise.  So what is sent
-adds up, at any time, to the windows over the items that are present, in whatever order they came.
+An item that comes in order is grouped once.  An item that comes out of order is inserted in its place; for
+the windows that it invalidates tombstones are sent, and then the new windows: *replay* (FlameStream (2018),
+section 3 and figure 7).  A tombstone removes its victim likewise.  So the items sent add up, at any time, to
+the windows over the items that are present, in whatever order they came.
 
 A window has the meta of its last item.  Windows at the beginning of a bucket are shorter than the rest.
 With `undo_partial_windows` these are suppressed: as long as the bucket holds less than a window, one group

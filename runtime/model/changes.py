@@ -1,8 +1,8 @@
-"""The changes of a group: what one root position does to a result, as its consumer is given it.
+"""The changes of a group: what one root position does to a result, as a sink receives it.
 
-The weights of equal rows are summed; what comes to 0 was on its way only, and nobody sees it.  The rest is
-labelled by the sink's key and put in canonical order, so that neither the plan's shape nor the order of
-arrival shows (docs/internals/semantics.md).
+The weights of equal rows are summed, and rows with the sum 0 are dropped.  The rest is labelled by the sink's
+key and put in canonical order, so that the result depends neither on the shape of the plan nor on the order
+of arrival (docs/internals/semantics.md).
 """
 
 from __future__ import annotations

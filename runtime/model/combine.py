@@ -1,4 +1,4 @@
-"""Combine and finish: the two maps of a drifting-state cycle (paper 000, 2.7).
+"""Combine and finish: the two maps of a drifting-state cycle (FlameStream (2018), 2.7).
 
 | window           | combine makes                                                             |
 |------------------|---------------------------------------------------------------------------|
@@ -7,8 +7,8 @@
 | (item, state)    | nothing: the state stands behind the item that made it, so it is combined |
 | any other        | nothing: it was sent before a state had come, and will be undone          |
 
-A failing item makes a state as well, in which nothing has changed but for the failure that it caused:
-the chain of states may not break.
+An item that fails makes a state as well, which differs from the one before in the failure only, so that the
+chain of states is not interrupted.
 """
 
 from __future__ import annotations

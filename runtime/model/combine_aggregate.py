@@ -1,8 +1,8 @@
-"""Aggregates: what a bucket of `Aggregate` or `WindowAggregate` shows behind each item.
+"""Aggregates: the result of a bucket of `Aggregate` or `WindowAggregate` after each item.
 
-The group shows one row, or the failure that stands for it, while the weights of its rows sum to more than
-0.  Updating, each item that changes what it shows causes the old to be taken back and the new to come;
-with `final` nothing is shown until the punctuation, behind which no item can stand.
+A group has one row, or the failure in its place, while the weights of its rows sum to more than 0.  If the
+aggregate is updating, each item that changes the row retracts the old one and adds the new one; with `final`
+the group has no row until the punctuation, after which no item can come.
 """
 
 from __future__ import annotations

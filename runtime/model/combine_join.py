@@ -1,8 +1,8 @@
 """Joins: each row meets the earlier rows of the other side.
 
-The state holds the rows of both sides that came so far, in their order.  A row of weight -1 takes an equal
-one out, if there is one; if not (within one root the order may be such) it stays as it is, and the pairs
-have the product of the weights.
+The state holds the rows of both sides so far, in their order.  A row of weight -1 removes an equal one.  If
+there is none, which may happen within one root, the row is kept; the weight of a pair is the product of the
+weights of its rows.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def combine_join(function: CombineJoin, sides: Sides | None, row: Row, root: Roo
 
 
 def _in_time(function: CombineJoin, left: Values, right: Values, *, later: int, root: Root) -> bool:
-    """Say whether the times match, and the watermark at `root` had not passed the earlier row."""
+    """Return whether the times match, and the watermark at `root` had not passed the earlier row."""
     bounds = function.time_range
     if bounds is None:
         return True

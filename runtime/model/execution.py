@@ -1,14 +1,14 @@
 """The machine: a graph on several workers, executed item by item.
 
 Every worker has a station for every vertex.  A message carries one item to one station; links keep order,
-and the network picks the next link at random.  A station deals with a message in one step: it takes the
-item, sends what the vertex makes of it, and acknowledges.  Fronts, acker and barrier are stations too, so
-that a promise, an acknowledgement or a new min time is as slow on its way as any item.
+and the network picks the next link at random.  A station processes a message in one step: it takes the item,
+sends what the vertex makes of it, and acknowledges.  Fronts, acker and barrier are stations too, so that
+promises, acknowledgements and min times are delayed like any item.
 
-A tombstone that would join a link on which its victim still waits recalls it instead, and neither goes on.
-To the receiver that is as if both had come.  Without it repairs multiply: a late item makes anew all that
-stands behind it in its bucket, each of which makes anew all that stands behind it in the next bucket, and
-most of that is undone again before anybody looked at it.  (Two aggregates over one key behind a join, some
+A tombstone that would be put on a link on which its victim still waits removes the victim instead, and
+neither is delivered.  For the receiver this is the same as receiving both.  Without it repairs multiply: a
+late item causes everything behind it in its bucket to be made again, each of which does the same in the next
+bucket, and most of that is undone before it is used.  (Two aggregates over one key behind a join, some
 350 items: 2,000,000 messages without recalls, 28,000 with them.)
 """
 
@@ -196,7 +196,7 @@ class Execution:
     def _acknowledge(
         self, station: int, message: Delivery | Arrival, sent: list[tuple[Root, int]]
     ) -> None:
-        """Tell the acker, in one message, that `message` is dealt with and what was sent for it."""
+        """Tell the acker, in one message, that `message` was processed, and what was sent for it."""
         entries = [(message.item.meta.global_time, message.message_id), *sent]
         self._network.send(station, ACKER, Acknowledgement(entries))
         self._acknowledgements += 1
@@ -235,7 +235,7 @@ class Execution:
         else:
             self._acker.acknowledge(message.entries)
         if self._acker.min_time > before:
-            news = MinTime(self._acker.min_time)
-            self._network.send(ACKER, BARRIER, news)
+            update = MinTime(self._acker.min_time)
+            self._network.send(ACKER, BARRIER, update)
             for front in range(len(self._fronts)):
-                self._network.send(ACKER, FIRST_FRONT - front, news)
+                self._network.send(ACKER, FIRST_FRONT - front, update)

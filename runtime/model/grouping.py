@@ -1,8 +1,8 @@
-"""Grouping: the only operation with state (paper 000, 2.5), one bucket for each key.
+"""Grouping: the only operation with state (FlameStream (2018), 2.5), one bucket for each key.
 
-A bucket that closes holds its punctuation from the moment it is created: whoever comes first to a bucket
-already finds its end there, so there is no event to wait for.  What the punctuation leads to is undone
-and made anew with each further item, like everything else, and the barrier keeps it until it is final.
+A bucket that closes contains its punctuation from the beginning, so that there is no event to wait for.  What
+the punctuation causes is undone and made again with each further item, and the barrier keeps it until it is
+final.
 """
 
 from __future__ import annotations

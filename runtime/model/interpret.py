@@ -1,7 +1,7 @@
 """What the operations of a query do to items, as functions of payloads.
 
-The machine (`execution`) knows Map, Grouping, Broadcast and Merge and nothing of SQL; here is what it asks.
-`fsql.runtime.model.papers` answers the same questions for graphs written by hand.
+`execution` implements Map, Grouping, Broadcast and Merge without SQL, and calls this module for the rest.
+`fsql.runtime.model.papers` has the same functions for graphs written by hand.
 """
 
 from __future__ import annotations

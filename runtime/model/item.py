@@ -1,14 +1,14 @@
-"""Items: what travels on the edges of the graph, one at a time.
+"""Items: the data on the edges of the graph.
 
 An item is a payload with its meta.  The model moves any payload; those of a query are the records here.
 A query's row has its weight and path in the payload: a row of weight -1 is the SQL retraction of an equal
-row and has a position of its own, while a tombstone undoes an item that should never have been.  So a
-tombstone of a retraction is a thing that exists.
+row and has a position of its own, while a tombstone undoes an item that is not valid.  So a retraction can
+have a tombstone.
 
-Why a path, where `child_ids` are the lineage already?  They agree in order for rows that share all their
-operators, but not in general: an aggregate's row has the path of its least mention and not of the row that
-caused it; what one punctuation releases ties, and is told apart by its own columns; and `child_ids` count
-every vertex, so they change with the plan's shape, where paths are defined on the plan as bound.  The
+Paths are needed although `child_ids` are a lineage already.  They agree in order for rows that share all
+their operators, but not in general: an aggregate's row has the path of its least mention and not of the row
+that caused it; what one punctuation releases ties, and is told apart by its own columns; and `child_ids`
+count every vertex, so they change with the plan's shape, where paths are defined on the plan as bound.  The
 released order is (root, path, own columns); `child_ids` keep to identity, and to the place of a state.
 """
 
@@ -69,7 +69,7 @@ class Punctuation:
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """The state of a bucket behind the item that made it (paper 000, 2.7: the accumulator item).
+    """The state of a bucket behind the item that made it (FlameStream (2018), 2.7: the accumulator item).
 
     It goes into the bucket of that item, right behind it.  `caused` is what the item led to, for Finish
     to send on; `content` belongs to the combine function.

@@ -1,22 +1,22 @@
-"""Meta: the label that orders an item and says where it comes from.
+"""Meta: the label by which items are ordered, with their lineage.
 
     Meta = (global_time, child_ids, trace, tombstone), compared in that order
 
 * `global_time` is the root position of the input row, or punctuation, that the item derives from.
 * `child_ids` is its lineage below that root: each Map appends the ordinal of the output, each Broadcast
   that of the reader.  A prefix sorts first, so an image follows its preimage and precedes all that the
-  next item leads to (paper 000, 2.4); a state, whose lineage goes on from its item's, sorts right
+  next item leads to (FlameStream (2018), 2.4); a state, whose lineage goes on from its item's, sorts right
   behind that item.
 * `trace` tells apart what the same lineage led to by different ways: it is a hash chain over the vertices
-  visited, and over the buckets where these are groupings.  The papers take the XOR of ids that each
+  visited, and over the buckets where these are groupings.  FlameStream uses the XOR of ids that each
   process draws at random; XOR forgets a vertex that is visited twice, as on every cycle, and random ids
   make two runs differ.
 * A `tombstone` takes back the item whose other three parts are equal: its victim.
 
 Two live items never have equal metas.  A tombstone goes the way of its victim, because all functions are
 pure and all routes depend on the payload only; the links are first-in first-out, so it comes later.
-Not promised: that the replacement of an item comes after the tombstone where the two take different ways
-(they then differ in `trace`).
+The replacement of an item may come before the tombstone where the two take different ways (they then differ
+in `trace`).
 
 `tests/unit/model/test_meta.py` checks the order, the other tests of that folder what follows from it.
 """
@@ -61,11 +61,11 @@ class Meta(NamedTuple):
         return self._replace(tombstone=False)
 
     def invalidated_by(self, other: Meta) -> bool:
-        """Say whether `other` is the tombstone of this item."""
+        """Return whether `other` is the tombstone of this item."""
         return other.tombstone and not self.tombstone and other.victim() == self
 
     def descends_from(self, other: Meta) -> bool:
-        """Say whether the lineage of `other` leads on to this item."""
+        """Return whether the lineage of `other` leads on to this item."""
         length = len(other.child_ids)
         return (
             self.global_time == other.global_time

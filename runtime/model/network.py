@@ -1,11 +1,11 @@
-"""The network: links that keep order, and a scheduler that does not.
+"""The network: links that keep order, and a random scheduler.
 
 Between two addresses messages arrive in the order in which they were sent; between different pairs any
-order may happen.  `next` delivers the first message of a link picked at random, and links differ in
+order is possible.  `next` delivers the first message of a link picked at random, and links differ in
 speed, so that some interleavings are as uneven as they are on real machines.  All that happens follows
 from the seed.
 
-A sender may recall a message that still is on its link.
+A sender may remove a message that is still on its link.
 """
 
 from __future__ import annotations

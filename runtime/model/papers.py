@@ -1,7 +1,7 @@
-"""Operations in the papers' own terms, for graphs written by hand: Python functions over any payloads.
+"""Operations in FlameStream's terms, for graphs written by hand: Python functions over any payloads.
 
-They stand in a `fsql.compiler.graph.Graph` beside Broadcast and Merge, where a query has Source, the map
-functions of SQL, Grouping and Sink.  `fsql.runtime.model.trial` executes such graphs.
+They are vertices of a `fsql.compiler.graph.Graph` beside Broadcast and Merge, where a query has Source, the
+map functions of SQL, Grouping and Sink.  `fsql.runtime.model.trial` executes such graphs.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Where an item goes: a function of its payload, so that a tombstone goes where its victim went.
 
 * Into a Grouping, and into a Map with a balancing function, to the worker that owns the key's hash;
-* to a port of the job, and for failures and rejects wherever they come up, to the barrier;
+* to the barrier for a port of the job, and for failures and malformed rows at any vertex;
 * anywhere else to the station of the same worker.
 """
 

@@ -1,4 +1,4 @@
-"""The map functions that look at one row at a time, by evaluating expressions over it.
+"""The map functions of single rows, which evaluate expressions over them.
 
 Each is a function (function node, row, root) → rows.  A row whose expression fails becomes a `Failure`,
 with the row's weight: see `apply_to_row`.

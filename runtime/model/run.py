@@ -1,4 +1,4 @@
-"""A query on the model: rows in, what it releases out."""
+"""Running a query on the model: from input rows to released changes."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class LateRow(NamedTuple):
 
 
 class RejectedItem(NamedTuple):
-    """A malformed row of a table that goes on without such."""
+    """A malformed row of a table that continues after malformed rows."""
 
     root: Root
     reject: DeadLetter

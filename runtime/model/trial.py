@@ -4,7 +4,7 @@
     Trial(graph, [[(1, "a"), (2, "b")]], seed=0).run().released
 
 A front is a list of (time, payload); its items have the root (time, number of the front).  What is
-released is in the order of metas, which is the papers' total order.
+released is in the order of metas, which is FlameStream's total order.
 """
 
 from __future__ import annotations

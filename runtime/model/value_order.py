@@ -1,8 +1,8 @@
 """The canonical order of SQL values, and their sameness.
 
 FALSE < TRUE; numbers by value, NaN last and equal to itself, -0.0 equal to 0.0; strings by code point;
-arrays lexicographically, a shorter prefix first; NULL last and equal to NULL.  Equal values may still
-be told apart: -0.0 and 0.0 are equal, and not the same.
+arrays lexicographically, a shorter prefix first; NULL last and equal to NULL.  Equal values may
+differ: -0.0 and 0.0 are equal, and not the same.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def order(value: Value) -> Key:
 
 
 def zero_signs(value: Value) -> object:
-    """Return what tells equal values apart, the signs of their zeros: that of -0.0 sorts first."""
+    """Return a key that distinguishes equal values by the signs of their zeros; -0.0 sorts first."""
     match value:
         case float():
             return 0 if value == 0 and math.copysign(1, value) < 0 else 1

@@ -1,1 +1,1 @@
-"""What is durable of the state of folds: stores of bytes, records in them, snapshots made of records."""
+"""Durable state of folds: stores of bytes, state segments in them, and snapshots made of segments."""

@@ -1,7 +1,7 @@
-"""Which records of an operator are merged, and when: what keeps reading back cheap.
+"""Compaction: which state segments of an operator are merged, and when, so that loading stays cheap.
 
-The state of an operator is a chain of records, oldest first: the **base**, and behind it pieces of levels
-that do not ascend.  A new increment is a piece of level 0 at the end.
+The state of an operator is a chain of segments, oldest first: the **base**, followed by pieces of levels that
+do not ascend.  A new incremental snapshot is a piece of level 0 at the end.
 
 * `FAN` pieces of one level at the end become one of the next.  So there are few pieces, and each row is
   written once a level.
@@ -9,7 +9,7 @@ that do not ascend.  A new increment is a piece of level 0 at the end.
   what is not expired of it, give or take `SLACK_BYTES`.  The first bounds what overwritten rows take,
   the second what windows leave behind.
 
-So what is to be read is at most `SPACE_FACTOR` times the state that there was when the chain last was one
+So the size to read is at most `SPACE_FACTOR` times the state that there was when the chain last was one
 piece, and at most that many times the rows that are not expired.
 """
 

@@ -1,11 +1,11 @@
-"""Increments as bytes: a header line, an Arrow stream, and a hash of both.
+"""The encoding of incremental snapshots: a header line, an Arrow stream, and a hash of both.
 
     {"format":1,"rows":2,"keys":1,"appends":false}      padded with spaces, ends with a newline
     Arrow IPC stream of one record batch, compressed with LZ4
     xxh3_128 of all before it, 16 bytes
 
-Arrow has no checksum of its own, and most flipped bits would read as other data: so nothing is given to Arrow
-before the hash fits.  Extension types are neither written nor read, since reading one may run what is
+Arrow has no checksum, and most flipped bits would read as other data, so the hash is checked before Arrow
+reads anything.  Extension types are neither written nor read, since reading one may run what is
 registered for it.
 """
 
@@ -50,7 +50,7 @@ def encoded(increment: IncrementalSnapshot) -> memoryview:
     rows = increment.rows
     assert not _extensions(rows.schema), "state has no extension types"
     header = _Header(FORMAT, rows.num_rows, increment.keys, increment.appends)
-    # Whatever is large goes from one Arrow call to the next: these let go of the interpreter lock.
+    # Whatever is large goes from one Arrow call to the next: these release the interpreter lock.
     body = pa.BufferOutputStream()
     body.write(_padded(msgspec.json.encode(header)))
     options = pa.ipc.IpcWriteOptions(compression="lz4")

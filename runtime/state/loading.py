@@ -1,7 +1,6 @@
-"""Reading records that a manifest names: each is there, whole, and what was written, or an error names it.
+"""Reading the state segments that a manifest names: each is complete and unchanged, or an error names it.
 
-A store that lost something can look empty.  So nothing is taken from what a store lists: the manifest
-says what there is.
+A store that has lost data can look empty.  So the manifest decides which segments exist, not the store.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
-"""The records of one worker: increments go in, and what the state is made of comes out.
+"""The state segments of one worker: stores incremental snapshots, and returns what a snapshot consists of.
 
-One record an operator and snapshot at most; `chain` decides what is merged into it.  Merging
-reads pieces back from the store, so that nothing of the state is held in memory twice.
+There is at most one segment for each operator and snapshot; `compaction` decides what is merged into it.
+Merging reads pieces back from the store, so that no state is held in memory twice.
 
-Of a partial merge expired rows must stay, unless rows only ever get added: an expired row may stand for
-what took the place of a row in an older piece, which would come back without it.
+A partial merge must keep expired rows, unless rows are only ever added: an expired row may have replaced a
+row of an older piece, which would reappear without it.
 
-Records that are merged into others stay in the store until `remove` or `sweep` is told that no manifest
+Segments that are merged into others stay in the store until `remove` or `sweep` is called because no manifest
 needs them.
 """
 
@@ -216,7 +216,7 @@ class Records:
 
 
 def _overflows(chain: Sequence[Piece], increment: IncrementalSnapshot) -> bool:
-    """Say whether a column of all pieces and an increment may have more bytes than fit."""
+    """Return whether a column of all pieces and an increment may have more bytes than fit."""
     texts = [piece.text for piece in chain]
     sums = map(sum, zip(*texts, text_bytes([increment]), strict=True))
     return max(sums, default=0) > increments.TEXT_BYTES_MAX

@@ -1,15 +1,16 @@
 """The state store of one worker in RocksDB.
 
-What is known of rocksdict, and decides how it is used here:
+Properties of rocksdict on which this module depends:
 
 * Unless it is in raw mode it stores serialized Python objects, and runs them when it reads.  Raw mode only.
-* An iteration that meets damage ends quietly; only the iterator's status tells.  `keys` asks for it.
-* A database with a damaged list of files can open empty.  Nobody may take "no such key" for "no state":
-  whoever reads knows from a manifest what there is.
+* An iteration that meets damage ends without an error; only the iterator's status shows it.  `keys` checks
+  it.
+* A database with a damaged list of files can open empty.  So "no such key" does not mean "no state": readers
+  know from a manifest which keys exist.
 * Every call but `flush` keeps the interpreter lock, whatever it waits for.  So there is no write-ahead log,
   whose sync would stop all other threads: a value goes to the memory table in slices of at most
-  `SLICE_BYTES`, with a pause behind each in which others run, and `flush`, which makes it durable, lets go
-  of the lock.
+  `SLICE_BYTES`, with a pause behind each in which others run, and `flush`, which makes it durable, releases
+  the lock.
 
 A value becomes visible by its head, which is written behind all slices of all values of a `put`, all heads
 in one batch: so a crash leaves all or none.  Head and slices of a value are neighbours, and so are keys that
@@ -206,7 +207,7 @@ class RocksStore:
             self._link_directory = None
 
     def get(self, key: str) -> memoryview | None:
-        """Return the value under a key, None if there is none."""
+        """Return the value under a key, or None."""
         try:
             return self._get(key)
         except StateStoreError:

@@ -1,8 +1,8 @@
-"""A new store in the place of a damaged one, with what can be read of it.
+"""Replaces a damaged store by a new one with everything that can still be read.
 
-RocksDB stops writing for good once it has met damage.  So whatever snapshots name is copied as far as it is
-whole, the damaged store goes aside, and the copy takes its place.  A crash in between leaves the copy
-complete beside it, and the next attempt goes on from there.
+RocksDB stops writing once it has met damage.  So all undamaged segments that snapshots name are copied, the
+damaged store is renamed, and the copy takes its place.  After a crash in between, the copy is complete, and
+the next attempt continues from there.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""A worker's share of a snapshot: what is to be loaded of it under an owner map, whatever it was made under.
+"""A worker's share of a snapshot: what it loads under an owner map, whatever map the snapshot was made under.
 
-A record says which bins of it are valid, and only those are loaded.  What other workers have stored, or what
-holds bins of others too, is stored again by its new owner with the next snapshot.
+A segment names its valid bins, and only those are loaded.  Segments that other workers have stored, or that
+have bins of others, are stored again by their new owner with the next snapshot.
 """
 
 from __future__ import annotations
@@ -96,6 +96,6 @@ def check_loading(manifest: Manifest, store_of: Callable[[int], StateStore]) -> 
 
 
 def _is_own(record: StateSegment, records: Records) -> bool:
-    """Say whether a record is in the worker's store, and all that is valid of it is the worker's."""
+    """Return whether a segment is in the worker's store, and all its valid bins are the worker's."""
     valid = common_bins(record.bins, records.bins)
     return record.worker == records.worker and valid == record.bins

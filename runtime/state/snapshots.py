@@ -1,9 +1,9 @@
-"""Snapshots on disk: manifests in `STATE/snapshots`, and the records that they name in `STATE/worker-K`.
+"""Snapshots on disk: manifests in `STATE/snapshots`, and state segments in `STATE/worker-K`.
 
-A manifest becomes a file all at once: it is written beside its place, synced, renamed, and the directory
-synced.  It counts once coordination names its number and hash; one that is newer was never committed.
+A manifest becomes visible as a whole: it is written under another name, synced, renamed, and the directory is
+synced.  It is valid once coordination names its number and hash; a newer one was never committed.
 
-What is committed is never taken for nothing: where no snapshot verifies, that is an error.
+It is an error if there are committed snapshots and none of them verifies.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The port to a store of state: values under keys, put all or none, durable when `put` returns.
 
-The values are big and few, and their reader checks them against the size and hash that a manifest names:
-a store may fail, but it need not be believed.
+The values are large and few.  Readers check them against the size and hash in a manifest, so a store need not
+detect damage.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class StateStore(Protocol):
         """
 
     def get(self, key: str) -> memoryview | None:
-        """Return the value under a key, None if there is none.
+        """Return the value under a key, or None.
 
         Raises:
             StateStoreError: if it cannot be read.

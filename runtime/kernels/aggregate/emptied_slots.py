@@ -29,7 +29,7 @@ class EmptiedSlots:
         self._noted: list[Ints] = []
 
     def applied(self, slots: Ints, *, undoable: bool) -> None:
-        """Learn of an application to slots, each named once."""
+        """Record an application to slots, each named once."""
         if undoable:
             self._undos.grow(int(slots.max()) + 1)
             self._undos.values[slots] += 1
@@ -37,7 +37,7 @@ class EmptiedSlots:
             self._noted.append(slots)
 
     def settled(self, slots: Ints) -> None:
-        """Learn that the undo of an application to these slots is forgotten."""
+        """Record that the undo of an application to these slots was discarded."""
         self._undos.values[slots] -= 1
         self._noted.append(slots)
 

@@ -90,7 +90,7 @@ class AggregateKernel:
         self._snapshots = SlotSnapshots(self._table, *state)
 
     def prepare(self, side: int, batch: Batch) -> tuple[Batch, Batch | None]:
-        """See `Kernel`: keys, then the aggregates' distinct arguments, then the window's end."""
+        """Return keys, then the distinct arguments of the aggregates, then the end of the window."""
         del side
         values, kept, errors = self._evaluate(batch)
         values[: self._keys] = map(key_values, values[: self._keys])
@@ -266,7 +266,7 @@ class AggregateKernel:
             self._emptied.settled(undo.slots)
 
     def expire(self, horizon: Root) -> None:
-        """See `Kernel`: free the slots of groups of which no row is left."""
+        """Free the slots of groups without rows; see `Kernel`."""
         del horizon
         if self._emptied is None:
             return
@@ -336,7 +336,7 @@ class _Group(NamedTuple):
 
 
 def _same(one: pa.Array, other: pa.Array) -> bool:
-    """Say whether two columns of one row have the same value (-0.0 is not 0.0)."""
+    """Return whether two columns of one row have the same value (-0.0 is not 0.0)."""
     if pa.types.is_integer(one.type):
         return bool(one.equals(other))
     first, second = sameness(concat_arrays([one, other])).tolist()

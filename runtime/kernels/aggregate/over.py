@@ -130,7 +130,7 @@ class OverKernel:
         """See `Kernel`."""
 
     def close(self, min_time: Root) -> ApplyResult | None:
-        """See `Kernel`: there are no windows."""
+        """Return None: there are no windows."""
         del min_time
         return None
 

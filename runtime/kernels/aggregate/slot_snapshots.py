@@ -1,4 +1,4 @@
-"""Saving of kernels that keep accumulators by slot: what changed, and copies of what goes on.
+"""Snapshots of kernels that keep accumulators by slot: what changed, and copies of what changes further.
 
 A slot that is to be in the next increment is copied before rows at or above the announced position are
 applied to it, and once: rows come to a slot in order, so what is applied below the position later takes
@@ -116,7 +116,7 @@ class SlotSnapshots:
             self._void_copies(slots)
 
     def emptied(self, slots: Ints) -> None:
-        """Learn that slots, whose state is empty for good, are about to lose their keys."""
+        """Record that slots whose state stays empty are about to lose their keys."""
         if self._changed is not None:
             keys = self._table.copied_keys(slots, self._key_types)
             self._emptied.append((keys, self._state(slots)))

@@ -40,7 +40,7 @@ class Steps:
 
     @property
     def one_a_slot(self) -> bool:
-        """Say whether no slot has more than one step."""
+        """Return whether no slot has more than one step."""
         return len(self.first) == len(self.slot)
 
     @property

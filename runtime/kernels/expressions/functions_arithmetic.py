@@ -52,21 +52,21 @@ def _canonical(values: Doubles) -> Doubles:
 
 
 def _sum_overflows(left: Array, right: Array, result: Array) -> Bools:
-    """Say where `left + right` wrapped: the operands agree in sign and the result does not."""
+    """Return where `left + right` wrapped: the operands agree in sign and the result does not."""
     if len(right) == 1:
         return _beyond(left, int(right[0]))
     return ((left ^ result) & (right ^ result)) < 0
 
 
 def _difference_overflows(left: Array, right: Array, result: Array) -> Bools:
-    """Say where `left - right` wrapped: the operands differ in sign and the result is not like `left`."""
+    """Return where `left - right` wrapped: the operands differ in sign and the result is not like `left`."""
     if len(right) == 1:
         return _beyond(left, -int(right[0]))
     return ((left ^ right) & (left ^ result)) < 0
 
 
 def _beyond(values: Array, added: int) -> Bools:
-    """Say where `values + added` is out of the range of their type."""
+    """Return where `values + added` is out of the range of their type."""
     limit = 1 << 8 * values.dtype.itemsize - 1
     return values >= limit - added if added > 0 else values < -limit - added
 

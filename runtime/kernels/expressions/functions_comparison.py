@@ -115,7 +115,7 @@ def _equal_lists(
     element: SqlType,
     equal_elements: Callable[[Vector, Vector], Bools],
 ) -> Bools:
-    """Say where two lists have equal lengths and equal elements; arbitrary where one is NULL."""
+    """Return where two lists have equal lengths and equal elements; arbitrary where one is NULL."""
     left_offsets, right_offsets = offsets(left).astype(np.int64), offsets(right).astype(np.int64)
     lengths = np.diff(left_offsets)
     equal: Bools = lengths == np.diff(right_offsets)

@@ -76,7 +76,7 @@ class JoinKernel:
         self._snapshots = JoinSnapshots(combine, schemas, self._rows)
 
     def prepare(self, side: int, batch: Batch) -> tuple[Batch, Batch | None]:
-        """See `Kernel`; rows with a NULL key are left out."""
+        """Leave out rows with a NULL key; see `Kernel`."""
         return prepared_rows(self._evaluate[side], batch)
 
     def slots(self, side: int, batch: Batch) -> Ints:
@@ -200,7 +200,7 @@ class JoinKernel:
         self._rows.expire(horizon)
 
     def close(self, min_time: Root) -> ApplyResult | None:
-        """See `Kernel`: there are no windows."""
+        """Return None: there are no windows."""
         del min_time
         return None
 

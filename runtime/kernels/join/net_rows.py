@@ -128,6 +128,6 @@ def ranges(low: Ints, count: Ints) -> tuple[Ints, Ints]:
 
 
 def all_rows(parts: Iterable[WeightedRows | None]) -> WeightedRows | None:
-    """Return the rows of the parts that there are; None if there are none."""
+    """Return the rows of all parts, or None if there are none."""
     some = [part for part in parts if part is not None and len(part.slot)]
     return together(some) if some else None

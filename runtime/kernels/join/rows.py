@@ -68,15 +68,15 @@ class JoinRows:
         return [run for run in runs if run is not None]
 
     def add(self, stored: Stored) -> None:
-        """Add rows that have yet to settle."""
+        """Add rows that are not final."""
         self._pending.append(stored)
 
     def remove(self, stored: Stored) -> None:
-        """Have rows that were to settle no more."""
+        """Remove rows that are not final."""
         self._pending.remove(stored)
 
     def settle(self, stored: Stored) -> None:
-        """Have rows for good."""
+        """Make rows final."""
         merged = [
             self._store(side, rows) for side, rows in enumerate(stored.sides) if rows is not None
         ]
@@ -88,7 +88,7 @@ class JoinRows:
         return sum(len(run.slot) for side in (LEFT, RIGHT) for run in self.stored(side))
 
     def expire(self, horizon: Root) -> None:
-        """Learn that no row below `horizon` will come any more."""
+        """Drop the rows that only rows below `horizon` could meet: none of those can arrive any more."""
         if self._combine.time_range is not None:
             # At a punctuation, rows of the microsecond before are said to come still; as for windows.
             time = horizon.time if horizon.origin > PUNCTUATION else horizon.time - 1

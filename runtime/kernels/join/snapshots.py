@@ -1,6 +1,6 @@
-"""Saving of joins of append-only inputs: an increment has the rows that came in since the last one.
+"""Snapshots of joins of append-only inputs: an increment has the rows that came in since the last one.
 
-A join keeps rows, not states of keys, and which of them are new is told by their roots: an increment has
+A join keeps rows, not states of keys, and their roots show which of them are new: an increment has
 those between the position of the last one and its own.
 """
 
@@ -41,7 +41,7 @@ class JoinSnapshots:
     """`kernel.KernelSnapshots` over the rows that a join has."""
 
     def __init__(self, combine: CombineJoin, schemas: Sequence[Schema], rows: JoinRows) -> None:
-        """Begin with nothing saved: the first increment has all rows, and until then none is noted."""
+        """Start with nothing saved: the first snapshot has all rows, and nothing is recorded before it."""
         self.position: Root | None = None
         self._combine = combine
         self._rows = rows
@@ -58,16 +58,16 @@ class JoinSnapshots:
         self.position = None
 
     def on_apply(self, sides: Sequence[KeyedRows | None]) -> None:
-        """See `KernelSnapshots`: rows are noted when they settle."""
+        """Do nothing: rows are recorded when they become final."""
 
     def on_undo(self, slots: Ints, greatest: Root) -> None:
-        """See `KernelSnapshots`: what was taken back has not settled."""
+        """Do nothing: what is undone was not final."""
 
     def on_slots_freed(self, slots: list[int]) -> None:
-        """See `KernelSnapshots`: increments have keys, not slots."""
+        """Do nothing: incremental snapshots have keys, not slots."""
 
     def settled(self, stored: Stored) -> None:
-        """Learn that rows are final.  A repair may let rows settle that have been saved already."""
+        """Record that rows are final.  After a repair they may have been saved already."""
         if self._settled is not None:
             for side, rows in enumerate(stored.sides):
                 if rows is not None and len(rows.slot):

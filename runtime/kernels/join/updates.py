@@ -78,7 +78,7 @@ class JoinUpdatesKernel:
         self._snapshots = JoinUpdatesSnapshots(combine, schemas, self._sides)
 
     def prepare(self, side: int, batch: Batch) -> tuple[Batch, Batch | None]:
-        """See `Kernel`; rows with a NULL key are left out."""
+        """Leave out rows with a NULL key; see `Kernel`."""
         return prepared_rows(self._evaluate[side], batch)
 
     def slots(self, side: int, batch: Batch) -> Ints:
@@ -157,7 +157,7 @@ class JoinUpdatesKernel:
         """See `Kernel`."""
 
     def close(self, min_time: Root) -> ApplyResult | None:
-        """See `Kernel`: there are no windows."""
+        """Return None: there are no windows."""
         del min_time
         return None
 
@@ -169,7 +169,7 @@ class JoinUpdatesKernel:
 
 
 def _makes_too_much(histories: Sequence[History | None], roots: int) -> bool:
-    """Say whether the changes may make more than `PAIRS_MAX` pairs: each meets all rows of its slot."""
+    """Return whether the changes may make more than `PAIRS_MAX` pairs: each meets all rows of its slot."""
     left, right = histories
     if left is None or right is None or len(left.root) * len(right.root) <= PAIRS_MAX:
         return False

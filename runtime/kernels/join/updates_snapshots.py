@@ -1,7 +1,7 @@
-"""Saving of joins of updating inputs: an increment has the net changes since the last one.
+"""Snapshots of joins of updating inputs: an increment has the net changes since the last one.
 
 The first increment has the whole content.  After that the changes that are final are kept, net, until the
-next increment takes them; a change that was saved before it was final is told by its root.  All positions
+next increment takes them; the root of a change shows whether it was saved before it was final.  All positions
 in the increments are 0: a row and its retraction are to be equal.
 """
 
@@ -44,7 +44,7 @@ class JoinUpdatesSnapshots:
     def __init__(
         self, combine: CombineJoin, schemas: Sequence[Schema], sides: UpdatingSides
     ) -> None:
-        """Begin with nothing saved: the first increment has all rows, and until then none is noted."""
+        """Start with nothing saved: the first snapshot has all rows, and nothing is recorded before it."""
         self.position: Root | None = None
         self._encoding = JoinEncoding(combine, schemas)
         self._sides = sides
@@ -60,16 +60,16 @@ class JoinUpdatesSnapshots:
         self.position = None
 
     def on_apply(self, sides: Sequence[KeyedRows | None]) -> None:
-        """See `KernelSnapshots`: changes are noted when they settle."""
+        """Do nothing: changes are recorded when they become final."""
 
     def on_undo(self, slots: Ints, greatest: Root) -> None:
-        """See `KernelSnapshots`: what was taken back has not settled."""
+        """Do nothing: what is undone was not final."""
 
     def on_slots_freed(self, slots: list[int]) -> None:
-        """See `KernelSnapshots`: increments have keys, not slots."""
+        """Do nothing: incremental snapshots have keys, not slots."""
 
     def settled(self, changes: Changes) -> None:
-        """Learn that changes are final.  A repair may let changes settle that have been saved already."""
+        """Record that changes are final.  After a repair they may have been saved already."""
         if self._unsaved is None:
             return
         for side, rows in enumerate(changes.sides):

@@ -50,14 +50,14 @@ class UpdatingSides:
             self._forget_slots()
 
     def take_back(self, changes: Changes, affected: Bools) -> None:
-        """Take back the changes of the slots that are marked."""
+        """Undo the changes of the slots that are marked."""
         for side, rows in enumerate(changes.sides):
             changes.sides[side], taken = split_rows(rows, affected)
             if taken is not None:
                 self.rows[side].add(weighted(taken).negated())
 
     def settle(self, changes: Changes) -> None:
-        """Learn that an application will not be taken back."""
+        """Record that an application will not be undone."""
         self.pending.remove(changes)
 
     def _forget_slots(self) -> None:

@@ -71,8 +71,8 @@ class StateTooLargeError(Exception):
 class IncrementalSnapshot:
     """State rows of one fold; see above.
 
-    Rows may be given as what makes them.  That takes long where they are many, and is done when somebody
-    asks for them first: in whatever thread, since it only looks at what does not change any more.
+    Rows may be given as a function that makes them.  It is called when they are used first, from any thread,
+    and reads only what does not change any more.
     """
 
     __slots__ = ("_rows", "appends", "keys")
@@ -102,7 +102,7 @@ class IncrementalSnapshot:
 def increment(
     keys: Sequence[pa.Array], state: pa.RecordBatch, *, appends: bool
 ) -> IncrementalSnapshot:
-    """Return an increment of keys and their state, `expires` last; its rows are in any order still."""
+    """Return a snapshot of keys and their state, `expires` last; its rows are in no order."""
     columns = [*keys, pa.array(hash_rows(keys, state.num_rows)), *state.columns]
     names = [*(f"key_{number}" for number in range(len(keys))), HASH, *state.schema.names]
     return IncrementalSnapshot(pa.RecordBatch.from_arrays(columns, names), len(keys), appends)
@@ -111,7 +111,7 @@ def increment(
 def merged(
     increments: Sequence[IncrementalSnapshot], position: Root, *, whole: bool = False
 ) -> IncrementalSnapshot:
-    """Return one increment in the place of several, which are given oldest first.
+    """Return one snapshot that replaces several, which are given oldest first.
 
     Args:
         increments: at least one; all of one operator, of any number of workers.
@@ -170,7 +170,7 @@ def _bounds(increment: IncrementalSnapshot) -> Sequence[int]:
 
 
 def merged_later(increments: Sequence[IncrementalSnapshot], position: Root) -> IncrementalSnapshot:
-    """Return what `merged` will make of increments when somebody asks for its rows."""
+    """Return what `merged` returns, computed when its rows are used."""
     first = increments[0]
     return IncrementalSnapshot(lambda: merged(increments, position).rows, first.keys, first.appends)
 

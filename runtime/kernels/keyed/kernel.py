@@ -1,8 +1,8 @@
-"""What a fold and its kernel say to each other.
+"""The interface between a fold and its kernel.
 
-A kernel knows one stateful operator and nothing of disorder: it is given rows in the total order and the
-slots of their keys, and can restore what an application changed, for some of the slots.  The fold
-(`fsql.runtime.dataflow.fold`) has everything about disorder.
+A kernel implements one stateful operator.  It is given rows in the total order and the slots of their keys,
+and can undo an application for some of the slots.  The fold (`fsql.runtime.dataflow.fold`) handles all
+disorder.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ class KeyedRows(NamedTuple):
 
 @dataclass(slots=True)
 class ApplyResult:
-    """What an application of rows made: outputs and errors by slot, and how to take the state back.
+    """The results of applying rows: outputs and errors by slot, and how to undo the application.
 
-    `undo` is the kernel's own; None where it was not asked for.  If there is a `rest`, only the rows below
-    that root were applied: the others would have made too much at once.
+    `undo` is defined by the kernel; None if it was not requested.  If there is a `rest`, only the rows below
+    that root were applied: the results of all would have been too large.
     """
 
     rows: KeyedRows | None
@@ -49,7 +49,7 @@ class ApplyResult:
 
 
 def merge_rows(parts: Sequence[KeyedRows | None]) -> KeyedRows | None:
-    """Return all rows of the parts that there are, one after the other; None if there are none."""
+    """Return the rows of all parts, one after the other, or None if there are none."""
     some = [part for part in parts if part is not None and len(part.batch)]
     if len(some) <= 1:
         return some[0] if some else None
@@ -106,29 +106,29 @@ class KernelSnapshots(Protocol):
         """Return the position that is announced, if one is."""
 
     def announce(self, position: Root) -> None:
-        """Get ready to give the state as of `position`; no row at or above it was applied."""
+        """Prepare a snapshot as of `position`; no row at or above it was applied."""
 
     def cancel(self) -> None:
-        """Forget what was announced; what has changed is left for the next increment."""
+        """Cancel the announced snapshot; the next one includes what has changed."""
 
     def on_apply(self, sides: Sequence[KeyedRows | None]) -> None:
-        """Learn that these rows are about to be applied."""
+        """Record that these rows are about to be applied."""
 
     def on_undo(self, slots: Ints, greatest: Root) -> None:
-        """Learn that an application, whose rows go up to `greatest`, was taken back for these slots."""
+        """Record that an application with rows up to `greatest` was undone for these slots."""
 
     def on_slots_freed(self, slots: list[int]) -> None:
-        """Learn that slots have lost their keys."""
+        """Record that slots have lost their keys."""
 
     def take(self) -> IncrementalSnapshot | None:
-        """Return what changed since the last increment, as of the announced position; None for nothing.
+        """Return what changed since the last snapshot, as of the announced position, or None.
 
-        All rows below it have been applied, and are final.  What changed is copied, no more: the rows of
-        the increment are made when they are asked for.
+        All rows below it have been applied, and are final.  The changed state is only copied here; the rows
+        of the snapshot are made when they are used.
         """
 
     def load(self, state: IncrementalSnapshot, position: Root) -> None:
-        """Take over the state as of `position`; nothing was applied, and no key comes twice."""
+        """Load the state as of `position`; nothing was applied, and no key comes twice."""
 
 
 class Kernel(Protocol):
@@ -137,7 +137,7 @@ class Kernel(Protocol):
     def prepare(self, side: int, batch: Batch) -> tuple[Batch, Batch | None]:
         """Return the rows with the columns that the kernel needs, and the errors of making them.
 
-        Called once for each row that comes in; rows that can never matter are left out.
+        Called once for each input row; rows that cannot affect any result are left out.
         """
 
     def slots(self, side: int, batch: Batch) -> Ints:
@@ -158,19 +158,19 @@ class Kernel(Protocol):
         """
 
     def restore(self, undo: object, affected: NDArray[np.bool_]) -> None:
-        """Take back an application for the slots that `affected` marks; the latest goes first."""
+        """Undo an application for the slots that `affected` marks; the latest one first."""
 
     def settle(self, undo: object | None) -> None:
-        """Forget how to undo an application; all its rows are final."""
+        """Discard the undo of an application; all its rows are final."""
 
     def expire(self, horizon: Root) -> None:
-        """Learn that no row below `horizon` will be given again: state that only those need may go."""
+        """Drop the state that only rows below `horizon` need: none will be applied or undone again."""
 
     def close(self, min_time: Root) -> ApplyResult | None:
         """Close the windows whose punctuation is below `min_time`; each closes once."""
 
     def next_close(self) -> Root | None:
-        """Return the least punctuation at which `close` may make rows, if any is known."""
+        """Return the least punctuation at which `close` may make rows, or None."""
 
     def state_rows(self) -> int:
         """Return how many rows or groups the state holds."""

@@ -37,7 +37,7 @@ def values_of_rows(array: pa.Array) -> list[object]:
 
 
 def compared_in_python(array: pa.Array) -> bool:
-    """Say whether Arrow knows no numbers or texts that could stand for the values."""
+    """Return whether Arrow knows no numbers or texts that could stand for the values."""
     return of_lists(array.type) or pa.types.is_null(array.type)
 
 

@@ -73,13 +73,13 @@ class LoadedKeys:
         return np.flatnonzero(self._asleep)
 
     def asleep(self, slots: Ints) -> Bools:
-        """Say of each slot whether its key is one that sleeps."""
+        """Return for each slot whether its key is one that sleeps."""
         within = slots < len(self._asleep)
         within[within] = self._asleep[slots[within]]
         return within
 
     def wake(self, slots: Ints) -> None:
-        """Let keys that sleep, each once, be somebody else's affair, or nobody's."""
+        """Remove keys, each given once, from the sleeping ones."""
         self._asleep[slots] = False
         self.count -= len(slots)
 

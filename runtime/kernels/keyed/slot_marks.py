@@ -26,7 +26,7 @@ class SlotMarks:
             self.values[slots] = to
 
     def of(self, slots: Ints) -> Bools:
-        """Say of each slot whether it is marked."""
+        """Return for each slot whether it is marked."""
         if len(slots):
             self.grow(int(slots.max()) + 1)
         return self.values[slots]

@@ -36,7 +36,7 @@ is distinct among them."""
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """The slot of each row.  Which of them are new, and a row for each of these, is told on request."""
+    """The slot of each row, and on request which slots are new, with a row for each."""
 
     slots: Ints
     _fresh: list[int]
@@ -45,7 +45,7 @@ class Found:
 
     @property
     def any_new(self) -> bool:
-        """Say whether a key got its slot only now."""
+        """Return whether a key got its slot only now."""
         return bool(self._fresh)
 
     def new(self) -> tuple[Ints, Ints]:
@@ -68,7 +68,7 @@ class SlotTable:
     """
 
     def __init__(self, few_rows: int = FEW_ROWS) -> None:
-        """Begin with no keys; `few_rows` decides how long it takes, not which rows share a slot."""
+        """Start without keys; `few_rows` affects speed only."""
         self._few_rows = few_rows
         self._slot_of: dict[object, int] = {}
         self._key_of: list[object] = []
@@ -212,7 +212,7 @@ class SlotTable:
     def copied_keys(
         self, slots: Ints, types: Sequence[pa.DataType]
     ) -> Callable[[], list[pa.Array]]:
-        """Return what makes the key columns of live slots; by then they may have other keys."""
+        """Return a function that makes the key columns of live slots as they are now."""
         loaded = self._loaded
         if loaded is None:
             return partial(key_columns, self._keys_awake(slots), types)
@@ -253,7 +253,7 @@ class SlotTable:
         return retired
 
     def recycle(self, slots: list[int]) -> None:
-        """Let retired slots be used again."""
+        """Make retired slots available again."""
         self._free += slots
 
     def free_all_but(self, used: NDArray[np.bool_]) -> None:
@@ -282,7 +282,7 @@ class _SlotsOfDictionary:
         return self._slots
 
     def forget(self) -> None:
-        """Know nothing."""
+        """Remove all entries."""
         self._known = self._known.slice(0, 0)
         self._slots = np.full(1, NO_SLOT)
 

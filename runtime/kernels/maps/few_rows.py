@@ -133,7 +133,7 @@ class FewRows:
 
 
 def are_few(batch: Batch) -> bool:
-    """Say whether the rows of a batch are few, and short."""
+    """Return whether the rows of a batch are few, and short."""
     if len(batch) > _ROWS_MAX:
         return False
     # Buffers may belong to a larger array; only then is it worth to ask what is used of them.
@@ -176,14 +176,14 @@ def compile_few(  # noqa: PLR0911 - one line for each function
 
 
 def is_trivial(function: MapFunction) -> bool:
-    """Say whether a function in columns looks at no value, so that there is nothing to gain."""
+    """Return whether a function in columns looks at no value, so that there is nothing to gain."""
     if isinstance(function, Compute):
         return all(isinstance(expression, ColumnRef) for expression in function.expressions)
     return isinstance(function, Mention | Pad)
 
 
 def _is_small(expression: Expression) -> bool:
-    """Say whether an expression, looked at from its root down, has few nodes."""
+    """Return whether an expression, looked at from its root down, has few nodes."""
     nodes = 0
     stack = [expression]
     while stack and nodes <= _NODES_MAX:
@@ -320,7 +320,7 @@ def _few_compute(expressions: Sequence[Expression]) -> FewFunction:
 
 
 def _finds_places(function: ExplodeAggregate, width: int) -> bool:
-    """Say whether the elements of an array are grouped, and their places listed or counted."""
+    """Return whether the elements of an array are grouped, and their places listed or counted."""
     return (
         _is_small(function.array)
         and function.predicate is None

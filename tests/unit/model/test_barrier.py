@@ -1,4 +1,4 @@
-"""The barrier: nothing that is not final goes through, and all that is final does (paper 000, 3.1 to 3.3).
+"""The barrier releases all that is final and nothing else (FlameStream (2018), 3.1 to 3.3).
 
 Catches: an invalid item that is released, groups out of order, rows behind an error.  Does not catch: a min
 time that is wrong itself (test_acker).

@@ -1,4 +1,4 @@
-"""Buckets: windows, replay, tombstones (papers 000 and 003; behaviours U2 to U18).
+"""Buckets: windows, replay, tombstones (FlameStream (2018) and FlameStream data flow).
 
 `LiveSet` applies what a bucket sends, and so checks U6 everywhere: a tombstone without its victim fails.
 

@@ -107,7 +107,7 @@ def test_a2_a_broadcast_before_and_after_a_grouping_gives_every_item_16_times() 
 
 
 def test_the_grouping_of_odd_and_even_numbers() -> None:
-    # Papers 000 and 003, 2.5: (1), (2), (1|3), (2|4), (1|3|5), (2|4|6), (3|5|7), (4|6|8)
+    # FlameStream (2018), 2.5: (1), (2), (1|3), (2|4), (1|3|5), (2|4|6), (3|5|7), (4|6|8)
     graph = wire((Input(), ()), (group(lambda n: n % 2, window=3), (0,)), (Output(), (1,)))
     expected = [(1,), (2,), (1, 3), (2, 4), (1, 3, 5), (2, 4, 6), (3, 5, 7), (4, 6, 8)]
     for trial in runs(graph, dealt(range(1, 9), 3)):
@@ -198,7 +198,7 @@ def count(window: tuple[Any, ...]) -> list[Accumulator]:
 
 
 def test_word_count_in_its_four_steps() -> None:
-    """Paper 000, figure 6, one item after the other."""
+    """FlameStream (2018), figure 6, one item after the other."""
     grouping = Grouping(0, GroupingRule(lambda payload: payload.word, 2))
 
     def step(payload: Any, time: int, child_ids: tuple[int, ...] = ()) -> tuple[object, object]:
@@ -333,7 +333,8 @@ def concatenate(window: tuple[Any, ...]) -> list[tuple[str]]:
 
 
 CONCATENATION = wire(
-    # Paper 001, sections I and III: a non-commutative operation behind two asynchronous channels.
+    # Delivery, consistency, and determinism (2019), sections I and III: a non-commutative operation behind
+    # two asynchronous channels.
     (Input(), ()),
     (Broadcast(), (0,)),
     (Map(Apply(lambda letter: [letter] if letter in "ace" else [], balance=ord)), (1,)),
