@@ -13,7 +13,6 @@ import resource
 import tempfile
 import time
 from abc import ABC, abstractmethod
-from collections import defaultdict
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -30,6 +29,7 @@ from fsql.job.script import read_script
 from fsql.runtime.dataflow.barrier import Released
 from fsql.runtime.drivers.local import Edges, LocalRun
 from fsql.runtime.drivers.memory import collect_less_often, keep_freed_memory
+from fsql.runtime.drivers.operator_metrics import OperatorMetrics
 from fsql.runtime.ports import Chunk, SourceOffset, Wait
 
 if TYPE_CHECKING:
@@ -104,23 +104,6 @@ class Measured:
             "ratio": self.ratio,
             "operator_seconds": self.operator_seconds,
         }
-
-
-@dataclass(slots=True)
-class Stopwatch:
-    """Adds up the time of each operator."""
-
-    seconds: defaultdict[str, float] = field(default_factory=lambda: defaultdict(float))
-
-    def __call__(self, operator: str, work: Callable[..., Any]) -> Callable[..., Any]:
-        def timed(*arguments: object) -> Any:  # noqa: ANN401 - whatever the operator returns
-            started = time.perf_counter()
-            try:
-                return work(*arguments)
-            finally:
-                self.seconds[operator] += time.perf_counter() - started
-
-        return timed
 
 
 @dataclass(slots=True)
@@ -276,7 +259,7 @@ def _run(benchmark: Benchmark, load: Load, text: Path, words: int, batch: float 
     result = compile_job(read_script(str(SCRIPTS / f"{benchmark.name}.sql"), values))
     splits = open_splits(result)
     plan = choose_plan(result, splits, RunOptions(workers=load.workers))
-    watch = Stopwatch()
+    watch = OperatorMetrics()
     pace = None if load.rate is None else _Pace(load.rate)
     with open_outputs(result, splits, Existing.OVERWRITE) as outputs:
         taker: ReleaseTaker = outputs
@@ -301,7 +284,6 @@ def _run(benchmark: Benchmark, load: Load, text: Path, words: int, batch: float 
         ratio=None if batch is None else round(batch / seconds, 3),
         latency_ms={} if pace is None else pace.latency_ms(seconds),
         operator_seconds={
-            name: round(spent, 3)
-            for name, spent in sorted(watch.seconds.items(), key=lambda i: -i[1])
+            name: round(metric.seconds, 3) for name, metric in watch.slowest(len(watch.operators))
         },
     )

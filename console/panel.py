@@ -13,6 +13,7 @@ from rich.text import Text
 
 from fsql.compiler.diagnostics.numbers import bytes_text, count_text, seconds_text
 from fsql.console.progress import HELD_SECONDS, Rates, read_share
+from fsql.runtime.drivers.operator_metrics import OperatorMetrics
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -28,6 +29,7 @@ _BARS: Final = "▁▂▃▄▅▆▇█"
 _HISTORY: Final = 30
 _WIDTH_MAX: Final = 80
 _BAR_WIDTH: Final = 20
+_OPERATORS_MAX: Final = 5
 
 
 class Panel:
@@ -39,6 +41,7 @@ class Panel:
         """Be ready; `title` and `overview` say what runs."""
         self._title = title
         self._overview = overview
+        self.instrumentation = OperatorMetrics()
         self._rates = Rates()
         self._history: list[float] = []
         self._counters: Counters | None = None
@@ -118,7 +121,7 @@ class Panel:
             *("repairs", count_text(counters.rows_redone), ""),
             *("rejected", _alarming(counters.rows_rejected), ""),
         )
-        shown: list[RenderableType] = [table, *self._details(counters)]
+        shown: list[RenderableType] = [table, *self._details(counters), *self._operators()]
         if counters.held_seconds >= HELD_SECONDS:
             waited = seconds_text(counters.held_seconds)
             shown.append(Text(f"waiting for {counters.held_by} for {waited}", style="yellow"))
@@ -156,6 +159,22 @@ class Panel:
         table.add_column(no_wrap=True, overflow="ellipsis")
         for name, text in rows:
             table.add_row(name, Text(text))
+        return [table]
+
+    def _operators(self) -> list[RenderableType]:
+        """Return the operators that take most time, with their rows."""
+        slowest = self.instrumentation.slowest(_OPERATORS_MAX)
+        if not slowest:
+            return []
+        table = Table.grid(padding=(0, 1))
+        table.add_column(style="dim", no_wrap=True)
+        table.add_column(no_wrap=True, overflow="ellipsis")
+        table.add_column(justify="right", no_wrap=True)
+        table.add_column(justify="right", no_wrap=True)
+        for number, (name, metric) in enumerate(slowest):
+            rows = f"{count_text(metric.rows)} rows" if metric.rows else ""
+            head = "" if number else "operators"
+            table.add_row(head, name, rows, seconds_text(metric.seconds))
         return [table]
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final, Protocol, Self
 
 from fsql.compiler.diagnostics.numbers import bytes_text, count_text, rate_text, seconds_text
 from fsql.console.reporter import print_message
+from fsql.runtime.dataflow.stage_pipeline import uninstrumented
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from fsql.compiler.logical import Job
     from fsql.console.reporter import Reporter
     from fsql.job.overview import JobOverview
+    from fsql.runtime.dataflow.stage_pipeline import Instrumentation
     from fsql.runtime.drivers.local import Counters
 
 LINE_SECONDS: Final = 10.0
@@ -29,6 +31,10 @@ _RATE_SECONDS: Final = 2.0
 
 class Progress(Protocol):
     """Shows how far a run has come while it is entered."""
+
+    @property
+    def instrumentation(self) -> Instrumentation:
+        """Return what measures the operators of a run in this process."""
 
     def __enter__(self) -> Self:
         """Begin to show."""
@@ -81,6 +87,8 @@ class Rates:
 
 class Silence:
     """Shows nothing."""
+
+    instrumentation: Instrumentation = staticmethod(uninstrumented)
 
     def __enter__(self) -> Self:
         """Do nothing."""

@@ -50,11 +50,15 @@ def run_script(
     listening = False
     status, code = summary.FINISHED, exit_codes.OK
     try:
-        with Interrupt() as interrupt, open_run(result, splits, options, stdout) as run:
+        display = choose_progress_display(
+            result.job, describe_job(result.job, splits), script.source.name, reporter
+        )
+        with (
+            Interrupt() as interrupt,
+            open_run(result, splits, options, stdout, display.instrumentation) as run,
+        ):
             counters = run.counters
-            with choose_progress_display(
-                result.job, describe_job(result.job, splits), script.source.name, reporter
-            ) as progress:
+            with display as progress:
 
                 def on_progress(counters: Counters) -> None:
                     nonlocal listening

@@ -20,6 +20,7 @@ from fsql.job.outputs import open_outputs
 from fsql.job.places import locate_errors
 from fsql.job.stages import verified
 from fsql.optimizer.choose import choose
+from fsql.runtime.dataflow.stage_pipeline import uninstrumented
 from fsql.runtime.drivers.local import CHUNK_ROWS, LEAD_ROWS, Edges, LocalRun
 from fsql.runtime.drivers.model_run import ModelRun
 
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from fsql.connectors.context import OutputStream
     from fsql.job.compilation import Compiled
     from fsql.runtime.dataflow.barrier import Stopped
+    from fsql.runtime.dataflow.stage_pipeline import Instrumentation
     from fsql.runtime.drivers.local import Counters
     from fsql.runtime.ports import Split
 
@@ -127,11 +129,15 @@ def choose_plan(compiled: Compiled, splits: Splits, options: RunOptions) -> Tick
 
 @contextmanager
 def open_run(
-    compiled: Compiled, splits: Splits, options: RunOptions, stdout: OutputStream | None = None
+    compiled: Compiled,
+    splits: Splits,
+    options: RunOptions,
+    stdout: OutputStream | None = None,
+    watch: Instrumentation = uninstrumented,
 ) -> Iterator[Run]:
     """Open what the job writes and return a run of it; close everything at the end.
 
-    `stdout` is written in place of standard output.
+    `stdout` is written in place of standard output; `watch` measures operators, unless the model runs.
 
     Raises:
         FsqlError: E532 to E535, E540 or E542, if an output cannot be opened, or closed.
@@ -144,7 +150,11 @@ def open_run(
             yield ModelRun(compiled.graph, edges, options.workers)
         else:
             yield LocalRun(
-                choose_plan(compiled, splits, options), edges, options.lead_rows, options.chunk_rows
+                choose_plan(compiled, splits, options),
+                edges,
+                options.lead_rows,
+                options.chunk_rows,
+                watch=watch,
             )
 
 

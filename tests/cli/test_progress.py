@@ -19,6 +19,7 @@ from fsql.job.overview import JobOverview, describe_job
 from fsql.job.run import open_splits
 from fsql.job.script import read_script, script_of_text
 from fsql.runtime.drivers.local import Counters
+from fsql.runtime.drivers.operator_metrics import OperatorMetric
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -187,6 +188,11 @@ def test_a_panel_names_what_is_read_and_written_and_how_far_it_is(tmp_path: Path
     console = Console(file=io.StringIO(), width=80, no_color=True)
     panel = Panel("q.sql", overview, coloured=False, console=console)
     panel.update(counters)
+    panel.instrumentation.operators = {
+        "read": OperatorMetric(0.5),
+        "Scan": OperatorMetric(0.25, 1_000),
+        "aggregate-0": OperatorMetric(1.5, 12_345),
+    }
     with console.capture() as capture:
         console.print(panel.render())
     assert capture.get() == (
@@ -200,6 +206,9 @@ def test_a_panel_names_what_is_read_and_written_and_how_far_it_is(tmp_path: Path
         "│ read      █████░░░░░░░░░░░░░░░ 25% of 1000 B                                 │\n"
         "│ min time  2026-01-01T12:00:07.500Z, held by clicks (clicks.jsonl)            │\n"
         "│ watermark 2026-01-01T12:00:02.500Z                                           │\n"
+        "│ operators aggregate-0 12,345 rows  1.5 s                                     │\n"
+        "│           read                    500 ms                                     │\n"
+        "│           Scan         1,000 rows 250 ms                                     │\n"
         "│ waiting for clicks (clicks.jsonl) for 3.0 s                                  │\n"
         "╰─────────────────────────────────────────────────────────────────── █  1.0 s ─╯\n"
     )
