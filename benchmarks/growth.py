@@ -148,9 +148,9 @@ class _Run:
         self._release()
 
     def _release(self) -> None:
-        for let_go in self.cluster.deliver_all():
-            if isinstance(let_go, Released):
-                self.rows_out += len(let_go.release.time)
+        for contents in self.cluster.deliver_all():
+            if isinstance(contents, Released):
+                self.rows_out += len(contents.release.time)
 
 
 class _Load(Protocol):

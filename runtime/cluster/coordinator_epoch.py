@@ -270,23 +270,23 @@ class CoordinatorEpoch:
             self._put(worker, min_time)
 
     def _release(self, min_time: Root) -> None:
-        let_gos = self.barrier.advance(min_time)
+        outputs = self.barrier.advance(min_time)
         bound = min_time
-        if let_gos and isinstance(last := let_gos[-1], Stopped):
-            let_gos = let_gos[:-1]
+        if outputs and isinstance(last := outputs[-1], Stopped):
+            outputs = outputs[:-1]
             self._stop, bound = last, last.root
         released = []
-        for let_go in let_gos:
-            assert not isinstance(let_go, Stopped)
-            self._count(let_go)
-            released.append(let_go)
+        for contents in outputs:
+            assert not isinstance(contents, Stopped)
+            self._count(contents)
+            released.append(contents)
         self._effects += self.deliveries.release(released, bound)
 
-    def _count(self, let_go: Released | LateRows | DeadLetters) -> None:
-        if isinstance(let_go, LateRows):
-            self.rows_late += len(let_go.rows)
-        elif isinstance(let_go, DeadLetters):
-            self.rows_rejected += len(let_go.rejects)
+    def _count(self, contents: Released | LateRows | DeadLetters) -> None:
+        if isinstance(contents, LateRows):
+            self.rows_late += len(contents.rows)
+        elif isinstance(contents, DeadLetters):
+            self.rows_rejected += len(contents.rejects)
 
     def _finish_if_over(self) -> None:
         end = END if self._stop is None else self._stop.root

@@ -30,18 +30,18 @@ class Output:
     name: str = "an output"
 
     def share(
-        self, let_go: Released | LateRows | DeadLetters
+        self, contents: Released | LateRows | DeadLetters
     ) -> Released | LateRows | DeadLetters | None:
-        """Return what of `let_go` is for this output, None for nothing."""
-        match let_go:
+        """Return what of `contents` is for this output, None for nothing."""
+        match contents:
             case Released():
-                return let_go if let_go.insert == self.insert else None
+                return contents if contents.insert == self.insert else None
             case LateRows():
-                return let_go if let_go.window in self.windows else None
+                return contents if contents.window in self.windows else None
             case DeadLetters():
                 own = tuple(
                     item
-                    for item in let_go.rejects
+                    for item in contents.rejects
                     if origin_parts(item[0].origin)[0] == self.rejects_of
                 )
                 return DeadLetters(own) if own else None

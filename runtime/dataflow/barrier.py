@@ -134,29 +134,29 @@ class Barrier:
         self.min_time = min_time
         stop = self._stop_below(min_time)
         bound = min_time if stop is None else stop.root
-        let_go: list[Released | LateRows | DeadLetters | Stopped] = []
+        outputs: list[Released | LateRows | DeadLetters | Stopped] = []
         for insert, gate in enumerate(self._sinks):
             release = gate.release(bound)
             if release is not None:
-                let_go.append(Released(insert, release))
-        let_go += self._late_below(bound)
+                outputs.append(Released(insert, release))
+        outputs += self._late_below(bound)
         rejects = []
         while self._rejects and self._rejects[0][0] < bound:
             rejects.append(heapq.heappop(self._rejects))
         if rejects:
-            let_go.append(DeadLetters(tuple(rejects)))
-        self.releases += bool(let_go)
+            outputs.append(DeadLetters(tuple(rejects)))
+        self.releases += bool(outputs)
         if stop is not None:
             self.stopped = True
-            let_go.append(stop)
-        return let_go
+            outputs.append(stop)
+        return outputs
 
     def rows_buffered(self) -> int:
         """Return how many rows wait to be released."""
         return sum(gate.rows_buffered() for gate in self._sinks)
 
     def _late_below(self, bound: Root) -> list[LateRows]:
-        let_go = []
+        outputs = []
         for window, waiting in enumerate(self._late):
             passed = waiting.take_below(bound)
             if passed:
@@ -168,8 +168,8 @@ class Barrier:
                     rows = expanded(Batch(net.columns, net.time, net.origin, net.path, weight))
                 order = position_order(rows, ties=True)
                 if len(rows):
-                    let_go.append(LateRows(window, rows if order is None else rows.take(order)))
-        return in_order(let_go)
+                    outputs.append(LateRows(window, rows if order is None else rows.take(order)))
+        return in_order(outputs)
 
     def _stop_below(self, bound: Root) -> Stopped | None:
         """Return the least error that remains below `bound`, if any."""

@@ -43,7 +43,11 @@ from fsql.runtime.dataflow.invariants import check_not_below
 from fsql.runtime.dataflow.row_order import RowOrder
 from fsql.runtime.dataflow.undo_log import RepairBound, UndoLog, disordered_slots
 from fsql.runtime.dataflow.waiting_rows import WaitingRows
-from fsql.runtime.kernels.keyed.incremental_snapshot import merged, merged_later, rows_of_bins
+from fsql.runtime.kernels.keyed.incremental_snapshot import (
+    merge_snapshots,
+    merge_snapshots_later,
+    rows_of_bins,
+)
 from fsql.runtime.kernels.keyed.kernel import (
     ApplyResult,
     Kernel,
@@ -181,7 +185,9 @@ class Fold:
         """
         self._min_time = self._target = self._known_from = position
         if increments:
-            own = merged([rows_of_bins(one, owned) for one in increments], position, whole=True)
+            own = merge_snapshots(
+                [rows_of_bins(one, owned) for one in increments], position, whole=True
+            )
             self._snapshots.load(own, position)
         self._kernel.expire(position)
 
@@ -215,7 +221,7 @@ class Fold:
         """Take a snapshot, merged with what a cancelled one has left."""
         taken, before = self._snapshots.take(), self._taken
         if taken is not None and before is not None:
-            taken = merged_later([before, taken], position)
+            taken = merge_snapshots_later([before, taken], position)
         self._taken = before if taken is None else taken
         self._known_from = position
         self.crossed = True
@@ -268,7 +274,7 @@ class Fold:
         self, batches: list[list[Batch]], output: FoldOutput, *, was_behind: bool
     ) -> None:
         """Apply rows of each side, with a repair where the log has rows at or behind theirs."""
-        sides = [self._slotted(side, parts) for side, parts in enumerate(batches)]
+        sides = [self._keyed_rows(side, parts) for side, parts in enumerate(batches)]
         new = [rows for rows in sides if rows is not None]
         if not new:
             return
@@ -281,7 +287,7 @@ class Fold:
                 self._put_back([behind])
             self._repair(later, least, sides, output)
             return
-        parts = self._apart(sides)
+        parts = self._split_at_announced(sides)
         for number, part in enumerate(parts, 1):
             applied, rest = self._apply(part, undoable=not self._ordered)
             if applied is not None:
@@ -301,7 +307,9 @@ class Fold:
                     self._part_start = min(self._part_start, rows.batch.span().least)
                     self._behind = True
 
-    def _apart(self, sides: list[KeyedRows | None]) -> Sequence[list[KeyedRows | None]]:
+    def _split_at_announced(
+        self, sides: list[KeyedRows | None]
+    ) -> Sequence[list[KeyedRows | None]]:
         """Return rows on either side of the announced position apart, the lesser first."""
         position = self._snapshots.position
         return [sides] if position is None else split_at_position(sides, position)
@@ -330,7 +338,7 @@ class Fold:
         self.rows_applied -= redone
         made = self._apply_again([merge_rows(rows) for rows in again], least)
         output.append_differences(made, old, by_path=self._append_only)
-        self._repairs.repaired(redone, len(later), scanned)
+        self._repairs.count_repair(redone, len(later), scanned)
         if self._repairs.exceeded and self._holding_until is None:
             self._rewind(least, output)
 
@@ -399,7 +407,7 @@ class Fold:
         What the kernel leaves waits if it is not below `least`: see `_rewind`.
         """
         final, later = split_at_position(sides, self._min_time)
-        parts = [final, *self._apart(later)]
+        parts = [final, *self._split_at_announced(later)]
         made = []
         for number, whole in enumerate(parts):
             undoable = number > 0
@@ -429,7 +437,7 @@ class Fold:
         least = self._log.least()
         self._kernel.expire(final if least is None else min(final, least))
 
-    def _slotted(self, side: int, batches: list[Batch]) -> KeyedRows | None:
+    def _keyed_rows(self, side: int, batches: list[Batch]) -> KeyedRows | None:
         if not batches:
             return None
         batch = concat(batches)
@@ -455,7 +463,7 @@ class Fold:
             sides[:], rest = split_at_position(sides, applied.rest)
         count = sum(len(rows.slot) for rows in sides if rows is not None)
         self.rows_applied += count
-        self._repairs.applied(count)
+        self._repairs.count_applied(count)
         self._reach(sides)
         return applied, rest
 

@@ -151,7 +151,7 @@ class RepairBound:
         self._free = free
         self._applied = self._redone = self._scanned = self._work = 0
 
-    def applied(self, rows: int) -> None:
+    def count_applied(self, rows: int) -> None:
         """Count an application of rows."""
         self._applied += rows
         self._work += rows + _APPLICATION
@@ -161,7 +161,7 @@ class RepairBound:
             self._scanned //= 2
             self._work //= 2
 
-    def repaired(self, redone: int, entries: int, rows: int) -> None:
+    def count_repair(self, redone: int, entries: int, rows: int) -> None:
         """Count a repair that applied `redone` rows again, of `rows` in `entries` applications."""
         self._redone += redone
         self._scanned += entries * _SCANNED_ENTRY + rows // _SCANNED_ROWS

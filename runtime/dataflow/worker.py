@@ -174,7 +174,7 @@ class Worker:
         if min_time.stage not in self.folds:
             return []
         self._stepped.add(min_time.stage)
-        self._passed_on(min_time.stage, self._advance[min_time.stage](min_time.root))
+        self._forward(min_time.stage, self._advance[min_time.stage](min_time.root))
         return self._finish_step(None)
 
     @property
@@ -188,7 +188,7 @@ class Worker:
         if stage is None:
             return []
         self._stepped.add(stage)
-        self._passed_on(stage, self._go_on[stage]())
+        self._forward(stage, self._go_on[stage]())
         return self._finish_step(None)
 
     @property
@@ -245,19 +245,19 @@ class Worker:
             self._stepped.add(parcel.to.stage)
             output = self._accept[parcel.to.stage](parcel.to.side, batch)
             output.repairs |= parcel.repairs
-            self._passed_on(parcel.to.stage, output)
+            self._forward(parcel.to.stage, output)
         entries = [] if consumed is None else [consumed]
         for sent in (*self._sent_first, *self._sent):
             message = sent.message
             entries.append(Entry(message.parcel.to.stage, Kind.MESSAGE, message.root, message.id))
-        entries += self._moved_holds()
+        entries += self._take_changed_holds()
         effects: list[Effect] = [*self._sent]
         self._sent_first, self._sent = [], []
         if entries:
             effects.append(Acknowledgement(tuple(entries)))
         return effects
 
-    def _moved_holds(self) -> list[Entry]:
+    def _take_changed_holds(self) -> list[Entry]:
         """Return the ack table entries of the holds that changed in this step."""
         moved = []
         for stage in sorted(self._stepped):
@@ -272,7 +272,7 @@ class Worker:
         self._stepped.clear()
         return moved
 
-    def _passed_on(self, stage: int, output: FoldOutput) -> None:
+    def _forward(self, stage: int, output: FoldOutput) -> None:
         if output.rows:
             self._run(stage, output.rows, repairs=output.repairs)
         for errors in output.errors:

@@ -99,8 +99,8 @@ def run_in_memory(
             break
         choice = schedule.random.randrange(choices)
         if choice >= len(readable):
-            for let_go in cluster.deliver():
-                collect(outcome, let_go, plan)
+            for contents in cluster.deliver():
+                collect(outcome, contents, plan)
             continue
         at = readable[choice]
         rows = left[at.front.number]
@@ -145,9 +145,9 @@ def chunk_of(rows: Sequence[Row | DeadLetter], first: int, schema: Schema) -> Ch
     return Chunk(columns, np.array([number for number, _ in good], np.int64), rejects, 0)
 
 
-def collect(outcome: Outcome, let_go: BarrierOutput, plan: TickPlan) -> None:
+def collect(outcome: Outcome, contents: BarrierOutput, plan: TickPlan) -> None:
     """Add what a barrier has let go to an outcome."""
-    match let_go:
+    match contents:
         case Released(insert, release):
             types = [column.type for column in plan.sinks[insert].table.columns]
             columns = [
@@ -166,4 +166,4 @@ def collect(outcome: Outcome, let_go: BarrierOutput, plan: TickPlan) -> None:
         case DeadLetters(rejects):
             outcome.rejects += rejects
         case Stopped():
-            outcome.stopped = let_go
+            outcome.stopped = contents

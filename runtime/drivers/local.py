@@ -182,12 +182,12 @@ class LocalRun:
 
     def _write(self, cluster: Cluster) -> None:
         """Write what the barrier releases now."""
-        for let_go in cluster.deliver_all():
-            if isinstance(let_go, Stopped):
-                self.stopped = let_go
+        for contents in cluster.deliver_all():
+            if isinstance(contents, Stopped):
+                self.stopped = contents
             else:
-                self._count_released(let_go)
-                self.edges.outputs.take(let_go)
+                self._count_released(contents)
+                self.edges.outputs.take(contents)
         bound = cluster.barrier.min_time if self.stopped is None else self.stopped.root
         self.watch("write", self.edges.outputs.advance)(bound)
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
 from fsql.compiler.diagnostics.codes import CODES
-from fsql.runtime.kernels.keyed.incremental_snapshot import StateTooLargeError, merged
+from fsql.runtime.kernels.keyed.incremental_snapshot import StateTooLargeError, merge_snapshots
 from fsql.runtime.state.loading import DamagedRecordError
 from fsql.runtime.state.records import Records
 from fsql.runtime.state.shares import load_share
@@ -55,7 +55,7 @@ class WorkerState:
             StateFailedError: if a record that the manifest names cannot be read back.
             FsqlError: E616, if the state of an operator is too large for one worker.
         """
-        self._records = Records(self._store, self.number, epoch, merged, bins)
+        self._records = Records(self._store, self.number, epoch, merge_snapshots, bins)
         try:
             state = {} if manifest is None else self._share(manifest, self._records)
         except (StateStoreError, DamagedRecordError) as error:

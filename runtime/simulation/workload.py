@@ -51,8 +51,8 @@ class Workload:
             cluster.read(at, chunk_of(rows, 0, table.columns))
             cluster.end(at)
         outcome = Outcome([[] for _ in plan.sinks], [[] for _ in plan.late_windows])
-        for let_go in cluster.deliver_all():
-            collect(outcome, let_go, plan)
+        for contents in cluster.deliver_all():
+            collect(outcome, contents, plan)
         return outcome
 
 

@@ -44,7 +44,7 @@ _OVERFLOW: Final = re.compile("overflow|cannot contain more than|capacity", re.I
 
 
 class Merge(Protocol):
-    """`merged` of `fsql.runtime.kernels.keyed.incremental_snapshot`."""
+    """`merge_snapshots` of `fsql.runtime.kernels.keyed.incremental_snapshot`."""
 
     def __call__(
         self, increments: Sequence[IncrementalSnapshot], position: Root, *, whole: bool = False

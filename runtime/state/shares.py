@@ -13,7 +13,7 @@ from fsql.runtime.batch import START
 from fsql.runtime.kernels.keyed import incremental_snapshot as increments
 from fsql.runtime.kernels.keyed.incremental_snapshot import (
     StateTooLargeError,
-    merged,
+    merge_snapshots,
     rows_of_bins,
     text_bytes,
 )
@@ -74,7 +74,7 @@ def _that_fit(
     if max(text_bytes(shares), default=0) <= increments.TEXT_BYTES_MAX:
         return shares
     try:
-        return (merged(shares, position, whole=True),)
+        return (merge_snapshots(shares, position, whole=True),)
     except StateTooLargeError:
         raise StateTooLargeError(operator) from None
 

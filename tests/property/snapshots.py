@@ -15,7 +15,7 @@ from fsql.compiler.lowering.job import lower
 from fsql.optimizer.choose import choose
 from fsql.runtime.batch import END, PUNCTUATION, START, Root
 from fsql.runtime.drivers.in_memory import Beginning, run_in_memory
-from fsql.runtime.kernels.keyed.incremental_snapshot import IncrementalSnapshot, merged
+from fsql.runtime.kernels.keyed.incremental_snapshot import IncrementalSnapshot, merge_snapshots
 from fsql.tests.property.check import random_schedule
 from fsql.tests.property.ways import Outcome, outcome_of
 from fsql.tests.reference.oracle import Oracle
@@ -108,7 +108,7 @@ class Snapshots:
         some = self.random.choice((0, 0, 0, 2, 3, len(known)))
         if some >= 2:
             self.met["merges"] += 1
-            known[-some:] = [merged(known[-some:], position, whole=some >= len(known))]
+            known[-some:] = [merge_snapshots(known[-some:], position, whole=some >= len(known))]
         self.state[operator] = tuple(known)
 
 
@@ -184,7 +184,7 @@ def state_at(
         return None
     [found] = snapshots.taken
     whole = {
-        operator: merged(parts, position, whole=True).rows
+        operator: merge_snapshots(parts, position, whole=True).rows
         for operator, parts in found.state.items()
     }
     return {operator: rows for operator, rows in whole.items() if rows.num_rows}

@@ -61,7 +61,7 @@ def _items_travel_alone(patch: Patch) -> None:
 
 
 def holds_are_not_counted(patch: Patch) -> None:
-    patch.setattr(Worker, "_moved_holds", lambda _: [])
+    patch.setattr(Worker, "_take_changed_holds", lambda _: [])
 
 
 def restored_holds_are_not_counted(patch: Patch) -> None:

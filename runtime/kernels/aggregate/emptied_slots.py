@@ -28,7 +28,7 @@ class EmptiedSlots:
         self._undos = StateColumn()
         self._noted: list[Ints] = []
 
-    def applied(self, slots: Ints, *, undoable: bool) -> None:
+    def on_apply(self, slots: Ints, *, undoable: bool) -> None:
         """Record an application to slots, each named once."""
         if undoable:
             self._undos.grow(int(slots.max()) + 1)
@@ -36,7 +36,7 @@ class EmptiedSlots:
         else:
             self._noted.append(slots)
 
-    def settled(self, slots: Ints) -> None:
+    def on_settle(self, slots: Ints) -> None:
         """Record that the undo of an application to these slots was discarded."""
         self._undos.values[slots] -= 1
         self._noted.append(slots)

@@ -145,7 +145,7 @@ class AggregateKernel:
     def _undo(self, batch: Batch, slots: Ints, *, undoable: bool) -> _Undo | None:
         """Prepare for an application to slots; return how to take it back, if that may be wanted."""
         if self._emptied is not None and (undoable or batch.weight is not None):
-            self._emptied.applied(slots, undoable=undoable)
+            self._emptied.on_apply(slots, undoable=undoable)
         if not undoable:
             return None
         return _Undo(slots, [one.save(slots) for one in self._accumulators])
@@ -263,7 +263,7 @@ class AggregateKernel:
     def settle(self, undo: object | None) -> None:
         """See `Kernel`."""
         if self._emptied is not None and isinstance(undo, _Undo):
-            self._emptied.settled(undo.slots)
+            self._emptied.on_settle(undo.slots)
 
     def expire(self, horizon: Root) -> None:
         """Free the slots of groups without rows; see `Kernel`."""
@@ -274,7 +274,7 @@ class AggregateKernel:
         if len(slots):
             for one in self._accumulators:
                 one.clear(slots)
-            self._snapshots.emptied(slots)
+            self._snapshots.on_emptied(slots)
             self._table.free(slots)
 
     def close(self, min_time: Root) -> ApplyResult | None:

@@ -23,7 +23,7 @@ from fsql.runtime.kernels.keyed.incremental_snapshot import (
     NEVER,
     IncrementalSnapshot,
     increment,
-    merged,
+    merge_snapshots,
 )
 from fsql.runtime.kernels.keyed.slot_marks import SlotMarks
 
@@ -115,7 +115,7 @@ class SlotSnapshots:
         if self.position is not None and greatest < self.position:
             self._void_copies(slots)
 
-    def emptied(self, slots: Ints) -> None:
+    def on_emptied(self, slots: Ints) -> None:
         """Record that slots whose state stays empty are about to lose their keys."""
         if self._changed is not None:
             keys = self._table.copied_keys(slots, self._key_types)
@@ -154,7 +154,7 @@ class SlotSnapshots:
             columns = zip(*(made() for made in key_parts), strict=True)
             all_keys = [pa.concat_arrays(column) for column in columns]
             made = increment(all_keys, pa.concat_batches(states), appends=False)
-            return merged([made], position, whole=whole).rows
+            return merge_snapshots([made], position, whole=whole).rows
 
         unchanged = SlotMarks() if changed is None else changed
         unchanged.set(slots, to=False)

@@ -193,7 +193,7 @@ class JoinKernel:
         self._settle(undo)
 
     def _settle(self, stored: Stored) -> None:
-        self._snapshots.settled(stored)
+        self._snapshots.on_settle(stored)
         self._rows.settle(stored)
 
     def expire(self, horizon: Root) -> None:

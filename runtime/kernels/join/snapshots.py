@@ -66,7 +66,7 @@ class JoinSnapshots:
     def on_slots_freed(self, slots: list[int]) -> None:
         """Do nothing: incremental snapshots have keys, not slots."""
 
-    def settled(self, stored: Stored) -> None:
+    def on_settle(self, stored: Stored) -> None:
         """Record that rows are final.  After a repair they may have been saved already."""
         if self._settled is not None:
             for side, rows in enumerate(stored.sides):

@@ -103,7 +103,7 @@ class JoinUpdatesKernel:
         self._sides.add(changes, undoable=undoable)
         if undoable:
             return ApplyResult(rows, None, changes, rest)
-        self._snapshots.settled(changes)
+        self._snapshots.on_settle(changes)
         return ApplyResult(rows, None, None, rest)
 
     def _history(
@@ -151,7 +151,7 @@ class JoinUpdatesKernel:
     def settle(self, undo: object | None) -> None:
         assert isinstance(undo, Changes)
         self._sides.settle(undo)
-        self._snapshots.settled(undo)
+        self._snapshots.on_settle(undo)
 
     def expire(self, horizon: Root) -> None:
         """See `Kernel`."""

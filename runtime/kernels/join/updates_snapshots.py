@@ -68,7 +68,7 @@ class JoinUpdatesSnapshots:
     def on_slots_freed(self, slots: list[int]) -> None:
         """Do nothing: incremental snapshots have keys, not slots."""
 
-    def settled(self, changes: Changes) -> None:
+    def on_settle(self, changes: Changes) -> None:
         """Record that changes are final.  After a repair they may have been saved already."""
         if self._unsaved is None:
             return

@@ -13,7 +13,7 @@ that is `GONE` only hides older ones.  Where `appends` is true, rows are added t
 
 Contract.  The rows are sorted by hash, key and, where they append, all that is behind it; so the rows of a
 hash range are a slice.  Take all increments of an operator from the first on, of all workers, up to one
-position: what `merged(…, whole=True)` makes of them depends on the input below that position and on
+position: what `merge_snapshots(…, whole=True)` makes of them depends on the input below that position and on
 nothing else, to the byte.  A single increment does not promise that: a speculative fold may also export a
 key that was touched by rows that were taken back.  `tests/property/test_snapshots.py` checks both.
 """
@@ -108,7 +108,7 @@ def increment(
     return IncrementalSnapshot(pa.RecordBatch.from_arrays(columns, names), len(keys), appends)
 
 
-def merged(
+def merge_snapshots(
     increments: Sequence[IncrementalSnapshot], position: Root, *, whole: bool = False
 ) -> IncrementalSnapshot:
     """Return one snapshot that replaces several, which are given oldest first.
@@ -146,7 +146,7 @@ def text_bytes(increments: Sequence[IncrementalSnapshot]) -> list[int]:
 def _merged_in_parts(
     increments: Sequence[IncrementalSnapshot], position: Root, *, whole: bool
 ) -> IncrementalSnapshot:
-    """Do what `merged` does for the two halves of the bins, and put them together."""
+    """Do what `merge_snapshots` does for the two halves of the bins, and put them together."""
     bins = [int(bound) >> BIN_SHIFT for one in increments for bound in _bounds(one)]
     least, end = min(bins), max(bins) + 1
     if end - least == 1:
@@ -154,7 +154,7 @@ def _merged_in_parts(
     middle = (least + end) // 2
     halves: list[BinRanges] = [((0, middle),), ((middle, BINS),)]
     parts = [
-        merged([rows_of_bins(one, half) for one in increments], position, whole=whole)
+        merge_snapshots([rows_of_bins(one, half) for one in increments], position, whole=whole)
         for half in halves
     ]
     if max(text_bytes(parts)) > TEXT_BYTES_MAX:
@@ -169,10 +169,14 @@ def _bounds(increment: IncrementalSnapshot) -> Sequence[int]:
     return [int(hashes[0]), int(hashes[-1])] if len(hashes) else []
 
 
-def merged_later(increments: Sequence[IncrementalSnapshot], position: Root) -> IncrementalSnapshot:
-    """Return what `merged` returns, computed when its rows are used."""
+def merge_snapshots_later(
+    increments: Sequence[IncrementalSnapshot], position: Root
+) -> IncrementalSnapshot:
+    """Return what `merge_snapshots` returns, computed when its rows are used."""
     first = increments[0]
-    return IncrementalSnapshot(lambda: merged(increments, position).rows, first.keys, first.appends)
+    return IncrementalSnapshot(
+        lambda: merge_snapshots(increments, position).rows, first.keys, first.appends
+    )
 
 
 def rows_of_bins(increment: IncrementalSnapshot, bins: BinRanges) -> IncrementalSnapshot:

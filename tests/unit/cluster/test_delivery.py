@@ -260,9 +260,9 @@ def run_epoch(random: Random, rows: list[Row], consumer: Sink, begins: Root, kin
     snapshot = begins
     under_way: list[Bundle] = []
     for low, bound in pairwise([begins, *bounds]):
-        let_go = [row for row in rows if low <= row[0] < bound]
-        if let_go:
-            delivery.take(kind(let_go))
+        contents = [row for row in rows if low <= row[0] < bound]
+        if contents:
+            delivery.take(kind(contents))
         under_way += delivery.advance(bound)
         while under_way and random.random() < 0.8:
             if consumer.store(under_way.pop(0)) and random.random() < 0.8:

@@ -80,9 +80,9 @@ class Delivered:
             opened = each.consumer.open(OpenRequest(self.epoch, START, option, "job"))
             self.deliveries.append(Delivery(option, opened.position, opened.window, rows_max=7))
 
-    def take(self, let_go: Released | LateRows | DeadLetters) -> None:
+    def take(self, contents: Released | LateRows | DeadLetters) -> None:
         for each, delivery in zip(self.outputs, self.deliveries, strict=True):
-            share = each.output.share(let_go)
+            share = each.output.share(contents)
             if share is not None:
                 delivery.take(share)
 

@@ -34,10 +34,11 @@ def test_late_rows_come_by_root_and_window_whatever_the_bounds(seed: int) -> Non
         barrier.accept(parcel(row))
     passed: list[Row] = []
     for time in [*sorted(random.sample(range(9), 4)), None]:
-        for let_go in barrier.advance(END if time is None else Root(time, random.randrange(3))):
-            assert isinstance(let_go, LateRows)
-            numbers = let_go.rows.columns[0].to_pylist()
+        for contents in barrier.advance(END if time is None else Root(time, random.randrange(3))):
+            assert isinstance(contents, LateRows)
+            numbers = contents.rows.columns[0].to_pylist()
             passed += [
-                (let_go.rows.root(at), let_go.window, number) for at, number in enumerate(numbers)
+                (contents.rows.root(at), contents.window, number)
+                for at, number in enumerate(numbers)
             ]
     assert passed == sorted(rows)

@@ -23,7 +23,7 @@ from fsql.runtime.kernels.keyed.incremental_snapshot import (
     GONE,
     HASH,
     IncrementalSnapshot,
-    merged,
+    merge_snapshots,
     rows_of_bins,
 )
 from fsql.tests.unit.dataflow.plans import (
@@ -241,9 +241,9 @@ def test_a_group_that_comes_and_goes_and_comes_again() -> None:
         increments.append(taken)
     assert [counts(one) for one in increments] == [{"a": 1, "b": 1}, {"a": None}, {"a": 1}]
     assert increments[1].rows.column(EXPIRES).to_pylist() == [GONE]
-    assert counts(merged(increments[:2], at(20))) == {"a": None, "b": 1}
-    assert counts(merged(increments[:2], at(20), whole=True)) == {"b": 1}
-    assert counts(merged(increments, at(30), whole=True)) == {"a": 1, "b": 1}
+    assert counts(merge_snapshots(increments[:2], at(20))) == {"a": None, "b": 1}
+    assert counts(merge_snapshots(increments[:2], at(20), whole=True)) == {"b": 1}
+    assert counts(merge_snapshots(increments, at(30), whole=True)) == {"a": 1, "b": 1}
     restored = last_fold(query)
     restored.load(increments[:2], ALL, at(20))
     assert restored.state_rows() == 1
@@ -271,7 +271,7 @@ def test_open_windows_are_restored_and_closed_ones_expire() -> None:
     assert fold.announce(at(7 * SECOND))
     second = crossed(fold, 7 * SECOND)
     assert second is not None
-    assert counts(merged([first, second], at(7 * SECOND))) == {"b": 1}
+    assert counts(merge_snapshots([first, second], at(7 * SECOND))) == {"b": 1}
     restored = windows()
     restored.load([first, second], ALL, at(7 * SECOND))
     assert restored.hold() == Root(8 * SECOND, -1)
@@ -397,4 +397,4 @@ def test_a_row_and_its_retraction_are_nothing_when_they_are_merged() -> None:
     assert first is not None
     assert second is not None
     assert kept([second]) == [("a", 0, 0, -1)]
-    assert kept([merged([first, second], at(10))]) == [("b", 0, 0, 1)]
+    assert kept([merge_snapshots([first, second], at(10))]) == [("b", 0, 0, 1)]

@@ -145,12 +145,12 @@ def test_the_barrier_does_not_look_at_all_that_waits_when_a_row_comes(
         one = row("a", time)
         given.append(Parcel(Address(stage, 0, PortKind.SINK), one))
     cost = Cost(monkeypatch)
-    let_go = []
+    contents = []
     for time in range(count):
         barrier.accept(given[count + time])
         barrier.accept(given[time])
-        let_go += barrier.advance(Root(time + 1, 0))
-    assert len(let_go) == count
+        contents += barrier.advance(Root(time + 1, 0))
+    assert len(contents) == count
     assert barrier.rows_buffered() == count
     assert cost.spans <= 250 * count
 

@@ -21,7 +21,7 @@ from fsql.runtime.kernels.keyed.incremental_snapshot import (
     WEIGHT,
     IncrementalSnapshot,
     increment,
-    merged,
+    merge_snapshots,
     rows_of_bins,
 )
 
@@ -76,15 +76,17 @@ def test_the_newest_state_of_a_key_wins(seed: int) -> None:
     for _ in range(random.randrange(1, 5)):
         rows = states(random, random.randrange(len(KEYS)))
         known.update({key: (state, expires) for key, state, expires in rows})
-        parts.append(merged([made(rows, "state", appends=False)], START))
+        parts.append(merge_snapshots([made(rows, "state", appends=False)], START))
     whole = {key: s for key, (s, expires) in known.items() if expires in {NEVER, 20}}
     gone = {key: s for key, (s, expires) in known.items() if expires == GONE}
     at = Root(7, 0)
-    assert dict(read(merged(parts, at), "state")) == whole | gone
-    assert dict(read(merged(parts, at, whole=True), "state")) == whole
+    assert dict(read(merge_snapshots(parts, at), "state")) == whole | gone
+    assert dict(read(merge_snapshots(parts, at, whole=True), "state")) == whole
     cut = random.randrange(len(parts)) + 1
-    in_two_steps = merged([merged(parts[:cut], START), *parts[cut:]], at, whole=True)
-    assert in_two_steps.rows.equals(merged(parts, at, whole=True).rows)
+    in_two_steps = merge_snapshots(
+        [merge_snapshots(parts[:cut], START), *parts[cut:]], at, whole=True
+    )
+    assert in_two_steps.rows.equals(merge_snapshots(parts, at, whole=True).rows)
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -97,16 +99,16 @@ def test_rows_that_append_are_summed(seed: int) -> None:
         for key, weight, _ in rows:
             known[key] += weight
         parts.append(made(rows, WEIGHT, appends=True))
-    summed = merged(parts, START)
+    summed = merge_snapshots(parts, START)
     assert dict(read(summed, WEIGHT)) == {key: weight for key, weight in known.items() if weight}
     random.shuffle(parts)
-    assert merged(parts, START).rows.equals(summed.rows)
+    assert merge_snapshots(parts, START).rows.equals(summed.rows)
 
 
 @pytest.mark.parametrize("seed", range(5))
 def test_what_is_owned_is_parted_by_hash(seed: int) -> None:
     random = Random(seed)
-    whole = merged([made(states(random, len(KEYS)), "state", appends=False)], START)
+    whole = merge_snapshots([made(states(random, len(KEYS)), "state", appends=False)], START)
     bins = [value >> BIN_SHIFT for value in whole.rows.column(HASH).to_pylist()]
     mine = set(random.sample(bins, 3))
     own = bin_ranges(sorted(mine))

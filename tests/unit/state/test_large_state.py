@@ -19,7 +19,7 @@ from fsql.runtime.kernels.keyed.incremental_snapshot import (
     IncrementalSnapshot,
     StateTooLargeError,
     increment,
-    merged,
+    merge_snapshots,
     text_bytes,
 )
 from fsql.runtime.state.records import Records
@@ -40,7 +40,7 @@ def texts(keys: range, width: int = 100, letter: str = "x") -> IncrementalSnapsh
         [pa.array([letter * width] * len(keys)), pa.array(np.full(len(keys), NEVER))],
         ["text", EXPIRES],
     )
-    return merged([increment([pa.array(keys)], state, appends=False)], START)
+    return merge_snapshots([increment([pa.array(keys)], state, appends=False)], START)
 
 
 def manifest(records: Records) -> Manifest:
@@ -51,20 +51,20 @@ def manifest(records: Records) -> Manifest:
 def test_what_is_replaced_does_not_count() -> None:
     """Pieces that are too large together are merged before they are stored, and fit."""
     store = MemoryStore()
-    records = Records(store, 0, 1, merged)
+    records = Records(store, 0, 1, merge_snapshots)
     for snapshot in range(1, 9):
         records.store(snapshot, START, [("a", texts(range(500), letter="abcdefgh"[snapshot - 1]))])
-        loaded = load_share(records.live, Records(store, 0, 2, merged), lambda _: store)
+        loaded = load_share(records.live, Records(store, 0, 2, merge_snapshots), lambda _: store)
         assert max(text_bytes(loaded["a"])) <= LIMIT
         check_loading(manifest(records), lambda _: store)
-    whole = merged(loaded["a"], START, whole=True)
+    whole = merge_snapshots(loaded["a"], START, whole=True)
     assert set(whole.rows.column("text").to_pylist()) == {"h" * 100}
     assert len(whole) == 500
 
 
 def test_a_state_that_could_not_be_loaded_is_not_stored() -> None:
     store = MemoryStore()
-    records = Records(store, 0, 1, merged)
+    records = Records(store, 0, 1, merge_snapshots)
     records.store(1, START, [("a", texts(range(600)))])
     before = records.live
     with pytest.raises(StateTooLargeError, match='operator "a" has more than 100,000 bytes'):
@@ -78,17 +78,17 @@ def test_more_workers_load_what_one_cannot() -> None:
     named: list[StateSegment] = []
     for number, keys in enumerate((range(600), range(600, 1200))):
         # As two workers would store it, with keys of both in the bins of both.
-        records = Records(stores[number], number, 1, merged)
+        records = Records(stores[number], number, 1, merge_snapshots)
         records.store(1, START, [("a", texts(keys))])
         named += records.live
     with pytest.raises(StateTooLargeError, match='operator "a"'):
-        load_share(named, Records(stores[0], 0, 2, merged), stores.__getitem__)
+        load_share(named, Records(stores[0], 0, 2, merge_snapshots), stores.__getitem__)
     owners = OwnerMap.of_equal_ranges(2)
     found = 0
     for number in range(2):
-        records = Records(MemoryStore(), number, 2, merged, owners.bins_of(number))
+        records = Records(MemoryStore(), number, 2, merge_snapshots, owners.bins_of(number))
         share = load_share(named, records, stores.__getitem__)
-        found += len(merged(share["a"], START, whole=True))
+        found += len(merge_snapshots(share["a"], START, whole=True))
         records.store(2, START, [])
     assert found == 1200
 
@@ -98,6 +98,6 @@ def test_merging_in_parts_gives_the_same(monkeypatch: pytest.MonkeyPatch, width:
     parts = [
         texts(range(first, first + 400), width, "abc"[first // 100]) for first in (0, 100, 200)
     ]
-    in_parts = merged(parts, START, whole=True)
+    in_parts = merge_snapshots(parts, START, whole=True)
     monkeypatch.setattr(increments, "TEXT_BYTES_MAX", 2**31 - 1)
-    assert in_parts.rows.equals(merged(parts, START, whole=True).rows)
+    assert in_parts.rows.equals(merge_snapshots(parts, START, whole=True).rows)

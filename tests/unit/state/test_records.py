@@ -1,8 +1,8 @@
 """Records against a naive model: whatever was merged, reading back gives the rows of all increments.
 
 Catches: a row that comes back because what stood for its end was dropped, a merge out of order, a record
-that is lost or named twice, growth without bound.  Does not catch mistakes of `merged` itself: it is done
-by hand here.
+that is lost or named twice, growth without bound.  Does not catch mistakes of `merge_snapshots` itself: it is
+done by hand here.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Records with the merging that jobs use: the state is that of all increments, however put together.
 
-Compares what `merged` makes of the records that were read back with what it makes of all increments that
-were ever given.  Catches a chain that merges too much, too little, or at a wrong position; not a mistake that
-`merged` makes in both: that is for the tests of kernels.
+Compares what `merge_snapshots` makes of the records that were read back with what it makes of all increments
+that were ever given.  Catches a chain that merges too much, too little, or at a wrong position; not a mistake
+that `merge_snapshots` makes in both: that is for the tests of kernels.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from fsql.runtime.kernels.keyed.incremental_snapshot import (
     WEIGHT,
     IncrementalSnapshot,
     increment,
-    merged,
+    merge_snapshots,
 )
 from fsql.runtime.state import compaction as chain
 from fsql.runtime.state.loading import read_state
@@ -54,7 +54,7 @@ def exported(rows: list[Row], *, appends: bool) -> IncrementalSnapshot:
         columns[WEIGHT] = pa.array(weights, pa.int64())
     columns[EXPIRES] = pa.array(expires, pa.int64())
     batch = pa.RecordBatch.from_pydict(columns)
-    return merged([increment([pa.array(keys, pa.int64())], batch, appends=appends)], START)
+    return merge_snapshots([increment([pa.array(keys, pa.int64())], batch, appends=appends)], START)
 
 
 @drawn(150, ROUNDS, st.booleans(), st.sampled_from([0, 1 << 16]), st.randoms())
@@ -65,7 +65,7 @@ def test_the_state_is_that_of_all_increments(
         patch.setattr(chain, "SLACK_BYTES", slack)
         patch.setattr(chain, "FAN", 3)
         store = MemoryStore()
-        records = Records(store, 0, 0, merged)
+        records = Records(store, 0, 0, merge_snapshots)
         given: list[IncrementalSnapshot] = []
         for number, rows in enumerate(rounds):
             position = Root(number, 0)
@@ -76,9 +76,11 @@ def test_the_state_is_that_of_all_increments(
             except StateStoreError:
                 continue
             state = read_state(named, lambda _worker: store).get("f", ())
-            expected = merged(given, position, whole=True).rows
-            found = merged(state, position, whole=True).rows if state else expected.slice(0, 0)
+            expected = merge_snapshots(given, position, whole=True).rows
+            found = (
+                merge_snapshots(state, position, whole=True).rows if state else expected.slice(0, 0)
+            )
             assert found.equals(expected)
             if chance.random() < 0.2:
-                records = Records(store, 0, number, merged)
+                records = Records(store, 0, number, merge_snapshots)
                 records.resume(named, read_state(named, lambda _worker: store))

@@ -19,7 +19,7 @@ from fsql.runtime.kernels.keyed.incremental_snapshot import (
     WEIGHT,
     IncrementalSnapshot,
     increment,
-    merged,
+    merge_snapshots,
 )
 from fsql.runtime.state.records import Records
 from fsql.runtime.state.shares import load_share
@@ -46,7 +46,7 @@ def changes(rows: Iterable[tuple[int, int, int]], *, appends: bool) -> Increment
     names = [WEIGHT if appends else "value", EXPIRES]
     state = pa.RecordBatch.from_arrays([pa.array(values), pa.array(expires)], names)
     made = increment([pa.array(keys)], state, appends=appends)
-    return merged([made], START)
+    return merge_snapshots([made], START)
 
 
 class Job:
@@ -66,7 +66,7 @@ class Job:
         workers = []
         for number in range(owners.workers):
             bins = owners.bins_of(number)
-            records = Records(self.stores[number], number, epoch, merged, bins)
+            records = Records(self.stores[number], number, epoch, merge_snapshots, bins)
             shares = load_share(self.named, records, self.stores.__getitem__)
             own = {key for key in KEYS if owners.owners[BIN_OF[key]] == number}
             assert values(shares.get("values", ())) == of_keys(self.state, own)
@@ -110,7 +110,7 @@ def of_keys(state: dict[int, int], own: set[int]) -> dict[int, int]:
 def values(increments: tuple[IncrementalSnapshot, ...]) -> dict[int, int]:
     if not increments:
         return {}
-    rows = merged(increments, START, whole=True).rows
+    rows = merge_snapshots(increments, START, whole=True).rows
     return dict(zip(rows.column(0).to_pylist(), rows.column(2).to_pylist(), strict=True))
 
 
@@ -148,7 +148,7 @@ def test_what_a_worker_has_stored_under_the_same_owner_map_stays_where_it_is() -
     job.run(OwnerMap.of_equal_ranges(3), 3)
     before = job.named
     job.run(OwnerMap.of_equal_ranges(3), 0)
-    records = Records(job.stores[1], 1, 9, merged, OwnerMap.of_equal_ranges(3).bins_of(1))
+    records = Records(job.stores[1], 1, 9, merge_snapshots, OwnerMap.of_equal_ranges(3).bins_of(1))
     load_share(job.named, records, job.stores.__getitem__)
     assert records.live == tuple(record for record in before if record.worker == 1)
     assert records.pending_rows == 0
