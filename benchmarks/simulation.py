@@ -3,7 +3,7 @@
 Every row is a chunk of its own, so each station of its way deals with one row: this is what a simulation
 does all day, and what decides how many seeds a night has.  Rows are paced such that workers send as many
 messages with rows in a simulated second as is asked for.  All that a simulation computes is in the time:
-kernels, machines, links, the network, the disk, the judge of what comes out.
+kernels, machines, links, the network, the disk, the output checker.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from fsql.runtime.cluster.worker_node import WorkerNode
 from fsql.runtime.dataflow.messages import Message
 from fsql.runtime.simulation.cluster import REAL_NODES, SimulatedCluster
 from fsql.runtime.simulation.coverage import Coverage
-from fsql.runtime.simulation.judge import Judge, expected_of
 from fsql.runtime.simulation.network import NetworkSettings
+from fsql.runtime.simulation.output_checker import OutputChecker, expected_of
 from fsql.runtime.simulation.sources import SimulatedSplit
 from fsql.runtime.simulation.swarm import drawn
 from fsql.runtime.simulation.tape import Tape
@@ -115,14 +115,14 @@ def _run(query: SimQuery, workers: int, rows: int, rows_a_second: int) -> _Simul
     mild = drawn(Tape(0, {}), workers=workers)
     settings = replace(mild, rows_max=1, nodes=Settings(), network=NetworkSettings(), encoded=False)
     outputs = outputs_of(workload.plan_of(1, None), settings.option)
-    judge = Judge(workload.plan_of(1, None), outputs, expected_of(expected, outputs))
+    checker = OutputChecker(workload.plan_of(1, None), outputs, expected_of(expected, outputs))
     world = World(tape)
     input_us = rows * SECOND // rows_a_second
     cluster = SimulatedCluster(
         world,
         workload,
         settings,
-        judge,
+        checker,
         Coverage(),
         input_us=input_us,
         nodes=REAL_NODES._replace(worker=node),
@@ -132,7 +132,7 @@ def _run(query: SimQuery, workers: int, rows: int, rows_a_second: int) -> _Simul
     cluster.start()
     world.run(_TOO_LATE * (input_us + SECOND), over=lambda: cluster.over)
     found.seconds = time.process_time() - begun
-    assert judge.finished, "a simulation without faults comes to its end"
+    assert checker.finished, "a simulation without faults comes to its end"
     found.simulated_us, found.events = world.now_us, world.events
     return found
 

@@ -77,8 +77,8 @@ class JobProgress:
             self._epoch = report.epoch
             for name, value in self._last.items():
                 self._before[name] = self._before.get(name, 0) + value
-        self._last = report.tally
-        for name, value in report.tally.items():
+        self._last = report.metrics
+        for name, value in report.metrics.items():
             if name == "behind_us":
                 self._counters.seconds_behind = value / 1e6
                 continue

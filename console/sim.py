@@ -38,7 +38,7 @@ ROWS_MAX: Final = 2_000
 """How many rows of a split a simulation takes."""
 
 SHOWN: Final = 50
-"""How many of the last happenings are shown."""
+"""How many of the last events are shown."""
 
 SHRINKING_RUNS: Final = 200
 

@@ -20,7 +20,6 @@ from fsql.runtime.cluster.frames import (
     Begin,
     Blocked,
     CancelSnapshot,
-    Counted,
     Credit,
     Failure,
     Frame,
@@ -33,6 +32,7 @@ from fsql.runtime.cluster.frames import (
     SnapshotCommitted,
     SnapshotDeclined,
     Start,
+    WorkerMetrics,
 )
 from fsql.runtime.cluster.job_spec import JobSpec, Output, Settings
 from fsql.runtime.cluster.node import (
@@ -183,7 +183,7 @@ def item_text(item: Item) -> str:  # noqa: C901, PLR0911, PLR0912 - one case for
             return f"declined {number} {reason}"
         case SnapshotCommitted(number, root):
             return f"committed {number} {position_name(root)}"
-        case Counted():
+        case WorkerMetrics():
             return "metrics"
         case Failure():
             return "failure"

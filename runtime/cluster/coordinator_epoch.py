@@ -11,7 +11,6 @@ from fsql.runtime.cluster.failure_detector import FailureDetector
 from fsql.runtime.cluster.frames import (
     COORDINATOR,
     Blocked,
-    Counted,
     Credit,
     Failure,
     Ready,
@@ -20,15 +19,16 @@ from fsql.runtime.cluster.frames import (
     SnapshotCommitted,
     SnapshotDeclined,
     Start,
+    WorkerMetrics,
 )
 from fsql.runtime.cluster.frontier_updates import FrontierUpdates
 from fsql.runtime.cluster.link import Link
 from fsql.runtime.cluster.node import (
     CommitManifest,
     Finish,
+    JobMetrics,
     ManifestNotCommitted,
     SinkOpened,
-    Tally,
     Transmit,
 )
 from fsql.runtime.cluster.snapshots import Snapshots
@@ -74,7 +74,7 @@ class CoordinatorEpoch:
         self.start = START if manifest is None else manifest.root
         self.addresses = tuple(addresses)
         self.running = False
-        self.counted: dict[int, Counted] = {}
+        self.worker_metrics: dict[int, WorkerMetrics] = {}
         self.rows_late = 0
         self.rows_rejected = 0
         self.trouble = ""
@@ -173,22 +173,22 @@ class CoordinatorEpoch:
         effects, self._effects = self._effects, []
         return effects
 
-    def tally(self) -> Tally:
+    def metrics(self) -> JobMetrics:
         """Return what has been done so far."""
-        counted = self.counted.values()
+        worker_metrics = self.worker_metrics.values()
         # What workers counted last is older than the end.
-        pending = [] if self._out_below() == END else list(counted)
-        return Tally(
-            rows_in=sum(one.rows_in for one in counted),
-            bytes_in=sum(one.bytes_in for one in counted),
+        pending = [] if self._out_below() == END else list(worker_metrics)
+        return JobMetrics(
+            rows_in=sum(one.rows_in for one in worker_metrics),
+            bytes_in=sum(one.bytes_in for one in worker_metrics),
             rows_out=self.deliveries.rows_out,
             rows_late=self.rows_late,
             rows_rejected=self.rows_rejected,
-            unknown_fields=sum(one.unknown_fields for one in counted),
-            rows_redone=sum(one.rows_redone for one in counted),
-            rows_held=sum(one.rows_held for one in counted),
-            rows_state=sum(one.rows_state for one in counted),
-            messages=sum(one.messages for one in counted),
+            unknown_fields=sum(one.unknown_fields for one in worker_metrics),
+            rows_redone=sum(one.rows_redone for one in worker_metrics),
+            rows_held=sum(one.rows_held for one in worker_metrics),
+            rows_state=sum(one.rows_state for one in worker_metrics),
+            messages=sum(one.messages for one in worker_metrics),
             acknowledgements=self.acker.acknowledgements,
             releases=self.barrier.releases,
             snapshots=self.snapshots.committed,
@@ -237,8 +237,8 @@ class CoordinatorEpoch:
             case SnapshotDeclined(snapshot, reason):
                 self.trouble = f"no snapshot can be stored: worker {worker}: {reason}"
                 self._put_all(self.snapshots.on_declined(snapshot, now))
-            case Counted():
-                self.counted[worker] = item
+            case WorkerMetrics():
+                self.worker_metrics[worker] = item
             case Failure(diagnostics):
                 self._effects.append(Finish(diagnostics=diagnostics))
             case _:

@@ -40,6 +40,7 @@ from fsql.runtime.cluster.node import (
     Delivered,
     EpochTaken,
     Finish,
+    JobMetrics,
     LeaseHeld,
     LeaseLost,
     ManifestCommitted,
@@ -51,7 +52,6 @@ from fsql.runtime.cluster.node import (
     SinkOpened,
     StateLost,
     TakeEpoch,
-    Tally,
     Tick,
     Transmit,
     WorkerExited,
@@ -112,7 +112,7 @@ class CoordinatorNode:
             if isinstance(effect, Finish):
                 return [*effects[:number], *self._finish(), self._progress(), effect]
         if self.phase is not phase or now >= self._next_progress:
-            self._next_progress = now + self._settings.counted_every
+            self._next_progress = now + self._settings.metrics_every
             effects.append(self._progress())
         return effects
 
@@ -393,7 +393,7 @@ class CoordinatorNode:
 
     def _progress(self) -> Progress:
         if (epoch := self.epoch) is None:
-            return Progress(self.phase.value, 0, self._detail, Tally(), START)
-        tally, begins = epoch.tally(), epoch.start
+            return Progress(self.phase.value, 0, self._detail, JobMetrics(), START)
+        metrics, begins = epoch.metrics(), epoch.start
         troubles = (epoch.trouble,) if epoch.trouble else ()
-        return Progress(self.phase.value, epoch.number, self._detail, tally, begins, troubles)
+        return Progress(self.phase.value, epoch.number, self._detail, metrics, begins, troubles)

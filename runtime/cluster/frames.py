@@ -99,7 +99,7 @@ class SnapshotCommitted:
 
 
 @dataclass(frozen=True, slots=True)
-class Counted:
+class WorkerMetrics:
     """What a worker has done so far in this epoch, for whoever watches.
 
     `behind_us` is how old the oldest chunk is of which not all is out, in microseconds, `rows_unreleased`
@@ -138,7 +138,7 @@ Control = (
     | SnapshotAcknowledged
     | SnapshotDeclined
     | SnapshotCommitted
-    | Counted
+    | WorkerMetrics
     | Failure
 )
 Item: TypeAlias = "Message | Acknowledgement | Promise | MinTime | Control"

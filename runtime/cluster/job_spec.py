@@ -92,7 +92,7 @@ class Settings:
     failure_after: float = 5.0
     failure_after_most: float = 640.0
     loading_at_most: float = 60.0
-    counted_every: float = 0.25
+    metrics_every: float = 0.25
     snapshot_every: float | None = 1.0
     bundle_rows_max: int = 262_144
     link: LinkSettings = _LINK

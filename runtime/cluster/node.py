@@ -300,7 +300,7 @@ class ManifestNotCommitted:
 
 
 @dataclass(frozen=True, slots=True)
-class Tally:
+class JobMetrics:
     """What a job has done in an epoch; `behind_us` is how old the oldest input is that is not out yet.
 
     `held` is the number of the front that has promised least, and what it has promised.
@@ -335,7 +335,7 @@ class Progress:
     phase: str
     epoch: int
     detail: str
-    tally: Tally
+    metrics: JobMetrics
     begins: Root
     troubles: tuple[str, ...] = ()
 

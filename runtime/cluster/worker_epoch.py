@@ -15,7 +15,6 @@ from fsql.runtime.cluster.frames import (
     Begin,
     Blocked,
     CancelSnapshot,
-    Counted,
     Credit,
     Frame,
     Heartbeat,
@@ -25,6 +24,7 @@ from fsql.runtime.cluster.frames import (
     SnapshotCommitted,
     SnapshotDeclined,
     Start,
+    WorkerMetrics,
 )
 from fsql.runtime.cluster.link import Link
 from fsql.runtime.cluster.manifest import manifest_of
@@ -92,7 +92,7 @@ class WorkerEpoch:
         self._behind: float | None = None
         """How far behind all was when news of it came; None if none have come since it was last counted."""
         self._next_heartbeat = now
-        self._next_counted = now
+        self._next_metrics = now
 
     # What the driver asks.
 
@@ -114,7 +114,7 @@ class WorkerEpoch:
         due = 0.0 if self._may_go_on() else min([link.due_at for link in self._links.values()])
         due = min(due, self._next_heartbeat, self.detector.next_timer())
         if self._running:
-            due = min(due, self._next_counted)
+            due = min(due, self._next_metrics)
             for here in self._fronts.values():
                 if 0 < here.waits_until < due and self._may_read(here):
                     due = here.waits_until
@@ -172,7 +172,7 @@ class WorkerEpoch:
         here.granted = None
         if read.chunk is None:
             self._carry(self._worker.end(here.front, read.place))
-            self._put(COORDINATOR, self._counted(now))
+            self._put(COORDINATOR, self._metrics(now))
         elif isinstance(read.chunk, Wait):
             here.waits_until = now + read.chunk.seconds
             here.front.waits(read.place)
@@ -230,9 +230,9 @@ class WorkerEpoch:
             self._next_heartbeat = now + self._settings.heartbeat_every
             beat = Heartbeat(self.begin.job, self.epoch, self.begin.number)
             effects.append(Transmit(self.begin.coordinator, beat))
-        if self._running and now >= self._next_counted:
-            self._next_counted = now + self._settings.counted_every
-            effects += self.send([self._counted(now)], now)
+        if self._running and now >= self._next_metrics:
+            self._next_metrics = now + self._settings.metrics_every
+            effects += self.send([self._metrics(now)], now)
         return effects
 
     def go_on(self, now: float) -> list[WorkerEffect]:
@@ -293,7 +293,7 @@ class WorkerEpoch:
             self._carry(self._worker.advance(min_time))
             if min_time.root == END:
                 # Behind this the coordinator may finish, and asks nobody any more.
-                self._put(COORDINATOR, self._counted(now))
+                self._put(COORDINATOR, self._metrics(now))
             return
         self._released = min_time.root
         self._behind = self._freshness.seconds_behind(min_time.root, now)
@@ -375,14 +375,14 @@ class WorkerEpoch:
         address = begin.coordinator if peer == COORDINATOR else begin.addresses[peer]
         return [Transmit(address, frame) for frame in frames]
 
-    def _counted(self, now: float) -> Counted:
+    def _metrics(self, now: float) -> WorkerMetrics:
         assert self._worker is not None
         behind, self._behind = self._behind, None
         if behind is None:
             behind = self._freshness.seconds_behind(self._released, now)
         folds = self._worker.folds.values()
         fronts = [here.front for here in self._fronts.values()]
-        return Counted(
+        return WorkerMetrics(
             sum(front.rows_read for front in fronts),
             sum(front.bytes_read for front in fronts),
             sum(fold.rows_redone for fold in folds),

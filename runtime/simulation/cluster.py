@@ -16,8 +16,8 @@ from fsql.runtime.cluster.worker_node import WorkerNode
 from fsql.runtime.simulation.coordination import Coordination
 from fsql.runtime.simulation.coordinator_process import CoordinatorProgram
 from fsql.runtime.simulation.disk import Disk
-from fsql.runtime.simulation.judge import expected_of
 from fsql.runtime.simulation.network import Network
+from fsql.runtime.simulation.output_checker import expected_of
 from fsql.runtime.simulation.process import Process
 from fsql.runtime.simulation.sinks import ExternalSink
 from fsql.runtime.simulation.sources import (
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from fsql.runtime.cluster.node import Finish, Progress
     from fsql.runtime.simulation.codec import WireCodec
     from fsql.runtime.simulation.coverage import Coverage
-    from fsql.runtime.simulation.judge import Judge
+    from fsql.runtime.simulation.output_checker import OutputChecker
     from fsql.runtime.simulation.swarm import RunSettings
     from fsql.runtime.simulation.tape import Stream
     from fsql.runtime.simulation.workload import Workload
@@ -72,7 +72,7 @@ class SimulatedCluster:
         world: World,
         workload: Workload,
         run_settings: RunSettings,
-        judge: Judge,
+        checker: OutputChecker,
         coverage: Coverage,
         *,
         input_us: int,
@@ -84,7 +84,7 @@ class SimulatedCluster:
         self.job = workload.name
         self.run_settings = run_settings
         self.settings = run_settings.nodes
-        self.judge = judge
+        self.checker = checker
         self.coverage = coverage
         self.nodes = nodes
         self.network = Network(world, run_settings.network, coverage, codec)
@@ -138,7 +138,7 @@ class SimulatedCluster:
             ExternalSink(
                 number,
                 self.world,
-                self.judge,
+                self.checker,
                 self.coverage,
                 window=settings.window,
                 takes_us=settings.sink_us,
@@ -218,7 +218,7 @@ class SimulatedCluster:
         self.coverage.sometimes("end of a front log lost")
         inputs = {ordinal: [s.rows for s in splits] for ordinal, splits in self.splits.items()}
         self._workload = replace(self._workload, inputs=inputs)
-        self.judge.expect(expected_of(self._workload.outcome_without({}), self.outputs))
+        self.checker.expect(expected_of(self._workload.outcome_without({}), self.outputs))
 
     def _input_lost(self) -> None:
         self.coverage.sometimes("input that cannot be read again")
@@ -334,16 +334,16 @@ class SimulatedCluster:
     def finish(self, finish: Finish) -> None:
         """Learn that the job is over."""
         self.over = True
-        self.world.trace.happened(self.world.now_us, "world", "the job is over")
+        self.world.trace.record(self.world.now_us, "world", "the job is over")
         refused = finish.diagnostics
         if finish.refused is not None:
             refused = finish.refused[1].encode()
-        self.judge.finish(finish.stopped, refused)
+        self.checker.finish(finish.stopped, refused)
         if finish.stopped is not None:
             self.coverage.sometimes("stopped at an error row")
         at_most_once = self.run_settings.option is DeliveryOption.AT_MOST_ONCE
         if at_most_once and refused is None:
-            self.judge.judge_subset(lambda: self._workload.outcome_without(self.skipped))
+            self.checker.check_subset(lambda: self._workload.outcome_without(self.skipped))
 
     def rot(self) -> bool:
         """Let a bit of what only the newest snapshot needs flip; say whether there was any.

@@ -84,7 +84,7 @@ class CoordinatorProgram:
     def delivers(self) -> None:
         """Learn that the coordinator hands out a bundle."""
         has_lease = self._cluster.coordination.holds(self._state.lease)
-        self._cluster.judge.delivers(self._process.name, has_lease=has_lease)
+        self._cluster.checker.delivers(self._process.name, has_lease=has_lease)
 
     def tell(self, effect: Progress | Finish) -> None:
         """See `Monitor`."""

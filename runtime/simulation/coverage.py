@@ -70,7 +70,7 @@ TRAVELS: Final = (
     "Acknowledgement",
     "Promise",
     "MinTime",
-    "Counted",
+    "WorkerMetrics",
     "Blocked",
     "Credit",
     "AnnounceSnapshot",

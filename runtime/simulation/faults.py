@@ -1,8 +1,7 @@
-"""Faults: what goes wrong in a run, when, and where it is aimed.
+"""Faults: which faults are injected into a run, when, and where.
 
-While there is chaos, a fault strikes now and then; most end by themselves after a while, and when the
-chaos is over all do: every process runs, the network is whole, disks and consumers behave.  From then on
-the job has to come to its end.
+The injector starts a fault now and then; most faults end after a while.  When the injector ends, all faults
+end: every process runs, the network is whole, disks and sinks work.  From then on the job has to finish.
 """
 
 from __future__ import annotations
@@ -25,11 +24,11 @@ if TYPE_CHECKING:
 
 
 CALLS: Final = 12
-"""Within how many calls of ports from now on a kill is aimed."""
+"""A kill happens within this many port calls."""
 
 
-class Chaos:
-    """Strikes with the faults of a run."""
+class FaultInjector:
+    """Injects the faults of a run."""
 
     def __init__(self, cluster: SimulatedCluster) -> None:
         self.cluster = cluster
@@ -40,15 +39,15 @@ class Chaos:
         self._every_us = cluster.run_settings.fault_every_us
 
     def begin(self) -> None:
-        """Strike from now on."""
+        """Inject faults from now on."""
         if self._faults:
             self.world.after(self._every_us, self._strike)
 
     def end(self) -> None:
-        """Strike no more, and end what lasts."""
+        """Inject no more faults, and end those that last."""
         self.over = True
         cluster = self.cluster
-        self.world.trace.happened(self.world.now_us, "world", "quiet")
+        self.world.trace.record(self.world.now_us, "world", "quiet")
         cluster.network.heal()
         cluster.disk.full = False
         cluster.disk.failure_rate = 0.0
@@ -82,12 +81,12 @@ class Chaos:
     # What faults are made of.
 
     def struck(self, fault: str, step: str, place: str = "world") -> None:
-        """Note a fault."""
+        """Record a fault."""
         self.cluster.coverage.struck(fault, step)
-        self.world.trace.happened(self.world.now_us, place, f"{fault}: {step}", fault=True)
+        self.world.trace.record(self.world.now_us, place, f"{fault}: {step}", fault=True)
 
     def for_a_while(self, most_us: int, end: Callable[..., None], *arguments: object) -> None:
-        """End something after a while, if the end of all faults does not come before."""
+        """End a fault after a while, unless all faults end before."""
         delay_us = 10 * MILLISECOND + self.choices.below(most_us)
         self.world.after(delay_us, self._ended, end, arguments)
 
@@ -101,7 +100,7 @@ class Chaos:
         return self.choices.one_of(running) if running else None
 
     def sink(self) -> ExternalSink:
-        """Return one of the consumers; the first one, which has the most to do, more often."""
+        """Return one of the sinks; the first, which gets the most rows, more often."""
         sinks = self.cluster.sinks
         return self.choices.one_of([*sinks[:1] * 3, *sinks])
 
@@ -111,236 +110,236 @@ class Chaos:
             process.go_on()
 
 
-# The faults, each with what makes it strike.
+# The faults.
 
 
-def _kill(chaos: Chaos, kind: str, processes: list[Process]) -> None:
+def _kill(injector: FaultInjector, kind: str, processes: list[Process]) -> None:
     """Kill a process now, or at some step of the protocol that comes soon."""
-    process = chaos.process(processes)
+    process = injector.process(processes)
     if process is None:
         return
-    aim = chaos.choices.below(6)
+    aim = injector.choices.below(6)
     if aim == 0:
         process.kill("at rest")
         return
     if aim > 3:
-        process.port_cut = PortCut(1 + chaos.choices.below(CALLS), process.kill)
+        process.port_cut = PortCut(1 + injector.choices.below(CALLS), process.kill)
         return
-    process.cut = Cut(chaos.choices.one_of(CUTS[kind]), before=aim == 1)
+    process.cut = Cut(injector.choices.one_of(CUTS[kind]), before=aim == 1)
 
 
-def kill_worker(chaos: Chaos) -> None:
+def kill_worker(injector: FaultInjector) -> None:
     """Kill -9 of a worker (F5)."""
-    _kill(chaos, "worker", list(chaos.cluster.workers))
+    _kill(injector, "worker", list(injector.cluster.workers))
 
 
-def kill_coordinator(chaos: Chaos) -> None:
+def kill_coordinator(injector: FaultInjector) -> None:
     """Kill -9 of the coordinator (F6)."""
-    _kill(chaos, "coordinator", list(chaos.cluster.coordinators))
+    _kill(injector, "coordinator", list(injector.cluster.coordinators))
 
 
-def lose_power(chaos: Chaos) -> None:
+def lose_power(injector: FaultInjector) -> None:
     """All processes end at once, and what was not synced is lost or torn (F9).
 
     At once, or when some process calls a port soon.
     """
-    process = chaos.process(list(chaos.cluster.processes()))
-    if process is None or chaos.choices.below(2) == 0:
-        _lose_power(chaos, "all")
+    process = injector.process(list(injector.cluster.processes()))
+    if process is None or injector.choices.below(2) == 0:
+        _lose_power(injector, "all")
         return
-    kind = "worker" if process in chaos.cluster.workers else "coordinator"
-    calls = 1 + chaos.choices.below(CALLS)
-    process.port_cut = PortCut(calls, lambda where: _lose_power(chaos, f"{kind} {where}"))
+    kind = "worker" if process in injector.cluster.workers else "coordinator"
+    calls = 1 + injector.choices.below(CALLS)
+    process.port_cut = PortCut(calls, lambda where: _lose_power(injector, f"{kind} {where}"))
 
 
-def _lose_power(chaos: Chaos, where: str) -> None:
-    chaos.struck("power loss", where)
-    for process in chaos.cluster.processes():
+def _lose_power(injector: FaultInjector, where: str) -> None:
+    injector.struck("power loss", where)
+    for process in injector.cluster.processes():
         if process.up:
             process.kill("by power loss")
-    chaos.cluster.disk.crash()
-    chaos.cluster.lose_log_ends()
-    for sink in chaos.cluster.sinks:
+    injector.cluster.disk.crash()
+    injector.cluster.lose_log_ends()
+    for sink in injector.cluster.sinks:
         sink.lose_power()
 
 
-def stop_process(chaos: Chaos) -> None:
+def stop_process(injector: FaultInjector) -> None:
     """SIGSTOP of a process, and SIGCONT much later: it thinks that no time has passed (F20).
 
     Of a coordinator, which may have lost its lease by then, as often as of any other.
     """
-    coordinators, all_processes = chaos.cluster.coordinators, list(chaos.cluster.processes())
-    process = chaos.process(chaos.choices.one_of((all_processes, coordinators)))
+    coordinators, all_processes = injector.cluster.coordinators, list(injector.cluster.processes())
+    process = injector.process(injector.choices.one_of((all_processes, coordinators)))
     if process is not None:
-        chaos.struck("SIGSTOP", "any", process.name)
+        injector.struck("SIGSTOP", "any", process.name)
         process.stop()
-        chaos.for_a_while(6 * SECOND, chaos.go_on, process)
+        injector.for_a_while(6 * SECOND, injector.go_on, process)
 
 
-def partition(chaos: Chaos) -> None:
+def partition(injector: FaultInjector) -> None:
     """Some processes cannot reach the others, or be reached, or both (F13)."""
-    names = [process.name for process in chaos.cluster.processes()]
-    inside = [name for name in names if chaos.choices.below(2)]
+    names = [process.name for process in injector.cluster.processes()]
+    inside = [name for name in names if injector.choices.below(2)]
     outside = [name for name in names if name not in inside]
-    out, into = chaos.choices.one_of(((True, True), (True, False), (False, True)))
+    out, into = injector.choices.one_of(((True, True), (True, False), (False, True)))
     pairs = [(a, b) for a in inside for b in outside if out]
     pairs += [(b, a) for a in inside for b in outside if into]
     for source, address in pairs:
-        chaos.cluster.network.cut(source, address)
+        injector.cluster.network.cut(source, address)
 
     def heal() -> None:
         for source, address in pairs:
-            chaos.cluster.network.cut(source, address, by=-1)
+            injector.cluster.network.cut(source, address, by=-1)
 
-    chaos.struck("partition", "any")
-    chaos.for_a_while(5 * SECOND, heal)
+    injector.struck("partition", "any")
+    injector.for_a_while(5 * SECOND, heal)
 
 
-def clog(chaos: Chaos) -> None:
+def clog(injector: FaultInjector) -> None:
     """Nothing arrives on some paths for a while; then all of it (F3)."""
-    names = [process.name for process in chaos.cluster.processes()]
-    until_us = chaos.world.now_us + chaos.choices.below(5 * SECOND)
-    chaos.struck("clog", "any")
+    names = [process.name for process in injector.cluster.processes()]
+    until_us = injector.world.now_us + injector.choices.below(5 * SECOND)
+    injector.struck("clog", "any")
     for source in names:
         for address in names:
-            if source != address and chaos.choices.below(3) == 2:
-                chaos.cluster.network.clog(source, address, until_us)
+            if source != address and injector.choices.below(3) == 2:
+                injector.cluster.network.clog(source, address, until_us)
 
 
-def swizzle(chaos: Chaos) -> None:
+def swizzle(injector: FaultInjector) -> None:
     """Clog processes one after the other, and let them go in another order (F13)."""
-    names = [process.name for process in chaos.cluster.processes()]
-    chaos.struck("swizzle", "any")
-    network, world = chaos.cluster.network, chaos.world
+    names = [process.name for process in injector.cluster.processes()]
+    injector.struck("swizzle", "any")
+    network, world = injector.cluster.network, injector.world
     for name in names:
-        begins_us = chaos.choices.below(SECOND)
-        ends_us = world.now_us + SECOND + chaos.choices.below(3 * SECOND)
+        begins_us = injector.choices.below(SECOND)
+        ends_us = world.now_us + SECOND + injector.choices.below(3 * SECOND)
 
         def clogged(name: str = name, ends_us: int = ends_us) -> None:
             for other in names:
-                if other != name and not chaos.over:
+                if other != name and not injector.over:
                     network.clog(other, name, ends_us)
                     network.clog(name, other, ends_us)
 
         world.after(begins_us, clogged)
 
 
-def break_connections(chaos: Chaos) -> None:
+def break_connections(injector: FaultInjector) -> None:
     """Connections break, and what was under way is gone (F1)."""
-    names = [process.name for process in chaos.cluster.processes()]
-    chaos.struck("connection broken", "any")
+    names = [process.name for process in injector.cluster.processes()]
+    injector.struck("connection broken", "any")
     for source in names:
         for address in names:
-            if source != address and chaos.choices.below(2):
-                chaos.cluster.network.break_connection(source, address)
+            if source != address and injector.choices.below(2):
+                injector.cluster.network.break_connection(source, address)
 
 
-def fill_disk(chaos: Chaos) -> None:
+def fill_disk(injector: FaultInjector) -> None:
     """No space is left (F8)."""
-    chaos.struck("disk full", "Store")
-    chaos.cluster.disk.full = True
+    injector.struck("disk full", "Store")
+    injector.cluster.disk.full = True
 
     def freed() -> None:
-        chaos.cluster.disk.full = False
+        injector.cluster.disk.full = False
 
-    chaos.for_a_while(4 * SECOND, freed)
+    injector.for_a_while(4 * SECOND, freed)
 
 
-def fail_disk(chaos: Chaos) -> None:
+def fail_disk(injector: FaultInjector) -> None:
     """Some operations of the disk fail (F8)."""
-    chaos.struck("disk fails", "Store")
-    chaos.cluster.disk.failure_rate = 0.2
+    injector.struck("disk fails", "Store")
+    injector.cluster.disk.failure_rate = 0.2
 
     def mended() -> None:
-        chaos.cluster.disk.failure_rate = 0.0
+        injector.cluster.disk.failure_rate = 0.0
 
-    chaos.for_a_while(4 * SECOND, mended)
+    injector.for_a_while(4 * SECOND, mended)
 
 
-def slow_disk(chaos: Chaos) -> None:
+def slow_disk(injector: FaultInjector) -> None:
     """Operations of the disk take long (F8)."""
-    chaos.struck("disk slow", "Store")
-    chaos.cluster.disk.delay_us = SECOND
+    injector.struck("disk slow", "Store")
+    injector.cluster.disk.delay_us = SECOND
 
     def quick() -> None:
-        chaos.cluster.disk.delay_us = 0
+        injector.cluster.disk.delay_us = 0
 
-    chaos.for_a_while(4 * SECOND, quick)
+    injector.for_a_while(4 * SECOND, quick)
 
 
-def rot_disk(chaos: Chaos) -> None:
+def rot_disk(injector: FaultInjector) -> None:
     """A bit of a file of the newest snapshot flips at rest, and the coordinator ends (F4, F9).
 
     Nobody looks at what is at rest before a recovery; later snapshots would be made of what is damaged.
     """
-    if chaos.cluster.rot():
-        chaos.struck("bit rot", "at rest")
-        for process in chaos.cluster.coordinators:
+    if injector.cluster.rot():
+        injector.struck("bit rot", "at rest")
+        for process in injector.cluster.coordinators:
             if process.up:
                 process.kill("behind bit rot")
 
 
-def lose_coordination(chaos: Chaos) -> None:
+def lose_coordination(injector: FaultInjector) -> None:
     """Nobody reaches coordination (F7)."""
-    chaos.struck("coordination away", "any")
-    chaos.cluster.coordination.reachable = False
+    injector.struck("coordination away", "any")
+    injector.cluster.coordination.reachable = False
 
     def back() -> None:
-        chaos.cluster.coordination.reachable = True
+        injector.cluster.coordination.reachable = True
 
-    chaos.for_a_while(5 * SECOND, back)
+    injector.for_a_while(5 * SECOND, back)
 
 
-def lose_replies(chaos: Chaos) -> None:
+def lose_replies(injector: FaultInjector) -> None:
     """Calls of coordination or their replies get lost (F7)."""
-    chaos.struck("coordination loses replies", "any")
-    chaos.cluster.coordination.fault_rate = 0.4
+    injector.struck("coordination loses replies", "any")
+    injector.cluster.coordination.fault_rate = 0.4
 
     def better() -> None:
-        chaos.cluster.coordination.fault_rate = 0.0
+        injector.cluster.coordination.fault_rate = 0.0
 
-    chaos.for_a_while(5 * SECOND, better)
+    injector.for_a_while(5 * SECOND, better)
 
 
-def cut_off_leader(chaos: Chaos) -> None:
+def cut_off_leader(injector: FaultInjector) -> None:
     """A coordinator does not reach coordination for so long that its session ends (F7)."""
-    process = chaos.process(list(chaos.cluster.coordinators))
+    process = injector.process(list(injector.cluster.coordinators))
     if process is None:
         return
-    chaos.struck("session expires", "any", process.name)
-    away = chaos.cluster.coordination.away
+    injector.struck("session expires", "any", process.name)
+    away = injector.cluster.coordination.away
     away.add(process.name)
-    chaos.for_a_while(5 * SECOND, away.discard, process.name)
+    injector.for_a_while(5 * SECOND, away.discard, process.name)
 
 
-def change_scale(chaos: Chaos) -> None:
+def change_scale(injector: FaultInjector) -> None:
     """The job is started again with another number of workers, or will be behind the next snapshot (F17)."""
-    cluster = chaos.cluster
+    cluster = injector.cluster
     others = [n for n in range(1, len(cluster.workers) + 1) if n != cluster.workers_wanted]
     if not others:
         return
-    wanted = chaos.choices.one_of(others)
+    wanted = injector.choices.one_of(others)
 
     def change(when: str) -> None:
-        if chaos.over:
+        if injector.over:
             return
         cluster.workers_wanted = wanted
-        chaos.struck("scale", when)
+        injector.struck("scale", when)
         for process in cluster.coordinators:
             if process.up:
                 process.kill("to change the scale")
 
-    if chaos.choices.below(2):
+    if injector.choices.below(2):
         cluster.when_committed = lambda: change("behind a snapshot")
     else:
         change("any")
 
 
-def intrude(chaos: Chaos) -> None:
+def intrude(injector: FaultInjector) -> None:
     """A node that speaks another version, or belongs to another cluster, wants to take part (F19)."""
-    cluster = chaos.cluster
-    chaos.struck("stranger", "Hello")
-    codec = chaos.choices.one_of(STRANGERS)
+    cluster = injector.cluster
+    injector.struck("stranger", "Hello")
+    codec = injector.choices.one_of(STRANGERS)
     for process in cluster.coordinators:
         if process.up:
             cluster.network.intrude(
@@ -348,7 +347,7 @@ def intrude(chaos: Chaos) -> None:
             )
 
 
-FAULTS: Final[dict[str, Callable[[Chaos], None]]] = {
+FAULTS: Final[dict[str, Callable[[FaultInjector], None]]] = {
     "kill worker": kill_worker,
     "kill coordinator": kill_coordinator,
     "power loss": lose_power,

@@ -221,7 +221,7 @@ class Network:
 
     def _strike(self, fault: str, source: str, address: str, what: What) -> None:
         self._coverage.struck(fault, *kinds_of(what))
-        self._world.trace.happened(
+        self._world.trace.record(
             self._world.now_us, source, f"{fault}: {kind_of(what)}", to=address, fault=True
         )
 

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fsql.runtime.cluster.frames import Counted, Credit, Frame, SnapshotAnswer, SnapshotDeclined
+from fsql.runtime.cluster.frames import (
+    Credit,
+    Frame,
+    SnapshotAnswer,
+    SnapshotDeclined,
+    WorkerMetrics,
+)
 from fsql.runtime.dataflow.messages import Message, PortKind
 
 if TYPE_CHECKING:
@@ -28,7 +34,7 @@ def _look_at(item: Item, coverage: Coverage) -> None:
                 coverage.sometimes("late rows under way")
             if parcel.rejects:
                 coverage.sometimes("rejects under way")
-        case Counted():
+        case WorkerMetrics():
             if item.rows_held:
                 coverage.sometimes("rows held")
         case Credit():

@@ -276,7 +276,7 @@ class Process:
 
     def note(self, what: str, *, fault: bool = False) -> None:
         """Write something about the process into the trace."""
-        self.world.trace.happened(self.world.now_us, self.name, what, fault=fault)
+        self.world.trace.record(self.world.now_us, self.name, what, fault=fault)
 
 
 class WatchedNode:

@@ -10,8 +10,8 @@ from fsql.runtime.cluster.backoff import MOST_SECONDS
 from fsql.runtime.simulation.cluster import REAL_NODES, SimulatedCluster
 from fsql.runtime.simulation.codec import WireCodec
 from fsql.runtime.simulation.coverage import Coverage
-from fsql.runtime.simulation.faults import Chaos
-from fsql.runtime.simulation.judge import DivergenceError, Judge, expected_of
+from fsql.runtime.simulation.faults import FaultInjector
+from fsql.runtime.simulation.output_checker import DivergenceError, OutputChecker, expected_of
 from fsql.runtime.simulation.swarm import drawn
 from fsql.runtime.simulation.tape import Tape
 from fsql.runtime.simulation.tripwire import EscapedSimulationError, no_escape
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from fsql.runtime.drivers.in_memory import Outcome
     from fsql.runtime.simulation.cluster import Nodes
     from fsql.runtime.simulation.swarm import RunSettings
-    from fsql.runtime.simulation.trace import Happening
+    from fsql.runtime.simulation.trace import TraceEvent
     from fsql.runtime.simulation.workload import Workload
 
 RECOVERY_US: Final = 10 * SECOND
@@ -65,7 +65,7 @@ class Result:
     recoveries: int
     coverage: Coverage
     choices: Mapping[str, Sequence[int]]
-    last: Sequence[Happening]
+    last: Sequence[TraceEvent]
 
 
 def run(
@@ -82,12 +82,12 @@ def run(
     coverage = Coverage()
     single = workload.plan_of(1, None)
     outputs = outputs_of(single, settings.option)
-    judge = Judge(single, outputs, expected_of(expected, outputs))
+    checker = OutputChecker(single, outputs, expected_of(expected, outputs))
     cluster = SimulatedCluster(
         world,
         workload,
         settings,
-        judge,
+        checker,
         coverage,
         input_us=plan.seconds * SECOND * 3 // 4,
         nodes=plan.nodes,
@@ -102,7 +102,7 @@ def run(
     except Exception as error:  # noqa: BLE001 - a node that fails is what a simulation looks for
         where = traceback.extract_tb(error.__traceback__)[-1]
         failure = f"{type(error).__name__}: {error} ({where.filename}:{where.lineno})"
-    _met(cluster, judge, coverage)
+    _met(cluster, checker, coverage)
     return Result(
         seed,
         workload.name,
@@ -112,7 +112,7 @@ def run(
         world.now_us,
         world.events,
         cluster.network.packets,
-        judge.bundles,
+        checker.bundles,
         cluster.rows_read,
         max(0, len(cluster.epochs) - 1),
         coverage,
@@ -127,14 +127,14 @@ def _carried_through(cluster: SimulatedCluster, world: World, plan: Plan) -> Non
     Raises:
         DivergenceError: if it does not.
     """
-    chaos = Chaos(cluster)
+    injector = FaultInjector(cluster)
     cluster.start()
-    chaos.begin()
+    injector.begin()
     world.run(plan.seconds * SECOND, over=lambda: cluster.over)
-    chaos.end()
+    injector.end()
     _quiet(cluster, world)
-    if cluster.judge.refused is not None and not cluster.input_lost:
-        raise DivergenceError(f"the job refused to go on: {cluster.judge.refused}")
+    if cluster.checker.refused is not None and not cluster.input_lost:
+        raise DivergenceError(f"the job refused to go on: {cluster.checker.refused}")
     world.run(world.now_us + RECOVERY_US, over=lambda: not cluster.workers_up())
     if cluster.workers_up() and cluster.told_by_coordinator():
         raise DivergenceError("the job is over, and a worker does not end")
@@ -157,9 +157,9 @@ def _quiet(cluster: SimulatedCluster, world: World) -> None:
         allowed_us = PROGRESS_US
 
 
-def _met(cluster: SimulatedCluster, judge: Judge, coverage: Coverage) -> None:
+def _met(cluster: SimulatedCluster, checker: OutputChecker, coverage: Coverage) -> None:
     """Note what can be seen at the end of a run."""
-    if judge.finished:
+    if checker.finished:
         coverage.sometimes("finished")
     if len(cluster.epochs) > 1:
         coverage.sometimes("recovered")

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from fsql.runtime.cluster.delivery import Bundle
     from fsql.runtime.simulation.coverage import Coverage
-    from fsql.runtime.simulation.judge import Judge
+    from fsql.runtime.simulation.output_checker import OutputChecker
     from fsql.runtime.simulation.process import Process
     from fsql.runtime.simulation.world import World
     from fsql.runtime.sink import OpenRequest
@@ -34,7 +34,7 @@ OPENS_FOR_US: Final = 200 * MILLISECOND
 
 
 @dataclass(slots=True)
-class Manner:
+class SinkBehaviour:
     """How a consumer behaves now; times in microseconds."""
 
     takes_us: int = 100
@@ -61,7 +61,7 @@ class ExternalSink:
         self,
         number: int,
         world: World,
-        judge: Judge,
+        checker: OutputChecker,
         coverage: Coverage,
         *,
         window: int,
@@ -70,11 +70,11 @@ class ExternalSink:
     ) -> None:
         self.number = number
         self.position: Root = START
-        self.manner = Manner(takes_us)
+        self.behaviour = SinkBehaviour(takes_us)
         self.bundles = 0
         self._world = world
         self._choices = world.tape.stream(f"consumer {number}")
-        self._judge = judge
+        self._checker = checker
         self._coverage = coverage
         self._window = window
         self._takes_us = takes_us
@@ -94,10 +94,10 @@ class ExternalSink:
         Raises:
             SinkLostError: if there is a newer epoch, or no answer.
         """
-        process.charge(2 * self._way_us() + self.manner.acknowledges_late_us)
+        process.charge(2 * self._way_us() + self.behaviour.acknowledges_late_us)
         if self._hears_newest_only and any(other.epoch > epoch for other in self._connections):
             raise SinkLostError("there is a newer epoch")
-        if self.manner.mute:
+        if self.behaviour.mute:
             self._struck("mute", "OpenSinks")
             process.charge(OPENS_FOR_US)
             raise SinkLostError("it does not answer")
@@ -112,7 +112,7 @@ class ExternalSink:
     def send(self, connection: Connection, bundle: Bundle) -> None:
         """Take a bundle off the connection, when its turn has come."""
         arrives_us = max(self._world.now_us + self._way_us(), connection.free_us)
-        connection.free_us = arrives_us + self.manner.takes_us
+        connection.free_us = arrives_us + self.behaviour.takes_us
         self._world.at(connection.free_us, self._take, connection, bundle)
 
     def _take(self, connection: Connection, bundle: Bundle) -> None:
@@ -146,27 +146,27 @@ class ExternalSink:
 
     def _store(self, parts: list[Bundle]) -> None:
         follows, ends = parts[-1].follows, parts[-1].ends
-        self._judge.stored(self.number, follows, ends, [part.contents for part in parts])
+        self._checker.stored(self.number, follows, ends, [part.contents for part in parts])
         self.bundles += 1
         self.position = ends if self._takes_repeats else max(self.position, ends)
         self._not_synced.append(self.position)
-        self._world.trace.happened(
+        self._world.trace.record(
             self._world.now_us, f"consumer {self.number}", f"has all below {tuple(ends)}"
         )
 
     def _acknowledge(self, connection: Connection, position: Root) -> None:
         self._say(connection, position)
-        if self.manner.acknowledges_twice:
+        if self.behaviour.acknowledges_twice:
             self._struck("acknowledges twice", "Deliver")
             self._say(connection, position)
 
     def _say(self, connection: Connection, says: Says) -> None:
-        if self.manner.mute:
+        if self.behaviour.mute:
             self._struck("mute", "Delivered")
             self._muted.append((connection, says))
-        elif self.manner.acknowledges_late_us:
+        elif self.behaviour.acknowledges_late_us:
             self._struck("late", "Delivered")
-            late_us = self.manner.acknowledges_late_us
+            late_us = self.behaviour.acknowledges_late_us
             self._world.after(late_us, self._speak, connection, says)
         else:
             self._speak(connection, says)
@@ -210,12 +210,12 @@ class ExternalSink:
         if self._loses_rows:
             del self._not_synced[1 + self._choices.below(len(self._not_synced)) :]
             self.position = self._not_synced[-1]
-            self._judge.lost_rows(self.number, self.position)
+            self._checker.lost_rows(self.number, self.position)
             del self._not_synced[:-1]
 
     def behave(self) -> None:
         """Be as a consumer should be, and say what was held back."""
-        self.manner = Manner(self._takes_us)
+        self.behaviour = SinkBehaviour(self._takes_us)
         muted, self._muted = self._muted, []
         for connection, says in muted:
             self._speak(connection, says)

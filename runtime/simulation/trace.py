@@ -1,4 +1,4 @@
-"""The trace: what happened, as a digest of all of it and the last of it in full."""
+"""The trace of a run: a digest of all events, and the last events in full."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 KEPT: Final = 400
-"""How many happenings are kept to be shown."""
+"""How many events are kept for display."""
 
 
-class Happening(NamedTuple):
-    """Something that happened: at `place`, or on the way from `place` to `to`."""
+class TraceEvent(NamedTuple):
+    """An event at `place`, or on the way from `place` to `to`."""
 
     time_us: int
     place: str
@@ -25,18 +25,18 @@ class Happening(NamedTuple):
 
 
 class Trace:
-    """What happened in a run; two runs are the same if their digests are."""
+    """The events of a run; two runs are equal if their digests are."""
 
     def __init__(self) -> None:
         self._digest = xxhash.xxh3_128()
-        self._last: deque[Happening] = deque(maxlen=KEPT)
+        self._last: deque[TraceEvent] = deque(maxlen=KEPT)
         self._unsettled: list[tuple[int, str, str, str, bool]] = []
-        """What happened and is neither in the digest nor among the last yet."""
+        """Events that are not in the digest yet, nor among the last ones."""
 
-    def happened(
+    def record(
         self, time_us: int, place: str, what: str, *, to: str = "", fault: bool = False
     ) -> None:
-        """Note that something happened."""
+        """Record an event."""
         self._unsettled.append((time_us, place, to, what, fault))
         if len(self._unsettled) == KEPT:
             self._settle()
@@ -45,15 +45,15 @@ class Trace:
         unsettled, self._unsettled = self._unsettled, []
         lines = [f"{time_us} {place} {to} {what}\n" for time_us, place, to, what, _ in unsettled]
         self._digest.update("".join(lines).encode())
-        self._last.extend(map(Happening._make, unsettled))
+        self._last.extend(map(TraceEvent._make, unsettled))
 
     @property
     def digest(self) -> str:
-        """Return a digest of all that happened."""
+        """Return the digest of all events."""
         self._settle()
         return self._digest.hexdigest()
 
-    def last(self, count: int = KEPT) -> Sequence[Happening]:
-        """Return the last happenings, oldest first."""
+    def last(self, count: int = KEPT) -> Sequence[TraceEvent]:
+        """Return the last events, oldest first."""
         self._settle()
         return list(self._last)[-count:]

@@ -100,7 +100,7 @@ _ITEMS: Final[tuple[RecordForm[Any], ...]] = (
     RecordForm(frames.SnapshotAcknowledged, 10),
     RecordForm(frames.SnapshotDeclined, 11),
     RecordForm(frames.SnapshotCommitted, 12),
-    RecordForm(frames.Counted, 13),
+    RecordForm(frames.WorkerMetrics, 13),
     RecordForm(frames.Failure, 14),
     RecordForm(frames.Blocked, 15),
 )

@@ -43,7 +43,7 @@ def test_fronts_wait_for_a_consumer_that_takes_nothing(
 
     def watch(progress: Progress) -> None:
         """Have the consumer go on when nothing has been read for some time."""
-        read.append(progress.tally.rows_in)
+        read.append(progress.metrics.rows_in)
         if read[-1] and read[-10:] == [read[-1]] * 10 and not taking.is_set():
             at_rest.append(read[-1])
             taking.set()

@@ -10,7 +10,7 @@ from fsql.tests.simulation.workloads import generated
 
 
 def main(seed: int, seconds: int = 60) -> None:
-    """Run a seed and print its last happenings."""
+    """Run a seed and print its last events."""
     workload, expected = generated(seed)
     result = run(seed, workload, expected, Plan(seconds=seconds))
     sys.stdout.write(f"{result.settings}\n\n{text_of(result.last[-100:])}\n\n")

@@ -1,7 +1,7 @@
 """The tester's test: a cluster with a mistake in it has to be told from the right one.
 
 Each mutant breaks one rule of links, progress, epochs, leases, delivery or snapshots.  A mutant that no
-seed finds means that faults, workloads or the judge do not reach that rule.
+seed finds means that faults, workloads or the output checker do not reach that rule.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Seeds: our own and generated queries on simulated clusters under faults, each seed twice.
 
-Every run is judged at every bundle (see `runtime/simulation/judge.py`).  It finds what is wrong in links,
-membership, epochs, snapshots, recovery, delivery and progress, in any interleaving of the faults that there
-are.  What the query means is not judged here but in `tests/property`: the expected output is the engine's
+Every bundle of a run is checked (`runtime/simulation/output_checker.py`).  This finds errors in links,
+membership, epochs, snapshots, recovery, delivery and progress, under any interleaving of the simulated
+faults.  What the query means is not checked here but in `tests/property`: the expected output is the engine's
 own, by one worker in one process.
 
 A failure says its seed: `python -m fsql.tests.simulation.replay 17` shows it.

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from fsql.runtime.cluster.node import Finish, Tally
+from fsql.runtime.cluster.node import Finish, JobMetrics
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -46,7 +46,7 @@ class ProgressReport(msgspec.Struct, frozen=True, tag=True):
     phase: str
     epoch: int
     detail: str
-    tally: dict[str, int]
+    metrics: dict[str, int]
     begins: tuple[int, int]
     troubles: tuple[str, ...] = ()
     held: tuple[int, int, int] | None = None
@@ -84,14 +84,16 @@ _DECODER: Final = msgspec.json.Decoder(Line)
 
 def encode_progress(progress: Progress) -> ProgressReport:
     """Return a node's progress as a line."""
-    tally = {name: getattr(progress.tally, name) for name in Tally.__slots__ if name != "held"}
-    front, promised = progress.tally.held
+    metrics = {
+        name: getattr(progress.metrics, name) for name in JobMetrics.__slots__ if name != "held"
+    }
+    front, promised = progress.metrics.held
     begins = progress.begins.time, progress.begins.origin
     return ProgressReport(
         progress.phase,
         progress.epoch,
         progress.detail,
-        tally,
+        metrics,
         begins,
         progress.troubles,
         (front, promised.time, promised.origin),

@@ -19,13 +19,13 @@ from fsql.runtime.cluster.node import (
     Deliver,
     Delivered,
     Finish,
+    JobMetrics,
     LeaseHeld,
     ManifestNotCommitted,
     OpenSinks,
     Progress,
     SinkLost,
     SinkOpened,
-    Tally,
 )
 from fsql.runtime.dataflow.barrier import DeadLetters
 from fsql.runtime.drivers.processes.coordinator_process import CoordinatorProcess
@@ -163,7 +163,7 @@ def test_what_a_consumer_refuses_at_a_commit_is_the_outputs_loss() -> None:
 
 
 def test_a_worker_of_another_version_is_told_of_and_told() -> None:
-    progress = Progress("running", 1, "", Tally(), START, ("a disk is full",))
+    progress = Progress("running", 1, "", JobMetrics(), START, ("a disk is full",))
     node = Script(LeaseHeld=[progress, Finish()])
     _, told, sent = run(node, SinkOfTwo(), {"tcp://127.0.0.1:7": 1})
     stranger = (

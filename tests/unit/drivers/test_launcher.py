@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 OVER = '{"type":"Finished","stopped":null,"diagnostics":null,"refused":null}'
 COURSE = (
     '{"type":"ProgressReport","phase":"running","epoch":%d,"detail":"",'
-    '"tally":{"rows_in":%d,"releases":0,"snapshots":0},"begins":[%d,0]}'
+    '"metrics":{"rows_in":%d,"releases":0,"snapshots":0},"begins":[%d,0]}'
 )
 
 RUNNING = f"print('{COURSE}' % (1, 1, 0), flush=True)\n"

@@ -136,7 +136,7 @@ class _Ledger:
         raise DivergenceError(f"output {self.number} ({self.option.value}): {reason}")
 
 
-class Judge:
+class OutputChecker:
     """Judges one run."""
 
     def __init__(self, plan: TickPlan, outputs: Sequence[Output], expected: Expected) -> None:
@@ -215,7 +215,7 @@ class Judge:
     def _at_most_once(self) -> bool:
         return any(output.option is DeliveryOption.AT_MOST_ONCE for output in self._outputs)
 
-    def judge_subset(self, outcome_without: Callable[[], Outcome]) -> None:
+    def check_subset(self, outcome_without: Callable[[], Outcome]) -> None:
         """Judge the outputs that are at-most-once, by the outcome without the rows passed over.
 
         Raises:
