@@ -39,15 +39,11 @@ import numpy as np
 from fsql.compiler.tick_plan import FoldHead, Policy
 from fsql.runtime.batch import END, START, Batch, Root
 from fsql.runtime.dataflow.fold_output import FoldOutput
+from fsql.runtime.dataflow.fold_snapshots import FoldSnapshots
 from fsql.runtime.dataflow.invariants import check_not_below
 from fsql.runtime.dataflow.row_order import RowOrder
 from fsql.runtime.dataflow.undo_log import RepairBound, UndoLog, disordered_slots
 from fsql.runtime.dataflow.waiting_rows import WaitingRows
-from fsql.runtime.kernels.keyed.incremental_snapshot import (
-    merge_snapshots,
-    merge_snapshots_later,
-    rows_of_bins,
-)
 from fsql.runtime.kernels.keyed.kernel import (
     ApplyResult,
     Kernel,
@@ -77,18 +73,14 @@ PART_ROWS_MIN: Final = 64
 class Fold:
     """One fused cycle on one worker.
 
-    `reached` is the greatest root that was applied or has closed a window.  `crossed` is whether a snapshot
-    can be taken.
+    `reached` is the greatest root that was applied or has closed a window.
     """
 
     def __init__(self, head: FoldHead, kernel: Kernel, *, ties: bool, append_only: bool) -> None:
         self.operator = head.operator
         self.reached = START
-        self.crossed = False
-        self._known_from = START
         self._kernel = kernel
-        self._snapshots = kernel.snapshots
-        self._taken: IncrementalSnapshot | None = None
+        self.snapshots = FoldSnapshots(kernel.snapshots)
         self._ordered = head.policy is Policy.ORDERED
         self._repairs = RepairBound(head.repairs_free)
         self._in_order = RowOrder(ties=ties, append_only=append_only, ordered=self._ordered)
@@ -149,11 +141,11 @@ class Fold:
 
     def _follow_min_time(self, output: FoldOutput) -> None:
         """Advance to min time at the input, as far as waiting rows allow."""
-        position = self._snapshots.position
+        position = self.snapshots.position
         if position is not None and position <= self._target:
             if not self._advance(position, output):
                 return
-            self._cross(position)
+            self.snapshots.cross(position)
         self._advance(self._target, output)
 
     def _advance(self, min_time: Root, output: FoldOutput) -> bool:
@@ -183,54 +175,19 @@ class Fold:
 
         The increments are all there are, oldest first; nothing may have come in yet.
         """
-        self._min_time = self._target = self._known_from = position
-        if increments:
-            own = merge_snapshots(
-                [rows_of_bins(one, owned) for one in increments], position, whole=True
-            )
-            self._snapshots.load(own, position)
+        self._min_time = self._target = position
+        self.snapshots.load(increments, owned, position)
         self._kernel.expire(position)
 
     def announce(self, position: Root) -> bool:
-        """Prepare a snapshot of the state as of `position`, unless the state has anything at or above it.
-
-        Where min time has come there before the announcement, nothing more comes below it.
-        """
-        assert self._snapshots.position is None
-        if position <= self.reached or position < self._known_from:
-            return False
-        self._snapshots.announce(position)
-        self.crossed = False
-        if position <= self._min_time:
-            self._cross(position)
-        return True
-
-    def cancel(self) -> None:
-        """Cancel the announced snapshot; the next one includes what has changed."""
-        self._snapshots.cancel()
-        self.crossed = False
-
-    def take_snapshot(self) -> IncrementalSnapshot | None:
-        """Return, once `crossed`, what changed up to the announced position, or None if nothing did."""
-        assert self.crossed
-        self.crossed = False
-        taken, self._taken = self._taken, None
-        return taken
-
-    def _cross(self, position: Root) -> None:
-        """Take a snapshot, merged with what a cancelled one has left."""
-        taken, before = self._snapshots.take(), self._taken
-        if taken is not None and before is not None:
-            taken = merge_snapshots_later([before, taken], position)
-        self._taken = before if taken is None else taken
-        self._known_from = position
-        self.crossed = True
+        """Prepare a snapshot of the state as of `position`, unless the state has anything at or above it."""
+        return self.snapshots.announce(position, reached=self.reached, min_time=self._min_time)
 
     def _recycle_slots(self) -> None:
         """Recycle retired slots once no entry of the log can have rows of their former keys."""
         retired = self._kernel.table.take_retired()
         if retired:
-            self._snapshots.on_slots_freed(retired)
+            self._kernel.snapshots.on_slots_freed(retired)
             self._retired.append((self._log.count, retired))
         while self._retired and self._retired[0][0] < self._log.oldest:
             self._kernel.table.recycle(self._retired.popleft()[1])
@@ -311,7 +268,7 @@ class Fold:
         self, sides: list[KeyedRows | None]
     ) -> Sequence[list[KeyedRows | None]]:
         """Return rows on either side of the announced position apart, the lesser first."""
-        position = self._snapshots.position
+        position = self._kernel.snapshots.position
         return [sides] if position is None else split_at_position(sides, position)
 
     def _repair(
@@ -375,7 +332,7 @@ class Fold:
         self._here.set(here, to=True)
         self._kernel.restore(entry.applied.undo, self._here.values)
         self._here.set(here, to=False)
-        self._snapshots.on_undo(here, entry.greatest)
+        self._kernel.snapshots.on_undo(here, entry.greatest)
 
     def _rewind(self, least: Root, output: FoldOutput) -> None:
         """Undo all rows from `least` on, and hold them until min time has passed them.
@@ -457,7 +414,7 @@ class Fold:
                     self._waiting[side].append(early)
         if all(rows is None for rows in sides):
             return None, None
-        self._snapshots.on_apply(sides)
+        self._kernel.snapshots.on_apply(sides)
         applied, rest = self._kernel.apply(sides, undoable=undoable), None
         if applied.rest is not None:
             sides[:], rest = split_at_position(sides, applied.rest)

@@ -218,22 +218,22 @@ class Worker:
             self._announced = True
             return True
         for fold in agreed:
-            fold.cancel()
+            fold.snapshots.cancel()
         return False
 
     def cancel(self) -> None:
         """Cancel the announced snapshot; the next one includes what has changed."""
         self._announced = False
         for fold in self.folds.values():
-            fold.cancel()
+            fold.snapshots.cancel()
 
     def take_snapshots(self) -> list[tuple[str, IncrementalSnapshot]] | None:
         """Return once what changed in each operator; None until min time has reached it at all folds."""
         folds = list(self.folds.values())
-        if not self._announced or not all(fold.crossed for fold in folds):
+        if not self._announced or not all(fold.snapshots.crossed for fold in folds):
             return None
         self._announced = False
-        taken = [(fold.operator, fold.take_snapshot()) for fold in folds]
+        taken = [(fold.operator, fold.snapshots.take()) for fold in folds]
         return [(operator, increment) for operator, increment in taken if increment is not None]
 
     def _finish_step(self, consumed: Entry | None) -> list[Effect]:

@@ -94,8 +94,8 @@ def a_snapshot_is_taken_before_min_time_is_there(patch: Patch) -> None:
 
     def announce(self: Fold, position: Root) -> bool:
         agreed = right(self, position)
-        if agreed and not self.crossed:
-            self._cross(position)
+        if agreed and not self.snapshots.crossed:
+            self.snapshots.cross(position)
         return agreed
 
     patch.setattr(Fold, "announce", announce)

@@ -83,8 +83,8 @@ def at(time: int) -> Root:
 def crossed(fold: Fold, time: int) -> IncrementalSnapshot | None:
     """Return the increment that min time `time` brings."""
     fold.advance(at(time))
-    assert fold.crossed
-    return fold.take_snapshot()
+    assert fold.snapshots.crossed
+    return fold.snapshots.take()
 
 
 def counts(increment: IncrementalSnapshot | None) -> dict[Value, int | None]:
@@ -168,11 +168,11 @@ def test_a_position_that_min_time_has_passed_is_there_at_once(policy: Policy) ->
         fold.advance(min_time)
         assert not fold.announce(at(2))
         assert fold.announce(at(3))
-        fold.cancel()  # as where another fold refuses
+        fold.snapshots.cancel()  # as where another fold refuses
         for position, taken in ((at(9), {"a": 1, "b": 1}), (at(9), {}), (at(20), {})):
             assert fold.announce(position)
-            assert fold.crossed
-            assert counts(fold.take_snapshot()) == taken
+            assert fold.snapshots.crossed
+            assert counts(fold.snapshots.take()) == taken
         assert not fold.announce(at(9))
 
 
@@ -184,7 +184,7 @@ def test_what_a_cancelled_snapshot_leaves_is_in_the_next(policy: Policy) -> None
     assert counts(crossed(fold, 5)) == {"a": 1}
     assert fold.announce(at(10))
     fold.accept(0, rows("bc", [7, 12]))
-    fold.cancel()
+    fold.snapshots.cancel()
     assert fold.announce(at(20))
     assert counts(crossed(fold, 20)) == {"b": 1, "c": 1}
 
@@ -195,8 +195,8 @@ def test_an_increment_that_nobody_took_goes_with_the_next(policy: Policy) -> Non
     assert fold.announce(at(5))
     fold.accept(0, rows("ab", [2, 3]))
     fold.advance(at(6))
-    assert fold.crossed
-    fold.cancel()
+    assert fold.snapshots.crossed
+    fold.snapshots.cancel()
     assert fold.announce(at(10))
     fold.accept(0, rows("b", [7]))
     assert counts(crossed(fold, 10)) == {"a": 1, "b": 2}
@@ -280,7 +280,7 @@ def test_open_windows_are_restored_and_closed_ones_expire() -> None:
     assert restored.hold() is None
     assert not restored.announce(at(8 * SECOND))  # the window that closes then is gone
     assert restored.announce(at(8 * SECOND + 1))
-    assert restored.take_snapshot() is None
+    assert restored.snapshots.take() is None
 
 
 def test_owners_share_the_state_between_them() -> None:

@@ -1,0 +1,84 @@
+"""A fold's side of snapshots: when a position is agreed to, and what changed up to it.
+
+Contract.  See `fold`, "Snapshots".  What a snapshot that was cancelled had taken goes with the next one.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fsql.runtime.batch import START
+from fsql.runtime.kernels.keyed.incremental_snapshot import (
+    merge_snapshots,
+    merge_snapshots_later,
+    rows_of_bins,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from fsql.compiler.owner_map import BinRanges
+    from fsql.runtime.batch import Root
+    from fsql.runtime.kernels.keyed.incremental_snapshot import IncrementalSnapshot
+    from fsql.runtime.kernels.keyed.kernel import KernelSnapshots
+
+
+class FoldSnapshots:
+    """Snapshots of one fold; `crossed` says that one can be taken: min time has come to its position."""
+
+    def __init__(self, kernel_snapshots: KernelSnapshots) -> None:
+        self.crossed = False
+        self._kernel = kernel_snapshots
+        self._known_from = START
+        self._taken: IncrementalSnapshot | None = None
+
+    @property
+    def position(self) -> Root | None:
+        """Return the position that is announced and not crossed, if there is one."""
+        return self._kernel.position
+
+    def load(
+        self, increments: Sequence[IncrementalSnapshot], owned: BinRanges, position: Root
+    ) -> None:
+        """Take over the state as of `position` of the keys in the bins `owned`."""
+        self._known_from = position
+        if increments:
+            own = merge_snapshots(
+                [rows_of_bins(one, owned) for one in increments], position, whole=True
+            )
+            self._kernel.load(own, position)
+
+    def announce(self, position: Root, *, reached: Root, min_time: Root) -> bool:
+        """Prepare a snapshot of the state as of `position`, unless the state has anything at or above it.
+
+        Where min time has come there before the announcement, nothing more comes below it.
+        """
+        assert self._kernel.position is None
+        if position <= reached or position < self._known_from:
+            return False
+        self._kernel.announce(position)
+        self.crossed = False
+        if position <= min_time:
+            self.cross(position)
+        return True
+
+    def cancel(self) -> None:
+        """Cancel the announced snapshot; the next one includes what has changed."""
+        self._kernel.cancel()
+        self.crossed = False
+
+    def cross(self, position: Root) -> None:
+        """Copy what has changed up to `position`, where min time is now."""
+        taken, before = self._kernel.take(), self._taken
+        if taken is not None and before is not None:
+            taken = merge_snapshots_later([before, taken], position)
+        self._taken = before if taken is None else taken
+        self._known_from = position
+        self.crossed = True
+
+    def take(self) -> IncrementalSnapshot | None:
+        """Return, once `crossed`, what changed up to the announced position; None for nothing."""
+        assert self.crossed
+        self.crossed = False
+        taken, self._taken = self._taken, None
+        return taken
