@@ -1,6 +1,6 @@
-"""The `fsql` command: reads the flags, calls, prints, and returns the exit code.
+"""The `fsql` command: reads the flags, and calls what carries out a command.
 
-What takes time to import is imported where it is called, so that `fsql --help` is there at once.
+Slow imports are made in functions, so that `fsql --help` starts fast.
 """
 
 from __future__ import annotations
@@ -38,7 +38,6 @@ _ENGINES = ("columnar", "model")
 _POLICIES = ("speculative", "ordered")
 _STAGES = ("syntax", "logical", "graph", "tick")
 _FORMATS = ("text", "json", "mermaid", "svg")
-
 
 _workers = workers("How many workers share the keys.")
 _policy = click.option(
@@ -178,7 +177,7 @@ def run(
 
 
 def _on_processes(flags: _RunFlags) -> bool:
-    """Say whether anything is asked for that one process cannot do.
+    """Return whether an option needs processes.
 
     Raises:
         click.UsageError: if the model is to do it.
@@ -202,29 +201,29 @@ def _run_on_processes(
 ) -> int:
     from pathlib import Path
 
-    from fsql.console.cluster_run import ProcessOptions, run_on_processes
+    from fsql.console.process_run import run_script_on_processes
+    from fsql.job.process_run import ProcessOptions
 
-    cluster = ProcessOptions(
+    process_options = ProcessOptions(
         state=None if flags["state"] is None else Path(flags["state"]),
         snapshot_every=flags["snapshot_ms"] / 1000,
         delivery=flags["delivery"],
         listen=flags["listen"],
         joining=flags["joining"],
-        form=flags["form"],
     )
-    if cluster.joining > options.workers:
+    if process_options.joining > options.workers:
         raise click.UsageError("--joining cannot be more than --workers")
-    return run_on_processes(script, options, cluster, reporter)
+    return run_script_on_processes(script, options, process_options, reporter, flags["form"])
 
 
-@main.command(short_help="Say what is wrong with scripts, and what they would do.")
+@main.command(short_help="Print diagnostics of scripts, and what they would do.")
 @click.argument("files", nargs=-1, required=True)
 @define
 @reporting
 def check(
     reporter: Reporter, files: tuple[str, ...], parameters: tuple[tuple[str, str], ...]
 ) -> None:
-    """Say what is wrong with the scripts FILES, and what they would do.
+    """Print diagnostics of the scripts FILES, and what they would do.
 
     For each INSERT: which changes its table is given (append, upsert, retract), and what the query
     remembers, and what keeps that from growing for ever.  Nothing is read or written.
@@ -380,11 +379,11 @@ def connectors(name: str | None, *, as_json: bool) -> None:
     click.echo(connectors_json(name) if as_json else connectors_text(name), nl=False)
 
 
-@main.command("explain-error", short_help="Say what an error code means.")
+@main.command("explain-error", short_help="Explain an error code.")
 @click.argument("code")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def explain_error(code: str, *, as_json: bool) -> None:
-    """Say what an error CODE such as E203 means and what to do about it."""
+    """Explain what an error CODE such as E203 means and what to do about it."""
     from fsql.console.error_code import UnknownCodeError, code_json, code_text, find_code
 
     try:

@@ -5,13 +5,12 @@
 | `commands`, `flags`, `exit_codes`                   | what all commands share                           |
 | `reporter`                                          | messages on standard error: colours, `--json`     |
 | `internal_error`, `interrupt`, `broken_pipe`        | internal errors; signals; a closed standard output|
-| `run`, `cluster_run`                                | `fsql run` in one process and in several          |
+| `run`, `process_run`                                | `fsql run` in one process and in several          |
 | `before_run`, `unused_parameters`                   | warnings before the first row                     |
 | `standard_output`, `change_table`                   | the rows of a bare SELECT                         |
 | `progress`, `panel`, `job_progress`                 | progress while a job runs                         |
 | `summary`                                           | the summary at the end                            |
-| `joining`, `join_deadline`                          | workers that are started by hand                  |
-| `process_commands`, `node_commands`                 | the processes of a run                            |
+| `process_commands`                                  | the processes of a run                            |
 | `check`, `connectors`, `error_code`                 | `fsql check`, `connectors`, `explain-error`       |
 | `consume`                                           | `fsql consume`                                    |
 | `snapshots`, `snapshot_commands`                    | `fsql snapshot`                                   |

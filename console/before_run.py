@@ -1,12 +1,15 @@
-"""What is printed before a job runs: the warnings of its script and its input, and where it listens."""
+"""What is printed before a job runs: warnings about script and input, and where it listens."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from fsql.console.reporter import print_message
 from fsql.job.input_warnings import warnings_of
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from fsql.console.reporter import Reporter
     from fsql.job.compilation import Compiled
     from fsql.job.run import Splits
@@ -27,3 +30,12 @@ def print_listening(compiled: Compiled, reporter: Reporter) -> None:
             address = options["address"]
             fields = {"table": table.name, "address": address}
             reporter.inform("listening", fields, f'table "{table.name}" listens on {address}\n')
+
+
+def print_join_command(count: int, address: str, key: Path, reporter: Reporter) -> None:
+    """Print the command that starts each of the workers that the run waits for."""
+    if reporter.json:
+        reporter.event("waiting", {"workers": count, "address": address, "key": str(key)})
+        return
+    workers = "1 worker" if count == 1 else f"{count} workers, each by"
+    print_message(f"waiting for {workers}: fsql worker --join {address} --key {key}\n")

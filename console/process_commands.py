@@ -1,4 +1,4 @@
-"""`fsql worker`, and what the launcher starts: their flags."""
+"""The flags of `fsql worker`, and of the commands that the launcher starts."""
 
 from __future__ import annotations
 
@@ -33,9 +33,17 @@ _PATH = click.Path(path_type=Path)
 @click.option("--spare", is_flag=True, hidden=True)
 def worker(leader: str, key: Path, join_deadline: float, *, supervised: bool, spare: bool) -> None:
     """Take part in a run that waits for workers (fsql run --joining N), until it is over."""
-    from fsql.console.node_commands import run_worker
+    from fsql.console.reporter import print_message
+    from fsql.job.entry_points import run_worker
 
-    run_worker(leader, key, supervised=supervised, spare=spare, join_deadline=join_deadline)
+    run_worker(
+        leader,
+        key,
+        supervised=supervised,
+        spare=spare,
+        join_deadline=join_deadline,
+        notify=print_message,
+    )
 
 
 @click.command(hidden=True)
@@ -48,7 +56,7 @@ def coordinator(
     state: Path, listening: int, stdout: str | None, *, temporary: bool, again: bool
 ) -> None:
     """Lead the job in a state directory; the launcher starts this."""
-    from fsql.console.node_commands import remove_abandoned_state, run_coordinator
+    from fsql.job.entry_points import remove_abandoned_state, run_coordinator
 
     over = run_coordinator(state, listening, stdout, again=again)
     if temporary and not over:

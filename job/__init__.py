@@ -9,6 +9,11 @@ The console, the library and the worker processes use it.  It knows files and di
 | `compilation`      | a compiled script, with the data of each stage                                |
 | `explain_stage`    | a script at one stage, as `fsql explain` prints it                            |
 | `run`              | runs a compiled job in this process                                           |
+| `process_run`      | runs a compiled job on processes, and reports to an observer                  |
+| `process_counters` | what a run on processes has done, over all its epochs                         |
+| `entry_points`     | what the processes execute: the coordinator and the workers                   |
+| `listener`, `join_deadline` | workers that are started by hand                                     |
+| `standard_output_server` | takes rows for standard output from the processes                       |
 | `outputs`, `sinks` | open what a job writes, in one process and in several                         |
 | `file_uses`        | checks that no file is written by one table and used by another               |
 | `open_files`       | the limit of open files                                                       |

@@ -12,6 +12,8 @@
 
 from __future__ import annotations
 
+import sys
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal
@@ -19,11 +21,14 @@ from typing import TYPE_CHECKING, Final, Literal
 from fsql.compiler.diagnostics import Diagnostic, FsqlError, Label
 from fsql.compiler.text.source import SourceText
 from fsql.compiler.tick_plan import Policy
+from fsql.connectors.file.output_files import Existing
 from fsql.job.changes import Changes
 from fsql.job.compilation import compile_job
 from fsql.job.errors import raise_typed_errors
 from fsql.job.explain_stage import explain_stage
 from fsql.job.memory import MemorySink, declare_tables
+from fsql.job.process_counters import ProcessCounters
+from fsql.job.process_run import ProcessOptions, run_on_processes
 from fsql.job.run import RunOptions, open_run, open_splits
 from fsql.job.script import Script
 from fsql.job.stop import stop_error
@@ -31,14 +36,18 @@ from fsql.runtime.drivers.local import LocalRun
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+    from contextlib import AbstractContextManager
     from os import PathLike
 
     from fsql.job.compilation import Compiled
+    from fsql.job.description import PreparedJob
     from fsql.job.memory import Memory, Rows, Table
     from fsql.runtime.drivers.local import Counters
+    from fsql.runtime.drivers.processes.lines import ProgressReport
     from fsql.runtime.ports import Release
 
 Stage = Literal["syntax", "logical", "graph", "tick"]
+Delivery = Literal["exactly-once", "at-least-once", "at-most-once", "none"]
 Format = Literal["text", "json", "mermaid", "svg"]
 _NO_TABLES: Final[Mapping[str, Table | Rows]] = {}
 
@@ -73,12 +82,23 @@ class Session:
         policy: how stateful operators treat disorder; None lets the optimizer choose.
         parameters: the values of `${name}` in scripts.
         base_directory: where relative paths in scripts start from; None means the working directory.
+        processes: how many worker processes `run` starts; None runs in this process, unless `state` or
+            `delivery` is given.
+        state: the directory in which `run` keeps state; a later run of the script goes on from it.
+        delivery: what outputs promise after a failure, whatever their tables ask for.
+        snapshot_every: seconds between two snapshots of a run on processes.
+        existing: what `run` does with output files that are not empty.
     """
 
     workers: int = 1
     policy: Literal["speculative", "ordered"] | None = None
     parameters: Mapping[str, str] | None = None
     base_directory: str | PathLike[str] | None = None
+    processes: int | None = None
+    state: str | PathLike[str] | None = None
+    delivery: Delivery | None = None
+    snapshot_every: float = 1.0
+    existing: Literal["refuse", "overwrite", "append"] = "refuse"
 
     def compile(self, script: str, *, tables: Mapping[str, Table | Rows] = _NO_TABLES) -> Plan:
         """Compile a script, and open nothing.
@@ -117,15 +137,46 @@ class Session:
                 raise FsqlError([diagnostic], result.syntax.source)
         return Changes(inserts[0].sink.columns, lambda: self._releases(query, memory))
 
-    def run(self, script: str, *, tables: Mapping[str, Table | Rows] = _NO_TABLES) -> Counters:
+    def run(
+        self,
+        script: str,
+        *,
+        tables: Mapping[str, Table | Rows] = _NO_TABLES,
+        processes: int | None = None,
+        state: str | PathLike[str] | None = None,
+        delivery: Delivery | None = None,
+    ) -> Counters:
         """Run a script to the end of its input; return what it did.
+
+        With `processes`, `state` or `delivery` the script runs on processes of this machine, which are
+        restarted when they end early; what `fsql run` promises of its outputs holds here, too.
+
+        Args:
+            script: the text of the script.
+            tables: tables that the script may read beside those that it declares; in one process only.
+            processes: how many worker processes run the script, in place of the session's number.
+            state: the state directory, in place of the session's.
+            delivery: what outputs promise after a failure, in place of the session's.
 
         Raises:
             LibraryError: what is wrong with the script, a source, a sink or a row.  What was released before
                 is written.
         """
+        processes = self.processes if processes is None else processes
+        state = self.state if state is None else state
+        delivery = self.delivery if delivery is None else delivery
         with raise_typed_errors():
             result = self._compiled(script, declare_tables(tables))
+            if processes is not None or state is not None or delivery is not None:
+                if tables:
+                    raise _tables_stay_here(min(tables))
+                process_options = ProcessOptions(
+                    state=None if state is None else Path(state),
+                    snapshot_every=self.snapshot_every,
+                    delivery=delivery,
+                )
+                options = replace(self._options, workers=processes or self.workers)
+                return _run_on_processes(result, options, process_options)
             splits = open_splits(result)
             with open_run(result, splits, self._options) as run:
                 run.run(lambda _: None)
@@ -155,4 +206,46 @@ class Session:
     @property
     def _options(self) -> RunOptions:
         policy = None if self.policy is None else Policy(self.policy)
-        return RunOptions(workers=self.workers, policy=policy)
+        existing = Existing(self.existing)
+        return RunOptions(workers=self.workers, policy=policy, existing=existing)
+
+
+class _SilentObserver:
+    """Shows nothing of a run; see `fsql.job.process_run.ProcessObserver`."""
+
+    def on_ready(self, job: PreparedJob) -> None: ...
+    def on_already_finished(self, state: Path) -> None: ...
+    def on_listening(self, job: PreparedJob) -> None: ...
+    def on_waiting(self, workers: int, address: str, key: Path) -> None: ...
+    def on_report(self, report: ProgressReport, counters: ProcessCounters) -> None: ...
+    def check(self) -> None: ...
+    def show(self, job: PreparedJob, *, resumed: bool) -> AbstractContextManager[None]:
+        del job, resumed
+        return nullcontext()
+
+
+def _run_on_processes(
+    compiled: Compiled, options: RunOptions, process_options: ProcessOptions
+) -> Counters:
+    """Run a job on processes; return what it did.
+
+    Raises:
+        FsqlError: what is wrong with a source, a sink, the state directory or a row.
+    """
+    counters = ProcessCounters()
+    stdout = None if sys.stdout is None else sys.stdout.buffer
+    error = run_on_processes(
+        compiled, options, process_options, _SilentObserver(), counters, stdout
+    )
+    if error is not None:
+        raise error
+    return counters.total
+
+
+def _tables_stay_here(name: str) -> FsqlError:
+    message = f'table "{name}" is of this program, and other processes cannot read it'
+    helps = (
+        "run the script without processes, state and delivery",
+        "or write the table to a file, and declare it in the script",
+    )
+    return FsqlError([Diagnostic("E542", message, helps=helps)])

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from fsql.console.joining import joining_address, open_listener
+from fsql.job.listener import joining_address, open_listener
 from fsql.runtime.cluster.frames import COORDINATOR, Heartbeat
 from fsql.runtime.drivers.transport import Transport
 from fsql.runtime.key_file import cluster_key

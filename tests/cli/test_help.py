@@ -23,11 +23,11 @@ Options:
 
 Commands:
   bench          Measure fsql on this machine.
-  check          Say what is wrong with scripts, and what they would do.
+  check          Print diagnostics of scripts, and what they would do.
   connectors     List connectors and formats with their options.
   consume        Store what a job sends to a table with connector tcp.
   explain        Show a script at one stage of compilation.
-  explain-error  Say what an error code means.
+  explain-error  Explain an error code.
   run            Run a script.
   sim            Run clusters in virtual time, under faults.
   snapshot       Look at the snapshots of a job.

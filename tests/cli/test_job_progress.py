@@ -7,20 +7,25 @@ from typing import TYPE_CHECKING
 from fsql.console.job_progress import JobProgress
 from fsql.console.progress import Silence
 from fsql.console.reporter import Reporter
+from fsql.job.process_counters import ProcessCounters
 from fsql.runtime.batch import END
-from fsql.runtime.drivers.local import Counters
 from fsql.runtime.drivers.processes.lines import ProgressReport
 
 if TYPE_CHECKING:
     import pytest
 
+    from fsql.runtime.drivers.local import Counters
+
 FULL = 'writing "out.jsonl": no space left on device'
 
 
 def said(capsys: pytest.CaptureFixture[str], *courses: tuple[str, int, str]) -> str:
-    shown = JobProgress(Counters(), Reporter(), ["t (split)"])
+    shown = JobProgress(Reporter())
+    counters = ProcessCounters()
     for phase, epoch, why in courses:
-        shown.on_report(ProgressReport(phase, epoch, why, {}, (epoch // 10, 0)))
+        report = ProgressReport(phase, epoch, why, {}, (epoch // 10, 0))
+        counters.add(report)
+        shown.on_report(report, counters)
     return capsys.readouterr().err
 
 
@@ -38,18 +43,21 @@ class Shown(Silence):
 
 
 def test_what_is_done_before_rows_flow_is_shown() -> None:
-    shown, progress = JobProgress(Counters(), Reporter(quiet=True), ["t (split)"]), Shown()
+    shown, progress = JobProgress(Reporter(quiet=True)), Shown()
     shown.show(progress)
+    counters = ProcessCounters()
     phases = ("waiting for workers", "loading state", "running", "loading state")
     for epoch, phase in enumerate(phases):
-        shown.on_report(ProgressReport(phase, epoch, "", {"rows_in": 7 * epoch}, (0, 0)))
+        report = ProgressReport(phase, epoch, "", {"rows_in": 7 * epoch}, (0, 0))
+        counters.add(report)
+        shown.on_report(report, counters)
     assert progress.seen == ["starting processes", *phases[:2], "21 rows", "42 rows"]
 
 
 def test_a_trouble_is_said_when_it_begins(capsys: pytest.CaptureFixture[str]) -> None:
-    shown = JobProgress(Counters(), Reporter(), ["t (split)"])
+    shown = JobProgress(Reporter())
     for troubles in ((), ("one",), ("one", "two"), (), ("two",)):
-        shown.on_report(ProgressReport("running", 1, "", {}, (0, 0), troubles))
+        shown.on_report(ProgressReport("running", 1, "", {}, (0, 0), troubles), ProcessCounters())
     assert capsys.readouterr().err == "warning: one\nwarning: two\nwarning: two\n"
 
 
@@ -85,9 +93,9 @@ def test_the_loss_of_the_coordinator_is_a_recovery(capsys: pytest.CaptureFixture
 
 
 def test_what_holds_output_back_is_named() -> None:
-    counters = Counters()
-    shown = JobProgress(counters, Reporter(), ["t (a)", "t (b)"])
-    shown.on_report(ProgressReport("running", 1, "", {}, (0, 0), (), (1, 5, 7)))
-    assert counters.held_by == "t (b)"
-    shown.on_report(ProgressReport("running", 1, "", {}, (0, 0), (), (0, END.time, END.origin)))
-    assert (counters.held_by, counters.held_seconds) == ("", 0.0)
+    counters = ProcessCounters()
+    counters.name_fronts(["t (a)", "t (b)"])
+    counters.add(ProgressReport("running", 1, "", {}, (0, 0), (), (1, 5, 7)))
+    assert counters.total.held_by == "t (b)"
+    counters.add(ProgressReport("running", 1, "", {}, (0, 0), (), (0, END.time, END.origin)))
+    assert (counters.total.held_by, counters.total.held_seconds) == ("", 0.0)

@@ -78,7 +78,7 @@ def test_ctrl_c_before_anything_runs(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "imported", ["click", "fsql.cli", "fsql.job.script", "fsql.console.cluster_run", "zmq"]
+    "imported", ["click", "fsql.cli", "fsql.job.script", "fsql.console.process_run", "zmq"]
 )
 def test_ctrl_c_while_the_command_is_still_importing(imported: str) -> None:
     press = (

@@ -25,9 +25,9 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from fsql.console import node_commands
-from fsql.console.node_commands import run_worker
+from fsql.job import entry_points
 from fsql.job.compilation import compile_job
+from fsql.job.entry_points import run_worker
 from fsql.job.script import script_of_text
 from fsql.runtime.drivers.processes.lines import Address, LineReader
 from fsql.runtime.drivers.transport import ANY_PORT, Transport, TransportSettings
@@ -174,7 +174,7 @@ def _listen_at(address: str, announced: str) -> None:
     """Have this process's node be where a user's never is: behind a proxy."""
     settings = TransportSettings(announced=announced)
     behind = partial(Transport, address=address, settings=settings)
-    setattr(node_commands, "Transport", behind)  # noqa: B010 - what it imports is its own affair
+    setattr(entry_points, "Transport", behind)  # noqa: B010 - what it imports is its own affair
 
 
 if __name__ == "__main__":

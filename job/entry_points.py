@@ -1,4 +1,4 @@
-"""The processes of a distributed run, from their command lines to their ends."""
+"""What the processes of a run execute: the coordinator and the workers."""
 
 from __future__ import annotations
 
@@ -13,9 +13,8 @@ from fsql.compiler.diagnostics import FsqlError
 from fsql.compiler.diagnostics.encoding import diagnostics_bytes
 from fsql.connectors.addresses import loopback
 from fsql.connectors.live.front_logs import LocalFrontLog
-from fsql.console.join_deadline import JOIN_DEADLINE_SECONDS, JoinDeadline
-from fsql.console.reporter import print_message
 from fsql.job.description import parse_description, prepare_job
+from fsql.job.join_deadline import JOIN_DEADLINE_SECONDS, JoinDeadline
 from fsql.job.open_files import raise_open_files_limit
 from fsql.job.sinks import StandardOutput, job_consumers
 from fsql.runtime.cluster.coordinator_node import CoordinatorNode
@@ -35,6 +34,7 @@ _REMOVALS_MAX: Final = 60
 _BETWEEN_REMOVALS_SECONDS: Final = 0.5
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from fsql.runtime.hosts.prepared import Prepared
@@ -52,11 +52,12 @@ def run_worker(
     supervised: bool,
     spare: bool = False,
     join_deadline: float = JOIN_DEADLINE_SECONDS,
+    notify: Callable[[str], None] = lambda _: None,
 ) -> bool:
-    """Take part in the run whose coordinator is at `leader`, until the job is done; say whether it is.
+    """Execute a worker of the run whose coordinator is at `leader`; return whether the job is done.
 
-    A worker that nobody supervises has `join_deadline` seconds of it when nothing comes from the run.
-    One that is `spare` waits until the launcher says that it is needed.
+    A worker that is not supervised by a launcher ends after `join_deadline` seconds without a message from
+    the run.  A spare one waits until the launcher needs it.  `notify` is called with messages for the user.
 
     Raises:
         FsqlError: if the key or the address cannot be used; E604, E605.
@@ -69,11 +70,11 @@ def run_worker(
     name = f"{os.getpid()}-{secrets.token_hex(8)}"
     node = WorkerNode("", name, transport.address, Settings())
     supervisor = Supervisor.of_worker(transport.address) if supervised else None
-    waiting = JoinDeadline(leader, key, join_deadline, transport.other_versions)
+    waiting = JoinDeadline(leader, key, join_deadline, transport.other_versions, notify)
     on_silence = (lambda _: None) if supervised else waiting.wait
     process = WorkerProcess(node, transport, prepare, supervisor, on_silence)
     if not supervised:
-        print_message(f"joining the run at {leader}\n")
+        notify(f"joining the run at {leader}\n")
     try:
         if spare and supervisor is not None and not supervisor.wait_until_needed():
             return False
@@ -84,10 +85,10 @@ def run_worker(
 
 
 def run_coordinator(state: Path, listening: int, stdout: str | None, *, again: bool) -> bool:
-    """Lead the job in the state directory until it is over, or the launcher gone; say which.
+    """Execute the coordinator of the job in the state directory; return whether the job is over.
 
-    `listening` is the descriptor of the socket at which workers join; `again` says that a coordinator
-    of the same run has ended.
+    It returns False if the launcher has ended first.  `listening` is the descriptor of the socket at which
+    workers join; `again` says that an earlier coordinator of the same run has ended.
     """
     keep_freed_memory()
     collect_less_often()
@@ -96,7 +97,7 @@ def run_coordinator(state: Path, listening: int, stdout: str | None, *, again: b
     try:
         return _lead(state, listening, stdout, supervisor, again=again)
     except FsqlError as error:
-        # To be started again would not help.
+        # Starting another coordinator would not help.
         supervisor.tell(Finish(diagnostics=diagnostics_bytes(error)))
         return True
 
@@ -104,10 +105,10 @@ def run_coordinator(state: Path, listening: int, stdout: str | None, *, again: b
 def _lead(
     state: Path, listening: int, stdout: str | None, supervisor: Supervisor, *, again: bool
 ) -> bool:
-    """Lead the job; see `run_coordinator`.
+    """Execute the coordinator; see `run_coordinator`.
 
     Raises:
-        FsqlError: what keeps the coordinator from it.
+        FsqlError: if the job cannot be prepared or its state not be opened.
     """
     data = (state / "job.json").read_bytes()
     job = prepare_job(parse_description(data))
@@ -140,9 +141,10 @@ def _lead(
 
 
 def remove_abandoned_state(state: Path) -> None:
-    """Remove the directory of a run whose launcher is gone, which would have removed it.
+    """Remove the temporary state directory of a run whose launcher has ended without doing so.
 
-    Workers see by themselves that it is gone, and go; one that is late may add a file meanwhile.
+    Workers notice the end of the launcher by themselves.  One that is slow may still add a file, so removal
+    is tried several times.
     """
     for _ in range(_REMOVALS_MAX):
         time.sleep(_BETWEEN_REMOVALS_SECONDS)

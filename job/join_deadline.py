@@ -1,4 +1,4 @@
-"""How long a worker that was started by hand waits for its run, and what it says when it ends."""
+"""How long a worker that was started by hand waits for messages from its run."""
 
 from __future__ import annotations
 
@@ -6,47 +6,56 @@ from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
 from fsql.compiler.diagnostics.codes import CODES
-from fsql.console.reporter import print_message
 from fsql.runtime.wire.seal import VERSION
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from pathlib import Path
 
-TOLD_AFTER_SECONDS: Final = 5.0
-"""How long nothing comes before that is told."""
+NOTICE_AFTER_SECONDS: Final = 5.0
+"""Seconds of silence after which the user is notified."""
 
 JOIN_DEADLINE_SECONDS: Final = 60.0
-"""How long nothing comes before the worker ends, unless it is told otherwise."""
+"""Seconds of silence after which the worker ends, unless an option says otherwise."""
 
 
 class JoinDeadline:
-    """One worker's, with the run at `leader`."""
+    """Ends a worker that hears nothing from the run at `leader`."""
 
     def __init__(
-        self, leader: str, key: Path, seconds: float, other_versions: Mapping[str, int]
+        self,
+        leader: str,
+        key: Path,
+        seconds: float,
+        other_versions: Mapping[str, int],
+        notify: Callable[[str], None],
     ) -> None:
-        """Take the run's address and key, and who turns out to speak another version, by address."""
+        """Take the address and key of the run.
+
+        `other_versions` has the wire formats of nodes that use another one, by address; `notify` is called
+        with messages for the user.
+        """
         self._leader = leader
         self._key = key
         self._seconds = seconds
         self._other_versions = other_versions
-        self._told = False
+        self._notify = notify
+        self._notified = False
 
     def wait(self, silent_seconds: float) -> None:
-        """Wait, after so long a silence; say so once.
+        """Notify the user once of a silence of so many seconds.
 
         Raises:
-            FsqlError: E604, if that was long enough; E605, if the run is of another version.
+            FsqlError: E604, if the deadline has passed; E605, if the run has another version.
         """
         if self._leader in self._other_versions:
             raise _another_version(self._leader, self._other_versions[self._leader])
         if silent_seconds > self._seconds:
             message = f"nothing has been heard from {self._leader} for {self._seconds:g} s"
             raise FsqlError([Diagnostic("E604", message, helps=(CODES["E604"].fix,))])
-        told, self._told = self._told, silent_seconds > TOLD_AFTER_SECONDS
-        if self._told and not told:
-            print_message(
+        notified, self._notified = self._notified, silent_seconds > NOTICE_AFTER_SECONDS
+        if self._notified and not notified:
+            self._notify(
                 f"nothing is heard from {self._leader}: is a run there, and is {self._key} its key?\n"
             )
 

@@ -1,26 +1,19 @@
-"""Where the workers of a run join: a port of this machine that is the run's for as long as it lasts."""
+"""The socket at which the workers of a run join; it stays open for the whole run."""
 
 from __future__ import annotations
 
 import os
 import socket
-from typing import TYPE_CHECKING
 
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
-from fsql.console.reporter import print_message
 from fsql.runtime.drivers.transport import ANY_PORT, check_address
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from fsql.console.reporter import Reporter
 
 
 def open_listener(wanted: str | None) -> socket.socket:
-    """Return a socket that listens at the address that is wanted, or at any free port.
+    """Return a socket that listens on an address, or on any free port.
 
-    The launcher keeps it for as long as the run lasts, and each coordinator takes its connections:
-    so nobody else can come to listen there, not even between two coordinators.
+    The launcher keeps it open for the whole run, and each coordinator accepts connections from it.  So no
+    other process can take the port between two coordinators.
 
     Raises:
         FsqlError: E601, if it is not on the loopback; E603, if it cannot be listened on.
@@ -40,15 +33,6 @@ def joining_address(listening: socket.socket) -> str:
     """Return what workers connect to."""
     host, port = listening.getsockname()
     return f"tcp://{host}:{port}"
-
-
-def print_join_command(count: int, address: str, key: Path, reporter: Reporter) -> None:
-    """Say what to type to start the workers that the run waits for."""
-    if reporter.json:
-        reporter.event("waiting", {"workers": count, "address": address, "key": str(key)})
-        return
-    workers = "1 worker" if count == 1 else f"{count} workers, each by"
-    print_message(f"waiting for {workers}: fsql worker --join {address} --key {key}\n")
 
 
 def _cannot_listen(address: str, error: OSError) -> FsqlError:

@@ -1,0 +1,115 @@
+"""`fsql run` on several processes: renders what the job layer reports, and returns the exit code."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from fsql.compiler.diagnostics import FsqlError
+from fsql.console import exit_codes, summary
+from fsql.console.before_run import print_join_command, print_listening, print_warnings
+from fsql.console.broken_pipe import discard_standard_output, is_broken_pipe
+from fsql.console.interrupt import Interrupt, Interrupted
+from fsql.console.job_progress import JobProgress
+from fsql.console.progress import choose_progress_display
+from fsql.console.standard_output import open_standard_output
+from fsql.console.unused_parameters import warn_unused_parameters
+from fsql.job.compilation import compile_job
+from fsql.job.file_uses import FileUses
+from fsql.job.input_warnings import unkept_outputs
+from fsql.job.overview import describe_job
+from fsql.job.process_counters import ProcessCounters
+from fsql.job.process_run import run_on_processes
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from fsql.console.reporter import Reporter
+    from fsql.job.description import PreparedJob
+    from fsql.job.process_run import ProcessOptions
+    from fsql.job.run import RunOptions
+    from fsql.job.script import Script
+    from fsql.runtime.drivers.processes.lines import ProgressReport
+
+
+class _ConsoleObserver:
+    """Prints what a run on processes reports; see `fsql.job.process_run.ProcessObserver`."""
+
+    def __init__(self, title: str, reporter: Reporter, interrupt: Interrupt) -> None:
+        self._title = title
+        self._reporter = reporter
+        self._job_progress = JobProgress(reporter)
+        self.check = interrupt.check
+
+    def on_ready(self, job: PreparedJob) -> None:
+        print_warnings(job.compiled, job.splits, self._reporter)
+
+    def on_already_finished(self, state: Path) -> None:
+        text = (
+            "this job came to its end before: only what its outputs lack is written\n"
+            f"  to read its input anew, name another directory than --state {state}\n"
+        )
+        self._reporter.inform("over", {"state": str(state)}, text)
+
+    def on_listening(self, job: PreparedJob) -> None:
+        print_listening(job.compiled, self._reporter)
+
+    def on_waiting(self, workers: int, address: str, key: Path) -> None:
+        print_join_command(workers, address, key, self._reporter)
+
+    @contextmanager
+    def show(self, job: PreparedJob, *, resumed: bool) -> Iterator[None]:
+        overview = describe_job(job.compiled.job, job.splits)
+        if resumed:
+            overview = replace(overview, input_bytes=None)  # what was read before is not counted
+        with choose_progress_display(
+            job.compiled.job, overview, self._title, self._reporter
+        ) as progress:
+            self._job_progress.show(progress)
+            yield
+
+    def on_report(self, report: ProgressReport, counters: ProcessCounters) -> None:
+        self._job_progress.on_report(report, counters)
+
+
+def run_script_on_processes(
+    script: Script,
+    options: RunOptions,
+    process_options: ProcessOptions,
+    reporter: Reporter,
+    form: str | None = None,
+) -> int:
+    """Run a script; print how it goes; return the exit code.
+
+    `form` is how a bare SELECT prints: see `open_standard_output`.
+
+    Raises:
+        FsqlError: what is wrong with the script, a file that it names, or the state directory.
+    """
+    result = compile_job(script)
+    warn_unused_parameters([script], reporter)
+    stdout = open_standard_output(result.job, form, reporter) if sys.stdout is not None else None
+    counters = ProcessCounters()
+    status, code = summary.FINISHED, exit_codes.OK
+    try:
+        with Interrupt() as interrupt:
+            observer = _ConsoleObserver(script.source.name, reporter, interrupt)
+            error = run_on_processes(result, options, process_options, observer, counters, stdout)
+        if error is not None:
+            reporter.error(error)
+            status, code = summary.STOPPED, exit_codes.STOPPED
+    except Interrupted as interrupted:
+        status, code = summary.INTERRUPTED, interrupted.exit_code
+    except FsqlError as error:
+        if not is_broken_pipe(error):
+            raise
+        discard_standard_output()
+        return exit_codes.OK
+    files = FileUses(result).written()
+    summary.print_summary(
+        status, counters.total, reporter, unkept=unkept_outputs(result), files=files
+    )
+    return code

@@ -1,0 +1,255 @@
+"""Runs a job on processes: its description, state directory, launcher, and what feeds and takes its streams.
+
+The console and the library call it; each passes an observer and renders what it is told, or does not.
+"""
+
+from __future__ import annotations
+
+import secrets
+import sys
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+from fsql.compiler.diagnostics import Diagnostic, FsqlError
+from fsql.compiler.diagnostics.codes import CODES
+from fsql.compiler.diagnostics.encoding import error_of
+from fsql.connectors.file.output_files import Existing
+from fsql.connectors.live.live_splits import needs_front_log, open_feed
+from fsql.job.description import JobDescription, plan_digest, prepare_job, split_names
+from fsql.job.file_uses import FileUses
+from fsql.job.listener import joining_address, open_listener
+from fsql.job.run import open_splits
+from fsql.job.standard_output_server import StandardOutputServer
+from fsql.job.state_directory import is_finished, record_finished, resume_or_create, state_directory
+from fsql.job.stop import stop_error
+from fsql.runtime.batch import Root
+from fsql.runtime.dataflow.barrier import Stopped
+from fsql.runtime.drivers.processes.job_state import end_leadership
+from fsql.runtime.drivers.processes.launcher import GivenUpError, Launcher
+from fsql.runtime.key_file import cluster_key
+from fsql.runtime.ports import DeadLetter
+
+if TYPE_CHECKING:
+    import socket
+    from collections.abc import Iterator
+    from contextlib import AbstractContextManager
+    from pathlib import Path
+
+    from fsql.connectors.context import OutputStream
+    from fsql.job.compilation import Compiled
+    from fsql.job.description import PreparedJob
+    from fsql.job.process_counters import ProcessCounters
+    from fsql.job.run import RunOptions
+    from fsql.runtime.drivers.processes.lines import Finished, ProgressReport
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessOptions:
+    """How a job is run on processes.
+
+    Args:
+        state: the directory that outlives the run; None for a temporary one.
+        snapshot_every: seconds between two snapshots; None for none.
+        delivery: what outputs promise after a failure, whatever their tables ask for; None for the latter.
+        listen: the address of the coordinator, tcp://127.0.0.1:PORT; None for any port.
+        joining: how many of the workers are started by hand.
+    """
+
+    state: Path | None = None
+    snapshot_every: float | None = 1.0
+    delivery: str | None = None
+    listen: str | None = None
+    joining: int = 0
+
+
+class ProcessObserver(Protocol):
+    """Is told how a run on processes goes.  All calls come from the thread that runs the job."""
+
+    def on_ready(self, job: PreparedJob) -> None:
+        """Take note that the sources of the job have been found; nothing has been read."""
+
+    def on_already_finished(self, state: Path) -> None:
+        """Take note that the job of this state directory finished in an earlier run."""
+
+    def on_listening(self, job: PreparedJob) -> None:
+        """Take note that the tables that listen do so."""
+
+    def on_waiting(self, workers: int, address: str, key: Path) -> None:
+        """Take note that the run waits for workers that are started by hand."""
+
+    def show(self, job: PreparedJob, *, resumed: bool) -> AbstractContextManager[object]:
+        """Return a context in which the progress of the run is shown; `resumed` if it has begun before."""
+
+    def on_report(self, report: ProgressReport, counters: ProcessCounters) -> None:
+        """Take note of a report of the coordinator, which is in the counters already."""
+
+    def check(self) -> None:
+        """Raise to end the run; called several times a second."""
+
+
+def run_on_processes(
+    compiled: Compiled,
+    options: RunOptions,
+    process_options: ProcessOptions,
+    observer: ProcessObserver,
+    counters: ProcessCounters,
+    stdout: OutputStream | None = None,
+) -> FsqlError | None:
+    """Run a job on processes of this machine until its input ends or a row stops it.
+
+    Returns the error of the row that stopped the job, None if there is none.  The run counts in `counters`
+    and writes rows for standard output to `stdout`.
+
+    Raises:
+        FsqlError: what is wrong with a source, a sink or the state directory; E624, if processes keep ending.
+    """
+    with ExitStack() as stack:
+        listening = stack.enter_context(open_listener(process_options.listen))
+        address = joining_address(listening)
+        state = stack.enter_context(state_directory(process_options.state))
+        files = FileUses(compiled)
+        files.check()
+        description = _make_description(compiled, options, process_options, state)
+        locks = stack.enter_context(files.locked(options.existing, state / "positions"))
+        job = prepare_job(resume_or_create(state, description))
+        if is_finished(state):
+            observer.on_already_finished(state)
+        key = state / "cluster.key"
+        server = _serve_standard_output(job, cluster_key(key), stdout, stack)
+        observer.on_ready(job)
+        feed_errors = stack.enter_context(_open_feeds(job))
+        observer.on_listening(job)
+        if process_options.joining:
+            observer.on_waiting(process_options.joining, address, key)
+        counters.name_fronts(job.front_names())
+
+        def on_report(report: ProgressReport) -> None:
+            counters.add(report)
+            observer.on_report(report, counters)
+
+        def check() -> None:
+            observer.check()
+            for error in feed_errors:
+                raise error
+            if server is not None:
+                server.check()
+
+        launcher = Launcher(
+            _command(
+                "coordinator",
+                *_coordinator_flags(state, listening, server),
+                *(("--temporary",) if process_options.state is None else ()),
+            ),
+            _command("worker", "--supervised", "--join", address, "--key", str(key)),
+            options.workers - process_options.joining,
+            on_report,
+            check,
+            inherits=(listening.fileno(), *locks),
+            on_coordinator_ended=lambda: end_leadership(state, address),
+        )
+        try:
+            with observer.show(job, resumed=job.description is not description):
+                finished = launcher.run()
+        except GivenUpError as error:
+            raise _given_up(str(error)) from None
+        finally:
+            counters.finish()
+        stopped = _stopped(finished)
+        if stopped is None:
+            record_finished(state)
+            return None
+        return stop_error(stopped, job.compiled, job.splits, counters.total.rows_out)
+
+
+def _make_description(
+    compiled: Compiled, options: RunOptions, process_options: ProcessOptions, state: Path
+) -> JobDescription:
+    """Return the description of a job that has not been started before.
+
+    Raises:
+        FsqlError: E318, E531 to E534, if a source cannot be opened.
+    """
+    script = compiled.script
+    return JobDescription(
+        job=secrets.token_hex(8),
+        script_name=script.source.name,
+        script_text=script.source.text,
+        script_path=None if script.path is None else str(script.path),
+        parameters=dict(script.parameters),
+        base_directory=str(script.base_directory),
+        state=str(state),
+        plan=plan_digest(compiled),
+        splits=split_names(open_splits(compiled, state / "front-log")),
+        workers=options.workers,
+        policy=None if options.policy is None else options.policy.value,
+        lead_rows=options.lead_rows,
+        chunk_rows=options.chunk_rows,
+        snapshot_every=process_options.snapshot_every,
+        delivery=process_options.delivery,
+        append=options.existing is Existing.APPEND,
+    )
+
+
+def _serve_standard_output(
+    job: PreparedJob, key: bytes, stdout: OutputStream | None, stack: ExitStack
+) -> StandardOutputServer | None:
+    """Start the server of standard output, if the job writes to it."""
+    inserts = job.compiled.job.inserts
+    if "stdout" not in {dict(insert.sink.options)["connector"] for insert in inserts}:
+        return None
+    if stdout is None:
+        message = "standard output cannot be written: it is closed"
+        raise FsqlError([Diagnostic("E532", message)])
+    server = StandardOutputServer(stdout, job.description.job, key)
+    stack.callback(server.close)
+    return server
+
+
+@contextmanager
+def _open_feeds(job: PreparedJob) -> Iterator[list[FsqlError]]:
+    """Write what standard input and sockets deliver to front logs; errors are added to the list."""
+    errors: list[FsqlError] = []
+    with ExitStack() as stack:
+        for table in job.compiled.job.tables:
+            if needs_front_log(table):
+                feed = open_feed(table, job.description.front_logs(), errors.append)
+                stack.callback(feed.close)
+        yield errors
+
+
+def _coordinator_flags(
+    state: Path, listening: socket.socket, server: StandardOutputServer | None
+) -> tuple[str, ...]:
+    flags = ("--state", str(state), "--listening", str(listening.fileno()))
+    if server is None:
+        return flags
+    return (*flags, "--stdout", f"{server.address[0]}:{server.address[1]}")
+
+
+def _command(*arguments: str) -> list[str]:
+    # -P: a file beside the data whose name is that of a module is not executed.
+    return [sys.executable, "-P", "-m", "fsql", *arguments]
+
+
+def _stopped(finished: Finished) -> Stopped | None:
+    """Return where and why the job stopped, None if it reached the end of its input.
+
+    Raises:
+        FsqlError: why it cannot go on.
+    """
+    if finished.diagnostics is not None:
+        raise error_of(finished.diagnostics)
+    if finished.refused is not None:
+        message = f"an output cannot go on: {finished.refused[1]}"
+        raise FsqlError([Diagnostic("E537", message)])
+    if finished.stopped is None:
+        return None
+    row = finished.stopped
+    dead_letter = None if row.reject is None else DeadLetter(*row.reject)
+    return Stopped(Root(*row.root), row.code, dead_letter)
+
+
+def _given_up(reason: str) -> FsqlError:
+    message = f"processes of the run keep ending, and nothing gets done: {reason}"
+    return FsqlError([Diagnostic("E624", message, helps=(CODES["E624"].fix,))])

@@ -1,0 +1,102 @@
+"""The library on processes: results are those of one process, also where a worker is killed."""
+
+from __future__ import annotations
+
+import os
+import signal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import pytest
+
+import fsql
+from fsql.job import session
+
+if TYPE_CHECKING:
+    from fsql.job.process_counters import ProcessCounters
+    from fsql.runtime.drivers.processes.lines import ProgressReport
+
+pytestmark = pytest.mark.cluster
+
+ROWS: Final = 200_000
+SCRIPT: Final = """
+    CREATE TABLE numbers (k BIGINT, v BIGINT) WITH ('connector' = 'file', 'path' = 'in.jsonl');
+    CREATE TABLE sums (k BIGINT, s BIGINT) WITH ('connector' = 'file', 'path' = '${to}');
+    INSERT INTO sums SELECT k, SUM(v) AS s FROM numbers GROUP BY k
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    lines = [f'{{"k":{number % 97},"v":{number}}}\n' for number in range(ROWS)]
+    (tmp_path / "in.jsonl").write_text("".join(lines))
+    return tmp_path
+
+
+def run(folder: Path, to: str, **options: Any) -> Any:
+    """Run the script; return what it did."""
+    return fsql.Session(base_directory=folder, parameters={"to": to}).run(SCRIPT, **options)
+
+
+def worker_processes() -> list[int]:
+    """Return the workers that this process has started."""
+    found = []
+    for entry in Path("/proc").glob("[0-9]*"):
+        try:
+            words = (entry / "cmdline").read_bytes().split(b"\0")
+            parent = (entry / "stat").read_text().rpartition(")")[2].split()[1]
+        except OSError:  # it has ended
+            continue
+        if b"worker" in words and b"--spare" not in words and int(parent) == os.getpid():
+            found.append(int(entry.name))
+    return sorted(found)
+
+
+def test_a_killed_worker_does_not_show_in_the_output(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    killed: list[int] = []
+
+    def kill_once(observer: object, report: ProgressReport, counters: ProcessCounters) -> None:
+        del observer, counters
+        if report.phase == "running" and not killed:
+            killed.append(worker_processes()[0])
+            os.kill(killed[0], signal.SIGKILL)
+
+    monkeypatch.setattr(session._SilentObserver, "on_report", kill_once)
+    run(folder, "right.jsonl")
+    state = folder / "state"
+    counters = run(folder, "sums.jsonl", processes=2, state=state)
+    assert counters.recoveries == 1
+    assert (folder / "sums.jsonl").read_bytes() == (folder / "right.jsonl").read_bytes()
+    assert worker_processes() == []
+
+    # The state says that the job has finished: what is written stays as it is.
+    run(folder, "sums.jsonl", processes=2, state=state)
+    assert (folder / "sums.jsonl").read_bytes() == (folder / "right.jsonl").read_bytes()
+
+
+def test_output_that_is_not_empty_is_refused(folder: Path) -> None:
+    (folder / "sums.jsonl").write_text("kept\n")
+    with pytest.raises(fsql.ConnectorError) as raised:
+        run(folder, "sums.jsonl", processes=1)
+    assert raised.value.code == "E541"
+    assert (folder / "sums.jsonl").read_text() == "kept\n"
+
+
+def test_a_row_that_fails_is_a_data_error(folder: Path) -> None:
+    script = SCRIPT.replace("SUM(v)", "SUM(1 / (v - 7))")
+    with pytest.raises(fsql.DataError) as raised:
+        fsql.Session(base_directory=folder, parameters={"to": "out"}).run(script, processes=2)
+    assert raised.value.code == "E501"
+    assert "row 8 of file" in str(raised.value)
+
+
+def test_tables_of_the_program_stay_in_one_process() -> None:
+    with pytest.raises(fsql.ConnectorError) as raised:
+        fsql.run("SELECT n FROM t", tables={"t": [{"n": 1}]}, processes=2)
+    (diagnostic,) = raised.value.diagnostics
+    assert (diagnostic.code, diagnostic.message) == (
+        "E542",
+        'table "t" is of this program, and other processes cannot read it',
+    )
