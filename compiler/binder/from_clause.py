@@ -8,7 +8,7 @@ text, whatever the order of the joins.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from fsql.compiler import syntax
 from fsql.compiler.binder.expression import ExpressionBinder
@@ -21,6 +21,7 @@ from fsql.compiler.binder.scope import Scope
 from fsql.compiler.binder.tables import bind_table
 from fsql.compiler.binder.window import assign_windows, read_window_call
 from fsql.compiler.diagnostics import Diagnostic, Label
+from fsql.compiler.logical import WindowAggregate, operators
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -31,6 +32,11 @@ if TYPE_CHECKING:
     from fsql.compiler.expression import Expression
     from fsql.compiler.logical import Plan
     from fsql.compiler.text.source import Span
+
+_UPDATING_WINDOW: Final = (
+    "the bounds of a window with EMIT CHANGES are not event time,"
+    " so that joining on them bounds nothing"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,6 +206,8 @@ class FromBinder:
             return None
         if joined.time_range is None:
             note = "time is bounded from one direction only" if joined.half_bounded else None
+            if _has_updating_window(left) or _has_updating_window(right):
+                note = _UPDATING_WINDOW
             self.context.report.warn(_unbounded_join(left, right, span, note))
         width = left.relation.width
         taken = {
@@ -281,6 +289,14 @@ def _equality_help(clause: str, left: Relation, right: Relation) -> str:
             pair = f"{mate.qualifier or 'a'}.{mate.name} = {field.qualifier or 'b'}.{field.name}"
             return f"add an equality to {clause}, such as {pair}"
     return f"add an equality of a column of each side to {clause}"
+
+
+def _has_updating_window(source: Source) -> bool:
+    """Return whether a relation has a window with EMIT CHANGES."""
+    return any(
+        isinstance(node, WindowAggregate) and not node.final
+        for node in operators(source.relation.plan)
+    )
 
 
 def _unbounded_join(left: Source, right: Source, span: Span, note: str | None) -> Diagnostic:
