@@ -22,14 +22,33 @@ class CountedFiles(FileLayer):
     """Counts what changes files, and lets something happen at one of these operations."""
 
     def __init__(self, fails_at: int, random: Random) -> None:
+        self._descriptors: set[int] = set()
         self.fails_at = fails_at
         self.random = random
         self.operations = 0
         self.failed = False
 
     def fail(self) -> None:
-        """End the process."""
+        """End the process, and with it all that it has open."""
+        for descriptor in sorted(self._descriptors):
+            self.close(descriptor)
         raise KilledError
+
+    def open(self, path: Path, *, private: bool = False) -> int:
+        descriptor = super().open(path, private=private)
+        self._descriptors.add(descriptor)
+        return descriptor
+
+    def duplicate(self, descriptor: int) -> int:
+        duplicate = super().duplicate(descriptor)
+        self._descriptors.add(duplicate)
+        return duplicate
+
+    def close(self, descriptor: int) -> None:
+        # What runs while the process ends closes nothing a second time.
+        if descriptor in self._descriptors:
+            self._descriptors.remove(descriptor)
+            super().close(descriptor)
 
     def _counted(self) -> bool:
         """Count an operation; say whether it is the one at which it happens."""

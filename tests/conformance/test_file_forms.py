@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zlib
+from contextlib import closing
 from random import Random
 from typing import TYPE_CHECKING
 
@@ -109,7 +110,8 @@ def test_whenever_the_process_is_killed_rows_come_once(form: str, tmp_path: Path
         have = deliver_until_killed(subject.restarted(again), 2, random.randrange(9), have)
         assert expected(form).startswith(subject.stored())
         assert sinks.position_of(subject, sinks.opening(3)) >= have
-        sinks.run_to_end(subject.restarted(), 4)
+        with closing(subject.restarted()) as last:
+            sinks.run_to_end(last, 4)
         assert subject.stored() == expected(form)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+from contextlib import closing
 from random import Random
 from typing import TYPE_CHECKING
 
@@ -65,7 +66,8 @@ def test_part_files_keep_the_rules(check: Callable[[Subject], None], tmp_path: P
 
 def test_files_have_so_many_rows_each_and_the_last_the_rest(tmp_path: Path) -> None:
     subject = PartsSubject(tmp_path, 64)
-    sinks.run_to_end(subject.restarted(), 1)
+    with closing(subject.restarted()) as last:
+        sinks.run_to_end(last, 1)
     bounds = [(0, 64), (64, 128), (128, 192), (192, 200)]
     assert subject.files() == [sinks.expected(*each) for each in bounds]
     assert [path.name for path in subject.journal.parent.iterdir()] == ["0.1.3.rows"]
@@ -92,7 +94,8 @@ def test_whenever_the_process_is_killed_rows_come_once(rows_per_file: int, tmp_p
         have = deliver_until_killed(subject.restarted(again), 2, random.randrange(9), have)
         assert subject.files()[: len(before)] == before, "a reader saw a file that changed"
         assert sinks.position_of(subject, sinks.opening(3)) >= have
-        sinks.run_to_end(subject.restarted(), 4)
+        with closing(subject.restarted()) as last:
+            sinks.run_to_end(last, 4)
         assert subject.stored() == sinks.expected()
 
 

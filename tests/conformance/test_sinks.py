@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import threading
+from contextlib import closing
 from random import Random
 from typing import TYPE_CHECKING
 
@@ -172,7 +173,8 @@ def test_whenever_the_process_is_killed_rows_and_position_agree(tmp_path: Path) 
         assert sinks.expected().startswith(subject.stored())
         assert subject.stored().startswith(before), "a reader saw bytes that went away"
         assert sinks.position_of(subject, sinks.opening(3)) >= have
-        sinks.run_to_end(subject.restarted(), 4)
+        with closing(subject.restarted()) as last:
+            sinks.run_to_end(last, 4)
         assert subject.stored() == sinks.expected()
 
 
@@ -197,7 +199,8 @@ def test_a_loss_of_power_takes_nothing_that_was_synced(tmp_path: Path, seed: int
                 synced = have
         consumer.close()
         files.lose_power(tmp_path, random)
-    sinks.run_to_end(subject.restarted(), 9, synced)
+    with closing(subject.restarted()) as last:
+        sinks.run_to_end(last, 9, synced)
     assert subject.stored() == sinks.expected()
 
 
@@ -244,7 +247,8 @@ def test_what_does_not_come_again_is_cut_off(tmp_path: Path) -> None:
     consumer.close()
     again = sinks.expected(6, 9)
     subject.path.write_bytes(sinks.expected(0, 6) + again + b"other bytes\n" * 10_000)
-    sinks.run_to_end(subject.restarted(), 2)
+    with closing(subject.restarted()) as last:
+        sinks.run_to_end(last, 2)
     assert subject.stored() == sinks.expected()
 
 
@@ -315,7 +319,8 @@ def test_the_journal_begins_anew_before_it_is_long(
 ) -> None:
     monkeypatch.setattr("fsql.connectors.file.store.JOURNAL_BYTES_MAX", 1000)
     subject = FileSubject(tmp_path)
-    sinks.run_to_end(subject.restarted(), 1)
+    with closing(subject.restarted()) as last:
+        sinks.run_to_end(last, 1)
     [journal] = subject.journal.parent.iterdir()
     assert journal.stat().st_size < 1500
     assert sinks.position_of(subject, sinks.opening(2)) == END
@@ -360,5 +365,6 @@ def test_real_kills(tmp_path: Path) -> None:
         child.send_signal(signal.SIGKILL)
         child.communicate()
         assert sinks.expected().startswith(subject.stored())
-    sinks.run_to_end(subject.restarted(), 99)
+    with closing(subject.restarted()) as last:
+        sinks.run_to_end(last, 99)
     assert subject.stored() == sinks.expected()
