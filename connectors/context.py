@@ -1,4 +1,4 @@
-"""What sources and sinks are given of the run that they belong to."""
+"""The context of a run that sources and sinks receive."""
 
 from __future__ import annotations
 
@@ -49,10 +49,10 @@ class ConnectorContext:
     memory: Mapping[str, pa.Table] = field(default_factory=dict)
 
     def resolve(self, path: str) -> Path:
-        """Return where a path of an option leads.
+        """Resolve a path of an option.
 
         Raises:
-            FsqlError: E531 or E533, if it leads nowhere, or out of the data roots.
+            FsqlError: E531 or E533, if it does not exist, or is outside the data roots.
         """
         return paths.resolve(path, self.base_directory, self.data_roots)
 

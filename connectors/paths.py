@@ -1,4 +1,4 @@
-"""Paths that tables name: where they lead, and what is said when they lead nowhere.
+"""Paths that tables name: how they are resolved, and the errors if that fails.
 
 A relative path is taken from the directory of the script.  Where `data_roots` are given, a path must
 lead to a place under one of them after every link and `..` in it is followed; so a user who can write a

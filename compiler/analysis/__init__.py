@@ -1,1 +1,1 @@
-"""Analyses of logical plans: facts that rules, checks and messages ask for."""
+"""Analyses of logical plans: properties that rules, checks and messages use."""

@@ -2,7 +2,7 @@
 
 A job that stops knows the row and the error's code.  Operators that look at one row at a time are carried
 out once more for that row, up to where it fails.  What depends on other rows (the value of an aggregate,
-the partner in a join) cannot be told so; then there remain the parts that can fail with that code at all.
+the partner in a join) cannot be found so; then all parts remain that can fail with that code at all.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def parts_that_may_fail(job: Job, code: int) -> list[Node]:
 
 
 def failing_part(job: Job, table: Table, row: Row, code: int, *, time: int) -> FailingPart | None:
-    """Return the part that fails with `code` on a row of `table`; None if other rows are needed to tell.
+    """Return the part that fails with `code` on a row of `table`; None if other rows are needed to decide.
 
     `time` is that of the row's root.
     """
@@ -89,7 +89,7 @@ def failing_part(job: Job, table: Table, row: Row, code: int, *, time: int) -> F
 
 
 class _Attempt:
-    """One operator on the rows that become of one row; `found` is what fails with the code looked for."""
+    """One operator on the rows derived from one row; `found` is what fails with the code looked for."""
 
     def __init__(self, code: int, time: int) -> None:
         self._code = code
@@ -97,7 +97,7 @@ class _Attempt:
         self.found: FailingPart | None = None
 
     def rows_of(self, plan: Plan, table: Table, row: Row, rows: dict[Plan, list[Row]]) -> list[Row]:
-        """Return what `plan` makes of the rows below it; none where it takes more to know."""
+        """Return what `plan` makes of the rows below it; none if that depends on other rows."""
         below = [each for input_ in plan.inputs for each in rows[input_]]
         match plan:
             case Scan():

@@ -2,7 +2,7 @@
 
 A **key** of a plan is a set of columns in which no two of its rows agree, behind every group of changes
 (NULL agrees with NULL).  A plan can have several: the start of a window determines its end.
-  Both analyses are facts about a plan, computed when asked for.
+Both analyses are computed on demand.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ Key = tuple[int, ...]
 def derived_keys(plan: Plan) -> tuple[Key, ...]:
     """Return keys of `plan`, none of which contains another, the least first.
 
-    Less is: fewer columns, then those further left.  The empty key says that there is at most one row.
+    Keys with fewer columns come first, then those further left.  The empty key means at most one row.
     """
     found: dict[Plan, tuple[Key, ...]] = {}
     for node in operators(plan):
@@ -162,7 +162,7 @@ def _keys_of_projection(plan: Project, below: Sequence[Key]) -> list[frozenset[i
 
 
 def _injective_source(expression: Expression) -> int | None:
-    """Return the column that the expression's value tells apart as well as the column itself."""
+    """Return the column whose values the expression maps to different values."""
     inner = expression
     if isinstance(expression, Cast):
         source = expression.argument.type

@@ -69,9 +69,9 @@ class AggregateCollector:
 
 
 def make_distinct_names(names: Sequence[str]) -> tuple[str, ...]:
-    """Return the names made different.
+    """Return the names, with numbers appended to repeated ones.
 
-    >>> numbered(["sum", "count", "sum"])
+    >>> make_distinct_names(["sum", "count", "sum"])
     ('sum', 'count', 'sum_2')
     """
     seen: dict[str, int] = {}
@@ -85,7 +85,7 @@ def make_distinct_names(names: Sequence[str]) -> tuple[str, ...]:
 def make_aggregate(
     arguments: ExpressionBinder, written: syntax.FunctionCall, *, empty: bool
 ) -> AggregateCall:
-    """Return the aggregate; `arguments` binds its argument, `empty` says whether rows may lack.
+    """Return the aggregate; `arguments` binds its argument, `empty` states whether there may be no rows.
 
     Raises:
         Refusal: E2xx to E4xx.

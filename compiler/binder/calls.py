@@ -1,4 +1,4 @@
-"""Calls: scalar functions, and the way to the aggregates."""
+"""Calls of scalar functions; calls of aggregates are passed on."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """The catalog: the tables and views that a script declares, found by name.
 
-Names match without regard to case unless quoted.  A catalog may stand in front of another, as the common
+Names are case-insensitive unless quoted.  A catalog may stand in front of another, as the common
 tables of a WITH do: its names hide those behind it.
 """
 
@@ -68,7 +68,7 @@ class ViewEntry:
     """A view or common table: its plan, whose scans are numbered as mentions from 0.
 
     `plan` is None where its declaration was refused, be it of a view or of a table: that has been
-    reported, and nothing more is to be said of its mentions.  `warnings` are for those who read it.
+    reported, and its mentions give no further errors.  `warnings` are shown where it is read.
     """
 
     name: str
@@ -81,7 +81,7 @@ Entry = TableEntry | ViewEntry
 
 
 class Catalog:
-    """Names and what they stand for; names that are not here are looked up `behind`."""
+    """Names and their entries; other names are looked up in `behind`."""
 
     def __init__(self, behind: Catalog | None = None) -> None:
         self._behind = behind
@@ -89,7 +89,7 @@ class Catalog:
         self._by_lower_name: dict[str, Entry] = {}
 
     def add(self, entry: Entry) -> None:
-        """Make `entry` known; the caller has checked that `here` does not have its name."""
+        """Add `entry`; the caller has checked that `here` does not have its name."""
         self._entries[entry.name] = entry
         self._by_lower_name.setdefault(entry.name.lower(), entry)
 

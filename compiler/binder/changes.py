@@ -1,4 +1,4 @@
-"""What a table is given: the rows of a query as appends, upserts, or changes with retractions."""
+"""How a table is written: the rows of a query as appends, upserts, or changes with retractions."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def _operation_column(table: TableEntry, changes: Changes, span: Span) -> str:
 
 
 def _updating(table: TableEntry, query: Plan, span: Span) -> Refusal:
-    """Return the refusal to append what is taken back, with the operator that takes back."""
+    """Return the refusal to append rows that are retracted, with the operator that retracts them."""
     reason = "the query takes rows back"
     for node in operators(query):
         if isinstance(node, Aggregate):
@@ -97,7 +97,7 @@ def _updating(table: TableEntry, query: Plan, span: Span) -> Refusal:
 def _check_appended_key(table: TableEntry, keys: tuple[Key, ...], span: Span) -> None:
     """Check that a query whose rows stay writes one row of each PRIMARY KEY.
 
-    A table that asks for appends is taken at its word: it is a log, whatever its key.
+    A table that asks for appends is a log, whatever its key.
 
     Raises:
         Refusal: E311.

@@ -1,4 +1,4 @@
-"""What binding a query needs to know of its surroundings."""
+"""The context in which a query is bound."""
 
 from __future__ import annotations
 

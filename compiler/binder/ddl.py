@@ -75,7 +75,7 @@ def create_table(table: syntax.CreateTable, ordinal: int, context: Context) -> N
 
 
 def create_view(view: syntax.CreateView, context: Context) -> None:
-    """Add a view to the catalog, also where its query is refused: then what reads it says nothing.
+    """Add a view to the catalog, also if its query is refused; its readers then give no further errors.
 
     Raises:
         Refusal: E205, E301.

@@ -1,4 +1,4 @@
-"""FROM: relations, and how they come together.
+"""FROM: relations, and how they are joined.
 
 Relations between commas are joined by the equalities that WHERE has for them, each as soon as there is
 one; explicit joins by ON, and by what WHERE adds.  Mentions of tables are numbered in the order of the
@@ -41,7 +41,7 @@ _UPDATING_WINDOW: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """What FROM gives: a relation, and the conditions of WHERE that its joins have taken over."""
+    """The result of FROM: a relation, and the conditions of WHERE that its joins have taken over."""
 
     relation: Relation
     taken: frozenset[Expression] = frozenset()
@@ -51,7 +51,7 @@ class Source:
 class FromBinder:
     """Binds the FROM of one SELECT; `where` are the conditions that its WHERE connects by AND.
 
-    `bind_query` binds subqueries: it is handed in, since queries are made of what is here.
+    `bind_query` binds subqueries: it is passed in to avoid a circular import.
     """
 
     context: Context
@@ -82,7 +82,7 @@ class FromBinder:
         return self._connect(source, waiting)
 
     def _connect(self, source: Source, waiting: list[tuple[Source, Span]]) -> Source:
-        """Return `source` joined with all that wait; empties `waiting`."""
+        """Return `source` joined with all waiting relations; empties `waiting`."""
         while waiting:
             for place, (right, span) in enumerate(waiting):
                 joined = self._join(source, right, [], span)

@@ -1,4 +1,4 @@
-"""Select items and GROUP BY: what a SELECT gives, and by what it groups."""
+"""Select items and GROUP BY: the output columns of a SELECT, and its grouping."""
 
 from __future__ import annotations
 
@@ -200,7 +200,7 @@ def group(keys: Sequence[Key], collector: AggregateCollector, items: Sequence[It
     """Return the grouping by `keys` that computes all aggregates collected.
 
     An aggregate that is a select item has the name that the text gives it.  A group without any column
-    is counted, so that there is something of it.
+    counts its rows, so that it has a column.
     """
     by_expression = {key.expression: key.name for key in reversed(keys)}
     distinct = list(dict.fromkeys(key.expression for key in keys))

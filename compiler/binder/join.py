@@ -1,7 +1,7 @@
-"""Joins: what ON and WHERE say of two relations, sorted into keys, a time range and the rest.
+"""Joins: the conditions of ON and WHERE, divided into keys, a time range and the rest.
 
-Both inner joins with ON and comma joins with WHERE end here.  A condition from WHERE is only taken where
-it says the same inside of the join: an equality or a bound of time that cannot fail.
+Used for inner joins with ON and for comma joins with WHERE.  A condition from WHERE is only taken if
+it means the same inside the join: an equality or a bound of time that cannot fail.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def side_by_side(left: Relation, right: Relation, span: Span) -> Layer:
 class Joined:
     """Two relations joined, and those of WHERE's conditions that the join has taken over.
 
-    `half_bounded` says that time is bounded from one direction only, which bounds nothing.
+    `half_bounded` says that time is bounded in one direction only, which does not bound the state.
     """
 
     relation: Relation

@@ -1,7 +1,7 @@
-"""Limits on what a text may lead to, so that none takes the compiler's time or stack.
+"""Limits on what a text may lead to, so that no text exhausts the compiler's time or stack.
 
-The parser bounds the text; views and operators that repeat an operand could still make much out of
-little.  What is below these limits may be walked by recursion.
+The parser bounds the text; views and operators that repeat an operand could still make a small text
+large.  Plans within these limits can be walked recursively.
 """
 
 from __future__ import annotations

@@ -45,7 +45,7 @@ _INTEGER_DIGITS_MAX: Final = 20
 
 
 def bind_literal(literal: syntax.Literal) -> Literal:
-    """Return the constant that `literal` writes.
+    """Return the value of `literal`.
 
     Raises:
         Refusal: E215 for a text without value, E301 for kinds that are not implemented.
@@ -136,7 +136,7 @@ def _interval(literal: syntax.IntervalLiteral) -> Literal:
 
 
 def _quantity_us(quantity: syntax.StringLiteral, unit_us: int) -> int:
-    """Return so many units in microseconds, exactly."""
+    """Return a number of units in exact microseconds."""
     match = _QUANTITY.fullmatch(quantity.value.strip(" "))
     digits = "" if match is None else (match[3] or "")
     scale = 10 ** len(digits)

@@ -1,6 +1,6 @@
 """Operators: arithmetic, comparison and logic.
 
-Chains of AND, OR and `||`, which text can make long, become balanced trees.  That changes nothing: these
+Chains of AND, OR and `||`, which can be long, become balanced trees.  The meaning is the same: these
 three are associative, also in what they leave unevaluated and in which failure is reported.
 """
 

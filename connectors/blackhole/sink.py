@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class NullEncoder:
-    """Makes no lines of anything."""
+    """Makes no lines."""
 
     header = b""
 

@@ -1,4 +1,4 @@
-"""What consumers ask of files, as one small layer: a test puts one in its place that fails.
+"""The file operations of sinks, as one small layer, which tests replace by one that fails.
 
 Everything is written at a place that the caller names, never at an end that another process may have moved.
 """
@@ -52,7 +52,7 @@ class FileLayer:
         os.ftruncate(descriptor, size)
 
     def sync(self, descriptor: int) -> None:
-        """Return when what was written survives the loss of power."""
+        """Return when what was written survives a loss of power."""
         os.fsync(descriptor)
 
     def sync_directory(self, path: Path) -> None:

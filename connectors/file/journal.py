@@ -60,7 +60,7 @@ class Journal:
     def begin(self, entry: Entry) -> bool:
         """Write the first entry of an epoch, for good, and remove the journals of those before.
 
-        Says whether none after it has begun meanwhile.
+        Returns whether no later epoch has begun in the meantime.
         """
         self._begin(entry)
         epochs = {path: self._epoch(path) for path in self._prefix.parent.iterdir()}

@@ -28,7 +28,7 @@ class LineFile:
         """Create the file, or empty it unless lines are to be appended.
 
         Raises:
-            FsqlError: E532, if that is not possible.
+            FsqlError: E532, if it is not possible.
         """
         del opening
         if not self._path.parent.is_dir():

@@ -187,7 +187,7 @@ class PartFiles:
             self._files.close(log)
 
     def _resume(self, opening: OpenRequest) -> Root:
-        """Take up what the last log has; remove what an earlier job left, if there is none."""
+        """Restore the contents of the last log; without one, remove what an earlier job left."""
         logs = self._logs()
         if logs and max(logs)[0] > opening.epoch:
             raise SinkLostError(f"epoch {max(logs)[0]} has begun, and this is {opening.epoch}")

@@ -1,4 +1,4 @@
-"""Generated text: an endless source of documents or lines of words, the same for everybody.
+"""Generated text: an endless source of documents or lines of words, the same in every run.
 
 Row i depends on (seed, i) alone: a hash of the two gives the length of the line, a hash of it and of a
 word's place gives the word.  So neither the size of the chunks nor a restart changes a row, and any row
@@ -160,7 +160,7 @@ class GeneratorReader:
         return SourceOffset(self._row, 0, 0)
 
     def close(self) -> None:
-        """Do nothing; a generator holds nothing of the outside."""
+        """Do nothing; a generator holds no resources."""
 
     def _available(self, rows_per_second: int) -> int:
         """Return how many further rows the rate allows now, which may be none or less."""

@@ -2,7 +2,7 @@
 
 The word of rank r (from 0) is r times rarer than the first, plus one: its probability is proportional
 to 1 / (r + 1).  Which word stands somewhere depends on a 64-bit hash of the place alone, so any part of
-the text can be made by itself, and the same part is the same for everybody.
+the text can be made by itself, and the same part is the same in every run.
 """
 
 from __future__ import annotations

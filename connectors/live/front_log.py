@@ -336,7 +336,7 @@ class LogBlocks:
         return FsqlError([Diagnostic("E536", message, notes=(note,))])
 
     def _find_segment(self) -> bool:
-        """Open the segment in which the next byte stands, or will; say whether it is another one."""
+        """Open the segment in which the next byte stands, or will; return whether it is another one."""
         known = segments(self._directory)
         if known and known[0].start > self._byte:
             raise self._lost(f'front log "{self._directory}" begins at byte {known[0].start:,}')

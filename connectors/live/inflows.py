@@ -59,7 +59,7 @@ class Outflow(Protocol):
         """Let readers see what was appended."""
 
     def end(self) -> None:
-        """Learn that nothing more comes."""
+        """End the stream."""
 
     def close(self) -> None:
         """Release what is held."""
@@ -91,7 +91,7 @@ class SocketInflow:
         """Listen.
 
         Raises:
-            FsqlError: E531, if that is not possible.
+            FsqlError: E531, if it is not possible.
         """
         family = socket.AF_INET6 if ":" in address[0] else socket.AF_INET
         try:
@@ -135,7 +135,7 @@ class SocketInflow:
         return b"" if self._ended else None
 
     def close(self) -> None:
-        """Hang up, and listen no more."""
+        """Close the connection, and stop listening."""
         if self._peer is not None:
             self._peer.close()
         self._listener.close()

@@ -60,7 +60,7 @@ def open_feed(
     """Begin to write what comes for a table into its log, in a thread.
 
     Raises:
-        FsqlError: E531, E532 or E534, if that is not possible.
+        FsqlError: E531, E532 or E534, if it is not possible.
     """
     settings = settings_of(table.options)
     log = LogWriter(front_log_of(front_logs, table), settings.number("log_mib") * _MIB)
@@ -106,7 +106,7 @@ def socket_inflow(settings: Settings) -> SocketInflow:
     """Listen where a table with connector `socket` says.
 
     Raises:
-        FsqlError: E531 or E534, if that is not possible.
+        FsqlError: E531 or E534, if it is not possible.
     """
     ends = settings.text("ends") == "connection"
     return SocketInflow(loopback(settings.text("address")), ends_with_connection=ends)
@@ -175,7 +175,7 @@ class _FedBlocks(LiveBlocks):
     _failure: FsqlError | None = None
 
     def failed(self, error: FsqlError) -> None:
-        """Note why nothing more comes."""
+        """Record why the input ended."""
         self._failure = error
 
     def read(self) -> bytes | None:

@@ -149,7 +149,7 @@ class LogClock:
         self._clock.on_activity()
 
     def on_data(self) -> None:
-        """Learn that bytes have come, before they are written.
+        """Record the arrival of bytes, before they are written.
 
         Raises:
             FsqlError: E535, if the log cannot be written.
@@ -158,7 +158,7 @@ class LogClock:
         self._write(self._clock.on_data())
 
     def on_silence(self) -> None:
-        """Learn that nothing comes.
+        """Record that the source is silent.
 
         Raises:
             FsqlError: E535, if the log cannot be written.
@@ -202,7 +202,7 @@ class BoundWriter:
     def write(self, byte: int, bound: TimeBound) -> None:
         """Write a bound at a place of the log; return when it survives the loss of power.
 
-        The last one gives way to another of its kind at the same place: no row stands between them.
+        It replaces the last one if that is of the same kind at the same place.
 
         Raises:
             OSError: if the disk fails.

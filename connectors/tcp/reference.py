@@ -104,7 +104,7 @@ class ConsumerServer:
         Only `job` is listened to or, where nobody in particular is expected, whoever comes first.
 
         Raises:
-            OSError: if that is not possible.
+            OSError: if it is not possible.
         """
         family = socket.AF_INET6 if ":" in address[0] else socket.AF_INET
         self._listener = socket.create_server(address, family=family)
