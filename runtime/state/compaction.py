@@ -61,7 +61,7 @@ def expiry(increment: IncrementalSnapshot) -> NDArray[np.int64]:
 
 
 class Plan(NamedTuple):
-    """What becomes of a chain with a new increment: pieces from `start` on, and it, are one of `level`."""
+    """How a chain takes a new increment: it and the pieces from `start` on become one of `level`."""
 
     start: int
     level: int

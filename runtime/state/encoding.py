@@ -30,7 +30,7 @@ _EXTENSION: Final = b"ARROW:extension:name"
 
 
 class UnreadableSnapshotError(Exception):
-    """Bytes are not an increment as it was written; says what is wrong with them."""
+    """Bytes are not an increment as it was written; the text says why."""
 
 
 class _Format(msgspec.Struct):

@@ -71,7 +71,7 @@ def _checked(record: StateSegment, store: StateStore) -> memoryview:
 
 
 def check_records(records: Iterable[StateSegment], store_of: Callable[[int], StateStore]) -> None:
-    """See that records are those that were written; `store_of` returns the open store of a worker.
+    """Check that records are those that were written; `store_of` returns the open store of a worker.
 
     What was written can be decoded, so that is not tried.
 

@@ -87,7 +87,7 @@ class Records:
     def resume(
         self, records: Iterable[StateSegment], state: Mapping[str, Sequence[IncrementalSnapshot]]
     ) -> None:
-        """Go on from own records, all of whose valid bins are own, and which were read back as `state`."""
+        """Continue from own records, all of whose valid bins are own, and which were read back as `state`."""
         for record in records:
             assert record.worker == self.worker, "records of others are taken by `take_over`"
             chain = self._chains.setdefault(record.operator, [])
@@ -95,7 +95,7 @@ class Records:
             chain.append(Piece(record, expiry(increment), tuple(text_bytes([increment]))))
 
     def take_over(self, increments: Iterable[tuple[str, IncrementalSnapshot]]) -> None:
-        """Go on from state that was read from other records: the next `store` stores it here."""
+        """Continue from state that was read from other records; the next `store` stores it here."""
         for operator, increment in increments:
             self._add_pending(operator, increment)
 
@@ -204,7 +204,7 @@ class Records:
         self._store.remove(keys)
 
     def sweep(self, named: Collection[str]) -> None:
-        """Remove all records but live ones and those under the keys `named`: what a crash left behind.
+        """Remove all records but live ones and those under the keys `named`: remains of a crash.
 
         To be called before the first `store`, with all keys that manifests name.
 

@@ -196,7 +196,7 @@ class RocksStore:
         self._unflushed_bytes = 0
 
     def _give_up(self) -> None:
-        """Forget the database after an error; what is not durable is not wanted any more."""
+        """Abandon the database after an error; data that is not durable is not needed."""
         database, self._database = self._database, None
         self._unflushed_bytes = 0
         if database is not None:
@@ -259,7 +259,7 @@ class RocksStore:
         return tuple(found)
 
     def remove(self, keys: Iterable[str]) -> None:
-        """Let go what is under the keys; the next `put` makes that durable."""
+        """Remove the values under the keys; the next `put` makes that durable."""
         assert not self._read_only, "a store that is open for reading only is not written"
         database = self._opened()
         with self._telling("cannot remove"):

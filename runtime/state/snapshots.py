@@ -40,7 +40,7 @@ _DIRECTORY: Final = "snapshots"
 
 
 class SnapshotNotWrittenError(Exception):
-    """A manifest could not be written; says why."""
+    """A manifest could not be written; the text says why."""
 
 
 class DamagedSnapshotError(Exception):
@@ -75,7 +75,7 @@ class TooLargeSnapshotError(DamagedSnapshotError):
 
 
 class NoSnapshotError(Exception):
-    """A snapshot has been committed, and none verifies; `refused` says of each why."""
+    """A snapshot has been committed, and none verifies; `refused` with the reason for each."""
 
     def __init__(self, refused: tuple[DamagedSnapshotError, ...]) -> None:
         super().__init__("; ".join(str(each) for each in refused))

@@ -16,7 +16,7 @@ Octets: TypeAlias = bytes | memoryview
 
 
 class StateStoreError(Exception):
-    """The store could not do what it was asked for; says what and why.
+    """An operation of the store failed; the text says which and why.
 
     `passing` says that the disk failed, and that another attempt may help.
     """
@@ -44,14 +44,14 @@ class StateStore(Protocol):
         """
 
     def keys(self) -> tuple[str, ...]:
-        """Return all keys, ascending, also those of what a crash or a full disk left half done.
+        """Return all keys, ascending, including those of values that a crash or a full disk left incomplete.
 
         Raises:
             StateStoreError: if it is not certain that these are all.
         """
 
     def remove(self, keys: Iterable[str]) -> None:
-        """Let go what is under the keys, where there is something; a crash may bring it back."""
+        """Remove the values under the keys, if any; a crash may bring them back."""
 
     def close(self) -> None:
         """Release what the store holds; it is not used afterwards."""

@@ -39,7 +39,7 @@ class Closings:
         return -(-microseconds // self._grain) * self._grain + self._delay
 
     def note(self, ends: pa.Array) -> None:
-        """Remember that windows with these ends may open."""
+        """Record the ends of windows that may open."""
         if len(ends) == 0:
             return
         self._note_times(self._close_times(ends))
@@ -51,11 +51,11 @@ class Closings:
                 heapq.heappush(self._times, time)
 
     def open(self, ends: pa.Array, slots: Ints) -> None:
-        """Remember that the windows of new slots have these ends."""
+        """Record the ends of the windows of new slots."""
         self._open(self._close_times(ends), slots)
 
     def open_again(self, times: Ints, slots: Ints) -> None:
-        """Remember that the windows of new slots close at these times, as `times` said once."""
+        """Record the close times of the windows of new slots, as `times` returned them."""
         self._note_times(times)
         self._open(times, slots)
 
@@ -78,7 +78,7 @@ class Closings:
         return Root(self._times[0], PUNCTUATION) if self._times else None
 
     def pop_below(self, bound: Root) -> list[tuple[int, Ints]]:
-        """Return and forget the windows that close below `bound`, in the order of their closing."""
+        """Remove and return the windows that close below `bound`, in the order of their closing."""
         popped = []
         while self._times and Root(self._times[0], PUNCTUATION) < bound:
             time = heapq.heappop(self._times)

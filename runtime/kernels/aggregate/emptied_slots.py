@@ -1,8 +1,8 @@
-"""The slots of groups of which no row is left, so that they can be freed.
+"""The slots of groups without rows, which can be freed.
 
 A slot may be freed when its group has no row and no undo names it: then all that was applied to it is final,
-and its rows have cancelled out.  Slots are looked at when a row is taken away for good and when an undo is
-settled, so the cost is that of the changes.
+and its rows have cancelled out.  Slots are checked when a row is removed finally and when an undo is
+discarded, so that the cost is that of the changes.
 """
 
 from __future__ import annotations

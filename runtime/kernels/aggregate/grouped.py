@@ -1,7 +1,7 @@
 """The kernel of grouped aggregates: updating ones, and windows.
 
-An updating aggregate shows a table with one row for each group.  At every root position that changes the
-row of a group, the kernel retracts the old row and adds the new one:
+The result of an updating aggregate is a table with one row for each group.  At every root position that
+changes the row of a group, the kernel retracts the old row and adds the new one:
 
     time  in          out (COUNT(*) by word)
     1     a           +(a, 1)

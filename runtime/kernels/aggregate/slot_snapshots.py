@@ -1,11 +1,11 @@
 """Snapshots of kernels that keep accumulators by slot: what changed, and copies of what changes further.
 
-A slot that is to be in the next increment is copied before rows at or above the announced position are
-applied to it, and once: rows come to a slot in order, so what is applied below the position later takes
-back everything above it first, and makes the copy void.
+A slot of the next snapshot is copied once, before rows at or above the announced position are applied to it.
+Rows of a slot are applied in order: a later application below the position undoes everything above it first,
+and invalidates the copy.
 
     announced: 5   rows of a slot: 3  4  6  7     copied before 6 is applied, not again before 7
-                   then 2 comes late:             all are taken back; 2 3 4, copied anew, 6 7
+                   then 2 comes late:             all are undone; 2 3 4, copied again, 6 7
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class SlotSnapshots:
         accumulators: Sequence[Accumulator],
         closings: Closings | None,
     ) -> None:
-        """Begin with nothing saved: the first increment has all slots, and until then nothing is noted."""
+        """Start with nothing saved: the first snapshot has all slots, and nothing is recorded before it."""
         self.position: Root | None = None
         self._table = table
         self._key_types = key_types
@@ -75,7 +75,7 @@ class SlotSnapshots:
         self._conclude()
 
     def _conclude(self) -> None:
-        """Forget position and copies, at a cost that depends on the copies."""
+        """Discard position and copies, at a cost that depends on the copies."""
         self.position = None
         for slots, _ in self._copies:
             self._copy_of.values[slots] = 0

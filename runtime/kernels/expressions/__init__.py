@@ -2,9 +2,9 @@
 
 Nodes are interned, so an expression that occurs several times is one node, and is computed once.  Every
 node has a register; an instruction applies a kernel to registers and writes another; a register is
-emptied behind its last use.  A long list of equalities is one instruction (`membership`).  There is no
-recursion, neither here nor at run time, so chains of thousands of terms are nothing special.  Failures
-and laziness are the kernels' affair (`strict`, `functions_logic`): everything is computed for all rows,
+emptied behind its last use.  A long list of equalities is one instruction (`membership`).  Nothing
+is recursive, neither here nor at run time, so that expressions may have thousands of terms.  The kernels
+handle failures and lazy evaluation (`strict`, `functions_logic`): everything is computed for all rows,
 and masked.
 """
 

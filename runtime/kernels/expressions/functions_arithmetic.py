@@ -1,7 +1,7 @@
-"""Arithmetic: integers that notice overflow, IEEE doubles, timestamps and intervals.
+"""Arithmetic: integers with overflow checks, IEEE doubles, timestamps and intervals.
 
-Each function of the table is a *maker*: given the bound call it returns the kernel for its types.  Whether
-an integer operation left its range is seen from the wrapped result, for all rows at once.
+Each function of the table is a *maker*: given the bound call it returns the kernel for its types.  Overflow
+of an integer operation is detected from the wrapped result, for all rows at once.
 """
 
 from __future__ import annotations

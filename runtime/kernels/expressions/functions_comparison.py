@@ -1,4 +1,4 @@
-"""Comparison, by the one order of values: NaN equals itself and is the greatest, -0.0 equals 0.0.
+"""Comparison, by the canonical order of values: NaN equals itself and is the greatest, -0.0 equals 0.0.
 
 Strings compare by code point, which is the order of their UTF-8 bytes.  Arrays are compared for equality
 only, and there NULL elements equal each other.

@@ -1,6 +1,6 @@
 """Three-valued logic, and the lazy functions: AND, OR, CASE, COALESCE.
 
-Every argument is computed for all rows at once; laziness is kept by masks.  A row that lazy evaluation
+Every argument is computed for all rows at once; masks implement lazy evaluation.  A row that lazy evaluation
 would not have reached may hold any value there, and a failure there does not count.
 """
 

@@ -1,4 +1,4 @@
-r"""LIKE over columns; `fsql.compiler.functions.like` says what it means.
+r"""LIKE over columns; `fsql.compiler.functions.like` defines it.
 
 Most patterns are a piece of text with a `%` before or behind, for which Arrow has searches that are
 several times faster than a regular expression.  Other short patterns become one for RE2, whose time is

@@ -1,8 +1,8 @@
-"""Strict functions: from a computation over values to a kernel that knows NULL and failure.
+"""Strict functions: makes kernels that handle NULL and failure from computations over values.
 
 A strict function fails where an argument fails (the leftmost failing one is reported), is NULL where an
-argument is NULL, and otherwise is computed, which may fail it.  The computations below see values only;
-what lies under a NULL or a failure they compute like anything else, and it is then masked.
+argument is NULL, and otherwise is computed, which may fail it.  The computations below see values only:
+they also compute the values under a NULL or a failure, which are masked afterwards.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Timestamps as text, a column at a time: reading ISO 8601, and writing it.
 
 The text form is `YYYY-MM-DD[T ]hh:mm[:ss[.f{1,6}]][Z|±hh:mm]`, at most 32 bytes, so the texts of a column are
-laid out as a matrix with a row for each of the 32 places, and looked at place by place; nothing is done
-text by text.  What stands in a place is its byte, or 0 behind the end of the text.
+laid out as a matrix with a row for each of the 32 places and processed place by place, not text by text.  A
+place has the byte of the text, or 0 after its end.
 """
 
 from __future__ import annotations

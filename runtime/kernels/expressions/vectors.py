@@ -1,6 +1,6 @@
 """Vectors: the values of an expression between two kernels.
 
-A column comes in and goes out as an Arrow array.  In between, values of fixed width are NumPy arrays, since
+Input and output columns are Arrow arrays.  In between, values of fixed width are NumPy arrays, since
 a NumPy operation costs a fifth of an Arrow one on a small batch and overflow is seen in plain arithmetic;
 STRING, ARRAY and NULL stay Arrow arrays.
 

@@ -1,4 +1,4 @@
-"""How the rows of a join are written into increments.
+"""The columns of the rows of a join in incremental snapshots.
 
     key_0 …   hash   side   time   origin   path_0 …   weight   left_0 …   right_0 …   expires
 

@@ -2,12 +2,12 @@
 
 Each side's rows live in runs (`rows`), sorted by slot and, where the join has a time range, by event time.
 A new row meets the earlier rows of the other side: in each run these are neighbours, which two binary
-searches find.  So no pair is looked at that is not in the time range, and there is no Python per row.
+searches find.  So only pairs in the time range are examined, and no Python code runs per row.
 
     left   x@1           y@3         out   x⋈u@2, x⋈v@4, y⋈u@3, y⋈v@4    (all of one key)
     right        u@2           v@4
 
-An application that would make more than `PAIRS_MAX` pairs takes the rows of the first roots only.
+An application that would make more than `PAIRS_MAX` pairs applies the rows of the first roots only.
 """
 
 from __future__ import annotations

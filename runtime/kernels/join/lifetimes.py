@@ -1,10 +1,10 @@
-"""Lifetimes: how the rows of a multiset come and go over the roots of one application.
+"""Lifetimes: from which root to which each row of a multiset exists, within one application.
 
 A history has, for each slot and payload, the weight at root 0 (what was there before) and the changes of
-weight at roots 1, 2, …  The units of weight that a payload gets are numbered, and so are those that it loses:
-unit n lives from the root at which it is got to the one at which it is lost.  (First in, first out: any
-other assignment has the same sums, and this one is linear in the changes.)  Where unit n is lost before
-it is got, which happens while input is out of order, it has weight -1 in between.
+weight at roots 1, 2, …  The added units of weight of a payload are numbered, and so are the removed ones:
+unit n lives from the root at which it is added to the one at which it is removed.  (First in, first out: any
+other assignment has the same sums, and this one is linear in the changes.)  Where unit n is removed
+before it is added, which happens while input is out of order, it has weight -1 in between.
 
     changes of a payload    +2@0  -1@3  +1@5  -2@6
     lifetimes               1 unit [0, 3)   1 unit [0, 6)   1 unit [5, 6)

@@ -1,8 +1,8 @@
-"""A multiset of rows in columns, by slot: what a join of updating inputs keeps of a side.
+"""A multiset of rows in columns, by slot: the state of one side of a join of updating inputs.
 
 Each row has a weight, which may be negative.  Rows of one slot and one payload are one row with the sum of
-the weights, and no row where that is 0.  The rows live in runs sorted by slot; runs are merged as they grow,
-so each row is moved a logarithmic number of times.  To take rows back is to add them with opposite weights.
+the weights, and no row where that is 0.  The rows are in runs sorted by slot; runs are merged as they grow,
+so each row is moved a logarithmic number of times.  Rows are undone by adding them with opposite weights.
 """
 
 from __future__ import annotations

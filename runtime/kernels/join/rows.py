@@ -1,9 +1,9 @@
 """The rows that a join has: for each side, runs sorted by slot, which are merged as they grow.
 
 Where the join has a time range, the rows of a slot are sorted by event time, else they are in their order.
-Each row is moved a logarithmic number of times.  Rows of an application that may be taken back are
-**pending**; when they are final they **settle**.  Rows that no later row can meet any more are dropped when
-runs are merged.
+Each row is moved a logarithmic number of times.  Rows of an application that may be undone are
+**pending**; they **settle** when they are final.  Rows that no later row can meet are dropped when runs are
+merged.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Snapshots of joins of append-only inputs: an increment has the rows that came in since the last one.
+"""Snapshots of joins of append-only inputs: each has the rows since the one before.
 
-A join keeps rows, not states of keys, and their roots show which of them are new: an increment has
-those between the position of the last one and its own.
+A join keeps rows, not states of keys.  Their roots show which are new: a snapshot has those between the
+position of the one before and its own.
 """
 
 from __future__ import annotations

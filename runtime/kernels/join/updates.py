@@ -1,16 +1,16 @@
 """The kernel of the inner equi-join of updating inputs.
 
-A side is a multiset of rows with weights (`net_rows`); where a row stood in the order means nothing, only
-its root does.  An application has the changes of many roots.  For each slot, what changes in the product of
-the two sides is made of three kinds of pairs:
+A side is a multiset of rows with weights (`net_rows`); of the position of a row only its root matters.  An
+application has the changes of many roots.  For each slot, what changes in the product of the two sides is
+made of three kinds of pairs:
 
     a change of the left side      with the right rows that stay as they are throughout
     a change of the right side     with the left rows that stay
-    a left row that comes or goes  with a right row that comes or goes, where their lifetimes overlap
+    a left row that is added or removed    with such a right row, where their lifetimes overlap
 
-A pair of the third kind comes at the root at which the later of both comes, and goes at the root at which
-the first of both goes.  So what a root changes in both sides is seen together, and no pair is made that its
-own root takes back.  The cost is linear in the changes and the pairs, but for sorting.
+A pair of the third kind is added at the root at which the later of its rows is added, and removed at the root
+at which the first of them is removed.  So the changes of a root in both sides are seen together, and no pair
+is made that the same root removes.  The cost is linear in the changes and the pairs, but for sorting.
 """
 
 from __future__ import annotations

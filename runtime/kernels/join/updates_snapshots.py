@@ -1,8 +1,8 @@
-"""Snapshots of joins of updating inputs: an increment has the net changes since the last one.
+"""Snapshots of joins of updating inputs: each has the net changes since the one before.
 
-The first increment has the whole content.  After that the changes that are final are kept, net, until the
-next increment takes them; the root of a change shows whether it was saved before it was final.  All positions
-in the increments are 0: a row and its retraction are to be equal.
+The first snapshot has the whole content.  After that, final changes are kept, net, until the next snapshot
+takes them; the root of a change shows whether it was saved before it was final.  All positions in the
+snapshots are 0, so that a row and its retraction are equal.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The two sides of a join of updating inputs: their net rows, and what may still be taken back."""
+"""The two sides of a join of updating inputs: their net rows, and changes that may be undone."""
 
 from __future__ import annotations
 

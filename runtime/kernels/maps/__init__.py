@@ -1,7 +1,7 @@
-"""Map functions over batches: each function of the graph that keeps no state, as one callable.
+"""Map functions over batches: each stateless function of the graph as one callable.
 
-A callable gets a batch and returns the rows that came out, in the order of their causes, and the rows that
-failed.  Folds, and what belongs to their cycles (Side, Combine, Finish), are elsewhere.
+A callable takes a batch and returns the result rows, in the order of the rows that caused them, and the rows
+that failed.  The functions of a fold's cycle (Side, Combine, Finish) are elsewhere.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-"""Map functions over a few rows, by way of Python values: the same rows as `maps` makes in columns.
+"""Map functions over a few rows as Python values, with the same results as `maps` in columns.
 
-However few its rows are, a batch takes some dozens of calls of Arrow and NumPy for each function, and after
-a while of sleep each of them has to be fetched from memory again.  Python values take a call or two, and a
-document's words become columns once, behind the last function.  Of one document (300 words, 20 ms apart,
-`fsql bench inverted-index --rate 50`) splitting and grouping took 0.8 ms in columns; this takes 0.4.
+Even a batch of few rows takes dozens of calls of Arrow and NumPy for each function, whose code is no longer
+in the caches of the processor after a pause.  Python values take a call or two, and a document's words become
+columns once, after the last function.  Of one document (300 words, 20 ms apart, `fsql bench inverted-index
+--rate 50`) splitting and grouping took 0.8 ms in columns; this takes 0.4.
 
-What fails is left to the columns: a `RowFailure` leaves these functions, and nothing has happened.
+Failures are left to the column functions: these functions raise `RowFailure` and have no effect.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Key codes: small integers that stand for the values of keys within one batch.
+"""Key codes: small integers in the place of the values of keys within one batch.
 
-Equal codes mean equal keys and the other way round, by the equality of grouping: NULL equals NULL, and a
+Codes are equal if and only if keys are equal, by the equality of grouping: NULL equals NULL, and a
 DOUBLE key has -0.0 replaced by 0.0.
 """
 

@@ -1,4 +1,4 @@
-"""What a map function makes of a batch: rows, and the errors of the rows that failed."""
+"""The result of a map function over a batch: rows, and the errors of the rows that failed."""
 
 from __future__ import annotations
 

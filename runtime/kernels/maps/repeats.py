@@ -1,6 +1,6 @@
-"""Rows of a batch several times over: what a map function with many outputs makes of its input's columns.
+"""Repeated rows of a batch: the input's columns in the result of a map function with many outputs.
 
-A value that is long is never copied: repeated STRING and ARRAY columns come out as dictionaries, whose
+Long values are never copied: repeated STRING and ARRAY columns come out as dictionaries, whose
 values are the input's column and whose indices are the rows (`fsql.runtime.arrow_types` has the contract).
 """
 

@@ -1,7 +1,7 @@
 """Aggregates over segments: consecutive elements of an ordered column, once for each batch.
 
-What a fold does over time (`fsql.runtime.kernels.aggregate.accumulators`) is done here for complete
-groups: COUNT and ARRAY_AGG directly, the others by a fresh accumulator that takes one step for each segment.
+Computes for complete groups what a fold (`fsql.runtime.kernels.aggregate.accumulators`) computes over
+time: COUNT and ARRAY_AGG directly, the others by a fresh accumulator that takes one step for each segment.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Windows: which ones a row is in, and whether it comes in time for its own."""
+"""Windows: the windows of each row, and which rows are late."""
 
 from __future__ import annotations
 
