@@ -36,7 +36,7 @@ class EncoderModule(Protocol):
     """The module `encoder` of a format of lines."""
 
     def make_encoder(self, sink: SinkTable, settings: Settings) -> LineEncoder:
-        """Return the encoder of what goes to a table.
+        """Return the encoder of the rows of a table.
 
         Raises:
             FsqlError: E534, if the settings ask for what cannot be.
@@ -54,7 +54,7 @@ def make_decoder(columns: Schema, settings: Settings) -> Callable[[], LineDecode
 
 
 def make_encoder(sink: SinkTable, settings: Settings) -> LineEncoder:
-    """Return the encoder of what goes to a table, by the option `format`.
+    """Return the encoder of the rows of a table, by the option `format`.
 
     Raises:
         FsqlError: E534, if the settings ask for what cannot be.
@@ -64,7 +64,7 @@ def make_encoder(sink: SinkTable, settings: Settings) -> LineEncoder:
 
 
 class FileSplit(Protocol):
-    """A file with a structure of its own as a split; `check` says early what `open` would say."""
+    """A file with its own structure as a split; `check` raises early what `open` would raise."""
 
     name: str
     path: Path

@@ -16,6 +16,7 @@ The console, the library and the worker processes use it.  It knows files and di
 | `standard_output_server` | takes rows for standard output from the processes                       |
 | `outputs`, `sinks` | open what a job writes, in one process and in several                         |
 | `file_uses`        | checks that no file is written by one table and used by another               |
+| `overview`         | the sources and sinks of a job by name, for the panel and the summary         |
 | `open_files`       | the limit of open files                                                       |
 | `input_warnings`   | warnings about missing inputs and about the first rows                        |
 | `places`           | the spans of options, for errors about what they name                         |

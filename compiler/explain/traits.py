@@ -1,4 +1,4 @@
-"""What EXPLAIN says of an operator besides what it does: its changes, its key, its state.
+"""Properties of an operator that EXPLAIN shows: its changes, its key, its state.
 
 Changes are named as for a sink: `append` where rows are only added, `upsert` where they are replaced
 by the derived key, `retract` where they are taken back and no key says which rows belong together.
@@ -62,7 +62,7 @@ def _column_text(column: Column) -> str:
 
 
 def state_bound(plan: logical.Plan) -> str:
-    """Return what `plan` remembers and what bounds it; `none` where it remembers nothing."""
+    """Return the state of `plan` and its bound; `none` if it has no state."""
     match plan:
         case logical.Aggregate(keys=keys, aggregates=calls):
             return _rows("group", keys, calls, append=append_only(plan.input), bound="unbounded")

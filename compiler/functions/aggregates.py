@@ -1,4 +1,4 @@
-"""The aggregate functions: what they take, and the type and nullability of what they give.
+"""The aggregate functions: their argument types, and the type and nullability of their results.
 
 `fsql.compiler.expression.AggregateCall` says what they mean; nothing here computes them.
 """

@@ -1,4 +1,4 @@
-"""Implicit coercion: which types stand in for which, in one table.
+"""Implicit coercion: which types convert to which, in one table.
 
 | from   | to, without being asked                                   |
 |--------|-----------------------------------------------------------|
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 def coercible(source: SqlType, target: SqlType) -> bool:
-    """Return whether every value of `source` stands in for one of `target` without a CAST."""
+    """Return whether every value of `source` converts to `target` without a CAST."""
     if source == target or source.kind is Kind.NULL:
         return True
     if source.numeric and target.numeric:

@@ -1,7 +1,7 @@
 """Failures of a row: what an expression raises instead of having a value.
 
 A failure belongs to the row, not to the query: the row becomes an error at its position.  The message
-is part of what is released, so it depends on nothing but the values at hand; whoever computes whole
+is part of what is released, so it depends on the values only; code that computes whole
 columns gets it by evaluating the failing row once more with `evaluate`.
 """
 
@@ -23,7 +23,7 @@ class RowFailure(Exception):  # noqa: N818 - the field's word: a row fails
 
 
 class DivisionByZeroFailure(RowFailure):
-    """E501: an integer divided by zero, or the remainder of it."""
+    """E501: integer division or modulo by zero."""
 
     code = 501
 

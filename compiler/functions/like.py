@@ -34,7 +34,7 @@ def like(text: str, pattern: str) -> bool:
 
 
 def pattern_error(pattern: str) -> str | None:
-    """Return what is wrong with a pattern, None if nothing is."""
+    """Return the error in a pattern, or None."""
     escapes = len(pattern) - len(pattern.rstrip("\\"))
     if escapes % 2:
         return "LIKE pattern must not end with the escape character"

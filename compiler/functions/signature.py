@@ -1,4 +1,4 @@
-"""Signatures: what a function takes and gives, and what it does with NULL and with failure.
+"""Signatures of functions: argument and result types, NULL handling, failures.
 
 A parameter is a type, or one of the type variables below.  All variables of one signature that name the
 same element stand for one type: the least that all their arguments coerce to.

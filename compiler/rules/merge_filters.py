@@ -1,4 +1,4 @@
-"""Adjacent filters become one, and a filter that drops nothing goes."""
+"""Adjacent filters become one, and a filter that drops nothing is removed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Adjacent projections become one, and one that changes nothing goes."""
+"""Adjacent projections become one, and one that changes nothing is removed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Boolean algebra in three values, with what fails and what is looked at kept.
+"""Three-valued Boolean algebra that preserves failures and lazy evaluation.
 
 `AND` and `OR` evaluate from left to right and end at the first operand that decides.  So an operand
 may be forgotten if it is decided by one before it, or if it cannot fail.
@@ -47,7 +47,7 @@ def simplify_connective(node: Call) -> Expression | None:
 
 
 def simplify_not(node: Call) -> Expression | None:
-    """Move NOT inwards until it is gone or stands before a column or call.
+    """Move NOT inwards until it is eliminated or precedes a column or call.
 
     | NOT NOT x → x            | NOT (x AND y) → NOT x OR NOT y  |
     | NOT x < y → x >= y       | NOT (x OR y) → NOT x AND NOT y  |

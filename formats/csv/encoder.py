@@ -30,7 +30,7 @@ _OPERATIONS: Final = pa.array(OPERATIONS)
 
 
 def make_encoder(sink: SinkTable, settings: Settings) -> CsvEncoder:
-    """Return the encoder of what goes to a table."""
+    """Return the encoder of the rows of a table."""
     operation = None if sink.changes is Changes.APPEND else sink.operation_column
     return CsvEncoder(sink.columns, Dialect.of(settings), operation, header=settings.flag("header"))
 

@@ -1,4 +1,4 @@
-"""Where a file of CSV has the columns of its table."""
+"""The positions of a table's columns in a CSV file."""
 
 from __future__ import annotations
 

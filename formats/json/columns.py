@@ -96,7 +96,7 @@ def format_dictionary(
 
 
 def with_nulls(formatted: Formatted, valid: Bools) -> Formatted:
-    """Return the same text, but `null` and nothing else where a row is not valid."""
+    """Return the same text, with `null` where a row is not valid."""
     opening, parts, closing, _ = formatted
     written: list[Part] = []
     for part in (_PIECES[opening], *parts, _PIECES[closing]):
@@ -112,7 +112,7 @@ def with_nulls(formatted: Formatted, valid: Bools) -> Formatted:
 def _values(  # noqa: PLR0911 - one a kind
     array: pa.Array, sql_type: SqlType, valid: Bools | None, pieces: PiecesOfBatch
 ) -> Formatted:
-    """Return the text of the values; what it is where `valid` is False does not matter."""
+    """Return the text of the values; values where `valid` is False are arbitrary."""
     match sql_type.kind:
         case Kind.STRING:
             return Formatted('"', [_own_pieces(escape(array), pieces)], '"')

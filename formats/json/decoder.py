@@ -180,7 +180,7 @@ class JsonDecoder(HeaderlessDecoder):
         return good
 
     def _strict_key_count(self, rows: _Rows, line: int, known: int) -> bool:
-        """Decide by the exact rules about a row of which `known` columns were found; say if it is good."""
+        """Check a row with `known` columns by the exact rules; return whether it is valid."""
         if self._strict_row(rows, line) is None:
             return False
         self.unknown_fields += len(parse_object(rows.lines.content(line))) - known

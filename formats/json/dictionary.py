@@ -1,4 +1,4 @@
-"""Dictionaries of strings as pieces: formatted once, used as long as they come again.
+"""Dictionaries of strings as pieces: formatted once, used as long as they are repeated.
 
 A column that comes as a dictionary has few values in many rows.  Each value becomes one piece, with the
 text of the frame on both sides of it, so a row costs one piece where it would cost three.  `Use` says
@@ -28,7 +28,7 @@ _BYTES_MAX: Final = 1 << 27
 
 
 class Use(enum.Enum):
-    """What to do with a dictionary, in the order of what it costs for each of its values."""
+    """How to use a dictionary, in the order of the cost per value."""
 
     LOOK_UP = "write the values of the rows; the dictionary is far larger than the batch"
     PLAIN = (

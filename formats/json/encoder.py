@@ -68,7 +68,7 @@ class _Framed(NamedTuple):
 
 
 def make_encoder(sink: SinkTable, settings: Settings) -> JsonEncoder:
-    """Return the encoder of what goes to a table."""
+    """Return the encoder of the rows of a table."""
     del settings
     return JsonEncoder(
         [column.name for column in sink.columns],

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def make_encoder(sink: SinkTable, settings: Settings) -> TextEncoder:
-    """Return the encoder of what goes to a table; the compiler has checked that it is rows only."""
+    """Return the encoder of the rows of a table; the compiler has checked that it is rows only."""
     del settings
     assert sink.changes is Changes.APPEND, "text has no place for changes"
     return TextEncoder()

@@ -1,4 +1,4 @@
-"""Layers: which boxes stand at one height, in which order, and where long edges bend."""
+"""Layers: the boxes of each height, their order, and the bends of long edges."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Edge = tuple[int, int]
 
 @dataclass(slots=True)
 class Place:
-    """What stands in a layer: a box, or the bend of an edge (then it has no width).
+    """An item of a layer: a box, or the bend of an edge (without width).
 
     `above` and `below` are the places that edges lead to, in the layers next to this one.
     """

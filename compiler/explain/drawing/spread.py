@@ -102,7 +102,7 @@ def _positions(
 
 
 class _Forces:
-    """What draws a mover to its neighbours, and what stands in its way."""
+    """The preferred position of a mover, and the limits of its movement."""
 
     def __init__(self, layers: Layers, movers: Sequence[int], distances: _Distances) -> None:
         self._left_of: dict[int, list[tuple[int, float]]] = {mover: [] for mover in movers}

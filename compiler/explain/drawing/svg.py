@@ -165,7 +165,7 @@ class _Picture:
 
 
 def _lines(graph: g.Graph, index: int, does: str) -> list[str]:
-    """Return what stands in the box of a vertex: its number and kind, then what it does, wrapped."""
+    """Return the lines in the box of a vertex: its number and kind, then its description, wrapped."""
     name = f"v{index} {vertex_name(graph.vertices[index])}"
     return [
         name,

@@ -36,7 +36,7 @@ class Demand:
     written_windows: frozenset[logical.Plan]
 
     def from_inputs(self, plan: logical.Plan) -> tuple[Columns, ...]:
-        """Return what `plan` makes use of in each of its inputs."""
+        """Return what `plan` uses of each of its inputs."""
         return _demands(plan, self.of[plan], late_rows=plan in self.written_windows)
 
 
@@ -64,7 +64,7 @@ def everything(plan: logical.Plan) -> Columns:
 
 
 def _demands(plan: logical.Plan, wanted: Columns, *, late_rows: bool) -> tuple[Columns, ...]:
-    """Return what `plan` makes use of in each of its inputs, where `wanted` is made use of in it."""
+    """Return what `plan` uses of each of its inputs if `wanted` is used of it."""
     match plan:
         case logical.Scan():
             return ()
