@@ -265,11 +265,15 @@ class PartFiles:
         new = path.with_name(path.name + _NEW)
         self._files.remove(new)
         log = self._files.open(new)
-        self._log_size = self._append_frame(log, 0, position, self._rows)
-        self._files.sync(log)
-        self._files.replace(new, path)
-        self._files.sync_directory(path.parent)
-        old, self._log = self._log, log
+        try:
+            size = self._append_frame(log, 0, position, self._rows)
+            self._files.sync(log)
+            self._files.replace(new, path)
+            self._files.sync_directory(path.parent)
+        except BaseException:
+            self._files.close(log)
+            raise
+        old, self._log, self._log_size = self._log, log, size
         if old is not None:
             self._files.close(old)
         for each, other in before.items():

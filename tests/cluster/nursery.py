@@ -29,7 +29,7 @@ from fsql.job import entry_points
 from fsql.job.compilation import compile_job
 from fsql.job.entry_points import run_worker
 from fsql.job.script import script_of_text
-from fsql.runtime.drivers.processes.lines import Address, LineReader
+from fsql.runtime.drivers.processes.lines import Address, LineReader, wait_readable
 from fsql.runtime.drivers.transport import ANY_PORT, Transport, TransportSettings
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ class NurseryWorker:
         """Wait for its end and close the pipes."""
         self.forgotten = True
         while self.alive():
-            select.select([self.reader.descriptor], [], [])
+            wait_readable([self.reader.descriptor], 1.0)
         os.close(self.reader.descriptor)
         if self.supervising >= 0:
             os.close(self.supervising)

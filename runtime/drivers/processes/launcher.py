@@ -15,7 +15,6 @@ too.
 
 from __future__ import annotations
 
-import select
 import subprocess
 import time
 from collections import deque
@@ -34,6 +33,7 @@ from fsql.runtime.drivers.processes.lines import (
     LineWriter,
     ProgressReport,
     WorkerExited,
+    wait_readable,
 )
 
 if TYPE_CHECKING:
@@ -170,7 +170,7 @@ class Launcher:
 
     def _round(self) -> None:
         children = [*self._children, *(() if self._spare is None else (self._spare,))]
-        select.select([child.reader.descriptor for child in children], [], [], _POLL_SECONDS)
+        wait_readable([child.reader.descriptor for child in children], _POLL_SECONDS)
         now = time.monotonic()
         for child in children:
             # First this: of one that has ended, the lines that are read then are all that it wrote.

@@ -16,7 +16,7 @@ import msgspec
 from fsql.runtime.cluster.node import Finish, JobMetrics
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from fsql.runtime.cluster.node import Progress
     from fsql.runtime.dataflow.barrier import Stopped
@@ -138,6 +138,17 @@ class LineWriter:
             return
 
 
+def wait_readable(descriptors: Iterable[int], seconds: float) -> bool:
+    """Wait up to `seconds` until one of the descriptors can be read; return whether one can.
+
+    A program that calls fsql may have many files open, and select() takes no descriptor from 1,024 on.
+    """
+    waiting = select.poll()
+    for descriptor in descriptors:
+        waiting.register(descriptor, select.POLLIN)
+    return bool(waiting.poll(seconds * 1000))
+
+
 class LineReader:
     """Reads the lines that have come on a descriptor; never waits."""
 
@@ -152,7 +163,7 @@ class LineReader:
         Raises:
             msgspec.MsgspecError: if one is no line of ours.
         """
-        while not self.ended and select.select([self.descriptor], [], [], 0)[0]:
+        while not self.ended and wait_readable([self.descriptor], 0.0):
             data = os.read(self.descriptor, _READ_BYTES)
             self.ended = not data
             *lines, self._rest = (self._rest + data).split(b"\n")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import select
 import sys
 import time
 from typing import TYPE_CHECKING
@@ -18,6 +17,7 @@ from fsql.runtime.drivers.processes.lines import (
     WorkerExited,
     encode_finish,
     encode_progress,
+    wait_readable,
 )
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ class Supervisor:
     def wait_until_needed(self) -> bool:
         """Wait until the launcher says that this worker is to join; say whether it did, and still lives."""
         while self.alive() and not self._needed:
-            select.select([self._reader.descriptor], [], [], ALIVE_EVERY)
+            wait_readable([self._reader.descriptor], ALIVE_EVERY)
         return self.alive()
 
     @property

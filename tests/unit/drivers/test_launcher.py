@@ -49,6 +49,11 @@ def test_a_run_ends_when_the_coordinator_says_so() -> None:
     assert launched(f"print('{OVER}', flush=True)") == Finished(None, None, None)
 
 
+@pytest.mark.usefixtures("many_open_files")
+def test_a_program_with_many_open_files_starts_a_run() -> None:
+    assert launched(f"print('{OVER}', flush=True)") == Finished(None, None, None)
+
+
 def test_a_worker_that_ends_is_started_again_and_the_coordinator_is_told(tmp_path: Path) -> None:
     once = str(tmp_path / "once")
     address = '{"type":"Address","address":"%d"}'
@@ -58,7 +63,7 @@ def test_a_worker_that_ends_is_started_again_and_the_coordinator_is_told(tmp_pat
         f" open({once!r}, 'w')\n time.sleep(0.3)\n sys.exit(1)\n"
         "sys.stdin.read()"
     )
-    coordinator = f"line = sys.stdin.readline()\nassert 'Gone' in line\nprint('{OVER}', flush=True)"
+    coordinator = f"line = sys.stdin.readline()\nassert 'WorkerExited' in line\nprint('{OVER}', flush=True)"
     assert launched(coordinator, worker) == Finished(None, None, None)
 
 
