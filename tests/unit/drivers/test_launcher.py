@@ -63,7 +63,9 @@ def test_a_worker_that_ends_is_started_again_and_the_coordinator_is_told(tmp_pat
         f" open({once!r}, 'w')\n time.sleep(0.3)\n sys.exit(1)\n"
         "sys.stdin.read()"
     )
-    coordinator = f"line = sys.stdin.readline()\nassert 'WorkerExited' in line\nprint('{OVER}', flush=True)"
+    coordinator = (
+        f"line = sys.stdin.readline()\nassert 'WorkerExited' in line\nprint('{OVER}', flush=True)"
+    )
     assert launched(coordinator, worker) == Finished(None, None, None)
 
 
@@ -101,6 +103,8 @@ def test_what_a_process_said_before_it_ended_counts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A worker says where it is, and ends, just after the launcher has looked for its lines."""
+    go = tmp_path / "go"
+    os.mkfifo(go)
 
     class Late(LineReader):
         started = 0
@@ -114,6 +118,7 @@ def test_what_a_process_said_before_it_ended_counts(
             yield from super().lines()
             if self._waits:
                 self._waits = False
+                go.open("w").close()
                 os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOWAIT)
 
     monkeypatch.setattr(launcher, "LineReader", Late)
@@ -121,6 +126,7 @@ def test_what_a_process_said_before_it_ended_counts(
     worker = (
         f"if os.path.exists({once!r}): sys.stdin.read()\n"
         f"open({once!r}, 'w')\n"
+        f"open({str(go)!r}).close()\n"
         'print(\'{"type":"Address","address":"here"}\', flush=True)'
     )
     coordinator = f"line = sys.stdin.readline()\nassert 'here' in line\nprint('{OVER}', flush=True)"
