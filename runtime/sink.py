@@ -1,12 +1,12 @@
-"""Consumers: who takes the bundles of an output, stores them with their position, and says what it has.
+"""Sinks: store the bundles of an output together with their position.
 
-Contract.  A consumer stores a bundle only if it follows the position that it has, rows and position as one;
-what it has already it passes over; anything else it refuses.  What it has acknowledged survives the end of
-its process; what it had acknowledged when `sync` returns survives the loss of power.  `open` begins an epoch,
-also after an error; nobody of an older epoch is listened to any more.
+Contract.  A sink stores a bundle only if it follows the position of the sink; rows and position are stored
+atomically.  It skips a bundle that it has stored already, and refuses any other.  What it has acknowledged
+survives the end of its process; what it had acknowledged when `sync` returns survives the loss of power.
+`open` begins an epoch, also after an error; calls of older epochs are refused from then on.
 
-`LocalSink` keeps these rules for what this process stores itself, in a `Store`; a consumer elsewhere is
-`fsql.connectors.tcp.remote_sink`.
+`LocalSink` implements this for data that this process stores itself, in a `Store`.  The sink that sends to
+another process is in `fsql.connectors.tcp.remote_sink`.
 """
 
 from __future__ import annotations
@@ -23,21 +23,21 @@ if TYPE_CHECKING:
     from fsql.runtime.cluster.delivery import Bundle, Contents, DeliveryOption
 
 LOCAL_WINDOW: Final = 16
-"""How many bundles a local consumer takes at a time; it stores each at once."""
-_NOT_OPEN: Final = "the consumer has failed, and was not opened again"
+"""How many bundles a local sink takes at a time; it stores each at once."""
+_NOT_OPEN: Final = "the sink has failed and was not opened again"
 
 
 class OpenReply(NamedTuple):
-    """What a consumer has, and how many bundles it takes that are not acknowledged."""
+    """The position of a sink, and how many unacknowledged bundles it takes."""
 
     position: Root
     window: int
 
 
 class OpenRequest(NamedTuple):
-    """The beginning of an epoch: its number, from where its input is replayed, and what is promised.
+    """The start of an epoch: its number, the position from which the input is replayed, the delivery option.
 
-    `owner` says whose rows they are, to a consumer that may be asked by others as well.
+    `owner` identifies the job to a sink that other jobs may use as well.
     """
 
     epoch: int
@@ -47,11 +47,11 @@ class OpenRequest(NamedTuple):
 
 
 class SinkLostError(Exception):
-    """A consumer does not answer any more, or refused; another epoch may do better."""
+    """A sink does not answer, or refused; another epoch may succeed."""
 
 
 class SinkMissingError(SinkLostError):
-    """Nobody answers where a consumer should be, or what answers is none."""
+    """Nothing answers at the address of a sink, or what answers is not one."""
 
     def __init__(self, output: str, reason: str) -> None:
         super().__init__(reason)
@@ -65,18 +65,18 @@ class SinkMissingError(SinkLostError):
 
 
 class Sink(Protocol):
-    """Where the bundles of one output go."""
+    """Stores the bundles of one output."""
 
     @property
     def missing(self) -> str | None:
-        """Return who has not answered for a while, None if nobody is missed; any thread may ask."""
+        """Return what has not answered for a while, or None; any thread may call this."""
 
     @property
     def descriptor(self) -> int | None:
-        """Return what can be read from when an acknowledgement comes, None if more has to be done before."""
+        """Return the descriptor that is readable when an acknowledgement has come, or None."""
 
     def open(self, opening: OpenRequest) -> OpenReply:
-        """Begin an epoch; return what the consumer has.
+        """Begin an epoch; return the position of the sink.
 
         Raises:
             FsqlError: E532, E535 or E537, if it cannot take anything.
@@ -87,15 +87,15 @@ class Sink(Protocol):
         """Hand over a bundle, or a part of one.
 
         Raises:
-            FsqlError: E535 or E537, if the consumer cannot go on.
+            FsqlError: E535 or E537, if the sink has failed for good.
             SinkLostError: if it may in another epoch.
         """
 
     def take_acknowledged(self) -> Sequence[Root]:
-        """Return the positions that the consumer has acknowledged since the last call; never waits.
+        """Return the positions that the sink has acknowledged since the last call, without waiting.
 
         Raises:
-            FsqlError: E537, if the consumer cannot go on.
+            FsqlError: E537, if the sink has failed for good.
             SinkLostError: if it may in another epoch.
         """
 
@@ -114,20 +114,20 @@ class Sink(Protocol):
 
 
 class Store(Protocol):
-    """Keeps bytes and a position, as one; `empty` says that it has no bytes, so that a header is due."""
+    """Stores bytes and a position atomically; if it is `empty`, a header has to be written first."""
 
     @property
     def empty(self) -> bool:
-        """Say whether there are no bytes before those that come next."""
+        """Return whether the store has no bytes yet."""
 
     def open(self, opening: OpenRequest) -> Root:
         """Begin an epoch; return the position that the store has."""
 
     def append(self, data: Sequence[memoryview]) -> None:
-        """Add bytes behind all others; they count when they are committed."""
+        """Append bytes; they count when they are committed."""
 
     def commit(self, position: Root) -> None:
-        """Have what was added count, together with the position below which all rows are there now."""
+        """Commit what was appended, with the position below which all rows are stored now."""
 
     def sync(self) -> None:
         """Return when what was committed survives the loss of power."""
@@ -137,7 +137,7 @@ class Store(Protocol):
 
 
 class ContentsEncoder(Protocol):
-    """Makes lines of what an output is given; `header` goes before all of them."""
+    """Encodes the rows of an output as lines; `header` precedes them."""
 
     header: bytes
 
@@ -155,14 +155,14 @@ def bundle_bytes(lines: ContentsEncoder, bundle: Bundle, *, header: bool) -> lis
 
 
 class Sequencer:
-    """The rule by which a consumer takes bundles, whoever it is: nothing twice, nothing left out."""
+    """The rule by which every sink takes bundles: nothing twice, nothing left out."""
 
     def __init__(self, position: Root) -> None:
         self.position = position
         self._part = 0
 
     def takes(self, follows: Root, ends: Root, part: int) -> bool:
-        """Say whether to store the part of a bundle; not if the consumer has it already.
+        """Return whether to store the part of a bundle; false if the sink has it already.
 
         Raises:
             SinkLostError: if something is missing before it.
@@ -172,19 +172,19 @@ class Sequencer:
         if follows != self.position or part != self._part:
             raise SinkLostError(
                 f"a bundle was refused: it follows {position_text(follows)}, part {part},"
-                f" and the consumer has {position_text(self.position)}, part {self._part}"
+                f" and the sink has {position_text(self.position)}, part {self._part}"
             )
         self._part += 1
         return True
 
     def stored(self, ends: Root) -> None:
-        """Learn that all parts of a bundle are stored."""
+        """Record that all parts of a bundle are stored."""
         self.position = ends
         self._part = 0
 
 
 class LocalSink:
-    """A consumer in this process, which stores what it is given before it returns."""
+    """A sink in this process, which stores a bundle before it returns."""
 
     def __init__(self, store: Store, lines: ContentsEncoder) -> None:
         self._store = store

@@ -134,7 +134,7 @@ class PartFiles:
         """
         sequencer = self._sequencer
         if sequencer is None:
-            raise SinkLostError("the consumer has failed, and was not opened again")
+            raise SinkLostError("the sink has failed and was not opened again")
         self._sequencer = None  # until it is stored
         if sequencer.takes(bundle.follows, bundle.ends, bundle.part):
             if bundle.contents is not None:

@@ -47,7 +47,7 @@ class Backoff:
         self._not_before = float("-inf")
 
     def on_failure(self, done: Root, now: float) -> None:
-        """Learn that an attempt has failed, after which all outputs have what is below `done`."""
+        """Record a failure, at which all sinks have stored what is below `done`."""
         if done > self._done:
             self._done, self._wait = done, 0.0
         self._not_before = now + self._wait

@@ -114,7 +114,7 @@ class CoordinatorEpoch:
     # What happens.
 
     def on_sink_position(self, event: SinkOpened | Delivered) -> None:
-        """Learn what the sink of an output has stored: at the beginning, or by now.
+        """Record the position of a sink: at the start of the epoch, or a new one.
 
         Raises:
             PositionRefusedError: if it has lost what it had, or cannot have what it says.
@@ -139,7 +139,7 @@ class CoordinatorEpoch:
             self._take(frame.sender, item, now)
 
     def on_manifest_outcome(self, event: ManifestCommitted | ManifestNotCommitted) -> None:
-        """Learn whether a manifest is committed, and tell the workers."""
+        """Record whether a manifest was committed, and inform the workers."""
         announced = self.snapshots.on_manifest_outcome(event)
         if isinstance(event, ManifestNotCommitted):
             self.trouble = f"no snapshot can be committed: {event.reason}"
@@ -252,7 +252,7 @@ class CoordinatorEpoch:
         entry = Entry(to.stage, Kind.MESSAGE, message.root, message.id)
         self.acker.acknowledge(Acknowledgement((entry,)))
 
-    # Min times, and what the barrier lets go.
+    # Min times, and what the barrier releases.
 
     def _rise(self, *, may_release: bool) -> None:
         for advanced in self.acker.take_advanced():
@@ -319,9 +319,9 @@ class CoordinatorEpoch:
         return self.deliveries.out_below(self.barrier.min_time)
 
     def _tell_lead(self, now: float) -> None:
-        """Tell fronts how far all is out: they are ahead of that, not of what consumers do not take.
+        """Send the position below which all sinks have stored everything: read-ahead counts from there.
 
-        It is news to all but those who are blocked.
+        Blocked fronts get it at once, the others with a later frame.
         """
         self._updates.on_advance(self._barrier_stage, self._out_below())
         if self._blocked:

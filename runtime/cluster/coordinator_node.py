@@ -379,7 +379,7 @@ class CoordinatorNode:
         return self._goodbyes(self._members.addresses(), self.epoch)
 
     def _repeat_goodbye(self, event: CoordinatorEvent) -> list[CoordinatorEffect]:
-        """Tell a worker that has not heard it that the job is done."""
+        """Repeat to a worker that the job is done."""
         if not isinstance(event, Received) or isinstance(event.what, Goodbye):
             return []
         return self._goodbyes([event.source], self.epoch)

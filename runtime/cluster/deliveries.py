@@ -32,7 +32,7 @@ class Deliveries:
         self._has_stored = False
 
     def on_sink_position(self, event: SinkOpened | Delivered) -> list[Deliver]:
-        """Learn what the sink of an output has stored: at the beginning, or by now.
+        """Record the position of a sink: at the start of the epoch, or a new one.
 
         Raises:
             PositionRefusedError: if it has lost what it had, or cannot have what it says.
@@ -47,13 +47,13 @@ class Deliveries:
         return self._send(number, self._deliveries[number].acknowledge(event.position))
 
     def take_has_stored(self) -> bool:
-        """Say whether a sink has stored something since the last call."""
+        """Return whether a sink has stored something since the last call."""
         has_stored, self._has_stored = self._has_stored, False
         return has_stored
 
     @property
     def are_open(self) -> bool:
-        """Say whether the position of every sink is known."""
+        """Return whether the position of every sink is known."""
         return len(self._deliveries) == len(self._outputs)
 
     def stored_below_any(self) -> Root:
@@ -74,7 +74,7 @@ class Deliveries:
         return min([released, *(delivery.complete_below for _, delivery in self._waited_for())])
 
     def are_complete(self, end: Root) -> bool:
-        """Say whether every sink has everything below `end`, at which the job ends."""
+        """Return whether every sink has everything below `end`, at which the job ends."""
         deliveries = self._deliveries.values()
         return all(each.complete_below >= end and not each.rows_waiting for each in deliveries)
 
@@ -92,7 +92,7 @@ class Deliveries:
         ]
 
     def announce_bound(self) -> list[Deliver]:
-        """Tell the sinks that a snapshot waits for how far everything is released, also without rows."""
+        """Send the released bound to the sinks that a snapshot waits for, also without rows."""
         return [
             deliver
             for number, delivery in self._waited_for()

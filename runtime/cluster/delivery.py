@@ -1,12 +1,11 @@
-"""Delivery: makes bundles of what the barrier lets go to one output, and keeps within the consumer's window.
+"""Delivery: makes bundles of the released rows of one output, within the window of its sink.
 
-Contract.  `docs/internals/distribution.md`, section 5.  Bundles follow one another without a gap; what is
-below the position that the consumer has is dropped; no more than the consumer's window is under way at a
-time.  A bundle holds whole groups: all rows of one root position.  A group that is too large for one
-bundle goes in parts, and the last makes all of them visible.
+Contract.  `docs/internals/distribution.md`, section 5.  Bundles follow one another without a gap.  Rows
+below the position of the sink are dropped.  At most a window of bundles is in flight.  A bundle holds whole
+groups: all rows of one root position.  A group that is too large for one bundle is sent in parts; the last
+part makes all of them visible.
 
-Not promised: where one bundle ends and the next begins; only the sequence of rows is the same in every
-run.
+Not promised: where one bundle ends and the next begins; only the sequence of rows is the same in every run.
 """
 
 from __future__ import annotations
@@ -38,12 +37,12 @@ class DeliveryOption(enum.Enum):
 
     @property
     def keeps_position(self) -> bool:
-        """Say whether the output goes on from the position that its consumer has."""
+        """Return whether the output continues from the position of its sink."""
         return self in {DeliveryOption.EXACTLY_ONCE, DeliveryOption.AT_MOST_ONCE}
 
     @property
     def is_waited_for(self) -> bool:
-        """Say whether a snapshot has to wait until the consumer has everything below it."""
+        """Return whether a snapshot has to wait until the sink has stored everything below it."""
         return self is not DeliveryOption.NONE
 
 
@@ -51,7 +50,7 @@ class DeliveryOption(enum.Enum):
 class Bundle:
     """Rows of one output between two positions; `last` says whether it is the last part of several.
 
-    `contents` is None where there are no rows, and the consumer is only to know the position.
+    `contents` is None if there are no rows, and only the position is sent.
     """
 
     follows: Root
@@ -67,7 +66,7 @@ class Bundle:
 
 
 class PositionRefusedError(Exception):
-    """A consumer says that it has a position at which it cannot be."""
+    """A sink reports a position that is not possible."""
 
 
 class Delivery:
@@ -81,13 +80,13 @@ class Delivery:
         rows_max: int,
         begins: Root = START,
     ) -> None:
-        """Go on from `position`, which the consumer has, with `window` bundles under way at a time.
+        """Continue from `position`, that of the sink, with at most `window` bundles in flight.
 
         `begins` is the position from which the input is replayed.  A bundle has `rows_max` rows at
         most, unless a single group has more.
 
         Raises:
-            PositionRefusedError: if the consumer had what lies below `begins` and has lost it.
+            PositionRefusedError: if the sink has lost rows below `begins` that it had stored.
         """
         if not option.keeps_position:
             position = begins
@@ -107,7 +106,7 @@ class Delivery:
 
     @property
     def complete_below(self) -> Root:
-        """Return the position below which the consumer has everything: a snapshot may rely on it."""
+        """Return the position below which the sink has stored everything; a snapshot may rely on it."""
         if not self._option.is_waited_for:
             return self._bound
         if self._queue or self._under_way:
@@ -116,17 +115,17 @@ class Delivery:
 
     @property
     def position(self) -> Root:
-        """Return the position that the consumer has, as far as it has said."""
+        """Return the last position that the sink has acknowledged."""
         return self._acknowledged
 
     def take(self, contents: Contents) -> None:
-        """Take what the barrier lets go; it goes out when `advance` says up to which bound."""
+        """Take released rows; `advance` sends them."""
         self._taken.append(contents)
 
     def advance(self, bound: Root) -> list[Bundle]:
-        """Learn that everything below `bound` has been taken; return what is to be sent now.
+        """Make bundles of the rows taken, which are all below `bound`; return what is to be sent now.
 
-        A consumer always learns of the end.
+        The end is always sent to the sink.
         """
         taken, self._taken = self._taken, []
         pieces = [
@@ -140,9 +139,9 @@ class Delivery:
         return self.reach() if self._bound == END else self._send()
 
     def reach(self) -> list[Bundle]:
-        """Have the consumer know the bound that has been passed, also where no rows led there.
+        """Send the bound to the sink, also without rows.
 
-        A snapshot needs it: what the consumer has must not lie below the position of the snapshot,
+        A snapshot needs it: the position of the sink must not be below the position of the snapshot,
         so that one that has lost its rows can be told from one that never had any.
         """
         if self._made < self._bound:
@@ -151,9 +150,9 @@ class Delivery:
         return self._send()
 
     def acknowledge(self, position: Root) -> list[Bundle]:
-        """Learn that the consumer has everything below `position`; return what may be sent now.
+        """Record that the sink has stored everything below `position`; return what may be sent now.
 
-        What it has said before may come again, late or twice.
+        Acknowledgements may come late or twice.
 
         Raises:
             PositionRefusedError: if no bundle that was sent ends there.

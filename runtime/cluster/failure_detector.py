@@ -45,7 +45,7 @@ class FailureDetector(Generic[PeerT]):
         self._heard_at.pop(peer, None)
 
     def on_heartbeat(self, peer: PeerT, now: float) -> None:
-        """Learn that something has come from a peer."""
+        """Record a sign of life of a peer."""
         if peer in self._heard_at:
             self._heard_at[peer] = now
 
@@ -79,15 +79,15 @@ class Timeouts:
         self._done = START
 
     def on_silence(self, done: Root) -> None:
-        """Learn that an epoch was lost to silence, after which all outputs have what is below `done`."""
+        """Record an epoch lost to silence, at which all sinks have stored what is below `done`."""
         if done <= self._done:
             self.silence = max(self.silence, min(2 * self.silence, self._silence_most))
         self._done = max(done, self._done)
 
     def on_loading_too_long(self) -> None:
-        """Learn that workers did not load in time: were they not given longer, none might ever be ready."""
+        """Record that workers did not load in time; the next epoch gives them twice as long."""
         self.loading *= 2
 
     def on_loaded(self) -> None:
-        """Learn that all workers have loaded."""
+        """Record that all workers have loaded."""
         self.loading = self._loading_least

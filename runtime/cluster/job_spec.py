@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """What goes to one consumer: the rows of an INSERT, late rows of windows, or rejects of a table.
+    """The rows for one sink: those of an INSERT, late rows of windows, or dead letters of a table.
 
     `name` is what messages call it.
     """
@@ -64,7 +64,7 @@ class JobSpec:
 
     @property
     def takes_snapshots(self) -> bool:
-        """Say whether anybody needs them: an output, or a front log, which they make shorter."""
+        """Return whether snapshots are needed: by a sink, or to trim a front log."""
         return self.logged or any(output.option.is_waited_for for output in self.outputs)
 
 

@@ -18,15 +18,15 @@ class LeaseFence:
         self._held_back: list[Deliver] = []
 
     def on_lease_held(self, until: float) -> None:
-        """Learn until when the lease is held."""
+        """Record until when the lease is held."""
         self._until = until
 
     def on_lease_lost(self) -> None:
-        """Learn that another coordinator may hold the lease."""
+        """Record that another coordinator may hold the lease."""
         self._until = float("-inf")
 
     def is_open(self, now: float) -> bool:
-        """Say whether something may be released."""
+        """Return whether bundles may be sent."""
         return now < self._until
 
     def filter(

@@ -324,7 +324,7 @@ class Link:
         return self._transmit(now)
 
     def _answered_in(self, seconds: float) -> None:
-        """Learn how long an answer took, to something that was sent once only."""
+        """Record how long the acknowledgement of a frame took that was sent only once."""
         self._slowest = max(seconds, 0.9 * self._slowest)
         least, most = self._settings.resend_after, self._settings.resend_after_max
         self._resend_wait = min(max(least, 2 * self._slowest), most)

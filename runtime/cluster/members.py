@@ -39,7 +39,7 @@ class Members:
         return [(member.name, member.address) for member in taking_part]
 
     def on_hello(self, name: str, address: str, now: float) -> bool:
-        """Learn that a worker is idle; say whether one of the epoch is lost by that."""
+        """Record an idle worker; return whether a worker of the epoch is lost by that."""
         old = self._members.get(address)
         if old is not None and old.name == name:
             if old.number is None:
@@ -52,12 +52,12 @@ class Members:
         return lost
 
     def on_exit(self, address: str) -> bool:
-        """Learn that the process at an address has ended; say whether it took part in the epoch."""
+        """Record that the process at an address has exited; return whether it took part in the epoch."""
         member = self._members.pop(address, None)
         return member is not None and member.number is not None
 
     def are_enough(self, now: float) -> bool:
-        """Say whether enough workers are there to begin an epoch."""
+        """Return whether there are enough workers to begin an epoch."""
         return len(self._idle(now)) >= self._wanted
 
     def choose(self, now: float) -> list[str]:

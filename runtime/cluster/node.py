@@ -225,7 +225,7 @@ class StateLost:
 
 @dataclass(frozen=True, slots=True)
 class OpenSinks:
-    """Effect: ask the consumer of every output what it has.  Answer: `SinkOpened` for each.
+    """Effect: open the sink of every output.  Answer: `SinkOpened` for each.
 
     `begins` is the position from which the input is replayed.
     """
@@ -236,9 +236,9 @@ class OpenSinks:
 
 @dataclass(frozen=True, slots=True)
 class SinkOpened:
-    """Event: the consumer of output number `output` has everything below `position`.
+    """Event: the sink of output number `output` is open, and has stored everything below `position`.
 
-    It takes `window` bundles that are not acknowledged at a time.
+    It takes at most `window` bundles that are not acknowledged.
     """
 
     epoch: int
@@ -249,7 +249,7 @@ class SinkOpened:
 
 @dataclass(frozen=True, slots=True)
 class Deliver:
-    """Effect: hand a bundle to the consumer of an output.  Answer: `Delivered`, when it has it for good."""
+    """Effect: send a bundle to the sink of an output.  Answer: `Delivered`, when the bundle is stored."""
 
     epoch: int
     output: int
@@ -258,7 +258,7 @@ class Deliver:
 
 @dataclass(frozen=True, slots=True)
 class Delivered:
-    """Event: the consumer of an output has everything below `position`."""
+    """Event: the sink of an output has stored everything below `position`."""
 
     epoch: int
     output: int
@@ -267,7 +267,7 @@ class Delivered:
 
 @dataclass(frozen=True, slots=True)
 class SinkLost:
-    """Event: the consumer of an output does not answer any more, or refused; with `diagnostics` for good."""
+    """Event: the sink of an output does not answer, or refused; `diagnostics` if it has failed for good."""
 
     output: int
     reason: str
@@ -345,7 +345,7 @@ class Finish:
     """Effect: the job is over: it has come to its end, or `stopped` at an error row.
 
     With `diagnostics` (JSON) it cannot go on: a source cannot be read, an output cannot be written; nor
-    where the consumer of an output has `refused` to be where it was, with the reason.
+    `refused` has the output whose sink reports an impossible position, and the reason.
     """
 
     stopped: Stopped | None = None

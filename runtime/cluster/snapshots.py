@@ -3,7 +3,7 @@
 Contract.  `docs/internals/distribution.md`, section 4.  One snapshot at a time is announced; when min time
 has passed its position it is stored, and the next may be announced meanwhile.  It becomes a manifest when
 every worker has stored its part and every output that must lose nothing has all below its position; so
-whoever begins again at a manifest has nothing to add to what consumers had before it.
+an epoch that starts from a manifest has no rows to send below its position.
 
 A position is chosen far ahead where rows run ahead, in a burst.  Where all have agreed to it and the input
 has not come up to it when the next snapshot would be due, nor will have at this pace when as much time has
@@ -12,8 +12,8 @@ look like that too, so each time it is waited twice as long.
 At last the position is the greatest promise itself.  So where no rows come any more, there are soon snapshots
 behind all that came, as many as are kept, and nothing before them is needed to go on.
 
-Where there is a lull shortly before a snapshot is due, when consumers have just taken all that there was, it
-comes then: what it takes of the processors delays no row so.
+A snapshot that is nearly due is taken early in a lull, when the sinks have just stored all rows: its CPU time
+then delays no row.
 
 Not promised: that a snapshot comes to an end.  One that the input has passed stays pending until all have
 stored their parts.
@@ -108,13 +108,13 @@ class Snapshots:
         return None if self._every is None else self._next_at
 
     def idle(self, now: float) -> bool:
-        """Say whether no snapshot is under way, and none to be begun, even in a lull."""
+        """Return whether no snapshot is in progress, and none is due, even in a lull."""
         if self._pending is not None or self._passed is not None:
             return False
         return self._every is None or now < self._next_at - self._early
 
     def on_min_time(self, min_time: Root) -> None:
-        """Learn min time of the barrier, which workers have been told as far as the position needs it."""
+        """Record min time of the barrier; workers were sent it as far as the position needs it."""
         pending = self._pending
         if pending is None or self._passed is not None or min_time < pending.position:
             return
@@ -193,12 +193,12 @@ class Snapshots:
         return cancel
 
     def on_acknowledged(self, worker: int, saved: SnapshotAcknowledged) -> None:
-        """Learn that a worker has stored its part."""
+        """Record that a worker has stored its part."""
         if saved.snapshot in self._saved:
             self._saved[saved.snapshot][worker] = saved
 
     def on_declined(self, snapshot: int, now: float) -> CancelSnapshot | None:
-        """Learn that a worker could not store its part; the next snapshot is a new attempt."""
+        """Record that a worker could not store its part; the next snapshot is a new attempt."""
         cancel: CancelSnapshot | None = None
         if self._passed is not None and snapshot == self._passed.snapshot:
             cancel = CancelSnapshot(snapshot)
@@ -211,14 +211,14 @@ class Snapshots:
         return cancel
 
     def stored_below(self, min_time: Root) -> bool:
-        """Say whether all is stored and `min_time` has passed the position: only consumers lack."""
+        """Return whether all workers have stored their parts, and `min_time` has passed the position."""
         passed = self._passed
         if passed is None or self._committing or min_time < passed.position:
             return False
         return len(self._saved[passed.snapshot]) == self._spec.plan.workers
 
     def take_manifest(self, complete_below: Root) -> Manifest | None:
-        """Return the manifest, once, when all is stored and consumers have all below its position."""
+        """Return the manifest, once, when workers and sinks have stored everything below its position."""
         passed = self._passed
         if passed is None or not self.stored_below(complete_below):
             return None
@@ -242,7 +242,7 @@ class Snapshots:
     def on_manifest_outcome(
         self, event: ManifestCommitted | ManifestNotCommitted
     ) -> AnnounceSnapshot | None:
-        """Learn what became of a manifest; return the announcement that it had."""
+        """Record whether a manifest was committed; return its announcement."""
         passed = self._passed
         if passed is None or event.snapshot != passed.snapshot:
             return None

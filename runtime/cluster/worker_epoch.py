@@ -121,7 +121,7 @@ class WorkerEpoch:
         return due
 
     def has_failed(self, now: float) -> bool:
-        """Say whether the coordinator is silent, or a peer out of reach, for too long."""
+        """Return whether the coordinator or a peer has failed."""
         detector = self.detector
         return detector.silent(now) is not None or detector.stuck(self._links, now) is not None
 
@@ -202,7 +202,7 @@ class WorkerEpoch:
             self._report_if_blocked(here)
 
     def on_stored(self, event: Stored | NotStored, now: float) -> list[WorkerEffect]:
-        """Learn what became of the increments of a snapshot."""
+        """Record whether the incremental snapshots were stored."""
         if not self._storing or self._storing[0].snapshot != event.snapshot:
             return []
         position = self._storing.popleft().position

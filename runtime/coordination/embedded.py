@@ -294,7 +294,7 @@ class EmbeddedCoordination:
 
     @contextmanager
     def _telling(self) -> Iterator[None]:
-        """Say what SQLite complains of in the words of the port."""
+        """Turn errors of SQLite into those of the port."""
         try:
             yield
         except sqlite3.Error as error:

@@ -182,7 +182,7 @@ class CoordinatorHost(Host["CoordinatorMachine"]):
     # Workers.
 
     def _of_other_versions(self) -> Iterator[str]:
-        """Tell workers of other versions that they are: all they can read of a datagram is its version."""
+        """Report workers of other versions, and send them a datagram, of which they can read the version."""
         for address, version in sorted(self._transport.other_versions.items()):
             self._transport.send(address, Heartbeat(self._spec.job, 0, COORDINATOR))
             yield (

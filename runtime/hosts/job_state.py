@@ -160,7 +160,7 @@ class JobState:
 
 @contextmanager
 def damage_told() -> Iterator[None]:
-    """Say of a damaged coordination file what to do about it.
+    """Add a remedy to the error of a damaged coordination file.
 
     Raises:
         FsqlError: E615.

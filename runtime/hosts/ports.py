@@ -79,10 +79,10 @@ class Background(Protocol):
 
 
 class Monitor(Protocol):
-    """Is told how the job goes."""
+    """Receives the progress of the job."""
 
     def tell(self, effect: Progress | Finish) -> None:
-        """Tell how it goes, or that it is over."""
+        """Take a progress report, or the end of the job."""
 
 
 class FrontLog(Protocol):

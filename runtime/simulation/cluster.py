@@ -153,7 +153,7 @@ class SimulatedCluster:
         yield from self.workers
 
     def told_by_coordinator(self) -> bool:
-        """Say whether the coordinator that has ended the job still tells workers so.
+        """Return whether the coordinator that has ended the job still tells workers so.
 
         If not, it is the launcher that ends them.
         """
@@ -163,7 +163,7 @@ class SimulatedCluster:
         )
 
     def workers_up(self) -> bool:
-        """Say whether any worker runs."""
+        """Return whether any worker runs."""
         return any(process.up for process in self.workers)
 
     def start(self) -> None:
@@ -268,7 +268,7 @@ class SimulatedCluster:
         return needed
 
     def committed(self) -> None:
-        """Learn that a snapshot is committed."""
+        """Record that a snapshot is committed."""
         self._committed = True
         if self.when_committed is not None:
             self.world.after(MILLISECOND, self.when_committed)
@@ -305,7 +305,7 @@ class SimulatedCluster:
     # What happens.
 
     def phase_begins(self, progress: Progress, manifest: Manifest | None) -> None:
-        """Learn that a coordinator is in another phase, of an epoch that begins with a manifest."""
+        """Record a new phase of a coordinator, in an epoch that starts from a manifest."""
         phases = [driver.machine.phase for name, driver in self.leading.items()]
         if sum(phase not in {Phase.WAITING, Phase.FINISHED} for phase in phases) > 1:
             self.coverage.sometimes("two coordinators")
@@ -324,7 +324,7 @@ class SimulatedCluster:
                     self.coverage.sometimes("recovered with another number of workers")
 
     def begins(self, begin: Begin) -> None:
-        """Learn what a coordinator tells a worker to begin with."""
+        """Record a `Begin` that a coordinator sends to a worker."""
         for passed in manifest_of(begin.manifest).skipped if begin.manifest else ():
             ranges = self.skipped.setdefault(passed.front, [])
             one = Root(*passed.first), Root(*passed.end)
@@ -332,7 +332,7 @@ class SimulatedCluster:
                 ranges.append(one)
 
     def finish(self, finish: Finish) -> None:
-        """Learn that the job is over."""
+        """Record that the job is finished."""
         self.over = True
         self.world.trace.record(self.world.now_us, "world", "the job is over")
         refused = finish.diagnostics

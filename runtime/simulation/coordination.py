@@ -40,7 +40,7 @@ class Coordination:
         return committed(MemoryCoordination(self.ensemble))
 
     def holds(self, lease: Lease) -> bool:
-        """Say whether a lease is really held now."""
+        """Return whether a lease is really held now."""
         if lease.held_until < 0:
             return False
         entry = self.ensemble.states[-1].entries.get(LEADER)

@@ -82,7 +82,7 @@ class CoordinatorProgram:
         self._host.hear()
 
     def delivers(self) -> None:
-        """Learn that the coordinator hands out a bundle."""
+        """Record that the coordinator sends a bundle."""
         has_lease = self._cluster.coordination.holds(self._state.lease)
         self._cluster.checker.delivers(self._process.name, has_lease=has_lease)
 

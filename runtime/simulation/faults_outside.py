@@ -107,11 +107,11 @@ def alter_input(injector: FaultInjector) -> None:
         split.forgotten = True
 
 
-# Consumers.
+# Sinks.
 
 
 def slow_sink(injector: FaultInjector) -> None:
-    """A consumer takes long for each bundle, or acknowledges late (F10, F11)."""
+    """A sink is slow to store bundles, or acknowledges late (F10, F11)."""
     takes_us = injector.choices.below(SECOND // 2)
     late_us = injector.choices.below(SECOND)
     sink = injector.sink()
@@ -121,7 +121,7 @@ def slow_sink(injector: FaultInjector) -> None:
 
 
 def mute_sink(injector: FaultInjector) -> None:
-    """A consumer stores, but does not say so (F10)."""
+    """A sink stores bundles, but does not acknowledge them (F10)."""
     sink = injector.sink()
     sink.behaviour = SinkBehaviour(mute=True)
     injector.struck("consumer mute", "Deliver")
@@ -129,7 +129,7 @@ def mute_sink(injector: FaultInjector) -> None:
 
 
 def double_acknowledgements(injector: FaultInjector) -> None:
-    """A consumer says everything twice (F11)."""
+    """A sink acknowledges everything twice (F11)."""
     sink = injector.sink()
     sink.behaviour = SinkBehaviour(acknowledges_twice=True)
     injector.struck("consumer says it twice", "Deliver")
@@ -137,7 +137,7 @@ def double_acknowledgements(injector: FaultInjector) -> None:
 
 
 def restart_sink(injector: FaultInjector) -> None:
-    """A consumer ends and comes back with what it had stored (F11)."""
+    """A sink restarts with what it had stored (F11)."""
     injector.struck("consumer restarts", "Deliver")
     injector.sink().restart()
 

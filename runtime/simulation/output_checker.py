@@ -1,14 +1,14 @@
-"""The judge: what has to hold at every bundle that a consumer stores, and in the end.
+"""The output checker: what has to hold for every bundle that a sink stores, and at the end.
 
-* exactly-once: at each bundle, what the consumer has is the expected output below the bundle's end: that
+* exactly-once: after each bundle the sink has the expected output below the end of the bundle: that
   prefix, nothing else, in that order.
-* at-least-once: each bundle is the expected output between its two positions, and leaves no gap behind what
-  the consumer has.
-* at-most-once: in the end, what the consumer has is the expected output of the input without the rows that
-  were passed over; until then its positions only grow.
+* at-least-once: each bundle is the expected output between its two positions, and leaves no gap behind the
+  position of the sink.
+* at-most-once: at the end the sink has the expected output of the input without the rows that
+  were skipped; until then its positions only grow.
 * none: as at-least-once, where a bundle may also begin anew at the start.
 * A coordinator hands out bundles only while it has the lease.
-* The job finishes where it is expected to, once all consumers have everything.
+* The job finishes where it is expected to, once all sinks have everything.
 
 The expected output is not computed here: whoever starts a run brings it, from an engine or an oracle.
 """
@@ -73,7 +73,7 @@ def rows_of(outcome: Outcome, output: Output) -> list[Row]:
 
 
 class _Ledger:
-    """What one consumer has, next to what is expected of it."""
+    """What one sink has stored, and what is expected of it."""
 
     def __init__(self, number: int, option: DeliveryOption, expected: Sequence[Row]) -> None:
         self.number = number
@@ -154,7 +154,7 @@ class OutputChecker:
     def stored(
         self, output: int, follows: Root, ends: Root, contents: Sequence[Contents | None]
     ) -> None:
-        """Learn that a consumer has stored a bundle.
+        """Record that a sink has stored a bundle.
 
         Raises:
             DivergenceError: if it may not be.
@@ -168,23 +168,23 @@ class OutputChecker:
         self._ledgers[output].store(follows, ends, rows_of(outcome, self._outputs[output]))
 
     def expect(self, expected: Expected) -> None:
-        """Learn that the input has changed, where nothing was to be released of it yet.
+        """Record that the input has changed, where nothing of it should have been released.
 
         Raises:
-            DivergenceError: if a consumer has something that is not of this input.
+            DivergenceError: if a sink has rows that are not of this input.
         """
         self._expected = expected
         for ledger, rows in zip(self._ledgers, expected.rows, strict=True):
             ledger.expect(rows)
 
     def lost_rows(self, output: int, position: Root) -> None:
-        """Learn that a consumer has lost what it had from a position on."""
+        """Record that a sink has lost its rows from a position on."""
         ledger = self._ledgers[output]
         ledger.rows = [row for row in ledger.rows if row[0] < position]
         ledger.position = position
 
     def delivers(self, address: str, *, has_lease: bool) -> None:
-        """Learn that a coordinator hands out a bundle.
+        """Record that a coordinator sends a bundle.
 
         Raises:
             DivergenceError: if it has no lease.
@@ -193,7 +193,7 @@ class OutputChecker:
             raise DivergenceError(f"{address} released without the lease")
 
     def finish(self, stopped: Stopped | None, diagnostics: bytes | None) -> None:
-        """Learn that the job is over.
+        """Record that the job is finished.
 
         Raises:
             DivergenceError: if it should not be.
@@ -216,7 +216,7 @@ class OutputChecker:
         return any(output.option is DeliveryOption.AT_MOST_ONCE for output in self._outputs)
 
     def check_subset(self, outcome_without: Callable[[], Outcome]) -> None:
-        """Judge the outputs that are at-most-once, by the outcome without the rows passed over.
+        """Check at-most-once outputs against the outcome without the skipped rows.
 
         Raises:
             DivergenceError: if one has something else.

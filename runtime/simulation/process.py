@@ -38,10 +38,10 @@ class Program(Protocol):
         """Do what the time demands."""
 
     def stepped(self) -> None:
-        """Learn that something was done: the node may want something now that it did not want before."""
+        """Record that the node was stepped: its next timer may have changed."""
 
     def killed(self) -> None:
-        """Learn that the process is gone."""
+        """Record that the process has ended."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +94,7 @@ class Process:
 
     @property
     def up(self) -> bool:
-        """Say whether there is a process, be it stopped."""
+        """Return whether there is a process, be it stopped."""
         return self.life > 0
 
     @property
@@ -243,7 +243,7 @@ class Process:
     # Calls of ports.
 
     def call(self, life: int, port: str) -> None:
-        """Learn that the process which was started as number `life` calls a port to change something.
+        """Record that the process which was started as number `life` calls a port that changes something.
 
         Raises:
             ProcessKilledError: if it does not live any more.

@@ -1,10 +1,10 @@
-"""Consumers: each stores the bundles of one output, rows and position at once, as its connector has to.
+"""Sinks: each stores the bundles of one output, rows and position together, as a connector has to.
 
-A consumer outlives the cluster's processes.  It stores a bundle only if that follows what it has; what it
-has already it acknowledges again; anything else it refuses, and whoever sent it has lost the output.  Where
-the output may come again (`at-least-once`, `none`) it takes what comes.  Unless twins say the same
-(`exactly-once`), it hears only the newest epoch, as consumers have to.  Its faults: it is slow, or mute;
-it acknowledges twice, or late; it breaks the connection; it loses power, and comes back with what was synced.
+A sink outlives the processes of the cluster.  It stores a bundle only if that follows its position; it
+acknowledges again what it has already, and refuses anything else: then the sender has lost the sink.  Where
+rows may be repeated (`at-least-once`, `none`) it stores every bundle.  Unless two coordinators send the same
+rows (`exactly-once`), it accepts the newest epoch only.  Its faults: it is slow, or does not acknowledge; it
+acknowledges twice, or late; it breaks the connection; it loses power and restarts with what was synced.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ if TYPE_CHECKING:
     Says = Root | SinkLostError
 
 OPENS_FOR_US: Final = 200 * MILLISECOND
-"""How long a coordinator waits for the answer of a consumer that is mute."""
+"""How long a coordinator waits for a sink that does not answer."""
 
 
 @dataclass(slots=True)
 class SinkBehaviour:
-    """How a consumer behaves now; times in microseconds."""
+    """How a sink behaves now; times in microseconds."""
 
     takes_us: int = 100
     mute: bool = False
@@ -45,7 +45,7 @@ class SinkBehaviour:
 
 @dataclass(slots=True)
 class Connection:
-    """A coordinator's connection to the consumer; `parts` are those of a bundle that is not whole yet."""
+    """A coordinator's connection to the sink; `parts` are those of an incomplete bundle."""
 
     epoch: int
     answer: Callable[[Connection, Says], None]
@@ -55,7 +55,7 @@ class Connection:
 
 
 class ExternalSink:
-    """What has one output."""
+    """The sink of one output, outside the cluster."""
 
     def __init__(  # noqa: PLR0913 - it stands between many
         self,
@@ -89,7 +89,7 @@ class ExternalSink:
     def open(
         self, epoch: int, process: Process, answer: Callable[[Connection, Says], None]
     ) -> tuple[Connection, OpenReply]:
-        """Open a connection for a coordinator; return what the consumer has.
+        """Open a connection for a coordinator; return the position of the sink.
 
         Raises:
             SinkLostError: if there is a newer epoch, or no answer.
@@ -214,7 +214,7 @@ class ExternalSink:
             del self._not_synced[:-1]
 
     def behave(self) -> None:
-        """Be as a consumer should be, and say what was held back."""
+        """Behave without faults, and send the acknowledgements that were held back."""
         self.behaviour = SinkBehaviour(self._takes_us)
         muted, self._muted = self._muted, []
         for connection, says in muted:
@@ -222,7 +222,7 @@ class ExternalSink:
 
 
 class SimulatedSink:
-    """A consumer as a coordinator's process has it: see `runtime/sink.py`."""
+    """The sink as the process of a coordinator sees it; see `runtime/sink.py`."""
 
     missing = None
     descriptor = None

@@ -40,7 +40,7 @@ class Stream:
         return value
 
     def chance(self, rate: float) -> bool:
-        """Say whether something of probability `rate` happens."""
+        """Return true with probability `rate`."""
         return self.below(CERTAIN) >= CERTAIN - int(rate * CERTAIN)
 
     def between(self, least: int, greatest: int) -> int:
