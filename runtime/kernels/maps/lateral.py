@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     Ints = NDArray[np.int64]
 
 
-class Kept(NamedTuple):
+class FilteredElements(NamedTuple):
     """The elements that a predicate keeps, their indexes among all (None: all), and its failures."""
 
     elements: Elements
@@ -113,19 +113,21 @@ def _grouped(
     return group(combined_codes(varying), elements.row, len(elements.lengths))
 
 
-def _compile_filter(predicate: Expression | None, width: int) -> Callable[[Batch, Elements], Kept]:
+def _compile_filter(
+    predicate: Expression | None, width: int
+) -> Callable[[Batch, Elements], FilteredElements]:
     """Return the function that keeps the elements for which `predicate` is TRUE."""
     if predicate is None:
-        return lambda _batch, elements: Kept(elements, None, None)
+        return lambda _batch, elements: FilteredElements(elements, None, None)
     program = Program([predicate])
 
-    def keep(batch: Batch, elements: Elements) -> Kept:
+    def keep(batch: Batch, elements: Elements) -> FilteredElements:
         (vector,) = program.run(_columns(batch, elements, program.used_columns, width))
         count = len(elements.row)
         at = np.flatnonzero(np.broadcast_to(truth(vector), count))
         failed = None if vector.failed is None else np.broadcast_to(vector.failed, count)
         if len(at) == count:
-            return Kept(elements, None, failed)
+            return FilteredElements(elements, None, failed)
         row = elements.row[at]
         chosen = Elements(
             elements.values.take(pa.array(at)),
@@ -133,7 +135,7 @@ def _compile_filter(predicate: Expression | None, width: int) -> Callable[[Batch
             row,
             elements.place[at],
         )
-        return Kept(chosen, at, failed)
+        return FilteredElements(chosen, at, failed)
 
     return keep
 
@@ -162,7 +164,7 @@ def _element_column(values: pa.Array) -> pa.Array | Vector:
     return values
 
 
-def _failed_rows(kept: Kept, codes: Codes | None, elements: Elements) -> Codes | None:
+def _failed_rows(kept: FilteredElements, codes: Codes | None, elements: Elements) -> Codes | None:
     """Return, for each input row, the least code that one of its elements failed with; None if none did.
 
     `codes` are the failures behind the predicate, of the elements that it kept.
