@@ -191,8 +191,8 @@ class BarrierOfPlan:
         return []
 
     def _reject(self, at: str, *, stops: bool) -> None:
-        to = Address(BARRIER, 0, PortKind.REJECT)
-        self._barrier.accept(Parcel(to, None, rejects=(dead_letter(int(at)),)), stops=stops)
+        to = Address(BARRIER, 0, PortKind.REJECT, stops)
+        self._barrier.accept(Parcel(to, None, rejects=(dead_letter(int(at)),)))
 
 
 def contents_text(contents: Released | LateRows | DeadLetters | Stopped) -> str:

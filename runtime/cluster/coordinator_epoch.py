@@ -39,7 +39,6 @@ from fsql.runtime.dataflow.messages import (
     Entry,
     Kind,
     Message,
-    PortKind,
     Promise,
 )
 from fsql.runtime.dataflow.topology import topology
@@ -247,8 +246,7 @@ class CoordinatorEpoch:
     def _at_barrier(self, message: Message) -> None:
         message.check()
         to = message.parcel.to
-        stops = to.port is PortKind.REJECT and to.side == 1
-        self.barrier.accept(message.parcel, stops=stops)
+        self.barrier.accept(message.parcel)
         entry = Entry(to.stage, Kind.MESSAGE, message.root, message.id)
         self.acker.acknowledge(Acknowledgement((entry,)))
 

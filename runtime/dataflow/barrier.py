@@ -96,8 +96,8 @@ class Barrier:
         self.stopped = False
         self.releases = 0
 
-    def accept(self, parcel: Parcel, *, stops: bool = False) -> None:
-        """Take rows in; `stops` says that the source of these rejects stops at a malformed row.
+    def accept(self, parcel: Parcel) -> None:
+        """Take rows in.
 
         Raises:
             InvariantError: if rows come that are below what has been released.
@@ -115,7 +115,7 @@ class Barrier:
                 self._errors.append(parcel.batch)
             case PortKind.REJECT:
                 for reject in parcel.rejects:
-                    if not stops:
+                    if not parcel.to.stops_job:
                         heapq.heappush(self._rejects, reject)
                     elif self._stopping is None or reject[0] < self._stopping[0]:
                         self._stopping = reject

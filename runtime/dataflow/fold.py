@@ -32,7 +32,7 @@ The order in which outputs leave the fold is not defined, and it may send rows a
 from __future__ import annotations
 
 from collections import deque
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -76,7 +76,9 @@ class Fold:
     `reached` is the greatest root that was applied or has closed a window.
     """
 
-    def __init__(self, head: FoldHead, kernel: Kernel, *, ties: bool, append_only: bool) -> None:
+    def __init__(
+        self, head: FoldHead, kernel: Kernel[Any], *, ties: bool, append_only: bool
+    ) -> None:
         self.operator = head.operator
         self.reached = START
         self._kernel = kernel
@@ -301,7 +303,7 @@ class Fold:
 
     def _take_out(
         self, entry: Application, again: list[list[KeyedRows | None]]
-    ) -> ApplyResult | None:
+    ) -> ApplyResult[Any] | None:
         """Undo what an entry applied to the affected slots, and append its rows to `again`.
 
         Return what it made of them; None if it has no such rows.
@@ -358,7 +360,7 @@ class Fold:
         old = [entry.applied for entry in entries]
         output.append_differences(made, old, by_path=self._append_only)
 
-    def _apply_again(self, sides: list[KeyedRows | None], least: Root) -> list[ApplyResult]:
+    def _apply_again(self, sides: list[KeyedRows | None], least: Root) -> list[ApplyResult[Any]]:
         """Apply rows of a repair; those below min time are final and are not logged.
 
         What the kernel leaves waits if it is not below `least`: see `_rewind`.
@@ -402,7 +404,7 @@ class Fold:
 
     def _apply(
         self, sides: list[KeyedRows | None], *, undoable: bool
-    ) -> tuple[ApplyResult | None, list[KeyedRows | None] | None]:
+    ) -> tuple[ApplyResult[Any] | None, list[KeyedRows | None] | None]:
         """Sort each side into the total order, without undone rows, and apply it.
 
         Return what that made, and the rows that the kernel has left, if any; they are no more in `sides`.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from fsql.runtime.kernels.keyed.kernel import ApplyResult, KeyedRows, merge_rows
 from fsql.runtime.order import concat
@@ -23,14 +23,14 @@ class FoldOutput:
     errors: list[Batch]
     repairs: bool = False
 
-    def append(self, applied: ApplyResult) -> None:
+    def append(self, applied: ApplyResult[Any]) -> None:
         """Append the results of an application."""
         for batches, made in ((self.rows, applied.rows), (self.errors, applied.errors)):
             if made is not None and len(made.slot):
                 batches.append(made.batch)
 
     def append_differences(
-        self, made: Sequence[ApplyResult], old: Sequence[ApplyResult], *, by_path: bool
+        self, made: Sequence[ApplyResult[Any]], old: Sequence[ApplyResult[Any]], *, by_path: bool
     ) -> None:
         """Append what is new in `made`, and the undo of what is in `old` only."""
         self.repairs = True

@@ -45,11 +45,16 @@ class PortKind(enum.Enum):
 
 
 class Address(NamedTuple):
-    """Where rows go: input `side` of the fold at `stage`, or a port of the barrier (`stage` behind)."""
+    """Where rows go: input `side` of the fold at `stage`, or a port of the barrier (`stage` behind).
+
+    At a port, `side` is the number of the INSERT or of the window.  `stops_job` says of dead letters that
+    the job stops at the first of them: their table has `on_error` = 'stop'.
+    """
 
     stage: int
     side: int = 0
     port: PortKind | None = None
+    stops_job: bool = False
 
 
 @dataclass(frozen=True, slots=True)

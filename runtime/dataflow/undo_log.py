@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import dataclass
 from itertools import islice
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -38,7 +38,7 @@ class Application:
 
     number: int
     sides: list[KeyedRows | None]
-    applied: ApplyResult
+    applied: ApplyResult[Any]
     least: Root
     greatest: Root
 
@@ -63,7 +63,7 @@ class UndoLog:
         self._minima: deque[Application] = deque()
         """Those that have a lesser root than all behind them."""
 
-    def append(self, sides: list[KeyedRows | None], applied: ApplyResult) -> None:
+    def append(self, sides: list[KeyedRows | None], applied: ApplyResult[Any]) -> None:
         """Append an application of at least one row."""
         spans = [rows.batch.span() for rows in sides if rows is not None]
         least = min(span.least for span in spans)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -136,8 +136,7 @@ class Worker:
         if batch is not None:
             self._run(self._source_stage[ordinal], [batch], repairs=False)
         if rejects:
-            side = int(front.stops_on_error)
-            to = Address(self._barrier_stage, side, PortKind.REJECT)
+            to = Address(self._barrier_stage, 0, PortKind.REJECT, front.stops_on_error)
             self._post(BARRIER, Parcel(to, None, rejects=rejects))
         first = [sent for sent in self._sent if sent.receiver != BARRIER]
         self._sent = [sent for sent in self._sent if sent.receiver == BARRIER]
@@ -329,7 +328,7 @@ class Worker:
 def make_fold(head: FoldHead) -> Fold:
     """Return an empty fold for `head`, with the kernel of its operator."""
     combine = head.combine
-    kernel: Kernel
+    kernel: Kernel[Any]
     match combine:
         case CombineAggregate():
             kernel = AggregateKernel(combine, marks_replacements=head.marks_replacements)

@@ -23,7 +23,6 @@ from fsql.runtime.dataflow.messages import (
     Kind,
     Message,
     MinTime,
-    PortKind,
     Promise,
 )
 from fsql.runtime.dataflow.stage_pipeline import Instrumentation, uninstrumented
@@ -193,8 +192,7 @@ class Cluster:
 
     def _at_barrier(self, message: Message) -> None:
         to = message.parcel.to
-        stops = to.port is PortKind.REJECT and to.side == 1
-        self.barrier.accept(message.parcel, stops=stops)
+        self.barrier.accept(message.parcel)
         entry = Entry(to.stage, Kind.MESSAGE, message.root, message.id)
         self._put(BARRIER, ACKER, Acknowledgement((entry,)))
 

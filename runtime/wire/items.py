@@ -51,6 +51,7 @@ class MessageForm(msgspec.Struct, frozen=True, array_like=True, tag=0):
     repairs: bool
     batch: BatchShape | None
     rejects: tuple[tuple[Root, DeadLetter], ...]
+    stops_job: bool = False
 
 
 class RecordForm(Generic[Kind]):
@@ -118,7 +119,15 @@ def written(item: Item, writer: PartsWriter) -> msgspec.Struct:
         to = parcel.to
         batch = None if parcel.batch is None else put_batch(parcel.batch, writer)
         return MessageForm(
-            to.stage, to.side, to.port, item.id, item.root, parcel.repairs, batch, parcel.rejects
+            to.stage,
+            to.side,
+            to.port,
+            item.id,
+            item.root,
+            parcel.repairs,
+            batch,
+            parcel.rejects,
+            to.stops_job,
         )
     return _BY_KIND[type(item)](item)
 
@@ -131,7 +140,7 @@ def read(form: msgspec.Struct, reader: PartsReader) -> Item:
     """
     if isinstance(form, MessageForm):
         batch = None if form.batch is None else take_batch(form.batch, reader)
-        to = Address(form.stage, form.side, form.port)
+        to = Address(form.stage, form.side, form.port, form.stops_job)
         return Message(Parcel(to, batch, form.repairs, form.rejects), form.id, form.root)
     item: Item = _BY_FORM[type(form)](form)
     return item

@@ -114,7 +114,7 @@ class AggregateKernel:
                 self._closings.open(batch.columns[-1].take(pa.array(rows)), new)
         return found.slots
 
-    def apply(self, sides: Sequence[KeyedRows | None], *, undoable: bool) -> ApplyResult:
+    def apply(self, sides: Sequence[KeyedRows | None], *, undoable: bool) -> ApplyResult[_Undo]:
         assert sides[0] is not None
         batch, slot = sides[0]
         if len(slot) == 1:
@@ -150,7 +150,7 @@ class AggregateKernel:
             return None
         return _Undo(slots, [one.save(slots) for one in self._accumulators])
 
-    def _apply_only(self, batch: Batch, slot: Ints, *, undoable: bool) -> ApplyResult:
+    def _apply_only(self, batch: Batch, slot: Ints, *, undoable: bool) -> ApplyResult[_Undo]:
         """Apply a row that is alone: what `apply` does, with a third of the calls."""
         undo = self._undo(batch, slot, undoable=undoable)
         if self._combine.final:
@@ -254,15 +254,14 @@ class AggregateKernel:
     def snapshots(self) -> SlotSnapshots:
         return self._snapshots
 
-    def restore(self, undo: object, affected: Bools) -> None:
-        assert isinstance(undo, _Undo)
+    def restore(self, undo: _Undo, affected: Bools) -> None:
         kept = np.flatnonzero(affected[undo.slots])
         for one, saved in zip(self._accumulators, undo.saved, strict=True):
             one.restore(undo.slots, saved, kept)
 
-    def settle(self, undo: object | None) -> None:
+    def settle(self, undo: _Undo | None) -> None:
         """See `Kernel`."""
-        if self._emptied is not None and isinstance(undo, _Undo):
+        if self._emptied is not None and undo is not None:
             self._emptied.on_settle(undo.slots)
 
     def expire(self, horizon: Root) -> None:
@@ -277,20 +276,20 @@ class AggregateKernel:
             self._snapshots.on_emptied(slots)
             self._table.free(slots)
 
-    def close(self, min_time: Root) -> ApplyResult | None:
+    def close(self, min_time: Root) -> ApplyResult[_Undo] | None:
         if self._closings is None:
             return None
         closed = [self._close(*window) for window in self._closings.pop_below(min_time)]
         return merge_results([applied for applied in closed if applied is not None])
 
-    def _close(self, time: int, slots: Ints) -> ApplyResult | None:
+    def _close(self, time: int, slots: Ints) -> ApplyResult[_Undo] | None:
         made = self._final_rows(time, slots) if self._combine.final else None
         for one in self._accumulators:
             one.clear(slots)
         self._table.free(slots)
         return made
 
-    def _final_rows(self, time: int, slots: Ints) -> ApplyResult:
+    def _final_rows(self, time: int, slots: Ints) -> ApplyResult[_Undo]:
         groups = self._groups([one.read(slots) for one in self._accumulators])
         keys = self._table.keys(slots, self._key_types)
         times = np.full(len(slots), time, np.int64)

@@ -77,7 +77,7 @@ class OverKernel:
                 one.grow(len(self._table))
         return found.slots
 
-    def apply(self, sides: Sequence[KeyedRows | None], *, undoable: bool) -> ApplyResult:
+    def apply(self, sides: Sequence[KeyedRows | None], *, undoable: bool) -> ApplyResult[_Undo]:
         assert sides[0] is not None
         batch, slot = sides[0]
         order, steps = _by_slot(slot)
@@ -117,19 +117,18 @@ class OverKernel:
     def snapshots(self) -> SlotSnapshots:
         return self._snapshots
 
-    def restore(self, undo: object, affected: Bools) -> None:
-        assert isinstance(undo, _Undo)
+    def restore(self, undo: _Undo, affected: Bools) -> None:
         kept = np.flatnonzero(affected[undo.slots])
         for one, saved in zip(self._accumulators, undo.saved, strict=True):
             one.restore(undo.slots, saved, kept)
 
-    def settle(self, undo: object | None) -> None:
+    def settle(self, undo: _Undo | None) -> None:
         """See `Kernel`."""
 
     def expire(self, horizon: Root) -> None:
         """See `Kernel`."""
 
-    def close(self, min_time: Root) -> ApplyResult | None:
+    def close(self, min_time: Root) -> ApplyResult[_Undo] | None:
         """Return None: there are no windows."""
         del min_time
         return None

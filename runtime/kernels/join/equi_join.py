@@ -83,7 +83,7 @@ class JoinKernel:
         del side
         return self._rows.table.find(batch.columns[: self._keys], len(batch)).slots
 
-    def apply(self, sides: Sequence[KeyedRows | None], *, undoable: bool) -> ApplyResult:
+    def apply(self, sides: Sequence[KeyedRows | None], *, undoable: bool) -> ApplyResult[Stored]:
         new, meetings = self._meetings(sides)
         rest = _root_of_rest(meetings)
         if rest is not None:
@@ -183,12 +183,11 @@ class JoinKernel:
     def snapshots(self) -> JoinSnapshots:
         return self._snapshots
 
-    def restore(self, undo: object, affected: Bools) -> None:
-        assert isinstance(undo, Stored)
+    def restore(self, undo: Stored, affected: Bools) -> None:
         undo.forget(affected)
 
-    def settle(self, undo: object | None) -> None:
-        assert isinstance(undo, Stored)
+    def settle(self, undo: Stored | None) -> None:
+        assert undo is not None
         self._rows.remove(undo)
         self._settle(undo)
 
@@ -199,7 +198,7 @@ class JoinKernel:
     def expire(self, horizon: Root) -> None:
         self._rows.expire(horizon)
 
-    def close(self, min_time: Root) -> ApplyResult | None:
+    def close(self, min_time: Root) -> ApplyResult[Stored] | None:
         """Return None: there are no windows."""
         del min_time
         return None

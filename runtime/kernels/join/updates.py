@@ -85,7 +85,7 @@ class JoinUpdatesKernel:
         del side
         return self._sides.table.find(batch.columns[: self._keys], len(batch)).slots
 
-    def apply(self, sides: Sequence[KeyedRows | None], *, undoable: bool) -> ApplyResult:
+    def apply(self, sides: Sequence[KeyedRows | None], *, undoable: bool) -> ApplyResult[Changes]:
         rest = None
         numbers, times, origins = _numbered_roots(sides)
         histories = [self._history(side, sides, numbers) for side in (LEFT, RIGHT)]
@@ -144,19 +144,18 @@ class JoinUpdatesKernel:
     def snapshots(self) -> JoinUpdatesSnapshots:
         return self._snapshots
 
-    def restore(self, undo: object, affected: Bools) -> None:
-        assert isinstance(undo, Changes)
+    def restore(self, undo: Changes, affected: Bools) -> None:
         self._sides.take_back(undo, affected)
 
-    def settle(self, undo: object | None) -> None:
-        assert isinstance(undo, Changes)
+    def settle(self, undo: Changes | None) -> None:
+        assert undo is not None
         self._sides.settle(undo)
         self._snapshots.on_settle(undo)
 
     def expire(self, horizon: Root) -> None:
         """See `Kernel`."""
 
-    def close(self, min_time: Root) -> ApplyResult | None:
+    def close(self, min_time: Root) -> ApplyResult[Changes] | None:
         """Return None: there are no windows."""
         del min_time
         return None

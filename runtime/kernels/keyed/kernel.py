@@ -8,7 +8,7 @@ disorder.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Generic, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
@@ -27,6 +27,10 @@ if TYPE_CHECKING:
     Bools = NDArray[np.bool_]
 
 
+UndoT = TypeVar("UndoT")
+"""What a kernel keeps to take an application back."""
+
+
 class KeyedRows(NamedTuple):
     """Rows, and the slot of each row's key."""
 
@@ -35,7 +39,7 @@ class KeyedRows(NamedTuple):
 
 
 @dataclass(slots=True)
-class ApplyResult:
+class ApplyResult(Generic[UndoT]):
     """The results of applying rows: outputs and errors by slot, and how to undo the application.
 
     `undo` is defined by the kernel; None if it was not requested.  If there is a `rest`, only the rows below
@@ -44,7 +48,7 @@ class ApplyResult:
 
     rows: KeyedRows | None
     errors: KeyedRows | None
-    undo: object | None
+    undo: UndoT | None
     rest: Root | None = None
 
 
@@ -57,7 +61,7 @@ def merge_rows(parts: Sequence[KeyedRows | None]) -> KeyedRows | None:
     return KeyedRows(batch, np.concatenate([part.slot for part in some]))
 
 
-def merge_results(parts: Sequence[ApplyResult]) -> ApplyResult | None:
+def merge_results(parts: Sequence[ApplyResult[UndoT]]) -> ApplyResult[UndoT] | None:
     """Return the rows and errors of all parts, without undo; None if there are none."""
     rows = merge_rows([part.rows for part in parts])
     errors = merge_rows([part.errors for part in parts])
@@ -131,7 +135,7 @@ class KernelSnapshots(Protocol):
         """Load the state as of `position`; nothing was applied, and no key comes twice."""
 
 
-class Kernel(Protocol):
+class Kernel(Protocol[UndoT]):
     """One stateful operator over slots."""
 
     def prepare(self, side: int, batch: Batch) -> tuple[Batch, Batch | None]:
@@ -151,22 +155,22 @@ class Kernel(Protocol):
     def snapshots(self) -> KernelSnapshots:
         """Return the kernel's side of snapshots."""
 
-    def apply(self, sides: Sequence[KeyedRows | None], *, undoable: bool) -> ApplyResult:
+    def apply(self, sides: Sequence[KeyedRows | None], *, undoable: bool) -> ApplyResult[UndoT]:
         """Apply prepared rows, each side in the total order, behind all rows of their slots so far.
 
         At least one side has rows.  The least root is always applied, and others unless there is a `rest`.
         """
 
-    def restore(self, undo: object, affected: NDArray[np.bool_]) -> None:
+    def restore(self, undo: UndoT, affected: NDArray[np.bool_]) -> None:
         """Undo an application for the slots that `affected` marks; the latest one first."""
 
-    def settle(self, undo: object | None) -> None:
+    def settle(self, undo: UndoT | None) -> None:
         """Discard the undo of an application; all its rows are final."""
 
     def expire(self, horizon: Root) -> None:
         """Drop the state that only rows below `horizon` need: none will be applied or undone again."""
 
-    def close(self, min_time: Root) -> ApplyResult | None:
+    def close(self, min_time: Root) -> ApplyResult[UndoT] | None:
         """Close the windows whose punctuation is below `min_time`; each closes once."""
 
     def next_close(self) -> Root | None:

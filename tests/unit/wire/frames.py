@@ -135,7 +135,7 @@ def message(
     rows: Batch | None, *rejects: tuple[Root, DeadLetter], repairs: bool = False
 ) -> Message:
     """Return a message with rows and malformed rows."""
-    to = Address(3, 1) if not rejects else Address(9, 0, PortKind.REJECT)
+    to = Address(3, 1) if not rejects else Address(9, 0, PortKind.REJECT, stops_job=True)
     return Message(Parcel(to, rows, repairs, rejects), 2**64 - 5, ROOT)
 
 
