@@ -18,7 +18,6 @@ from __future__ import annotations
 import contextlib
 import ipaddress
 import os
-import select
 from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
@@ -26,6 +25,7 @@ from typing import TYPE_CHECKING, Final
 import zmq
 
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
+from fsql.runtime.drivers.descriptors import wait_readable
 from fsql.runtime.wire.codec import decode, encode
 from fsql.runtime.wire.errors import VersionError, WireError
 from fsql.runtime.wire.parts import LARGE_BYTES
@@ -160,7 +160,7 @@ class Transport:
 
     def _wait(self, seconds: float, also: Sequence[int]) -> bool:
         """Wait; return whether the listener has a word to say.  It has none but what `_signals` tells."""
-        ready, _, _ = select.select([self._signals, self._woken, *also], [], [], seconds)
+        ready = wait_readable([self._signals, self._woken, *also], seconds)
         if self._woken in ready:
             os.read(self._woken, _WAKE_BYTES)
         return self._signals in ready

@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Final
 
 from fsql.runtime.batch import START
 from fsql.runtime.cluster.phase import Phase
+from fsql.runtime.drivers.descriptors import wait_readable
 from fsql.runtime.drivers.processes.lines import (
     Address,
     Finished,
@@ -33,7 +34,6 @@ from fsql.runtime.drivers.processes.lines import (
     LineWriter,
     ProgressReport,
     WorkerExited,
-    wait_readable,
 )
 
 if TYPE_CHECKING:

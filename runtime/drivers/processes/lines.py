@@ -8,15 +8,15 @@ silent for long hangs.
 from __future__ import annotations
 
 import os
-import select
 from typing import TYPE_CHECKING, Final
 
 import msgspec
 
 from fsql.runtime.cluster.node import Finish, JobMetrics
+from fsql.runtime.drivers.descriptors import wait_readable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
 
     from fsql.runtime.cluster.node import Progress
     from fsql.runtime.dataflow.barrier import Stopped
@@ -136,17 +136,6 @@ class LineWriter:
                 data = data[os.write(self._descriptor, data) :]
         except OSError:
             return
-
-
-def wait_readable(descriptors: Iterable[int], seconds: float) -> bool:
-    """Wait up to `seconds` until one of the descriptors can be read; return whether one can.
-
-    A program that calls fsql may have many files open, and select() takes no descriptor from 1,024 on.
-    """
-    waiting = select.poll()
-    for descriptor in descriptors:
-        waiting.register(descriptor, select.POLLIN)
-    return bool(waiting.poll(seconds * 1000))
 
 
 class LineReader:

@@ -7,6 +7,7 @@ import time
 from typing import TYPE_CHECKING
 
 from fsql.runtime.cluster.node import Finish, Progress
+from fsql.runtime.drivers.descriptors import wait_readable
 from fsql.runtime.drivers.processes.lines import (
     ALIVE_EVERY,
     Address,
@@ -17,7 +18,6 @@ from fsql.runtime.drivers.processes.lines import (
     WorkerExited,
     encode_finish,
     encode_progress,
-    wait_readable,
 )
 
 if TYPE_CHECKING:
