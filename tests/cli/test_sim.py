@@ -57,7 +57,7 @@ def test_a_soak_that_has_not_met_everything_fails() -> None:
     code, out, _ = fsql(*arguments)
     lines = out.splitlines()
     assert (code, lines[-1]) == (70, "0 divergences")
-    assert "never met: state of affairs: two coordinators" in lines
+    assert "never met: state of affairs: older manifest used" in lines
     assert "never met: state of affairs: rejects under way" not in lines  # our queries have none
 
 
