@@ -58,13 +58,9 @@ from fsql.runtime.order import concat
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from numpy.typing import NDArray
-
     from fsql.compiler.owner_map import BinRanges
     from fsql.runtime.dataflow.undo_log import Application
     from fsql.runtime.kernels.keyed.incremental_snapshot import IncrementalSnapshot
-
-    Ints = NDArray[np.int64]
 
 PART_ROWS_MIN: Final = 64
 """A fold that is behind takes at least about this many waiting rows of each side at once."""
@@ -173,10 +169,7 @@ class Fold:
     def load(
         self, increments: Sequence[IncrementalSnapshot], owned: BinRanges, position: Root
     ) -> None:
-        """Load the state as of `position` of the keys in the bins `owned`.
-
-        The increments are all there are, oldest first; nothing may have come in yet.
-        """
+        """Load the state as of `position`; see `FoldSnapshots.load`.  Nothing may have come in yet."""
         self._min_time = self._target = position
         self.snapshots.load(increments, owned, position)
         self._kernel.expire(position)

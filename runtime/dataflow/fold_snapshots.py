@@ -40,7 +40,7 @@ class FoldSnapshots:
     def load(
         self, increments: Sequence[IncrementalSnapshot], owned: BinRanges, position: Root
     ) -> None:
-        """Take over the state as of `position` of the keys in the bins `owned`."""
+        """Load the state as of `position` of the keys in the bins `owned`; increments come oldest first."""
         self._known_from = position
         if increments:
             own = merge_snapshots(
