@@ -1,6 +1,6 @@
-"""Standard output whose reader has had enough, as in `fsql run … | head`.
+"""Standard output whose reader has closed it, as in `fsql run … | head`.
 
-That is no error: the reader got what he wanted, and the run ends quietly.
+This is no error: the run ends without a message.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ if TYPE_CHECKING:
 
 
 def is_broken_pipe(error: FsqlError) -> bool:
-    """Say whether the error is that nobody reads what is written any more."""
+    """Return whether an error is due to a closed pipe."""
     # The sink says what it was doing (E535), in place of what the operating system said.
     return isinstance(error.__context__, BrokenPipeError)
 
 
 def discard_standard_output() -> None:
-    """See to it that Python, which flushes standard output when it ends, does not complain again."""
+    """Redirect standard output to nowhere, so that the flush at exit does not fail again."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, sys.stdout.fileno())
     os.close(nowhere)

@@ -46,7 +46,7 @@ class ScriptCheck:
 
     @property
     def valid(self) -> bool:
-        """Say whether the script can be run."""
+        """Return whether the script has no errors."""
         return all(each.severity == "warning" for each in self.diagnostics)
 
 

@@ -1,4 +1,4 @@
-"""What all commands share: flags that say how to speak; words and exit codes for what goes wrong."""
+"""What all commands share: flags for messages, and errors as text and exit codes."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class Commands(click.Group):
 
 @contextmanager
 def _ending_quietly() -> Iterator[None]:
-    """Have Ctrl-C be the end, without a word: also while imports take their time."""
+    """End the command without a message at Ctrl-C, also during imports."""
     try:
         yield
     except KeyboardInterrupt:
@@ -83,7 +83,7 @@ def _reporter(ctx: click.Context) -> Reporter:
 
 
 def reporting(command: Command) -> Command:
-    """Add the flags that say how to speak, and give the command the `Reporter` they make."""
+    """Add the flags for messages, and pass the command a `Reporter` that follows them."""
 
     @click.option("--quiet", "-q", is_flag=True, help="Print errors only.")
     @click.option(

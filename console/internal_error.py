@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def print_internal_error(error: BaseException, reporter: Reporter, *, debug: bool) -> None:
-    """Say that fsql has a bug, and ask for a report."""
+    """Print an internal error, and ask for a report."""
     if debug:
         print_message("".join(traceback.format_exception(error)))
     last = traceback.extract_tb(error.__traceback__)[-1]

@@ -48,10 +48,10 @@ class Progress(Protocol):
         """Take away what does not stay."""
 
     def begin(self, doing: str) -> None:
-        """Take note of what is done before rows flow."""
+        """Show what is done before the first row."""
 
     def update(self, counters: Counters) -> None:
-        """Take note of how far the run is; called often, so it returns fast."""
+        """Show the counters; called often, so it returns fast."""
 
     def tell(self, line: str) -> None:
         """Write a line that stays, where it does not disturb what is shown."""

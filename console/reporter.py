@@ -32,11 +32,11 @@ class Reporter:
     coloured: bool = False
 
     def error(self, error: FsqlError) -> None:
-        """Say what is wrong."""
+        """Print the diagnostics of an error."""
         self.diagnostics(error.diagnostics, error.source)
 
     def diagnostics(self, diagnostics: Sequence[Diagnostic], source: SourceText | None) -> None:
-        """Say it whatever the flags are."""
+        """Print diagnostics, also with `--quiet`."""
         if self.json:
             self.event("diagnostics", {"diagnostics": json.loads(render_json(diagnostics, source))})
         else:
@@ -66,7 +66,7 @@ def print_message(text: str) -> None:
 
 
 def wants_colours(stream: TextIO | None, *, refused: bool) -> bool:
-    """Say whether to write colours: to a terminal that has them, unless the user refuses (NO_COLOR)."""
+    """Return whether to print colours: on a terminal, unless a flag or NO_COLOR forbids them."""
     if refused or os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
         return False
     return stream is not None and stream.isatty()

@@ -30,11 +30,11 @@ def snapshot() -> None:
     """
 
 
-@snapshot.command("list", short_help="Say which snapshots there are.")
+@snapshot.command("list", short_help="List the snapshots.")
 @_state
 @reporting
 def snapshot_list(reporter: Reporter, state: Path) -> None:
-    """Say which snapshots there are in DIR.  Records of state are not read."""
+    """List the snapshots in DIR.  State segments are not read."""
     _show_snapshots(reporter, state, verify=False)
 
 
@@ -42,7 +42,7 @@ def snapshot_list(reporter: Reporter, state: Path) -> None:
 @_state
 @reporting
 def snapshot_verify(reporter: Reporter, state: Path) -> None:
-    """Read everything that the snapshots in DIR are made of, and say whether it is as it was written."""
+    """Read all files of the snapshots in DIR, and check that they are as they were written."""
     _show_snapshots(reporter, state, verify=True)
 
 

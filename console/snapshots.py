@@ -47,7 +47,7 @@ class Inspected:
 
     @property
     def restorable(self) -> bool:
-        """Say whether a job may go on from it, as far as it was looked at."""
+        """Return whether a job can be restored from it, as far as it was checked."""
         return self.error is None and self.standing != "not committed"
 
 

@@ -44,7 +44,7 @@ class FileUse:
 
     @property
     def written(self) -> bool:
-        """Say whether the job writes the file."""
+        """Return whether the job writes the file."""
         return self.journal is not None
 
     @property
@@ -191,7 +191,7 @@ def _meet(use: FileUse, other: FileUse) -> bool:
 
 
 def _same_file(one: Path, another: Path) -> bool:
-    """Say whether both are there and one file, be it by another name (a hard link)."""
+    """Return whether both paths exist and are one file, for example by a hard link."""
     try:
         return one.samefile(another)
     except OSError:

@@ -125,7 +125,7 @@ class Cluster:
 
     @property
     def idle(self) -> bool:
-        """Say whether no channel holds anything."""
+        """Return whether all channels are empty."""
         return not self._channels
 
     def read(self, at: FrontAt, chunk: Chunk) -> None:
@@ -153,7 +153,7 @@ class Cluster:
             yield from self.deliver()
 
     def may_read(self, at: FrontAt, lead: int) -> bool:
-        """Say whether a front may send: within the lead, or having promised least with all delivered."""
+        """Return whether a front may send: within the lead, or having promised least with all delivered."""
         front = at.front
         if front.ended or self.barrier.stopped:
             return False

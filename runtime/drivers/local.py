@@ -158,7 +158,7 @@ class LocalRun:
         return readers
 
     def _read_round(self, cluster: Cluster, readers: list[tuple[FrontAt, SplitReader]]) -> bool:
-        """Read from each front that may send, the least promise first; say whether to go on."""
+        """Read from each front that may send, the least promise first; return whether to continue."""
         waits = []
         read = False
         for at, reader in sorted(readers, key=lambda item: item[0].front.promised):

@@ -49,7 +49,7 @@ def collect_while_idle() -> None:
 
 
 def keep_freed_memory() -> bool:
-    """Tell the C library to keep freed memory; say whether it did (glibc does)."""
+    """Tell the C library to keep freed memory; return whether it does (glibc does)."""
     try:
         mallopt = ctypes.CDLL(None).mallopt
     except (AttributeError, OSError):

@@ -117,7 +117,7 @@ class Transport:
         """Whether something may have come that was announced before `_has_more` was asked last."""
 
     def send(self, address: str, what: Frame | Datagram) -> bool:
-        """Send to the node that listens on `address`; say whether it is on its way, or lost by now.
+        """Send to the node that listens on `address`; return whether it was taken.
 
         Nobody may change the columns of what is sent.
 
@@ -166,7 +166,7 @@ class Transport:
         return self._signals in ready
 
     def wake(self) -> None:
-        """Have `receive` return soon; any thread may call this."""
+        """Make `receive` return soon; any thread may call this."""
         with contextlib.suppress(BlockingIOError):
             os.write(self._waker, b"\0")
 
@@ -177,7 +177,7 @@ class Transport:
         os.close(self._waker)
 
     def _has_more(self) -> bool:
-        """Say whether something has come; to try in vain takes longer."""
+        """Return whether something has come; a receive in vain takes longer."""
         events = self._listener.getsockopt(zmq.EVENTS)
         return isinstance(events, int) and bool(events & zmq.POLLIN)
 

@@ -24,7 +24,7 @@ class BackgroundThread:
         self._thread.start()
 
     def submit(self, work: Work) -> None:
-        """Have something done.  What other work has raised is raised here: a bug must not be silent."""
+        """Submit work.  An exception of earlier work is raised here, so that a bug is not hidden."""
         if self._failure is not None:
             raise self._failure
         self._work.put(work)

@@ -236,7 +236,7 @@ class Launcher:
                 self._spare = spare
 
     def _lost(self, child: _Child, how: str) -> None:
-        """Have another one in the place of a child: the spare, or itself, started again."""
+        """Replace a child: by the spare, or by starting it again."""
         self._runs_since = None
         if child is self._spare:
             child.end()

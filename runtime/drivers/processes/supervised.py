@@ -42,7 +42,7 @@ class Supervisor:
         return supervisor
 
     def alive(self) -> bool:
-        """Say whether the launcher still lives, and tell it now and then that its child does."""
+        """Return whether the launcher is alive, and report to it regularly that this process is."""
         now = time.monotonic()
         if now - self._told_at > ALIVE_EVERY:
             self._told_at = now
@@ -61,7 +61,7 @@ class Supervisor:
                     pass
 
     def wait_until_needed(self) -> bool:
-        """Wait until the launcher says that this worker is to join; say whether it did, and still lives."""
+        """Wait until the launcher needs this worker; return False if the launcher ends first."""
         while self.alive() and not self._needed:
             wait_readable([self._reader.descriptor], ALIVE_EVERY)
         return self.alive()
