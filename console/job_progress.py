@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Final
 
-from fsql.console.progress import Silence
+from fsql.console.progress import NoProgress
 
 if TYPE_CHECKING:
     from fsql.console.progress import Progress
@@ -24,7 +24,7 @@ class JobProgress:
 
     def __init__(self, reporter: Reporter) -> None:
         self._reporter = reporter
-        self._progress: Progress = Silence()
+        self._progress: Progress = NoProgress()
         self._running = False
         self._phase = ("", 0, "")
         self._troubles: tuple[str, ...] = ()

@@ -85,7 +85,7 @@ class Rates:
         return rate_text(self._samples[-1][2] - self._samples[0][2], self.seconds)
 
 
-class Silence:
+class NoProgress:
     """Shows nothing."""
 
     instrumentation: Instrumentation = staticmethod(uninstrumented)
@@ -113,7 +113,7 @@ class Silence:
         print_message(f"{line}\n")
 
 
-class Lines(Silence):
+class ProgressLines(NoProgress):
     """Writes a line now and then, where there is no terminal."""
 
     def __init__(
@@ -174,9 +174,9 @@ def choose_progress_display(
 ) -> Progress:
     """Return what to show: a panel where there is a terminal that no data is written to."""
     if reporter.quiet or sys.stderr is None:
-        return Silence()
+        return NoProgress()
     if reporter.json or not sys.stderr.isatty() or _data_on_terminal(job):
-        return Lines(reporter, overview)
+        return ProgressLines(reporter, overview)
     # Drawing needs rich, which takes longer to import than everything else here.
     from fsql.console.panel import Panel
 

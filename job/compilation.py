@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from fsql.compiler.lowering import lower
 from fsql.compiler.pipeline import apply_rules, compile_script
 from fsql.connectors.declared import DECLARED
-from fsql.job.stages import verified
+from fsql.job.stages import verify_product
 
 if TYPE_CHECKING:
     from fsql.compiler.binder.source_spans import SourceSpans
@@ -57,7 +57,7 @@ def compile_job(script: Script) -> Compiled:
         result.syntax,
         result.logical,
         job,
-        verified("graph", lower(job)),
+        verify_product("graph", lower(job)),
         tuple(firings),
         result.warnings,
         result.source_spans,

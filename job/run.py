@@ -18,7 +18,7 @@ from fsql.connectors.generated.generators import GeneratorSplit
 from fsql.connectors.opening import open_source
 from fsql.job.outputs import open_outputs
 from fsql.job.places import locate_errors
-from fsql.job.stages import verified
+from fsql.job.stages import verify_product
 from fsql.optimizer.choose import choose
 from fsql.runtime.dataflow.stage_pipeline import uninstrumented
 from fsql.runtime.drivers.local import CHUNK_ROWS, LEAD_ROWS, Edges, LocalRun
@@ -124,7 +124,7 @@ def choose_plan(compiled: Compiled, splits: Splits, options: RunOptions) -> Tick
     """Return the tick plan of the job for the splits that there are."""
     fronts = {ordinal: len(of_table) for ordinal, of_table in splits.items()}
     plan = choose(compiled.graph, workers=options.workers, fronts=fronts, policy=options.policy)
-    return verified("tick", plan)
+    return verify_product("tick", plan)
 
 
 @contextmanager

@@ -45,7 +45,7 @@ STAGES: Final = (
 )
 
 
-def verified(name: str, product: Product) -> Product:
+def verify_product(name: str, product: Product) -> Product:
     """Return the product of a stage, which is checked where that is asked for."""
     if os.environ.get("FSQL_VERIFY") == "1":
         verify = next(stage.verify for stage in STAGES if stage.name == name)

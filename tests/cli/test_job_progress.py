@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fsql.console.job_progress import JobProgress
-from fsql.console.progress import Silence
+from fsql.console.progress import NoProgress
 from fsql.console.reporter import Reporter
 from fsql.job.process_counters import ProcessCounters
 from fsql.runtime.batch import END
@@ -29,7 +29,7 @@ def said(capsys: pytest.CaptureFixture[str], *courses: tuple[str, int, str]) -> 
     return capsys.readouterr().err
 
 
-class Shown(Silence):
+class Shown(NoProgress):
     """Shows, in one word, what it is told."""
 
     def __init__(self) -> None:

@@ -11,7 +11,7 @@ import pytest
 from rich.console import Console
 
 from fsql.console.panel import Panel
-from fsql.console.progress import Lines, Rates, progress_line
+from fsql.console.progress import ProgressLines, Rates, progress_line
 from fsql.console.reporter import Reporter
 from fsql.console.summary import FINISHED, INTERRUPTED, summary_fields, summary_text
 from fsql.job.compilation import compile_job
@@ -96,7 +96,7 @@ def test_rates_are_those_of_late() -> None:
 
 
 def test_a_line_every_ten_seconds(capsys: pytest.CaptureFixture[str]) -> None:
-    lines = Lines(Reporter(), JobOverview(), clock(0.0, 5.0, 10.0, 19.9, 20.5))
+    lines = ProgressLines(Reporter(), JobOverview(), clock(0.0, 5.0, 10.0, 19.9, 20.5))
     for seconds in (5.0, 10.0, 19.9, 20.5):
         lines.update(Counters(rows_in=int(seconds * 100), seconds=seconds))
     out, err = capsys.readouterr()
@@ -108,7 +108,7 @@ def test_a_line_every_ten_seconds(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_a_line_of_json_every_ten_seconds(capsys: pytest.CaptureFixture[str]) -> None:
-    Lines(Reporter(json=True), JobOverview(), clock(0.0, 10.0)).update(COUNTERS)
+    ProgressLines(Reporter(json=True), JobOverview(), clock(0.0, 10.0)).update(COUNTERS)
     event = json.loads(capsys.readouterr().err)
     assert (event["event"], event["rows_in"]) == ("progress", COUNTERS.rows_in)
 
