@@ -1,7 +1,7 @@
 """What travels between nodes: frames of items on links, and datagrams beside them.
 
-See `docs/internals/distribution.md`, sections 2 to 4.  All of it is data; `fsql.runtime.wire` makes
-bytes of it.
+See `docs/internals/distribution.md`, sections 2 to 4.  `fsql.runtime.wire` encodes
+them.
 """
 
 from __future__ import annotations
@@ -19,22 +19,22 @@ COORDINATOR: Final = -1
 """The coordinator's number as a sender or receiver; workers are numbered from 0."""
 
 UNHEARD: Final = "nothing is heard from the others"
-"""Why a worker leaves that has been told nothing for too long, by its coordinator or by a peer."""
+"""The reason of a worker that leaves because its coordinator or a peer has been silent for too long."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """The worker has loaded its state, and all its holds are acknowledged (they come before this)."""
+    """The worker has loaded its state; acknowledgements of all its holds precede this."""
 
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """All are ready: fronts may read."""
+    """All workers are ready: fronts may read."""
 
 
 @dataclass(frozen=True, slots=True)
 class Blocked:
-    """`front`, which has promised `promise`, may not read: it is as far ahead as its lead allows."""
+    """`front`, which has promised `promise`, may not read: it has used up its read-ahead."""
 
     front: int
     promise: Root
@@ -42,7 +42,7 @@ class Blocked:
 
 @dataclass(frozen=True, slots=True)
 class Credit:
-    """`front`, which has promised `promise`, may read a chunk beyond its lead: nothing is in flight."""
+    """`front`, which has promised `promise`, may read one more chunk, as nothing is in flight."""
 
     front: int
     promise: Root
@@ -50,7 +50,7 @@ class Credit:
 
 @dataclass(frozen=True, slots=True)
 class AnnounceSnapshot:
-    """A snapshot of the state as of `position` is wanted."""
+    """A snapshot of the state as of `position` is to be taken."""
 
     snapshot: int
     position: Root
@@ -67,14 +67,14 @@ class SnapshotAnswer:
 
 @dataclass(frozen=True, slots=True)
 class CancelSnapshot:
-    """The snapshot is not wanted any more."""
+    """The snapshot is cancelled."""
 
     snapshot: int
 
 
 @dataclass(frozen=True, slots=True)
 class SnapshotAcknowledged:
-    """The worker has stored its part: all records that its state at the position is made of."""
+    """The worker has stored its part: `records` are all segments of its state at the position."""
 
     snapshot: int
     records: tuple[StateSegment, ...]
@@ -83,7 +83,7 @@ class SnapshotAcknowledged:
 
 @dataclass(frozen=True, slots=True)
 class SnapshotDeclined:
-    """The worker could not store its part; its increments go with the next snapshot."""
+    """The worker could not store its part; its increments become part of the next snapshot."""
 
     snapshot: int
     reason: str
@@ -91,7 +91,7 @@ class SnapshotDeclined:
 
 @dataclass(frozen=True, slots=True)
 class SnapshotCommitted:
-    """The snapshot's manifest is committed; records of `unneeded` keys may go."""
+    """The manifest of the snapshot is committed; segments of `unneeded` keys may be removed."""
 
     snapshot: int
     position: Root
@@ -100,10 +100,10 @@ class SnapshotCommitted:
 
 @dataclass(frozen=True, slots=True)
 class WorkerMetrics:
-    """What a worker has done so far in this epoch, for whoever watches.
+    """The metrics of a worker in this epoch.
 
-    `behind_us` is how old the oldest chunk is of which not all is out, in microseconds, `rows_unreleased`
-    about how many rows were read that lie behind what is out.
+    `behind_us` is the age of the oldest chunk that is not released completely, in microseconds,
+    `rows_unreleased` about how many rows were read and not released.
     """
 
     rows_in: int
@@ -119,9 +119,9 @@ class WorkerMetrics:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """A worker cannot go on, and another attempt would not help: a source that cannot be read, say.
+    """A worker has failed for good; for example a source cannot be read.
 
-    `diagnostics` is JSON, made and read by the driver.
+    `diagnostics` is JSON, written and read by the hosts.
     """
 
     diagnostics: bytes
@@ -165,7 +165,7 @@ class Frame:
 
 @dataclass(frozen=True, slots=True)
 class Hello:
-    """A worker that is in no epoch wants to take part; `worker` is its own name, new at each start."""
+    """A worker that is in no epoch offers to take part; `worker` is its name, new at each start."""
 
     job: str
     worker: str
@@ -174,11 +174,11 @@ class Hello:
 
 @dataclass(frozen=True, slots=True)
 class Begin:
-    """The coordinator of `epoch` wants `worker` to take part as number `number`.
+    """The coordinator of `epoch` has `worker` take part as number `number`.
 
-    `addresses` are those of the workers by number; `description` says what the job is and `manifest` from
-    which snapshot it goes on (empty: from the beginning).  Who is silent for `failure_after` seconds is
-    given up in this epoch.
+    `addresses` are those of the workers by number; `description` describes the job, and `manifest` is
+    the snapshot to start from (empty: from the beginning).  A node that is silent for `failure_after` seconds
+    has failed in this epoch.
     """
 
     job: str
@@ -195,7 +195,7 @@ class Begin:
 
 @dataclass(frozen=True, slots=True)
 class Heartbeat:
-    """The sender lives and is in `epoch` as number `sender`."""
+    """The sender is alive, and in `epoch` as number `sender`."""
 
     job: str
     epoch: int
@@ -204,7 +204,7 @@ class Heartbeat:
 
 @dataclass(frozen=True, slots=True)
 class Goodbye:
-    """The sender leaves `epoch`; a coordinator that has `finished` lets its workers end.
+    """The sender leaves `epoch`; the workers of a coordinator that has `finished` may exit.
 
     `reason` is why a worker leaves; `broken_invariant` says that it has found one broken.
     """

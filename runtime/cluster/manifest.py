@@ -1,8 +1,8 @@
-"""What a snapshot consists of: its manifest, as data.
+"""Manifests: a manifest lists what a snapshot consists of.
 
-A manifest names every record that the state at a position is made of, with size and hash, and where every
-front resumes.  Its own bytes end with a hash, and coordination holds that hash: a manifest that was cut
-short, altered, or is not the one that was committed, does not verify.
+It has every segment of the state at a position, with size and hash, and the resume point of every front.
+Its bytes end with a hash, which coordination stores too: a manifest that was truncated or altered, or is not
+the committed one, does not verify.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 FORMAT: Final = 2
-"""The number of the format; a manifest of another format is refused, not guessed at."""
+"""The number of the format; a manifest of another format is refused."""
 
 KEPT: Final = 2
-"""How many snapshots stay; the second is for when the newest turns out to be damaged."""
+"""How many snapshots are kept; the older one is used if the newest is damaged."""
 
 
 class StateSegment(msgspec.Struct, frozen=True):
-    """A piece of the state of one fold on one worker, kept in that worker's store under `key`.
+    """A part of the state of one fold on one worker, in the store of that worker under `key`.
 
-    Of records of one operator, those of later snapshots (and of later places in the manifest) are
-    newer.  `bins` are the hash bins whose rows are valid; the others are to be left out.  A record never
-    becomes valid for a bin for which it was not.
+    Of the segments of one operator, those of later snapshots (and later in the manifest) are newer.
+    `bins` are the hash bins whose rows are valid; others are ignored.  A segment never becomes valid
+    for another bin.
     """
 
     worker: int
@@ -46,7 +46,7 @@ class StateSegment(msgspec.Struct, frozen=True):
 
 
 class SkippedRange(msgspec.Struct, frozen=True):
-    """Rows of a front that are never read again: from the position `first` on, and below `end`."""
+    """Rows of a front that are never read again: from position `first` on, below `end`."""
 
     front: int
     first: tuple[int, int]
@@ -54,7 +54,7 @@ class SkippedRange(msgspec.Struct, frozen=True):
 
 
 def skipped_ranges(promises: Mapping[int, Root], first: Root) -> tuple[SkippedRange, ...]:
-    """Return the rows from the position `first` on that were read by fronts that have promised so much."""
+    """Return the rows from position `first` on that fronts with these promises have read."""
     return tuple(
         SkippedRange(front, (first.time, first.origin), (end.time, end.origin))
         for front, end in sorted(promises.items())
@@ -66,8 +66,8 @@ class Manifest(msgspec.Struct, frozen=True):
     """A snapshot: the state as of `position`.
 
     `owners` is the owner map that it was made under: worker, first bin and end of each range.
-    `skipped` are rows from there on that failures have taken away, where that is what was asked for
-    (at-most-once): whoever begins here leaves them out.
+    `skipped` are rows behind the position that were lost to failures (at-most-once): an epoch that starts
+    from this manifest does not read them.
     """
 
     job: str
@@ -88,17 +88,17 @@ class Manifest(msgspec.Struct, frozen=True):
         return Root(*self.position)
 
     def with_skipped(self, more: tuple[SkippedRange, ...], epoch: int, snapshot: int) -> Manifest:
-        """Return the same state as another snapshot, of which more rows are taken away."""
+        """Return the same state as another snapshot, with more skipped rows."""
         skipped = (*self.skipped, *more)
         return msgspec.structs.replace(self, epoch=epoch, snapshot=snapshot, skipped=skipped)
 
 
 class DamagedManifestError(Exception):
-    """A manifest's bytes are not what was written; says what is wrong with them."""
+    """The bytes of a manifest are damaged; the message says how."""
 
 
 class OtherFormatError(DamagedManifestError):
-    """A manifest is whole, and of a format that this version of fsql does not read."""
+    """A manifest is undamaged, but of a format that this version of fsql does not read."""
 
 
 class _Format(msgspec.Struct):

@@ -1,9 +1,9 @@
-"""What nodes are told and what they want done: events and effects.
+"""The events that nodes take and the effects that they return.
 
-A node is a machine: `step(event, now) -> effects`, where `now` is in seconds of a clock that never goes
-back and is the driver's own.  `next_timer()` says when it wants a `Tick` at the latest.  A driver
-carries out the effects in their order, and answers those that have an answer with an event; it may do
-so at once or much later. See `docs/internals/distribution.md`.
+A node is a state machine: `step(event, now) -> effects`, where `now` is in seconds of the host's monotonic
+clock.  `next_timer()` returns when the node needs a `Tick` at the latest.  A host carries out the effects in
+order.  An effect with an answer is answered by an event, at once or much later.  See
+`docs/internals/distribution.md`.
 """
 
 from __future__ import annotations
@@ -55,9 +55,9 @@ class Transmit:
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """Effect: make ready for an epoch: the plan, readers at the manifest's resume points, the state.
+    """Effect: prepare an epoch: the plan, readers at the resume points of the manifest, the state.
 
-    Whatever is open of an epoch before is closed first.  Answer: `Loaded` or `NotLoaded`.
+    What is open of an earlier epoch is closed first.  Answer: `Loaded` or `NotLoaded`.
     """
 
     begin: Begin
@@ -65,9 +65,9 @@ class Load:
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """Event: all is there; `state` has the increments of each operator, oldest first.
+    """Event: everything is loaded; `state` has the incremental snapshots of each operator, oldest first.
 
-    `settings` are the job's: a worker that joins knows them only now.
+    `settings` are those of the job, which a worker that joins does not know before.
     """
 
     epoch: int
@@ -79,7 +79,7 @@ class Loaded:
 
 @dataclass(frozen=True, slots=True)
 class NotLoaded:
-    """Event: something could not be loaded.  With `diagnostics` (JSON) another attempt would not help."""
+    """Event: something could not be loaded; with `diagnostics` (JSON) retrying is useless."""
 
     epoch: int
     reason: str
@@ -109,14 +109,14 @@ class Resumed:
 
 @dataclass(frozen=True, slots=True)
 class SourceFailed:
-    """Event: a source cannot be read; another attempt would not help."""
+    """Event: a source cannot be read; retrying is useless."""
 
     diagnostics: bytes
 
 
 @dataclass(frozen=True, slots=True)
 class Store:
-    """Effect: store increments, by operator, as records of `snapshot`.  Answer: `Stored` or `NotStored`."""
+    """Effect: store incremental snapshots by operator, for `snapshot`.  Answer: `Stored` or `NotStored`."""
 
     epoch: int
     snapshot: int
@@ -126,7 +126,7 @@ class Store:
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """Event: all is stored; `records` are all that the worker's state at the position is made of."""
+    """Event: all is stored; `records` are the segments of the worker's state at the position."""
 
     epoch: int
     snapshot: int
@@ -135,7 +135,7 @@ class Stored:
 
 @dataclass(frozen=True, slots=True)
 class NotStored:
-    """Event: nothing of it counts as stored; the driver stores these increments with the next ones."""
+    """Event: the snapshot is not stored; the host stores these increments together with the next ones."""
 
     epoch: int
     snapshot: int
@@ -144,7 +144,7 @@ class NotStored:
 
 @dataclass(frozen=True, slots=True)
 class Trim:
-    """Effect: records under these keys are not needed any more, nor front logs below the resume points."""
+    """Effect: remove the segments under these keys, and front logs below the resume points."""
 
     snapshot: int
     unneeded: tuple[str, ...]
@@ -152,17 +152,17 @@ class Trim:
 
 @dataclass(frozen=True, slots=True)
 class Close:
-    """Effect: close what is open of the epoch; nothing more is wanted of it."""
+    """Effect: close what is open of the epoch."""
 
 
 @dataclass(frozen=True, slots=True)
 class Yield:
-    """Effect: step with `Resumed` next; there is more to do, for which nobody else has to wait."""
+    """Effect: carry out the effects before this, then step with `Resumed`: the worker has more to do."""
 
 
 @dataclass(frozen=True, slots=True)
 class Leave:
-    """Effect: the job is done, the worker may end."""
+    """Effect: the job is finished; the worker may exit."""
 
 
 WorkerEvent: TypeAlias = (
@@ -191,14 +191,14 @@ class LeaseHeld:
 
 @dataclass(frozen=True, slots=True)
 class LeaseLost:
-    """Event: somebody else may hold the lease; `reason` says why, where that is something else."""
+    """Event: another coordinator may hold the lease; `reason` is any other cause."""
 
     reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class WorkerExited:
-    """Event: the process at an address has ended, as the launcher saw."""
+    """Event: the launcher reports that the process at an address has exited."""
 
     address: str
 
@@ -218,7 +218,7 @@ class EpochTaken:
 
 @dataclass(frozen=True, slots=True)
 class StateLost:
-    """Event: no epoch can be taken: what was committed cannot be read; another attempt would not help."""
+    """Event: no epoch can be taken, as committed state cannot be read; retrying is useless."""
 
     diagnostics: bytes
 
@@ -301,9 +301,9 @@ class ManifestNotCommitted:
 
 @dataclass(frozen=True, slots=True)
 class JobMetrics:
-    """What a job has done in an epoch; `behind_us` is how old the oldest input is that is not out yet.
+    """The metrics of a job in an epoch; `behind_us` is the age of the oldest input that is not released yet.
 
-    `held` is the number of the front that has promised least, and what it has promised.
+    `held` is the number of the front with the least promise, and this promise.
     """
 
     rows_in: int = 0
@@ -326,10 +326,10 @@ class JobMetrics:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """Effect: tell whoever watches: the phase, the epoch, the last thing of note, and what was done.
+    """Effect: report the phase, the epoch, the last failure in `detail`, and the metrics.
 
-    `begins` is the position from which the epoch replays the input: it grows with what is safe for good.
-    `troubles` is what goes wrong at the moment, and keeps going wrong.
+    `begins` is the position from which the epoch replays the input: it grows with committed snapshots.
+    `troubles` are the failures that last.
     """
 
     phase: str
@@ -342,7 +342,7 @@ class Progress:
 
 @dataclass(frozen=True, slots=True)
 class Finish:
-    """Effect: the job is over: it has come to its end, or `stopped` at an error row.
+    """Effect: the job has ended: it is finished, or `stopped` at an error row.
 
     With `diagnostics` (JSON) it cannot go on: a source cannot be read, an output cannot be written; nor
     `refused` has the output whose sink reports an impossible position, and the reason.

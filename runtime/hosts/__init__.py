@@ -1,1 +1,1 @@
-"""What carries out the effects of nodes: the same code in processes and in simulation, over their ports."""
+"""Hosts carry out the effects of nodes over ports: the same code in processes and in simulation."""

@@ -58,7 +58,7 @@ _Result = TypeVar("_Result")
 
 
 class CoordinatorHost(Host["CoordinatorMachine"]):
-    """Carries out what one `CoordinatorNode` asks for."""
+    """Carries out the effects of one `CoordinatorNode`."""
 
     def __init__(  # noqa: PLR0913 - it stands between many
         self,
@@ -104,7 +104,7 @@ class CoordinatorHost(Host["CoordinatorMachine"]):
         return self._next_lease if timer is None else min(timer, self._next_lease)
 
     def tick(self) -> None:
-        """Do what the time demands; to be called when everything that has come has been handed in."""
+        """Step the node if its timer is due; to be called after all input was handed in."""
         now = self.clock()
         if now >= self._next_lease:
             self._next_lease = now + self._state.lease_renewed_every
@@ -139,7 +139,7 @@ class CoordinatorHost(Host["CoordinatorMachine"]):
         return [self._sinks[output].descriptor for output in self._sent]
 
     def hear(self) -> None:
-        """Take what sinks have acknowledged."""
+        """Pass on what sinks have acknowledged."""
         for output in list(self._sent):
             self._hear(output)
 

@@ -1,4 +1,4 @@
-"""What both kinds of hosts have in common: they step a node and carry out its effects, in order."""
+"""The base of both kinds of hosts: steps a node and carries out its effects in order."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ class Host(ABC, Generic[_Machine]):
         self.node = node
         self.clock = clock
         self.done = False
-        """Whether the node needs its process no longer."""
+        """Whether the process may exit."""
         self._events: deque[Any] = deque()
 
     def step(self, event: Any) -> None:  # noqa: ANN401 - each kind of node has its own
-        """Step the node with an event, and carry out what it asks for."""
+        """Step the node with an event, and carry out its effects."""
         events = self._events
         events.append(event)
         if len(events) > 1:
@@ -43,7 +43,7 @@ class Host(ABC, Generic[_Machine]):
         return self.node.next_timer()
 
     def tick(self) -> None:
-        """Do what the time demands; to be called when everything that has come has been handed in."""
+        """Step the node if its timer is due; to be called after all input was handed in."""
         due = self.node.next_timer()
         if due is not None and due <= self.clock():
             self.step(Tick())

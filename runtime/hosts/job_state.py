@@ -148,7 +148,7 @@ class JobState:
         raise CoordinationUnavailableError("no answer came to a commit")
 
     def close(self) -> None:
-        """Let the lease go, so that another coordinator need not wait for its end."""
+        """Release the lease, so that another coordinator need not wait until it expires."""
         try:
             self.lease.release()
         except CoordinationError:

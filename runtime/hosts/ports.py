@@ -1,4 +1,4 @@
-"""The ports of hosts: processes and simulation differ in what stands behind them, and in nothing else.
+"""The ports of hosts: processes and simulation differ only in the implementations of these.
 
 Others are ports already: `runtime/ports.py` for sources, `runtime/sink.py` for sinks,
 `runtime/coordination/port.py`, and `runtime/state/directory.py` for disks.
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _Result = TypeVar("_Result")
 
 Clock: TypeAlias = Callable[[], float]
-"""Seconds that never go back."""
+"""A monotonic clock, in seconds."""
 
 Steps: TypeAlias = Generator[None, None, _Result]
 """Work in steps that ends with a result.  Between steps other processes do something, or this one ends."""
@@ -35,7 +35,7 @@ Work: TypeAlias = "Generator[WorkerEvent | CoordinatorEvent | None, None, None]"
 
 
 class WorkerMachine(Protocol):
-    """The node of a worker: see `protocol/node.py`."""
+    """The node of a worker: see `runtime/cluster/node.py`."""
 
     def step(self, event: WorkerEvent, now: float) -> Iterable[WorkerEffect]:
         """Return the effects of an event."""
@@ -48,7 +48,7 @@ class WorkerMachine(Protocol):
 
 
 class CoordinatorMachine(Protocol):
-    """The node of a coordinator: see `protocol/node.py`."""
+    """The node of a coordinator: see `runtime/cluster/node.py`."""
 
     def step(self, event: CoordinatorEvent, now: float) -> Iterable[CoordinatorEffect]:
         """Return the effects of an event."""
@@ -58,7 +58,7 @@ class CoordinatorMachine(Protocol):
 
 
 class Transport(Protocol):
-    """The way to other nodes; what is sent may get lost."""
+    """Sends to other nodes; anything may be lost."""
 
     @property
     def other_versions(self) -> Mapping[str, int]:
@@ -68,11 +68,11 @@ class Transport(Protocol):
         """Send to the node at an address."""
 
     def send_last(self, address: str, what: Datagram) -> None:
-        """Send something that the end of this process does not take back."""
+        """Send something so that it leaves also if this process exits at once."""
 
 
 class Background(Protocol):
-    """Does work that takes long, one after the other, beside the steps of the node."""
+    """An executor for long work, one piece after the other, in parallel to the steps of the node."""
 
     def submit(self, work: Work) -> None:
         """Do `work` after what was submitted before; its events go to the host's `step`."""

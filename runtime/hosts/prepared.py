@@ -1,4 +1,4 @@
-"""A job made ready from its description, which every process of it does for itself.
+"""A job prepared from its description, which each of its processes does for itself.
 
 What is sent between processes is the description, never plans or code: equal descriptions are prepared
 to equal plans, by the same compiler.  Who calls the compiler is not this package's affair.
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """What a worker must know of a job beside its number."""
+    """What a worker needs to know of a job besides its number."""
 
     plan: TickPlan
     fronts: tuple[FrontTask, ...]
