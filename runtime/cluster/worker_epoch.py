@@ -16,6 +16,7 @@ from fsql.runtime.cluster.frames import (
     Blocked,
     CancelSnapshot,
     Credit,
+    Failure,
     Frame,
     Heartbeat,
     Ready,
@@ -218,6 +219,16 @@ class WorkerEpoch:
         for item in items:
             self._put(COORDINATOR, item)
         return self._flushed(now)
+
+    def fail(self, diagnostics: bytes, now: float) -> list[WorkerEffect]:
+        """Report why rows cannot be processed; nothing of a step that failed may go out."""
+        self._running = False
+        self._worker = None
+        self._fronts.clear()
+        self._begun.clear()
+        self._outgoing.clear()
+        self._storing.clear()
+        return self.send([Failure(diagnostics)], now)
 
     def advance(self, now: float) -> list[WorkerEffect]:
         """Do what the time demands: heartbeats, counters."""

@@ -13,6 +13,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from fsql.compiler.diagnostics import FsqlError
+from fsql.compiler.diagnostics.encoding import diagnostics_bytes
 from fsql.runtime.cluster.frames import (
     COORDINATOR,
     UNHEARD,
@@ -72,9 +74,15 @@ class WorkerNode:
         self.attempt: WorkerEpoch | None = None
 
     def step(self, event: WorkerEvent, now: float) -> list[WorkerEffect]:
-        """Deal with an event; leave the epoch if that shows that an invariant is broken."""
+        """Deal with an event; leave the epoch if that shows that an invariant is broken.
+
+        Rows that cannot be processed would fail in each epoch: their error ends the job.
+        """
         try:
             return self._step(event, now)
+        except FsqlError as error:
+            assert self.attempt is not None
+            return self.attempt.fail(diagnostics_bytes(error), now)
         except InvariantError as error:
             return self._leave(error.reason, now, broken_invariant=True)
 
