@@ -49,13 +49,18 @@ def process(
     *arguments: str | Path,
     stdin: bool = False,
     stdout: int = subprocess.PIPE,
+    bufsize: int = -1,
     **variables: str,
 ) -> subprocess.Popen[bytes]:
-    """Start the command as a process of its own, with variables added to its environment."""
+    """Start the command as a process of its own, with variables added to its environment.
+
+    A test that reads a line before `communicate` needs a `bufsize` of 0: what a buffer has is lost there.
+    """
     return subprocess.Popen(
         [*COMMAND, *map(str, arguments)],
         stdin=subprocess.PIPE if stdin else None,
         stdout=stdout,
         stderr=subprocess.PIPE,
+        bufsize=bufsize,
         env={**os.environ, **variables},
     )

@@ -35,7 +35,7 @@ HANGS_AFTER_SECONDS = 300.0
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_ctrl_c_ends_a_run_with_whole_lines_and_a_summary(number: signal.Signals) -> None:
-    running = process("run", "--json", "-e", ENDLESS)
+    running = process("run", "--json", "-e", ENDLESS, bufsize=0)
     assert running.stdout is not None
     first = running.stdout.readline()
     running.send_signal(number)
@@ -109,7 +109,7 @@ def test_a_second_ctrl_c_is_raised_at_once() -> None:
 
 
 def test_sigterm_leaves_nothing_of_a_run_on_processes(tmp_path: Path) -> None:
-    running = process("run", "--json", "-w", "2", "-e", ENDLESS, TMPDIR=str(tmp_path))
+    running = process("run", "--json", "-w", "2", "-e", ENDLESS, bufsize=0, TMPDIR=str(tmp_path))
     assert running.stdout is not None
     first = running.stdout.readline()
     running.terminate()
