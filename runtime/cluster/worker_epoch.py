@@ -106,8 +106,7 @@ class WorkerEpoch:
             for here in self._fronts.values()
             if now >= here.waits_until and self._may_read(here)
         ]
-        if len(may) > 1:
-            may.sort(key=lambda here: here.front.promised)
+        may.sort(key=lambda here: here.front.promised)
         return [here.front.number for here in may]
 
     def next_timer(self) -> float:
@@ -216,18 +215,15 @@ class WorkerEpoch:
 
     def send(self, items: Sequence[Item], now: float) -> list[WorkerEffect]:
         """Send items to the coordinator."""
-        for item in items:
-            self._put(COORDINATOR, item)
+        self._outgoing.setdefault(COORDINATOR, []).extend(items)
         return self._flushed(now)
 
     def fail(self, diagnostics: bytes, now: float) -> list[WorkerEffect]:
         """Report why rows cannot be processed; nothing of a step that failed may go out."""
         self._running = False
         self._worker = None
-        self._fronts.clear()
-        self._begun.clear()
-        self._outgoing.clear()
-        self._storing.clear()
+        for half_done in (self._fronts, self._begun, self._outgoing, self._storing):
+            half_done.clear()
         return self.send([Failure(diagnostics)], now)
 
     def advance(self, now: float) -> list[WorkerEffect]:
@@ -316,8 +312,7 @@ class WorkerEpoch:
         assert self._worker is not None
         promised = [here.front.promised for here in self._fronts.values() if not here.front.ended]
         reached = max([self._worker.reached, *promised])
-        accepted = self._worker.announce(announce.position)
-        if accepted:
+        if accepted := self._worker.announce(announce.position):
             self._pending = announce
         self._put(COORDINATOR, SnapshotAnswer(announce.snapshot, accepted, reached))
 
@@ -382,8 +377,7 @@ class WorkerEpoch:
         return effects
 
     def _transmitted(self, peer: int, frames: Sequence[Frame]) -> list[WorkerEffect]:
-        begin = self.begin
-        address = begin.coordinator if peer == COORDINATOR else begin.addresses[peer]
+        address = self.begin.coordinator if peer == COORDINATOR else self.begin.addresses[peer]
         return [Transmit(address, frame) for frame in frames]
 
     def _metrics(self, now: float) -> WorkerMetrics:
