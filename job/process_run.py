@@ -32,7 +32,7 @@ from fsql.runtime.ports import DeadLetter
 
 if TYPE_CHECKING:
     import socket
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator, Sequence
     from contextlib import AbstractContextManager
     from pathlib import Path
 
@@ -123,28 +123,13 @@ def run_on_processes(
         if process_options.joining:
             observer.on_waiting(process_options.joining, address, key)
         counters.name_fronts(job.front_names())
-
-        def on_report(report: ProgressReport) -> None:
-            counters.add(report)
-            observer.on_report(report, counters)
-
-        def check() -> None:
-            observer.check()
-            for error in feed_errors:
-                raise error
-            if server is not None:
-                server.check()
-
+        temporary = ("--temporary",) if process_options.state is None else ()
         launcher = Launcher(
-            _command(
-                "coordinator",
-                *_coordinator_flags(state, listening, server),
-                *(("--temporary",) if process_options.state is None else ()),
-            ),
+            _command("coordinator", *_coordinator_flags(state, listening, server), *temporary),
             _command("worker", "--supervised", "--join", address, "--key", str(key)),
             options.workers - process_options.joining,
-            on_report,
-            check,
+            _reporting_to(observer, counters),
+            _checking(observer, feed_errors, server),
             inherits=(listening.fileno(), *locks),
             on_coordinator_ended=lambda: end_leadership(state, address),
         )
@@ -160,6 +145,33 @@ def run_on_processes(
             record_finished(state)
             return None
         return stop_error(stopped, job.compiled, job.splits, counters.total.rows_out)
+
+
+def _reporting_to(
+    observer: ProcessObserver, counters: ProcessCounters
+) -> Callable[[ProgressReport], None]:
+    """Return what counts the reports of the coordinator and passes them on."""
+
+    def on_report(report: ProgressReport) -> None:
+        counters.add(report)
+        observer.on_report(report, counters)
+
+    return on_report
+
+
+def _checking(
+    observer: ProcessObserver, feed_errors: Sequence[FsqlError], server: StandardOutputServer | None
+) -> Callable[[], None]:
+    """Return what raises the error of a feed, of standard output, or of an interrupt."""
+
+    def check() -> None:
+        observer.check()
+        for error in feed_errors:
+            raise error
+        if server is not None:
+            server.check()
+
+    return check
 
 
 def _make_description(
