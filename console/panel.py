@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from fsql.job.overview import JobOverview
-    from fsql.runtime.drivers.local import Counters
+    from fsql.runtime.metrics import RunMetrics
 
 _FRAMES_PER_SECOND: Final = 8
 _SAMPLE_SECONDS: Final = 0.1
@@ -44,7 +44,7 @@ class Panel:
         self.instrumentation = OperatorMetrics()
         self._rates = Rates()
         self._history: list[float] = []
-        self._counters: Counters | None = None
+        self._counters: RunMetrics | None = None
         self._beginning = "reading"
         self._sampled = (0.0, 0)
         self._console = console or Console(file=sys.stderr, no_color=not coloured, highlight=False)
@@ -75,7 +75,7 @@ class Panel:
         """Take note of what is done before rows flow."""
         self._beginning = doing
 
-    def update(self, counters: Counters) -> None:
+    def update(self, counters: RunMetrics) -> None:
         """Take note of the counters."""
         self._counters = counters
         seconds, rows = self._sampled
@@ -134,7 +134,7 @@ class Panel:
             width=width,
         )
 
-    def _details(self, counters: Counters) -> list[RenderableType]:
+    def _details(self, counters: RunMetrics) -> list[RenderableType]:
         """Return what is read and written, how much of it, and up to which time."""
         overview, rows = self._overview, []
         if overview.sources:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from fsql.console.reporter import Reporter
     from fsql.job.overview import JobOverview
     from fsql.runtime.dataflow.stage_pipeline import Instrumentation
-    from fsql.runtime.drivers.local import Counters
+    from fsql.runtime.metrics import RunMetrics
 
 LINE_SECONDS: Final = 10.0
 HELD_SECONDS: Final = 2.0
@@ -50,7 +50,7 @@ class Progress(Protocol):
     def begin(self, doing: str) -> None:
         """Show what is done before the first row."""
 
-    def update(self, counters: Counters) -> None:
+    def update(self, counters: RunMetrics) -> None:
         """Show the counters; called often, so it returns fast."""
 
     def tell(self, line: str) -> None:
@@ -63,7 +63,7 @@ class Rates:
     def __init__(self) -> None:
         self._samples: deque[tuple[float, int, int]] = deque([(0.0, 0, 0)])
 
-    def add(self, counters: Counters) -> None:
+    def add(self, counters: RunMetrics) -> None:
         """Look at the counters."""
         self._samples.append((counters.seconds, counters.rows_in, counters.rows_out))
         while len(self._samples) > 2 and counters.seconds - self._samples[1][0] >= _RATE_SECONDS:
@@ -105,7 +105,7 @@ class NoProgress:
     def begin(self, doing: str) -> None:
         """Do nothing."""
 
-    def update(self, counters: Counters) -> None:
+    def update(self, counters: RunMetrics) -> None:
         """Do nothing."""
 
     def tell(self, line: str) -> None:
@@ -128,7 +128,7 @@ class ProgressLines(NoProgress):
         self._next = clock() + LINE_SECONDS
         self._rates = Rates()
 
-    def update(self, counters: Counters) -> None:
+    def update(self, counters: RunMetrics) -> None:
         """Write a line if it is time."""
         if self._clock() < self._next:
             return
@@ -140,7 +140,7 @@ class ProgressLines(NoProgress):
             print_message(progress_line(counters, self._rates, self._overview))
 
 
-def progress_line(counters: Counters, rates: Rates, overview: JobOverview) -> str:
+def progress_line(counters: RunMetrics, rates: Rates, overview: JobOverview) -> str:
     """Return how far a run is, in one line."""
     parts = [
         seconds_text(counters.seconds),
@@ -162,7 +162,7 @@ def progress_line(counters: Counters, rates: Rates, overview: JobOverview) -> st
     return "  ".join(parts) + "\n"
 
 
-def read_share(counters: Counters, overview: JobOverview) -> float | None:
+def read_share(counters: RunMetrics, overview: JobOverview) -> float | None:
     """Return which part of its input a job has read, None if that cannot be known."""
     if overview.input_bytes is None:
         return None

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from fsql.console.reporter import Reporter
     from fsql.job.run import RunOptions
     from fsql.job.script import Script
-    from fsql.runtime.drivers.local import Counters
+    from fsql.runtime.metrics import RunMetrics
 
 
 def run_script(
@@ -46,7 +46,7 @@ def run_script(
     splits = open_splits(result)
     print_warnings(result, splits, reporter)
     stdout = open_standard_output(result.job, form, reporter) if sys.stdout is not None else None
-    counters: Counters | None = None
+    counters: RunMetrics | None = None
     listening = False
     status, code = summary.FINISHED, exit_codes.OK
     try:
@@ -60,7 +60,7 @@ def run_script(
             counters = run.counters
             with display as progress:
 
-                def on_progress(counters: Counters) -> None:
+                def on_progress(counters: RunMetrics) -> None:
                     nonlocal listening
                     if not listening:  # the splits are open by now
                         listening = True

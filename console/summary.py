@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from fsql.console.reporter import Reporter
     from fsql.job.file_uses import WrittenFile
-    from fsql.runtime.drivers.local import Counters
+    from fsql.runtime.metrics import RunMetrics
 
 FINISHED: Final = "finished"
 STOPPED: Final = "stopped"
@@ -21,7 +21,7 @@ INTERRUPTED: Final = "interrupted"
 
 def print_summary(
     status: str,
-    counters: Counters,
+    counters: RunMetrics,
     reporter: Reporter,
     unkept: Collection[str] = (),
     files: Sequence[WrittenFile] = (),
@@ -49,7 +49,7 @@ def _files_text(files: Sequence[WrittenFile]) -> str:
     )
 
 
-def _unkept_text(counters: Counters, unkept: Collection[str]) -> str:
+def _unkept_text(counters: RunMetrics, unkept: Collection[str]) -> str:
     """Return which rows were dropped, with the option that keeps them."""
     text = ""
     if counters.rows_late and "late" in unkept:
@@ -61,7 +61,7 @@ def _unkept_text(counters: Counters, unkept: Collection[str]) -> str:
     return text
 
 
-def summary_text(status: str, counters: Counters) -> str:
+def summary_text(status: str, counters: RunMetrics) -> str:
     """Return the summary as aligned lines, the first with how it ended."""
     seconds = counters.seconds
     rows = [
@@ -103,7 +103,7 @@ def summary_text(status: str, counters: Counters) -> str:
     return "\n".join(lines) + "\n"
 
 
-def summary_fields(status: str, counters: Counters) -> dict[str, object]:
+def summary_fields(status: str, counters: RunMetrics) -> dict[str, object]:
     """Return the summary as fields: how it ended, every counter, and the rates."""
     fields: dict[str, object] = {"status": status, **asdict(counters)}
     if counters.seconds > 0:

@@ -26,7 +26,7 @@ class JobOverview:
     """The names of what a job reads and writes.
 
     `input_bytes` is the size of its input, None where that is not known: live input, compressed files.
-    `tables` has the table of each split, by the name that `Counters.held_by` has.
+    `tables` has the table of each split, by the name that `RunMetrics.held_by` has.
     """
 
     sources: Sequence[str] = ()

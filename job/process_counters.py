@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from fsql.runtime.batch import Root
 from fsql.runtime.dataflow.holder import Holder
-from fsql.runtime.drivers.local import Counters
+from fsql.runtime.metrics import RunMetrics
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,7 +22,7 @@ class ProcessCounters:
     """Adds up the reports of a run's coordinators; `total` has the sums."""
 
     def __init__(self) -> None:
-        self.total = Counters()
+        self.total = RunMetrics()
         self.epoch = 0
         """The epoch of the last report, 0 before the first one has begun."""
         self._fronts: Sequence[str] = ()

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from fsql.job.compilation import Compiled
     from fsql.runtime.dataflow.barrier import Stopped
     from fsql.runtime.dataflow.stage_pipeline import Instrumentation
-    from fsql.runtime.drivers.local import Counters
+    from fsql.runtime.metrics import RunMetrics
     from fsql.runtime.ports import Split
 
     Splits = Mapping[int, Sequence[Split]]
@@ -56,14 +56,14 @@ class Run(Protocol):
     """One run of a job, whichever engine executes it."""
 
     @property
-    def counters(self) -> Counters:
+    def counters(self) -> RunMetrics:
         """Return what the run has done so far."""
 
     @property
     def stopped(self) -> Stopped | None:
         """Return where and why the job stopped, None if it did not."""
 
-    def run(self, on_progress: Callable[[Counters], None]) -> Counters:
+    def run(self, on_progress: Callable[[RunMetrics], None]) -> RunMetrics:
         """Run until all input is used up or the job has stopped."""
 
 

@@ -42,8 +42,8 @@ if TYPE_CHECKING:
     from fsql.job.compilation import Compiled
     from fsql.job.description import PreparedJob
     from fsql.job.memory import Memory, Rows, Table
-    from fsql.runtime.drivers.local import Counters
     from fsql.runtime.drivers.processes.lines import ProgressReport
+    from fsql.runtime.metrics import RunMetrics
     from fsql.runtime.ports import Release
 
 Stage = Literal["syntax", "logical", "graph", "tick"]
@@ -145,7 +145,7 @@ class Session:
         processes: int | None = None,
         state: str | PathLike[str] | None = None,
         delivery: Delivery | None = None,
-    ) -> Counters:
+    ) -> RunMetrics:
         """Run a script to the end of its input; return what it did.
 
         With `processes`, `state` or `delivery` the script runs on processes of this machine, which are
@@ -226,7 +226,7 @@ class _SilentObserver:
 
 def _run_on_processes(
     compiled: Compiled, options: RunOptions, process_options: ProcessOptions
-) -> Counters:
+) -> RunMetrics:
     """Run a job on processes; return what it did.
 
     Raises:

@@ -32,7 +32,6 @@ from fsql.runtime.cluster.frames import (
     SnapshotCommitted,
     SnapshotDeclined,
     Start,
-    WorkerMetrics,
 )
 from fsql.runtime.cluster.job_spec import JobSpec, Output, Settings
 from fsql.runtime.cluster.node import (
@@ -79,6 +78,7 @@ from fsql.runtime.dataflow.messages import (
     Promise,
 )
 from fsql.runtime.dataflow.resume_point import ResumePoint
+from fsql.runtime.metrics import WorkerMetrics
 from fsql.runtime.ports import Chunk, SourceOffset
 from fsql.tests.protocol_commands import (
     BARRIER,

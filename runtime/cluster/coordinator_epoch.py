@@ -19,14 +19,12 @@ from fsql.runtime.cluster.frames import (
     SnapshotCommitted,
     SnapshotDeclined,
     Start,
-    WorkerMetrics,
 )
 from fsql.runtime.cluster.frontier_updates import FrontierUpdates
 from fsql.runtime.cluster.link import Link
 from fsql.runtime.cluster.node import (
     CommitManifest,
     Finish,
-    JobMetrics,
     ManifestNotCommitted,
     SinkOpened,
     Transmit,
@@ -42,6 +40,7 @@ from fsql.runtime.dataflow.messages import (
     Promise,
 )
 from fsql.runtime.dataflow.topology import topology
+from fsql.runtime.metrics import JobMetrics, WorkerMetrics
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -40,7 +40,6 @@ from fsql.runtime.cluster.node import (
     Delivered,
     EpochTaken,
     Finish,
-    JobMetrics,
     LeaseHeld,
     LeaseLost,
     ManifestCommitted,
@@ -59,6 +58,7 @@ from fsql.runtime.cluster.node import (
 from fsql.runtime.cluster.phase import Phase
 from fsql.runtime.cluster.snapshots import empty_manifest, first_number
 from fsql.runtime.dataflow.invariants import BROKEN_INVARIANT, InvariantError
+from fsql.runtime.metrics import JobMetrics
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeAlias
 
+from fsql.runtime.metrics import WorkerMetrics
+
 if TYPE_CHECKING:
     from fsql.runtime.batch import Root
     from fsql.runtime.cluster.manifest import StateSegment
@@ -96,25 +98,6 @@ class SnapshotCommitted:
     snapshot: int
     position: Root
     unneeded: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class WorkerMetrics:
-    """The metrics of a worker in this epoch.
-
-    `behind_us` is the age of the oldest chunk that is not released completely, in microseconds,
-    `rows_unreleased` about how many rows were read and not released.
-    """
-
-    rows_in: int
-    bytes_in: int
-    rows_redone: int
-    rows_held: int
-    rows_state: int
-    messages: int
-    unknown_fields: int = 0
-    behind_us: int = 0
-    rows_unreleased: int = 0
 
 
 @dataclass(frozen=True, slots=True)

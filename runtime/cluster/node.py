@@ -11,19 +11,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
-from fsql.runtime.batch import END, Root
-
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from fsql.compiler.assignment import FrontTask
     from fsql.compiler.tick_plan import TickPlan
+    from fsql.runtime.batch import Root
     from fsql.runtime.cluster.delivery import Bundle
     from fsql.runtime.cluster.frames import Begin, Datagram, Frame
     from fsql.runtime.cluster.job_spec import Settings
     from fsql.runtime.cluster.manifest import Manifest, StateSegment
     from fsql.runtime.dataflow.barrier import Stopped
     from fsql.runtime.kernels.keyed.incremental_snapshot import IncrementalSnapshot
+    from fsql.runtime.metrics import JobMetrics
     from fsql.runtime.ports import Chunk, SourceOffset, Wait
 
 # Both kinds of nodes.
@@ -297,31 +297,6 @@ class ManifestNotCommitted:
     epoch: int
     snapshot: int
     reason: str
-
-
-@dataclass(frozen=True, slots=True)
-class JobMetrics:
-    """The metrics of a job in an epoch; `behind_us` is the age of the oldest input that is not released yet.
-
-    `held` is the number of the front with the least promise, and this promise.
-    """
-
-    rows_in: int = 0
-    bytes_in: int = 0
-    rows_out: int = 0
-    rows_late: int = 0
-    rows_rejected: int = 0
-    unknown_fields: int = 0
-    rows_redone: int = 0
-    rows_held: int = 0
-    rows_state: int = 0
-    messages: int = 0
-    acknowledgements: int = 0
-    releases: int = 0
-    snapshots: int = 0
-    behind_us: int = 0
-    rows_unreleased: int = 0
-    held: tuple[int, Root] = (0, END)
 
 
 @dataclass(frozen=True, slots=True)

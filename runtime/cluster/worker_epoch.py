@@ -25,7 +25,6 @@ from fsql.runtime.cluster.frames import (
     SnapshotCommitted,
     SnapshotDeclined,
     Start,
-    WorkerMetrics,
 )
 from fsql.runtime.cluster.link import Link
 from fsql.runtime.cluster.manifest import manifest_of
@@ -35,6 +34,7 @@ from fsql.runtime.dataflow.front import Front
 from fsql.runtime.dataflow.messages import Message, MinTime
 from fsql.runtime.dataflow.read_ahead import ReadAhead
 from fsql.runtime.dataflow.worker import BARRIER, SendMessage, Worker
+from fsql.runtime.metrics import WorkerMetrics
 from fsql.runtime.ports import Wait
 
 if TYPE_CHECKING:

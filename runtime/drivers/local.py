@@ -11,12 +11,12 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
-from fsql.runtime.batch import START
 from fsql.runtime.dataflow.barrier import DeadLetters, LateRows, Released, Stopped
 from fsql.runtime.dataflow.freshness import Freshness
 from fsql.runtime.dataflow.holder import Holder
 from fsql.runtime.dataflow.stage_pipeline import Instrumentation, uninstrumented
 from fsql.runtime.drivers.cluster import Cluster, Fair, FrontAt, fronts_of
+from fsql.runtime.metrics import RunMetrics
 from fsql.runtime.ports import Wait
 
 if TYPE_CHECKING:
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from fsql.compiler.tick_plan import TickPlan
     from fsql.runtime.batch import Root
     from fsql.runtime.cluster.delivery import Contents
-    from fsql.runtime.dataflow.holder import Held
     from fsql.runtime.ports import Split, SplitReader
 
 CHUNK_ROWS = 65_536
@@ -36,44 +35,6 @@ LEAD_ROWS = 1_000_000
 
 WAIT_SECONDS_MAX = 0.1
 """How long to sleep where nothing can be read, so that whoever watches hears from the run."""
-
-
-@dataclass(slots=True)
-class Counters:
-    """What a run has done so far, for the panel and the summary.
-
-    `held_by` names the table and the split that hold output back, "" if all input has ended;
-    `held_seconds` is for how long they have promised nothing new; `min_time` is the time of what they have
-    promised, None if nothing yet.
-    """
-
-    rows_in: int = 0
-    bytes_in: int = 0
-    rows_out: int = 0
-    rows_late: int = 0
-    rows_rejected: int = 0
-    unknown_fields: int = 0
-    rows_redone: int = 0
-    rows_held: int = 0
-    rows_state: int = 0
-    messages: int = 0
-    acknowledgements: int = 0
-    releases: int = 0
-    snapshots: int = 0
-    recoveries: int = 0
-    seconds: float = 0.0
-    seconds_behind: float = 0.0
-    rows_unreleased: int = 0
-    held_by: str = ""
-    held_seconds: float = 0.0
-    min_time: int | None = None
-
-    def take_held(self, held: Held | None, names: Sequence[str]) -> None:
-        """Set what holds output back; `names` are those of the fronts, by number."""
-        self.held_by, self.held_seconds, self.min_time = "", 0.0, None
-        if held is not None:
-            self.held_by, self.held_seconds = names[held.front], held.seconds
-            self.min_time = None if held.promised == START else held.promised.time
 
 
 class ReleaseTaker(Protocol):
@@ -91,7 +52,7 @@ class ReleaseTaker(Protocol):
 
 
 def held_name(table: str, split: str) -> str:
-    """Return a table and its split as `Counters.held_by` names them."""
+    """Return a table and its split as `RunMetrics.held_by` names them."""
     return f"{table} ({split})"
 
 
@@ -111,7 +72,7 @@ class LocalRun:
     edges: Edges
     lead_rows: int = LEAD_ROWS
     chunk_rows: int = CHUNK_ROWS
-    counters: Counters = field(default_factory=Counters)
+    counters: RunMetrics = field(default_factory=RunMetrics)
     stopped: Stopped | None = None
     freshness: Freshness = field(default_factory=Freshness)
     watch: Instrumentation = uninstrumented
@@ -119,7 +80,7 @@ class LocalRun:
     names: list[str] = field(default_factory=list)
     """The tables and splits of the fronts, by number."""
 
-    def run(self, on_progress: Callable[[Counters], None] = lambda _: None) -> Counters:
+    def run(self, on_progress: Callable[[RunMetrics], None] = lambda _: None) -> RunMetrics:
         """Run to the end; call `on_progress` after every chunk.
 
         Raises:
@@ -129,7 +90,7 @@ class LocalRun:
             on_progress(counters)
         return self.counters
 
-    def steps(self) -> Iterator[Counters]:
+    def steps(self) -> Iterator[RunMetrics]:
         """Run to the end; yield after every chunk, when all that it caused is written.
 
         Raises:

@@ -16,7 +16,8 @@ from fsql.compiler.graph import LateSink, Sink, Source
 from fsql.runtime.arrow_types import from_arrow, to_arrow
 from fsql.runtime.batch import END, Batch, origin_parts
 from fsql.runtime.dataflow.barrier import DeadLetters, LateRows, Released, Stopped, in_order
-from fsql.runtime.drivers.local import CHUNK_ROWS, Counters
+from fsql.runtime.drivers.local import CHUNK_ROWS
+from fsql.runtime.metrics import RunMetrics
 from fsql.runtime.model.run import run
 from fsql.runtime.ports import OPERATIONS, Chunk, DeadLetter, Release, Wait
 
@@ -47,10 +48,10 @@ class ModelRun:
     graph: Graph
     edges: Edges
     workers: int = 1
-    counters: Counters = field(default_factory=Counters)
+    counters: RunMetrics = field(default_factory=RunMetrics)
     stopped: Stopped | None = None
 
-    def run(self, on_progress: Callable[[Counters], None] = lambda _: None) -> Counters:
+    def run(self, on_progress: Callable[[RunMetrics], None] = lambda _: None) -> RunMetrics:
         """Run to the end; call `on_progress` after every chunk that was read, and at the end.
 
         Raises:

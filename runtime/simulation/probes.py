@@ -4,14 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fsql.runtime.cluster.frames import (
-    Credit,
-    Frame,
-    SnapshotAnswer,
-    SnapshotDeclined,
-    WorkerMetrics,
-)
+from fsql.runtime.cluster.frames import Credit, Frame, SnapshotAnswer, SnapshotDeclined
 from fsql.runtime.dataflow.messages import Message, PortKind
+from fsql.runtime.metrics import WorkerMetrics
 
 if TYPE_CHECKING:
     from fsql.runtime.cluster.frames import Datagram, Item

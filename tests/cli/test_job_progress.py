@@ -14,7 +14,7 @@ from fsql.runtime.drivers.processes.lines import ProgressReport
 if TYPE_CHECKING:
     import pytest
 
-    from fsql.runtime.drivers.local import Counters
+    from fsql.runtime.metrics import RunMetrics
 
 FULL = 'writing "out.jsonl": no space left on device'
 
@@ -38,7 +38,7 @@ class Shown(NoProgress):
     def begin(self, doing: str) -> None:
         self.seen.append(doing)
 
-    def update(self, counters: Counters) -> None:
+    def update(self, counters: RunMetrics) -> None:
         self.seen.append(f"{counters.rows_in} rows")
 
 

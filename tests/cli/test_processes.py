@@ -25,7 +25,7 @@ from fsql.tests.kept_port import KeptPort
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from fsql.runtime.drivers.local import Counters
+    from fsql.runtime.metrics import RunMetrics
 
 pytestmark = pytest.mark.slow
 
@@ -54,7 +54,7 @@ def test_ctrl_c_ends_the_model_while_it_executes(tmp_path: Path) -> None:
     result = compile_job(read_script(str(tmp_path / "job.sql"), {}))
     asked = 0
 
-    def check(_: Counters) -> None:
+    def check(_: RunMetrics) -> None:
         nonlocal asked
         asked += 1
         if asked == 20:

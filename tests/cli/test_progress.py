@@ -18,14 +18,14 @@ from fsql.job.compilation import compile_job
 from fsql.job.overview import JobOverview, describe_job
 from fsql.job.run import open_splits
 from fsql.job.script import read_script, script_of_text
-from fsql.runtime.drivers.local import Counters
 from fsql.runtime.drivers.operator_metrics import OperatorMetric
+from fsql.runtime.metrics import RunMetrics
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-COUNTERS = Counters(
+COUNTERS = RunMetrics(
     rows_in=1_234_567,
     bytes_in=9_876_543,
     rows_out=45_678,
@@ -66,7 +66,7 @@ def test_summary() -> None:
 
 
 def test_a_summary_says_what_was_not_released_and_why() -> None:
-    counters = Counters(rows_unreleased=12, held_by="clicks (socket)", held_seconds=90.0)
+    counters = RunMetrics(rows_unreleased=12, held_by="clicks (socket)", held_seconds=90.0)
     assert summary_text(INTERRUPTED, counters).splitlines()[-2:] == [
         "  unreleased     12  rows read, not all of it released",
         "  output was waiting for clicks (socket), for 1:30",
@@ -74,7 +74,7 @@ def test_a_summary_says_what_was_not_released_and_why() -> None:
 
 
 def test_a_line_names_what_holds_output_back() -> None:
-    counters = Counters(held_by="clicks (socket)", held_seconds=2.5)
+    counters = RunMetrics(held_by="clicks (socket)", held_seconds=2.5)
     assert progress_line(counters, Rates(), JobOverview()).endswith(
         "  waiting for clicks (socket) for 2.5 s\n"
     )
@@ -84,21 +84,21 @@ def test_a_line_names_what_holds_output_back() -> None:
 
 
 def test_summary_of_no_time_has_no_rates() -> None:
-    assert summary_text(FINISHED, Counters()).splitlines()[1] == "  rows in         0"
-    assert "rows_in_per_second" not in summary_fields(FINISHED, Counters())
+    assert summary_text(FINISHED, RunMetrics()).splitlines()[1] == "  rows in         0"
+    assert "rows_in_per_second" not in summary_fields(FINISHED, RunMetrics())
 
 
 def test_rates_are_those_of_late() -> None:
     rates = Rates()
     for second, rows in ((1.0, 100), (2.0, 200), (3.0, 500), (4.0, 800)):
-        rates.add(Counters(seconds=second, rows_in=rows, rows_out=rows // 10))
+        rates.add(RunMetrics(seconds=second, rows_in=rows, rows_out=rows // 10))
     assert (rates.rows_in, rates.rows_out) == ("300/s", "30/s")
 
 
 def test_a_line_every_ten_seconds(capsys: pytest.CaptureFixture[str]) -> None:
     lines = ProgressLines(Reporter(), JobOverview(), clock(0.0, 5.0, 10.0, 19.9, 20.5))
     for seconds in (5.0, 10.0, 19.9, 20.5):
-        lines.update(Counters(rows_in=int(seconds * 100), seconds=seconds))
+        lines.update(RunMetrics(rows_in=int(seconds * 100), seconds=seconds))
     out, err = capsys.readouterr()
     assert out == ""
     assert err == (
@@ -117,7 +117,7 @@ def test_a_line_of_json_every_ten_seconds(capsys: pytest.CaptureFixture[str]) ->
 def test_panel(width: int) -> None:
     console = Console(file=io.StringIO(), width=width, no_color=True)
     panel = Panel("top_speeds/query.sql [x]", JobOverview(), coloured=False, console=console)
-    panel.update(Counters(rows_in=1_000_000, seconds=2.0))
+    panel.update(RunMetrics(rows_in=1_000_000, seconds=2.0))
     panel.update(COUNTERS)
     with console.capture() as capture:
         console.print(panel.render())
@@ -177,7 +177,7 @@ def described(folder: Path, text: str, **files: str) -> JobOverview:
 
 def test_a_panel_names_what_is_read_and_written_and_how_far_it_is(tmp_path: Path) -> None:
     overview = described(tmp_path, WINDOWS, clicks="x" * 1000)
-    counters = Counters(
+    counters = RunMetrics(
         rows_in=10,
         bytes_in=250,
         seconds=1.0,

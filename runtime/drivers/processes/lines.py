@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from fsql.runtime.cluster.node import Finish, JobMetrics
 from fsql.runtime.drivers.descriptors import wait_readable
+from fsql.runtime.metrics import JobMetrics
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from fsql.runtime.cluster.node import Progress
+    from fsql.runtime.cluster.node import Finish, Progress
     from fsql.runtime.dataflow.barrier import Stopped
 
 ALIVE_EVERY: Final = 0.5

@@ -19,7 +19,6 @@ from fsql.runtime.cluster.node import (
     Deliver,
     Delivered,
     Finish,
-    JobMetrics,
     LeaseHeld,
     ManifestNotCommitted,
     OpenSinks,
@@ -29,6 +28,7 @@ from fsql.runtime.cluster.node import (
 )
 from fsql.runtime.dataflow.barrier import DeadLetters
 from fsql.runtime.drivers.processes.coordinator_process import CoordinatorProcess
+from fsql.runtime.metrics import JobMetrics
 from fsql.runtime.sink import LocalSink, OpenReply, OpenRequest
 from fsql.runtime.wire.seal import VERSION
 
