@@ -124,13 +124,16 @@ def run_on_processes(
             observer.on_waiting(process_options.joining, address, key)
         counters.name_fronts(job.front_names())
         temporary = ("--temporary",) if process_options.state is None else ()
+        # A coordinator outlives a launcher that is killed.  It holds the locks of a run without a state
+        # directory.  With one, the lease keeps it from writing, and the same job must be able to start again.
+        inherited = locks if process_options.state is None else []
         launcher = Launcher(
             _command("coordinator", *_coordinator_flags(state, listening, server), *temporary),
             _command("worker", "--supervised", "--join", address, "--key", str(key)),
             options.workers - process_options.joining,
             _reporting_to(observer, counters),
             _checking(observer, feed_errors, server),
-            inherits=(listening.fileno(), *locks),
+            inherits=(listening.fileno(), *inherited),
             on_coordinator_ended=lambda: end_leadership(state, address),
         )
         try:

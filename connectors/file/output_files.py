@@ -26,6 +26,8 @@ _LOCKS: Final = Path("/proc/locks")
 _PROCESSES: Final = Path("/proc")
 _END_SECONDS: Final = 15.0
 """How long processes may take to end whose launcher was killed; they hold its locks until then."""
+_UNKNOWN_SECONDS: Final = 1.0
+"""How long to try where nobody is found to hold the lock: it may have been released meanwhile."""
 _POLL_SECONDS: Final = 0.05
 
 
@@ -115,15 +117,17 @@ def locked_output(path: Path, *, directory: bool = False) -> Iterator[int | None
 
 
 def _lock(path: Path, descriptor: int) -> None:
-    deadline = time.monotonic() + _END_SECONDS
+    started = time.monotonic()
     while True:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             pid = _holder(descriptor)
-            ends = pid is not None and not _runs(pid)
-            if not ends or time.monotonic() > deadline:
-                raise _held(path, None if ends else pid) from None
+            if pid is not None and _runs(pid):
+                raise _held(path, pid) from None
+            patience = _UNKNOWN_SECONDS if pid is None else _END_SECONDS
+            if time.monotonic() - started > patience:
+                raise _held(path, None) from None
             time.sleep(_POLL_SECONDS)
         except OSError as error:
             raise paths.cannot_open("E532", path, error) from None

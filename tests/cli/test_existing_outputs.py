@@ -8,10 +8,12 @@ import re
 import signal
 import subprocess
 import sys
+from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 import pytest
 
+from fsql.connectors.file import output_files
 from fsql.connectors.file.output_files import locked_output
 from fsql.tests.cli.commands import NUMBERS, fsql
 
@@ -210,6 +212,21 @@ def test_processes_of_a_run_whose_launcher_was_killed_are_waited_for(folder: Pat
         launcher.wait()
         launcher.stdin.close()  # its child ends, now or a moment later
         assert fsql("run", "-q", folder / "job.sql") == (0, "", "")
+
+
+def test_a_lock_that_is_released_before_its_holder_is_looked_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "file"
+    with ExitStack() as first:
+        first.enter_context(locked_output(path))
+
+        def holder(_: int) -> None:
+            first.close()
+
+        monkeypatch.setattr(output_files, "_holder", holder)
+        with locked_output(path) as descriptor:
+            assert descriptor is not None
 
 
 ENDLESS = """CREATE TABLE lines (line STRING) WITH ('connector' = 'words', 'rate' = '10');
