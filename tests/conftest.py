@@ -21,8 +21,18 @@ if TYPE_CHECKING:
 
 
 TESTS = Path(__file__).parent
-SLOW_FOLDERS = ("cluster", "conformance", "property", "simulation")
-"""Folders whose tests are slow, each of them; other slow tests are marked one by one."""
+SLOW = (
+    "cli/test_bench.py",
+    "cli/test_distributed_errors.py",
+    "cli/test_live_input.py",
+    "cli/test_processes.py",
+    "cluster",
+    "conformance",
+    "library/test_processes.py",
+    "property",
+    "simulation",
+)
+"""Folders and files whose tests are slow, each of them; other slow tests are marked one by one."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -122,9 +132,10 @@ def same_place(case: Case, other: Case) -> bool:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Mark the tests of slow folders, and leave out slow tests unless they are asked for."""
+    """Mark slow tests, and leave out slow tests unless they are asked for."""
     for item in items:
-        if item.path.relative_to(TESTS).parts[0] in SLOW_FOLDERS:
+        path = item.path.relative_to(TESTS)
+        if path.parts[0] in SLOW or str(path) in SLOW:
             item.add_marker("slow")
     if config.option.all:
         return
