@@ -42,10 +42,17 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--all", action="store_true", help="run the slow tests too")
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: Any) -> None:
+    """Tell a process of xdist whether the slow tests are asked for: it is given paths in any case."""
+    node.workerinput["all"] = node.config.option.all
+
+
 def pytest_configure(config: pytest.Config) -> None:
     # `pytest` alone runs the fast tests; who names a path, a keyword or a marker gets what is named.
-    # The processes of xdist are given the options of the first one.
-    if not hasattr(config, "workerinput"):
+    if hasattr(config, "workerinput"):
+        config.option.all = config.workerinput["all"]
+    else:
         named = config.args_source is not pytest.Config.ArgsSource.TESTPATHS
         config.option.all = (
             config.option.all or named or bool(config.option.keyword or config.option.markexpr)
