@@ -18,6 +18,7 @@ from fsql.compiler.diagnostics import FsqlError
 from fsql.runtime.batch import END, Root
 from fsql.runtime.dataflow import barrier, fold, worker
 from fsql.runtime.dataflow.acker import Acker
+from fsql.runtime.dataflow.applied_rows import AppliedRows
 from fsql.runtime.dataflow.fold_output import FoldOutput
 from fsql.runtime.dataflow.front import Front
 from fsql.runtime.dataflow.messages import Kind
@@ -70,14 +71,19 @@ def first_found(chosen: Sequence[tuple[Case, Outcome]]) -> int | None:
 
 def rows_that_come_late_are_applied_as_the_latest(patch: Patch) -> None:
     def repair(
-        self: fold.Fold, _later: object, _least: Root, sides: list[Any], output: FoldOutput
+        self: AppliedRows,
+        _later: object,
+        _least: Root,
+        sides: list[Any],
+        _final: Root,
+        output: FoldOutput,
     ) -> None:
         applied, _ = self._apply(sides, undoable=True)
         if applied is not None:
             self._log.append(sides, applied)
             output.append(applied)
 
-    patch.setattr(fold.Fold, "_repair", repair)
+    patch.setattr(AppliedRows, "repair", repair)
 
 
 def repairs_take_nothing_back(patch: Patch) -> None:
@@ -90,7 +96,7 @@ def repairs_take_nothing_back(patch: Patch) -> None:
 
 
 def undo_restores_nothing(patch: Patch) -> None:
-    patch.setattr(fold.Fold, "_restore", lambda *_: None)
+    patch.setattr(AppliedRows, "_restore", lambda *_: None)
 
 
 def holds_are_not_told(patch: Patch) -> None:

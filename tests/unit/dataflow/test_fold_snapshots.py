@@ -205,7 +205,7 @@ def test_an_increment_that_nobody_took_goes_with_the_next(policy: Policy) -> Non
 def test_what_a_rewind_takes_back_is_not_in_the_increment() -> None:
     fold = running_count()
     assert fold.announce(at(5))
-    fold._repairs = RepairBound(0)
+    fold._applied._bound = RepairBound(0)
     fold.accept(0, rows("aaa", [4, 8, 9]))
     fold.accept(0, rows("aa", [2, 3]))
     fold.accept(0, rows("a", [1]))

@@ -12,7 +12,8 @@ from fsql.compiler.lowering import lower
 from fsql.compiler.sqltypes import BIGINT
 from fsql.compiler.tick_plan import Policy
 from fsql.optimizer.choose import choose
-from fsql.runtime.dataflow.fold import PART_ROWS_MIN, Fold
+from fsql.runtime.dataflow.backlog import PART_ROWS_MIN
+from fsql.runtime.dataflow.fold import Fold
 from fsql.runtime.dataflow.worker import Worker
 from fsql.runtime.drivers.in_memory import run_in_memory
 from fsql.runtime.kernels.join import equi_join

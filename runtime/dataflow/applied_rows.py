@@ -1,0 +1,276 @@
+"""The rows that a fold has applied: how they are applied in order, undone and applied again.
+
+Rows above min time are logged with their results when they are applied, unless the policy is ORDERED.  Rows
+at or before a position that their slots have seen are applied by a *repair*:
+
+    log      [a3 b5] [a7 b8] [a9]       row a6 comes: the log from the first entry with a row behind it
+                     [   b8] [  ]       undo rows of slot a, the latest entry first
+    log      [a3 b5] [   b8] [  ] [a6 a7 a9]                apply them again in order, and log that
+
+The output of a repair is the difference between new and old results.  A *rewind* undoes the whole log from a
+root on, and lets its rows wait.
+
+What the kernel leaves for a later step (`ApplyResult.rest`) goes back to the backlog.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from fsql.compiler.tick_plan import FoldHead, Policy
+from fsql.runtime.batch import START, Root
+from fsql.runtime.dataflow.row_order import RowOrder
+from fsql.runtime.dataflow.undo_log import RepairBound, UndoLog, disordered_slots
+from fsql.runtime.kernels.keyed.kernel import (
+    ApplyResult,
+    Kernel,
+    KeyedRows,
+    merge_rows,
+    split_at_position,
+    split_rows,
+)
+from fsql.runtime.kernels.keyed.slot_marks import SlotMarks
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from fsql.runtime.dataflow.backlog import Backlog
+    from fsql.runtime.dataflow.fold_output import FoldOutput
+    from fsql.runtime.dataflow.undo_log import Application
+
+
+class AppliedRows:
+    """What the kernel of one fold has applied, with the undo log of what is above min time.
+
+    `reached` is the greatest root that was applied or has closed a window, `applied` counts rows, `redone`
+    those of them that were applied again by a repair.
+    """
+
+    def __init__(
+        self,
+        head: FoldHead,
+        kernel: Kernel[Any],
+        backlog: Backlog,
+        *,
+        ties: bool,
+        append_only: bool,
+    ) -> None:
+        ordered = head.policy is Policy.ORDERED
+        self.reached = START
+        self.applied = 0
+        self.redone = 0
+        self._kernel = kernel
+        self._backlog = backlog
+        self._undoable = not ordered
+        self._in_order = RowOrder(ties=ties, append_only=append_only, ordered=ordered)
+        self._append_only = append_only
+        self._bound = RepairBound(head.repairs_free)
+        self._log = UndoLog()
+        self._affected = SlotMarks()
+        self._here = SlotMarks()
+        self._retired: deque[tuple[int, list[int]]] = deque()
+
+    @property
+    def repairs_exceeded(self) -> bool:
+        """Return whether repairs cost more than they save."""
+        return self._bound.exceeded
+
+    def reach(self, sides: Sequence[KeyedRows | None]) -> None:
+        """Record that rows were applied, or were made by closing windows; each side is in order."""
+        for rows in sides:
+            if rows is not None and len(rows.slot):
+                self.reached = max(self.reached, rows.batch.root(len(rows.slot) - 1))
+
+    def log_from(self, least: Root) -> list[Application]:
+        """Return the log from the first entry on that has a row at or above `least`."""
+        return self._log.from_root(least)
+
+    @property
+    def logged_to(self) -> Root:
+        """Return the greatest root that was ever logged."""
+        return self._log.applied_to
+
+    def apply(self, sides: list[KeyedRows | None], output: FoldOutput) -> None:
+        """Apply rows behind all that the log has of their slots."""
+        parts = self._split_at_announced(sides)
+        for number, part in enumerate(parts, 1):
+            applied, rest = self._apply(part, undoable=self._undoable)
+            if applied is not None:
+                if self._undoable:
+                    self._log.append(part, applied)
+                output.append(applied)
+            if rest is not None:
+                self._backlog.put_back([rest, *parts[number:]])
+                return
+
+    def _split_at_announced(
+        self, sides: list[KeyedRows | None]
+    ) -> Sequence[list[KeyedRows | None]]:
+        """Return rows on either side of the announced position apart, the lesser first."""
+        position = self._kernel.snapshots.position
+        return [sides] if position is None else split_at_position(sides, position)
+
+    def _apply(
+        self, sides: list[KeyedRows | None], *, undoable: bool
+    ) -> tuple[ApplyResult[Any] | None, list[KeyedRows | None] | None]:
+        """Sort each side into the total order, without undone rows, and apply it.
+
+        Return what that made, and the rows that the kernel has left, if any; they are no more in `sides`.
+        """
+        for side, rows in enumerate(sides):
+            if rows is not None:
+                sides[side], early = self._in_order(rows)
+                if early is not None:
+                    self._backlog.append(side, early)
+        if all(rows is None for rows in sides):
+            return None, None
+        self._kernel.snapshots.on_apply(sides)
+        applied, rest = self._kernel.apply(sides, undoable=undoable), None
+        if applied.rest is not None:
+            sides[:], rest = split_at_position(sides, applied.rest)
+        count = sum(len(rows.slot) for rows in sides if rows is not None)
+        self.applied += count
+        self._bound.count_applied(count)
+        self.reach(sides)
+        return applied, rest
+
+    def repair(
+        self,
+        later: list[Application],
+        least: Root,
+        sides: list[KeyedRows | None],
+        final: Root,
+        output: FoldOutput,
+    ) -> None:
+        """Undo what `later` applied to slots that get earlier rows; apply it again with them.
+
+        `least` is the least root of `sides`, `later` is `log_from(least)`, and `final` is min time.
+        """
+        scanned = sum(entry.rows for entry in later)
+        self._affected.grow(len(self._kernel.table))
+        affected = disordered_slots(later, least, sides, self._affected)
+        self._affected.set(affected, to=True)
+        again: list[list[KeyedRows | None]] = [[rows] for rows in sides]
+        old = []
+        for entry in reversed(later if len(affected) else []):
+            taken = self._take_out(entry, again)
+            if taken is not None:
+                old.append(taken)
+        self._affected.set(affected, to=False)
+        redone = sum(len(rows.slot) for side in again for rows in side[1:] if rows is not None)
+        self.redone += redone
+        self.applied -= redone
+        made = self._apply_again([merge_rows(rows) for rows in again], least, final)
+        output.append_differences(made, old, by_path=self._append_only)
+        self._bound.count_repair(redone, len(later), scanned)
+
+    def _take_out(
+        self, entry: Application, again: list[list[KeyedRows | None]]
+    ) -> ApplyResult[Any] | None:
+        """Undo what an entry applied to the affected slots, and append its rows to `again`.
+
+        Return what it made of them; None if it has no such rows.
+        """
+        affected = self._affected.values
+        parts = [split_rows(rows, affected) for rows in entry.sides]
+        taken = [taken for _, taken in parts]
+        if all(rows is None for rows in taken):
+            return None
+        self._restore(entry, taken)
+        for side, (kept, out) in enumerate(parts):
+            entry.sides[side] = kept
+            again[side].append(out)
+        entry.applied.rows, rows = split_rows(entry.applied.rows, affected)
+        entry.applied.errors, errors = split_rows(entry.applied.errors, affected)
+        return ApplyResult(rows, errors, None)
+
+    def _restore(self, entry: Application, rows: list[KeyedRows | None]) -> None:
+        """Undo an entry for the slots of `rows`, which are all its rows of these slots.
+
+        For other slots its undo may be void: a repair has taken their rows out of it.
+        """
+        slots = [side.slot for side in rows if side is not None]
+        if not slots:
+            return
+        here = np.concatenate(slots)
+        self._here.grow(len(self._kernel.table))
+        self._here.set(here, to=True)
+        self._kernel.restore(entry.applied.undo, self._here.values)
+        self._here.set(here, to=False)
+        self._kernel.snapshots.on_undo(here, entry.greatest)
+
+    def rewind(self, least: Root, final: Root, output: FoldOutput) -> tuple[Root, int]:
+        """Undo all rows from `least` on, and let them wait.
+
+        Return the greatest root in the removed part of the log, and how many rows wait.  Rows before
+        `least`, the root of what the fold is just applying, stay applied: min time behind the fold may have
+        passed them, although the fold has not heard so yet.
+        """
+        entries = self._log.cut(least)
+        sides: list[list[KeyedRows | None]] = [[] for _ in entries[0].sides]
+        for entry in reversed(entries):
+            self._restore(entry, entry.sides)
+            self._kernel.settle(entry.applied.undo)
+            for side, rows in enumerate(entry.sides):
+                sides[side].append(rows)
+        staying, undone = split_at_position([merge_rows(parts) for parts in sides], least)
+        count = 0
+        for side, behind in enumerate(undone):
+            if behind is not None:
+                self._backlog.append(side, behind.batch)
+                count += len(behind.slot)
+        self.applied -= count
+        made = self._apply_again(staying, least, final)
+        old = [entry.applied for entry in entries]
+        output.append_differences(made, old, by_path=self._append_only)
+        return max(entry.greatest for entry in entries), count
+
+    def _apply_again(
+        self, sides: list[KeyedRows | None], least: Root, final: Root
+    ) -> list[ApplyResult[Any]]:
+        """Apply rows of a repair; those below `final` are not logged.
+
+        What the kernel leaves waits if it is not below `least`: see `rewind`.
+        """
+        below, later = split_at_position(sides, final)
+        parts = [below, *self._split_at_announced(later)]
+        made = []
+        for number, whole in enumerate(parts):
+            undoable = number > 0
+            left: list[KeyedRows | None] | None = whole
+            while left is not None:
+                part = left
+                applied, left = self._apply(part, undoable=undoable)
+                if applied is None:
+                    continue
+                made.append(applied)
+                if undoable:
+                    self._log.append(part, applied)
+                if (
+                    left is not None
+                    and applied.rest is not None
+                    and undoable
+                    and applied.rest >= least
+                ):
+                    self._backlog.put_back([left, *parts[number + 1 :]])
+                    return made
+        return made
+
+    def settle(self, final: Root) -> None:
+        """Discard the undo of what is below `final`, which is min time, and state that has expired."""
+        for entry in self._log.pop_below(final):
+            self._kernel.settle(entry.applied.undo)
+        least = self._log.least()
+        self._kernel.expire(final if least is None else min(final, least))
+
+    def recycle_slots(self) -> None:
+        """Recycle retired slots once no entry of the log can have rows of their former keys."""
+        retired = self._kernel.table.take_retired()
+        if retired:
+            self._kernel.snapshots.on_slots_freed(retired)
+            self._retired.append((self._log.count, retired))
+        while self._retired and self._retired[0][0] < self._log.oldest:
+            self._kernel.table.recycle(self._retired.popleft()[1])

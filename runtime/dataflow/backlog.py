@@ -1,0 +1,77 @@
+"""The rows that a fold has not applied, and the parts in which a fold that is behind takes them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from fsql.runtime.batch import START
+from fsql.runtime.dataflow.waiting_rows import WaitingRows
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from fsql.runtime.batch import Batch, Root
+    from fsql.runtime.kernels.keyed.kernel import KeyedRows
+
+PART_ROWS_MIN: Final = 64
+"""A fold that is behind takes at least about this many waiting rows of each side at once."""
+
+
+class Backlog:
+    """Waiting rows by side.
+
+    The fold `is_behind` if rows wait because the results of earlier rows filled a step.
+    """
+
+    def __init__(self, sides: int) -> None:
+        self.is_behind = False
+        self._sides = [WaitingRows() for _ in range(sides)]
+        self._part_rows = PART_ROWS_MIN
+        self._part_start = START
+        """Rows that wait below this position were given to the kernel before, or came later."""
+
+    @property
+    def rows(self) -> int:
+        """Return how many rows wait."""
+        return sum(side.rows for side in self._sides)
+
+    def least(self) -> Root | None:
+        """Return the least root of the waiting rows, or None."""
+        roots = [side.least() for side in self._sides]
+        return min([root for root in roots if root is not None], default=None)
+
+    def append(self, side: int, batch: Batch) -> None:
+        """Add rows, at least one."""
+        self._sides[side].append(batch)
+
+    def put_back(self, parts: Sequence[Sequence[KeyedRows | None]]) -> None:
+        """Add rows that are left for a later step; the fold is behind, if there are any."""
+        for sides in parts:
+            for side, rows in enumerate(sides):
+                if rows is not None:
+                    self._sides[side].append(rows.batch)
+                    self._part_start = min(self._part_start, rows.batch.span().least)
+                    self.is_behind = True
+
+    def take_below(self, bound: Root) -> list[list[Batch]]:
+        """Remove and return the rows below `bound`; if the fold is behind, only the next part of them."""
+        part = self._next_part(bound)
+        batches = [side.take_below(part) for side in self._sides]
+        left = self.least()
+        self.is_behind = left is not None and left < bound
+        self._part_start = part
+        return batches
+
+    def _next_part(self, bound: Root) -> Root:
+        """Return the position below which the next part lies, `bound` at most."""
+        if not self.is_behind:
+            return bound
+        count, start = self._part_rows, self._part_start
+        return min(bound, *[side.position_behind(count, start) for side in self._sides])
+
+    def resize_part(self, applied: int) -> None:
+        """Set the size of the next part to twice the rows that were applied of the last one.
+
+        A long backlog is then not sorted and put back for each part.
+        """
+        self._part_rows = max(PART_ROWS_MIN, 2 * applied)
