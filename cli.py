@@ -14,6 +14,7 @@ from fsql import __version__
 from fsql.benchmarks.commands import bench
 from fsql.console import exit_codes
 from fsql.console.commands import Commands, reporting
+from fsql.console.compile_command import compile_
 from fsql.console.flags import (
     define,
     delivery,
@@ -393,8 +394,5 @@ def explain_error(code: str, *, as_json: bool) -> None:
     click.echo(code_json(found) if as_json else code_text(found), nl=False)
 
 
-main.add_command(bench)
-main.add_command(sim)
-main.add_command(snapshot)
-main.add_command(worker)
-main.add_command(coordinator)
+for _command in (bench, compile_, coordinator, sim, snapshot, worker):
+    main.add_command(_command)

@@ -241,7 +241,8 @@ class Vertex:
     """One operation in its place.  `inputs` are indexes of vertices; `schema` and `depth` of its rows.
 
     `origin` says which logical operator it comes from, for display; `cycle` is the number of the
-    drifting-state cycle it belongs to, if any.
+    drifting-state cycle it belongs to, if any, and `operator` the stable id of the operator that the cycle
+    stands for.
     """
 
     operation: Operation
@@ -250,6 +251,7 @@ class Vertex:
     depth: int
     origin: str
     cycle: int | None = None
+    operator: str | None = None
 
 
 @dataclass(frozen=True)

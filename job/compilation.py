@@ -5,14 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from fsql.compiler.diagnostics import Diagnostic, FsqlError
+from fsql.compiler.diagnostics.codes import CODES
 from fsql.compiler.lowering import lower
 from fsql.compiler.pipeline import apply_rules, compile_script
+from fsql.compiler.serialize import digest
 from fsql.connectors.declared import DECLARED
 from fsql.job.stages import verify_product
 
 if TYPE_CHECKING:
     from fsql.compiler.binder.source_spans import SourceSpans
-    from fsql.compiler.diagnostics import Diagnostic
     from fsql.compiler.graph import Graph
     from fsql.compiler.logical import Job
     from fsql.compiler.rules.driver import Firing
@@ -42,7 +44,8 @@ def compile_job(script: Script) -> Compiled:
     """Return the script at every stage.
 
     Raises:
-        FsqlError: what its text gets wrong.
+        FsqlError: what its text gets wrong; E607, if it is that of a compiled plan, and this version of fsql
+            makes another plan of it.
     """
     result = compile_script(
         script.source,
@@ -52,6 +55,9 @@ def compile_job(script: Script) -> Compiled:
     )
     firings: list[Firing] = []
     job = apply_rules(result.logical, trace=firings)
+    if script.plan_digest not in {None, digest(job)}:
+        message = "this version of fsql makes another plan of the compiled script"
+        raise FsqlError([Diagnostic("E607", message, helps=(CODES["E607"].fix,))])
     return Compiled(
         script,
         result.syntax,

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from fsql.job.run import Splits
     from fsql.runtime.ports import Split
 
-FORMAT: Final = 2
+FORMAT: Final = 3
 
 
 class JobDescription(msgspec.Struct, frozen=True):

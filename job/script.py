@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.diagnostics import Diagnostic, FsqlError, Label
 from fsql.compiler.text.source import SourceText, Span
@@ -16,6 +16,12 @@ if TYPE_CHECKING:
     from fsql.job.memory import Memory
 
 STANDARD_INPUT = "-"
+
+PLAN_VERSION: Final = 1
+"""The version of the format of compiled plans (`fsql.job.plan_file`)."""
+
+PLAN_START: Final = b'{"kind":"fsql-plan",'
+"""How a compiled plan begins, whatever its version."""
 
 
 class ScriptError(FsqlError):
@@ -28,6 +34,7 @@ class Script:
 
     `path` is its file, None where the text came otherwise; `used_stdin` says that it came by standard
     input, which then has nothing left for a table.  `memory` has what the program that runs it hands in.
+    `plan_digest` is the digest that its plan must have, where it came from a compiled plan.
     """
 
     source: SourceText
@@ -36,6 +43,7 @@ class Script:
     path: Path | None = None
     used_stdin: bool = False
     memory: Memory | None = None
+    plan_digest: str | None = None
 
 
 def script_of_text(text: str, parameters: Mapping[str, str]) -> Script:
@@ -46,11 +54,11 @@ def script_of_text(text: str, parameters: Mapping[str, str]) -> Script:
 
 
 def read_script(name: str, parameters: Mapping[str, str]) -> Script:
-    """Return the script of that file name, or standard input for `-`.
+    """Return the script of that file name, or standard input for `-`; the file may be a compiled plan.
 
     Raises:
         ScriptError: E531, if the file cannot be read.
-        FsqlError: E117, if it is not UTF-8.
+        FsqlError: E117, if it is not UTF-8; E606, E607, if it is a compiled plan that cannot be used.
     """
     if name == STANDARD_INPUT:
         text = _decoded("<stdin>", sys.stdin.buffer.read())
@@ -65,6 +73,10 @@ def read_script(name: str, parameters: Mapping[str, str]) -> Script:
         missing = isinstance(error, FileNotFoundError)
         unreadable = paths.cannot_open("E531", name, error, *(paths.near(path) if missing else ()))
         raise ScriptError(unreadable.diagnostics) from None
+    if content.startswith(PLAN_START):
+        from fsql.job.plan_file import script_of_plan
+
+        return script_of_plan(name, content, parameters)
     source = SourceText(name, _decoded(name, content))
     return Script(source, parameters, path.resolve().parent, path.resolve())
 

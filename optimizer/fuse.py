@@ -120,6 +120,7 @@ class _Fusion:
         [grouping_index] = vertex.inputs
         grouping = self._graph.vertices[grouping_index]
         assert isinstance(grouping.operation, graph.Grouping)
+        assert vertex.operator is not None
         merge = self._graph.vertices[grouping.inputs[0]]
         entries = [below for below in merge.inputs if below < index]
         number = len(self._drafts)
@@ -134,7 +135,7 @@ class _Fusion:
             for entry in entries
         )
         head = FoldHead(
-            operator=f"{vertex.origin.lower()}-{vertex.cycle}",
+            operator=vertex.operator,
             combine=combine,
             policy=self._policy_of(number, frozenset(sources)),
             inputs=inputs,

@@ -63,6 +63,8 @@ IN_NO_CASE = {
     "E603": "a port in use; tests/unit/drivers/test_transport.py has it",
     "E604": "a worker without a run; tests/cli/test_distributed_errors.py has it",
     "E605": "a worker of another version; tests/cli/test_distributed_errors.py has it",
+    "E606": "a damaged plan file; tests/cli/test_compile.py makes some",
+    "E607": "a plan file of another version; tests/cli/test_compile.py makes some",
     "E506": "2 GiB of text; tests/unit/kernels/test_large_texts.py has a smaller limit",
     "E616": "2 GiB of text; tests/unit/state/test_large_state.py has a smaller limit",
     "E624": "a machine on which processes keep ending; tests/unit/drivers/test_launcher.py makes some",

@@ -46,6 +46,20 @@ CLUSTER_ROWS: Final[tuple[Row, ...]] = (
         "fsql worker --join tcp://127.0.0.1:7400 --key state/cluster.key  # of another version",
     ),
     (
+        "E606",
+        "compiled plan cannot be used",
+        "The file is damaged or was edited, or parameters were given, which are fixed in a compiled plan.",
+        "Compile the script again: `fsql compile SCRIPT -o FILE`.",
+        "fsql explain query.plan  # of which a byte was changed",
+    ),
+    (
+        "E607",
+        "compiled plan of another version",
+        "The plan was compiled by another version of fsql, which may give the same text another plan.",
+        "Compile the script again with this version: `fsql compile SCRIPT -o FILE`.",
+        "fsql explain query.plan  # compiled by a later version",
+    ),
+    (
         "E611",
         "manifest of a snapshot is damaged",
         "The file that lists the contents of a snapshot is missing, truncated or changed.",

@@ -5,7 +5,7 @@
       s1 ← s0    Select price > 100
       send s1 → stage 1, exchanged by auction
     stage 1: Fold CombineAggregate by auction; compute COUNT(*) AS n
-      policy: speculative, 1,000 rows redone for free; operator: aggregate-0
+      policy: speculative, 1,000 rows redone for free; operator: aggregate-9eb4783324bd
       send head → sink 0 (busy)
 
 A step is named within its stage; `head` is what the stage begins with.

@@ -35,14 +35,14 @@ def add_cycle(
 ) -> int:
     """Append the cycle of `plan` behind the vertices `entries`; return the vertex of its output."""
     cycle = draft.next_cycle()
-    origin = type(plan).__name__
+    origin, operator = type(plan).__name__, draft.operator_ids[plan]
     schema_in = tuple(column for entry in entries for column in draft[entry].schema)
     depth_in = max(draft[entry].depth for entry in entries)
 
     def add(operation: Merge | Grouping | Map, inputs: tuple[int, ...]) -> int:
         made = isinstance(operation, Map)
         schema, levels = (plan.schema, depth(plan)) if made else (schema_in, depth_in)
-        return draft.add(Vertex(operation, inputs, schema, levels, origin, cycle))
+        return draft.add(Vertex(operation, inputs, schema, levels, origin, cycle, operator))
 
     merge = add(Merge(), entries)
     grouping = add(Grouping(keys, STATE_WINDOW, closing), (merge,))

@@ -15,13 +15,16 @@ from typing import TYPE_CHECKING
 from fsql.compiler.graph import Broadcast, Graph, Operation, Source, Vertex
 
 if TYPE_CHECKING:
-    from fsql.compiler.logical import Table
+    from collections.abc import Mapping
+
+    from fsql.compiler.logical import Plan, Table
 
 
 class Draft:
     """Vertices in dependency order, and the numbers handed out so far."""
 
-    def __init__(self) -> None:
+    def __init__(self, operator_ids: Mapping[Plan, str]) -> None:
+        self.operator_ids = operator_ids
         self._vertices: list[Vertex] = []
         self._sources: dict[Table, int] = {}
         self._cycle_count = 0

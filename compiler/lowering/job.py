@@ -18,6 +18,7 @@ from fsql.compiler.lowering.scan import lower_scan
 from fsql.compiler.lowering.sink import lower_insert
 from fsql.compiler.lowering.union import lower_union
 from fsql.compiler.lowering.window import lower_window_aggregate
+from fsql.compiler.serialize import operator_ids
 
 if TYPE_CHECKING:
     from fsql.compiler.graph import Graph
@@ -28,7 +29,7 @@ def lower(job: logical.Job) -> Graph:
 
     Vertices are in dependency order: only the way back of a cycle is read before it stands.
     """
-    draft = Draft()
+    draft = Draft(operator_ids(job))
     lowered: dict[logical.Plan, int] = {}
     for number, insert in enumerate(job.inserts):
         for plan in logical.operators(insert.query):

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Final
 from fsql.runtime.batch import position_text
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from fsql.runtime.batch import Root
 
 BROKEN_INVARIANT: Final = "I902"
@@ -23,6 +25,17 @@ class InvariantError(AssertionError):
     def reason(self) -> str:
         """Return the reason to give for the end of the epoch."""
         return f"internal error FSQL-{BROKEN_INVARIANT}: {self}"
+
+
+def check_operators(state: Iterable[str], operators: Iterable[str]) -> None:
+    """Check that state is of operators of the plan; state is never ignored.
+
+    Raises:
+        InvariantError: if it is not.
+    """
+    unknown = sorted(set(state) - set(operators))
+    if unknown:
+        raise InvariantError(f"the plan has no operator for the state of {', '.join(unknown)}")
 
 
 def check_not_below(root: Root, bound: Root, what: str) -> None:

@@ -19,6 +19,7 @@ from fsql.compiler.owner_map import BIN_SHIFT
 from fsql.compiler.tick_plan import FoldHead, SourceHead, TickPlan, ToFold
 from fsql.runtime.batch import END, START, Batch
 from fsql.runtime.dataflow.fold import Fold
+from fsql.runtime.dataflow.invariants import check_operators
 from fsql.runtime.dataflow.messages import (
     Acknowledgement,
     Address,
@@ -203,7 +204,11 @@ class Worker:
         Args:
             state: the increments of each operator, oldest first, of any number of workers.
             position: the position that the state is of: min time of all folds, to begin with.
+
+        Raises:
+            InvariantError: if state belongs to an operator that the plan does not have.
         """
+        check_operators(state, [fold.operator for fold in self.folds.values()])
         owned = self._plan.assignment.bins_of(self._number)
         for fold in self.folds.values():
             fold.load(state.get(fold.operator, ()), owned, position)

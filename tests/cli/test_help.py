@@ -24,6 +24,7 @@ Options:
 Commands:
   bench          Measure fsql on this machine.
   check          Print diagnostics of scripts, and what they would do.
+  compile        Check a script and write its plan to a file.
   connectors     List connectors and formats with their options.
   consume        Store what a job sends to a table with connector tcp.
   explain        Show a script at one stage of compilation.
@@ -55,7 +56,18 @@ def test_version() -> None:
 
 @pytest.mark.parametrize(
     "command",
-    ["bench", "check", "consume", "explain", "explain-error", "run", "sim", "snapshot", "worker"],
+    [
+        "bench",
+        "check",
+        "compile",
+        "consume",
+        "explain",
+        "explain-error",
+        "run",
+        "sim",
+        "snapshot",
+        "worker",
+    ],
 )
 def test_every_command_has_help(command: str) -> None:
     code, out, err = fsql(command, "-h")

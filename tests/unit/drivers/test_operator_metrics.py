@@ -22,7 +22,7 @@ def test_rows_are_those_that_operators_are_given() -> None:
     with open_run(result, open_splits(result), RunOptions(), watch=metrics) as run:
         run.run(lambda _: None)
     rows = {name: metric.rows for name, metric in metrics.operators.items() if metric.rows}
-    assert rows == {"Scan lines": 1000, "Filter": 1000, "Project": 1000, "over-0": 1000}
+    assert rows == {"Scan lines": 1000, "Filter": 1000, "Project": 1000, "over-47c4b09c388e": 1000}
     assert {"read", "write", "barrier"} <= set(metrics.operators)
 
 

@@ -1,0 +1,58 @@
+"""`fsql compile`: checks a script and writes its plan to a file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from fsql.console.commands import reporting
+from fsql.console.flags import define
+
+if TYPE_CHECKING:
+    from fsql.console.reporter import Reporter
+
+
+@click.command("compile", short_help="Check a script and write its plan to a file.")
+@click.argument("script")
+@click.option(
+    "--output",
+    "-o",
+    metavar="FILE",
+    type=click.Path(dir_okay=False, path_type=Path),
+    required=True,
+    help="Where to write the plan.",
+)
+@define
+@reporting
+def compile_(
+    reporter: Reporter, script: str, output: Path, parameters: tuple[tuple[str, str], ...]
+) -> None:
+    """Check SCRIPT and write its plan to FILE.
+
+    FILE contains the text, the values of its parameters, the directory from which its paths start, and the
+    plan with its digest.  `fsql deploy`, `explain`, `check` and `run` read it in place of a script.
+    """
+    from fsql.console.unused_parameters import warn_unused_parameters
+    from fsql.job.compilation import compile_job
+    from fsql.job.explain_stage import check_output
+    from fsql.job.plan_file import plan_file_bytes, plan_file_of, write_plan_file
+    from fsql.job.script import read_script
+
+    the_script = read_script(script, dict(parameters))
+    compiled = compile_job(the_script)
+    warn_unused_parameters([the_script], reporter)
+    if compiled.warnings and not reporter.quiet:
+        reporter.diagnostics(compiled.warnings, the_script.source)
+    check_output(compiled, str(output))
+    plan = plan_file_of(compiled)
+    write_plan_file(output, plan_file_bytes(plan))
+    fields = {
+        "script": script,
+        "output": str(output),
+        "digest": plan.digest,
+        "operators": list(plan.operators),
+    }
+    text = f"compiled {script} to {output}: plan {plan.digest[:12]}\n"
+    reporter.inform("compiled", fields, text)
