@@ -1,7 +1,4 @@
-"""The `fsql` command: reads the flags, and calls what carries out a command.
-
-Slow imports are made in functions, so that `fsql --help` starts fast.
-"""
+"""The `fsql` command: its flags.  Slow imports are made inside functions so that `--help` starts fast."""
 
 from __future__ import annotations
 
@@ -40,11 +37,11 @@ _POLICIES = ("speculative", "ordered")
 _STAGES = ("syntax", "logical", "graph", "tick")
 _FORMATS = ("text", "json", "mermaid", "svg")
 
-_workers = workers("How many workers share the keys.")
+_workers = workers("Number of workers.")
 _policy = click.option(
     "--policy",
     type=click.Choice(_POLICIES),
-    help="How stateful operators meet disorder; chosen for each by itself unless given.",
+    help="How stateful operators handle disorder. Default: chosen for each operator.",
 )
 
 
@@ -107,7 +104,7 @@ class _RunFlags(TypedDict):
 @main.command(short_help="Run a script.")
 @click.argument("script", required=False)
 @click.option(
-    "--execute", "-e", "text", metavar="SQL", help="The script itself, in place of a file."
+    "--execute", "-e", "text", metavar="SQL", help="SQL text of the script instead of a file."
 )
 @define
 @_workers
@@ -123,34 +120,34 @@ class _RunFlags(TypedDict):
     "--lead",
     type=click.IntRange(min=1),
     metavar="ROWS",
-    help="How many rows a split may be ahead of what is final.",
+    help="How many rows a split may be read ahead of the rows that are final.",
 )
 @click.option(
     "--state",
     type=click.Path(file_okay=False),
     metavar="DIR",
-    help="Keep state there; a later run of the same script goes on from it.",
+    help="State directory; a later run of the same script resumes from it.",
 )
 @snapshot_ms
-@delivery("What outputs promise under failures, whatever their tables ask for.")
+@delivery("Delivery guarantee of all outputs; overrides the option of their tables.")
 @click.option(
     "--listen",
     metavar="ADDRESS",
-    help="Where workers join, tcp://127.0.0.1:PORT; a free port unless given.",
+    help="Address at which workers join, tcp://127.0.0.1:PORT. Default: a free port.",
 )
 @click.option(
     "--joining",
     type=click.IntRange(min=0),
     default=0,
     metavar="N",
-    help="How many of the workers you start by hand, with fsql worker.",
+    help="How many of the workers are started by hand with fsql worker.",
 )
 @existing_outputs
 @click.option(
     "--format",
     "form",
     type=click.Choice(STANDARD_OUTPUT_FORMATS),
-    help="How a bare SELECT prints; a table on a terminal, else JSON lines, unless given.",
+    help="Output format of a bare SELECT. Default: a table on a terminal, otherwise JSON lines.",
 )
 @reporting
 def run(
@@ -158,11 +155,11 @@ def run(
 ) -> None:
     """Run SCRIPT until its input ends.
 
-    SCRIPT is a file, or - for standard input.  Relative paths in it, of sources and of sinks, start from
-    the directory that it is in; those of a script from standard input or -e start from the working directory.
-    A SELECT at the end of the script prints to standard output: a table on a terminal, else JSON lines.
+    SCRIPT is a file, or - for standard input.  Relative paths of sources and sinks are relative to the
+    directory of the script; in a script from standard input or -e, to the working directory.
+    A SELECT at the end of the script prints to standard output: a table on a terminal, otherwise JSON lines.
 
-    Neither workers nor policy, engine or lead show in the results: they are the same bytes.
+    The results do not depend on --workers, --policy, --engine or --lead.
     """
     existing = existing_of(overwrite=flags["overwrite"], append=flags["append"])
     options = _run_options(flags["workers"], flags["policy"], flags["engine"], flags["lead"])
@@ -181,7 +178,7 @@ def _on_processes(flags: _RunFlags) -> bool:
     """Return whether an option needs processes.
 
     Raises:
-        click.UsageError: if the model is to do it.
+        click.UsageError: if the engine is the model.
     """
     wanted = {
         "--state": flags["state"],
@@ -193,7 +190,7 @@ def _on_processes(flags: _RunFlags) -> bool:
     if flags["engine"] == "columnar":
         return bool(asked) or flags["workers"] > 1
     if asked:
-        raise click.UsageError(f"{asked[0]} is not for --engine model, which is one process")
+        raise click.UsageError(f"--engine model runs in one process, without {asked[0]}")
     return False
 
 
@@ -217,17 +214,17 @@ def _run_on_processes(
     return run_script_on_processes(script, options, process_options, reporter, flags["form"])
 
 
-@main.command(short_help="Print diagnostics of scripts, and what they would do.")
+@main.command(short_help="Check scripts without running them.")
 @click.argument("files", nargs=-1, required=True)
 @define
 @reporting
 def check(
     reporter: Reporter, files: tuple[str, ...], parameters: tuple[tuple[str, str], ...]
 ) -> None:
-    """Print diagnostics of the scripts FILES, and what they would do.
+    """Print the errors and warnings of the scripts FILES.
 
-    For each INSERT: which changes its table is given (append, upsert, retract), and what the query
-    remembers, and what keeps that from growing for ever.  Nothing is read or written.
+    For each INSERT, print the kind of changes (append, upsert, retract) and the state of each operator with
+    its bound.  No input is read and no output is written.
     """
     from fsql.console.check import check_json, check_script, check_text
     from fsql.console.unused_parameters import warn_unused_parameters
@@ -259,20 +256,20 @@ class _ExplainFlags(TypedDict):
 @main.command(short_help="Show a script at one stage of compilation.")
 @click.argument("script", required=False)
 @click.option(
-    "--execute", "-e", "text", metavar="SQL", help="The script itself, in place of a file."
+    "--execute", "-e", "text", metavar="SQL", help="SQL text of the script instead of a file."
 )
 @click.option(
     "--stage",
     type=click.Choice(_STAGES),
     default="logical",
     show_default=True,
-    help="What to show.",
+    help="The stage to show.",
 )
 @click.option(
     "--format",
     "form",
     type=click.Choice(_FORMATS),
-    help="How to show it; by the suffix of FILE unless given, else text.",
+    help="Output format. Default: by the suffix of FILE, otherwise text.",
 )
 @click.option(
     "--output",
@@ -280,9 +277,9 @@ class _ExplainFlags(TypedDict):
     metavar="FILE",
     type=click.File("w", encoding="utf-8", lazy=True),
     default="-",
-    help="Where to write it, in place of standard output.",
+    help="Write to this file instead of standard output.",
 )
-@click.option("--trace", is_flag=True, help="Show before it what each rewrite rule did.")
+@click.option("--trace", is_flag=True, help="Also show what each rewrite rule changed.")
 @define
 @_workers
 @_policy
@@ -294,10 +291,9 @@ def explain(
     output: TextIO,
     **flags: Unpack[_ExplainFlags],
 ) -> None:
-    """Show what SCRIPT becomes: its syntax, logical plan, dataflow graph, or tick plan.
+    """Show the syntax, logical plan, dataflow graph or tick plan of SCRIPT.
 
-    A tick plan depends on workers, policy, and how many splits the tables have now.  Mermaid and SVG are
-    for graphs.  --json is the same as --format json.
+    A tick plan depends on --workers, --policy and the number of splits.  Mermaid and SVG are for graphs.
     """
     from fsql.console.unused_parameters import warn_unused_parameters
     from fsql.job.compilation import compile_job
@@ -313,7 +309,7 @@ def explain(
     except FormatError as error:
         raise click.UsageError(str(error)) from None
     if output.name == "-":
-        click.echo(shown, nl=False)  # it finds standard output by itself, also where it is closed
+        click.echo(shown, nl=False)
         return
     check_output(result, output.name)
     click.echo(shown, file=output, nl=False)
@@ -326,21 +322,23 @@ class _ConsumeFlags(TypedDict):
     append: bool
 
 
-@main.command(short_help="Store what a job sends to a table with connector tcp.")
-@click.option("--listen", metavar="ADDRESS", required=True, help="127.0.0.1:PORT; port 0 is any.")
+@main.command(short_help="Store the rows that a job sends with connector tcp.")
 @click.option(
-    "--to", "target", metavar="FILE", required=True, help="Where to; - for standard output."
+    "--listen", metavar="ADDRESS", required=True, help="127.0.0.1:PORT; port 0: any free port."
 )
 @click.option(
-    "--times", type=click.File("w"), metavar="FILE", help="Note there when each bundle was stored."
+    "--to", "target", metavar="FILE", required=True, help="Output file; - for standard output."
+)
+@click.option(
+    "--times", type=click.File("w"), metavar="FILE", help="Log the time of each stored bundle."
 )
 @click.option(
     "--key",
     type=click.Path(dir_okay=False),
     metavar="FILE",
-    help="The key that the job has to have; yours unless given.",
+    help="Key file for authentication. Default: your own.",
 )
-@click.option("--until-end", is_flag=True, help="End when a job has come to its end.")
+@click.option("--until-end", is_flag=True, help="Exit when the job has finished.")
 @existing_outputs
 @reporting
 def consume(
@@ -350,9 +348,9 @@ def consume(
     times: TextIO | None,
     **flags: Unpack[_ConsumeFlags],
 ) -> None:
-    """Store the rows that one job sends to one table with connector `tcp`, each once, whatever fails.
+    """Store the rows that one job sends to one table with connector `tcp`, each exactly once.
 
-    What FILE has is noted beside it, in FILE.position.*; started again, it goes on there.
+    The position of FILE is kept in FILE.position.*; when started again, the command resumes from it.
     """
     from pathlib import Path
 
@@ -374,7 +372,7 @@ def consume(
 @click.argument("name", required=False)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def connectors(name: str | None, *, as_json: bool) -> None:
-    """List the connectors and formats with their options, or only what is called NAME."""
+    """List the connectors and formats with their options, or only the one called NAME."""
     from fsql.console.connectors import connectors_json, connectors_text
 
     click.echo(connectors_json(name) if as_json else connectors_text(name), nl=False)

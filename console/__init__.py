@@ -1,8 +1,8 @@
-"""What the commands of `fsql` do and print.  `cli` and the modules `*_commands` define their flags.
+"""The commands of `fsql`.  `cli` and the modules `*_commands` define their flags.
 
 | module                                              | contents                                          |
 |-----------------------------------------------------|---------------------------------------------------|
-| `commands`, `flags`, `exit_codes`                   | what all commands share                           |
+| `commands`, `flags`, `exit_codes`                   | shared by all commands                            |
 | `reporter`                                          | messages on standard error: colours, `--json`     |
 | `internal_error`, `interrupt`, `broken_pipe`        | internal errors; signals; a closed standard output|
 | `run`, `process_run`                                | `fsql run` in one process and in several          |

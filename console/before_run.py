@@ -1,4 +1,4 @@
-"""What is printed before a job runs: warnings about script and input, and where it listens."""
+"""Messages before a job runs: warnings about script and input, and the addresses it listens on."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def print_warnings(compiled: Compiled, splits: Splits, reporter: Reporter) -> None:
-    """Print the warnings of `fsql check`, and those that the first rows give."""
+    """Print the warnings of `fsql check` and those about the first rows of the input."""
     warnings = warnings_of(compiled, splits)
     if warnings and not reporter.quiet:
         reporter.diagnostics(warnings, compiled.script.source)
@@ -33,7 +33,7 @@ def print_listening(compiled: Compiled, reporter: Reporter) -> None:
 
 
 def print_join_command(count: int, address: str, key: Path, reporter: Reporter) -> None:
-    """Print the command that starts each of the workers that the run waits for."""
+    """Print the command that starts a worker, and how many workers the run waits for."""
     if reporter.json:
         reporter.event("waiting", {"workers": count, "address": address, "key": str(key)})
         return

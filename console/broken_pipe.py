@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 def is_broken_pipe(error: FsqlError) -> bool:
     """Return whether an error is due to a closed pipe."""
-    # The sink says what it was doing (E535), in place of what the operating system said.
+    # The sink reports E535; the error of the operating system is its cause.
     return isinstance(error.__context__, BrokenPipeError)
 
 

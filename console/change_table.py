@@ -1,7 +1,7 @@
 """The changes of a bare SELECT as a table on a terminal.
 
-The table is written row by row as changes are released.  The widths of its columns are fixed by the
-names, the types and the first rows.  A later text that is wider is cut, with `…`; a number is never cut.
+The table is written row by row as changes are released.  The widths of its columns are computed from the
+names, the types and the first rows.  Later text that is wider is cut, with `…`; numbers are never cut.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ if TYPE_CHECKING:
 
 _GAP: Final = "  "
 _FIRST_ROWS: Final = 200
-"""How many rows of what is released first are looked at for the widths."""
+"""How many of the first rows determine the widths."""
 _WIDTH_LEAST: Final = {
     Kind.TIMESTAMP: len("2026-01-01T12:00:00Z"),
     Kind.STRING: 8,
     Kind.BIGINT: 4,
     Kind.DOUBLE: 6,
 }
-"""Widths that values of a type are likely to need."""
+"""Typical widths of the values of a type."""
 _NARROWEST: Final = 4
 _TEXT_WIDTH_MAX: Final = 60
 _CUT: Final = "…"
@@ -106,7 +106,7 @@ def _column(name: str, sql_type: SqlType) -> _Column:
 
 
 def _cell(row: Mapping[str, object], name: str) -> str:
-    if name not in row:  # a row that is taken away may have its key only
+    if name not in row:  # a deleted row may have its key columns only
         return ""
     value = row[name]
     if isinstance(value, str):
@@ -115,7 +115,7 @@ def _cell(row: Mapping[str, object], name: str) -> str:
 
 
 def _nested(value: object) -> str:
-    """Return a value as it stands within an array."""
+    """Return the text of a value within an array."""
     if isinstance(value, list):
         return f"[{','.join(map(_nested, value))}]"
     if isinstance(value, _Number):
@@ -124,7 +124,7 @@ def _nested(value: object) -> str:
 
 
 def printable(text: str) -> str:
-    r"""Return a text without what would move the cursor or give commands to a terminal.
+    r"""Return a text with control characters escaped.
 
     >>> printable("a\n\x1b[2J")
     'a\\n\\x1b[2J'
@@ -140,7 +140,7 @@ def printable(text: str) -> str:
 def column_widths(
     columns: Sequence[_Column], rows: Sequence[Sequence[str]], width: int
 ) -> list[int]:
-    """Return how wide the columns are, within `width` cells if they are not too many for that."""
+    """Return the widths of the columns: at most `width` cells together if there are not too many columns."""
     widths = []
     for number, column in enumerate(columns):
         longest = max((cell_len(row[number]) for row in rows), default=0)
@@ -166,7 +166,7 @@ def _fitted(text: str, width: int, *, right: bool) -> str:
 
 
 def _cut(text: str, width: int) -> str:
-    """Return as much of the beginning of a text as fits."""
+    """Return the longest prefix of a text that fits."""
     used = 0
     for number, each in enumerate(text):
         used += cell_len(each)

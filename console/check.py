@@ -1,4 +1,4 @@
-"""`fsql check`: what is wrong with scripts, and what they would do, without running them."""
+"""`fsql check`: errors, warnings and the state of scripts, without running them."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class InsertFacts:
-    """What an INSERT gives to its table, and what it remembers for that.
+    """The changes that an INSERT writes, and the state that it needs.
 
-    `state` has the operators that remember something, each with what bounds it.
+    `state` has the stateful operators, each with the bound of its state.
     """
 
     table: str
@@ -38,7 +38,7 @@ class InsertFacts:
 
 @dataclass(frozen=True, slots=True)
 class ScriptCheck:
-    """What is to be said of one script."""
+    """The result of checking one script."""
 
     source: SourceText
     diagnostics: tuple[Diagnostic, ...]
@@ -51,7 +51,7 @@ class ScriptCheck:
 
 
 def check_script(script: Script) -> ScriptCheck:
-    """Return what is to be said of a script."""
+    """Return the diagnostics of a script and the facts of its INSERT statements."""
     try:
         result = compile_job(script)
     except FsqlError as error:
@@ -73,7 +73,7 @@ def _facts(insert: Insert) -> InsertFacts:
 
 
 def check_text(check: ScriptCheck) -> str:
-    """Return what a script does, a few lines for each INSERT; nothing for one with errors."""
+    """Return a few lines for each INSERT of a script; nothing for a script with errors."""
     if not check.valid:
         return ""
     count = len(check.inserts)
@@ -81,14 +81,14 @@ def check_text(check: ScriptCheck) -> str:
     for insert in check.inserts:
         key = "" if insert.key is None else f" by ({', '.join(insert.key)})"
         lines.append(f"  into {insert.table}: {insert.changes}{key}")
-        lines += [f"    {operator} remembers {bound}" for operator, bound in insert.state]
+        lines += [f"    state of {operator}: {bound}" for operator, bound in insert.state]
         if not insert.state:
-            lines.append("    remembers nothing")
+            lines.append("    no state")
     return "\n".join(lines) + "\n"
 
 
 def check_json(checks: Sequence[ScriptCheck]) -> str:
-    """Return everything about all scripts as one object."""
+    """Return the results of all scripts as one JSON object."""
     files = [
         {
             "file": check.source.name,

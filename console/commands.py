@@ -1,4 +1,4 @@
-"""What all commands share: flags for messages, and errors as text and exit codes."""
+"""The flags for messages that all commands have; errors as text and exit codes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Commands(click.Group):
-    """The commands; what one of them raises becomes words and an exit code here."""
+    """The group of commands; turns exceptions into messages and exit codes."""
 
     def make_context(
         self,
@@ -30,12 +30,12 @@ class Commands(click.Group):
         parent: click.Context | None = None,
         **extra: object,
     ) -> click.Context:
-        """Read the command line."""
+        """Parse the command line."""
         with _ending_quietly():
             return super().make_context(info_name, args, parent, **extra)
 
     def invoke(self, ctx: click.Context) -> object:
-        """Carry out the command."""
+        """Run the command."""
         with _ending_quietly():
             return self._carried_out(ctx)
 
@@ -75,7 +75,7 @@ def _ending_quietly() -> Iterator[None]:
 
 
 def _reporter(ctx: click.Context) -> Reporter:
-    """Return how the command speaks, also where it fails before its flags are read."""
+    """Return the reporter of the command, also if it fails before its flags are parsed."""
     from fsql.console.reporter import Reporter
 
     reporter = ctx.meta.get("fsql.reporter")
@@ -113,7 +113,7 @@ def reporting(command: Command) -> Command:
         reporter = Reporter(quiet=quiet, json=as_json, coloured=coloured)
         ctx.meta.update({"fsql.reporter": reporter, "fsql.debug": debug})
         if debug:
-            os.environ["FSQL_VERIFY"] = "1"  # workers inherit it
+            os.environ["FSQL_VERIFY"] = "1"  # inherited by worker processes
         command(reporter=reporter, **rest)
 
     return with_reporter

@@ -1,4 +1,4 @@
-"""What `fsql connectors` prints: every connector and format, with its options."""
+"""`fsql connectors`: every connector and format, with its options."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from fsql.compiler.diagnostics.near_names import near_name
 from fsql.connectors.declared import DECLARED
 
 _LINK: Final = re.compile(r"\[([^]]*)\]\([^)]*\)")
-"""A link of the documentation, of which only the text is printed."""
+"""A link of the documentation; only its text is printed."""
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -51,7 +51,7 @@ def connectors_json(name: str | None) -> str:
 
 
 def connectors_text(name: str | None) -> str:
-    """Return the connectors and formats of that name, or all, to be read.
+    """Return the connectors and formats of that name, or all, as text.
 
     Raises:
         FsqlError: E212, if there is none.
@@ -68,12 +68,12 @@ def connectors_text(name: str | None) -> str:
 
 
 def own_options(connector: Connector) -> tuple[Option, ...]:
-    """Return the options of a connector; those of its format are not among them."""
+    """Return the options of a connector without those of its format."""
     return DECLARED.with_format(connector, "").options
 
 
 def uses(connector: Connector) -> str:
-    """Return what the connector can do."""
+    """Return whether the connector is a source, a sink or both."""
     return " and ".join(
         use for use, can in (("reads", connector.reads), ("writes", connector.writes)) if can
     )

@@ -1,4 +1,4 @@
-"""`fsql consume`: the reference consumer, which keeps in a file what a job sends."""
+"""`fsql consume`: the reference sink, which stores the rows of a job in a file."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _WAIT_SECONDS = 0.2
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Where rows are stored: a path, or `-`; and what is done with a file that is not empty."""
+    """Where rows are stored: a path, or `-`; and how a file that is not empty is handled."""
 
     name: str
     existing: Existing = Existing.REFUSE
@@ -42,10 +42,10 @@ class Target:
 def consume(
     address: str, target: Target, times: TextIO | None, reporter: Reporter, *, until_end: bool
 ) -> int:
-    """Listen and store until interrupted or, if that is asked for, until a job has come to its end.
+    """Listen and store until interrupted or, if requested, until a job has finished.
 
     Raises:
-        FsqlError: E532, E534, E602, E540 or E541, if that is not possible at all; E535, if storing fails.
+    FsqlError: E532, E534, E602, E540 or E541, if it cannot start; E535, if storing fails.
     """
     rows = bytes_ = 0
 

@@ -1,4 +1,4 @@
-"""`fsql explain-error`: what a code means, why it comes and what to do, without a network."""
+"""`fsql explain-error`: the meaning of an error code, its cause and its fix."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ _WIDTH = 88
 
 
 class UnknownCodeError(Exception):
-    """A code that fsql does not report; the message says what is near it."""
+    """A code that fsql does not report; the message names a similar code."""
 
 
 def find_code(text: str) -> Code:
-    """Return the code that is meant by `FSQL-E203`, `e203` or `203`.
+    """Return the code for `FSQL-E203`, `e203` or `203`.
 
     Raises:
         UnknownCodeError: if there is none.
@@ -39,7 +39,7 @@ def find_code(text: str) -> Code:
 
 
 def code_text(code: Code) -> str:
-    """Return the code's row of the table, to be read."""
+    """Return the description of a code as text."""
     example = textwrap.indent(code.example, "    ")
     paragraphs = (
         f"FSQL-{code.code}: {code.title}",
@@ -51,5 +51,5 @@ def code_text(code: Code) -> str:
 
 
 def code_json(code: Code) -> str:
-    """Return the code's row of the table as JSON."""
+    """Return the description of a code as JSON."""
     return json.dumps({**asdict(code), "code": f"FSQL-{code.code}"}, ensure_ascii=False) + "\n"

@@ -1,4 +1,4 @@
-"""What a command returns to the shell."""
+"""The exit codes of commands."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ STOPPED: Final = 3
 INTERNAL: Final = 70
 """EX_SOFTWARE of sysexits.h."""
 INTERRUPTED: Final = 130
-"""128 and the number of SIGINT, as shells have it."""
+"""128 plus the number of SIGINT, as in shells."""
 
 HELP: Final = """\
 Exit codes:
 
 \b
-  0    done
-  1    the script, or a file that it names, is in error
-  2    the command line is in error
-  3    a row stopped the job: malformed, or an expression failed on it
+  0    success
+  1    error in the script or in a file that it names
+  2    error in the command line
+  3    a row stopped the job: it is malformed, or an expression failed on it
   130  interrupted by Ctrl-C
-  143  ended by SIGTERM
+  143  terminated by SIGTERM
   70   internal error: please report it
 """

@@ -42,30 +42,28 @@ snapshot_ms = click.option(
     type=click.IntRange(min=1),
     default=1000,
     show_default=True,
-    help="How many milliseconds lie between two snapshots.",
+    help="Milliseconds between two snapshots.",
 )
 
 
 _overwrite = click.option(
     "--overwrite",
     is_flag=True,
-    help="Replace what output files have; without it, a run refuses them.",
+    help="Overwrite output files that are not empty.",
 )
-_append = click.option(
-    "--append", is_flag=True, help="Write behind what output files have, instead of refusing them."
-)
+_append = click.option("--append", is_flag=True, help="Append to output files that are not empty.")
 
 
 def existing_outputs(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the flags that say what is done with output files that are not empty."""
+    """Add the flags for output files that are not empty."""
     return _overwrite(_append(command))
 
 
 def existing_of(*, overwrite: bool, append: bool) -> Existing:
-    """Return what the flags say about output files that are not empty.
+    """Return how output files that are not empty are handled.
 
     Raises:
-        click.UsageError: if they say both.
+        click.UsageError: if both flags are given.
     """
     from fsql.connectors.file.output_files import Existing
 
@@ -77,7 +75,7 @@ def existing_of(*, overwrite: bool, append: bool) -> Existing:
 
 
 def workers(help_: str, default: int | None = 1) -> Flag:
-    """Return the flag for the number of workers; it is None unless given where `default` is."""
+    """Return the flag for the number of workers, with its default."""
     return click.option(
         "--workers",
         "-w",
@@ -89,5 +87,5 @@ def workers(help_: str, default: int | None = 1) -> Flag:
 
 
 def delivery(help_: str) -> Flag:
-    """Return the flag for what is promised under failures; it is None unless given."""
+    """Return the flag for the delivery guarantee; its default is None."""
     return click.option("--delivery", type=click.Choice(DELIVERIES), help=help_)

@@ -1,4 +1,4 @@
-"""A bug of fsql: said plainly, with what to do about it, and without a stack trace unless asked for."""
+"""Messages for internal errors: how to report them, and a stack trace with `--debug` only."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ def print_internal_error(error: BaseException, reporter: Reporter, *, debug: boo
     last = traceback.extract_tb(error.__traceback__)[-1]
     version = f"fsql {__version__}, Python {platform.python_version()}, {platform.platform()}"
     notes = (f"at line {last.lineno} of {last.name}", version)
-    helps = ["report it, with the script and, if that is possible, the input"]
+    helps = ["report it with the script and, if possible, the input"]
     if not debug:
-        helps.append("run it again with --debug, and add the stack trace to the report")
+        helps.append("run it again with --debug and add the stack trace to the report")
     code, message = "I901", f"internal error: {type(error).__name__}{_reason(error)}"
-    # Its class takes long to import, and no command may wait for that.
+    # The class is imported only here because the import is slow.
     if type(error).__name__ == "InvariantError":
         code, message = "I902", f"internal error{_reason(error)}"
     reporter.error(FsqlError([Diagnostic(code, message, notes=notes, helps=tuple(helps))]))

@@ -1,6 +1,6 @@
 """Ctrl-C and SIGTERM: the first ends a run between two chunks, the second at once.
 
-Between two chunks everything that was released has been written whole, and the summary is true.
+Between two chunks, all released rows have been written, and the summary is correct.
 """
 
 from __future__ import annotations
@@ -14,23 +14,23 @@ if TYPE_CHECKING:
 _SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
 
 
-class Interrupted(Exception):  # noqa: N818 - not an error: somebody asked for it
-    """The run was asked to end, by a signal."""
+class Interrupted(Exception):  # noqa: N818 - not an error
+    """A signal asked the run to end."""
 
     def __init__(self, number: int) -> None:
         super().__init__()
         self.exit_code = 128 + number
-        """What shells return of a process that a signal ended."""
+        """The exit code that shells report for a process that a signal ended."""
 
 
 class Interrupt:
-    """While it is entered, signals are remembered instead of acting wherever the program happens to be."""
+    """A context in which signals are recorded and take effect at `check` only."""
 
     def __init__(self) -> None:
         self._asked: int | None = None
 
     def __enter__(self) -> Self:
-        """Take over from the handlers before."""
+        """Install the signal handlers."""
         self._before = [(each, signal.signal(each, self._remember)) for each in _SIGNALS]
         return self
 
@@ -40,15 +40,15 @@ class Interrupt:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Give back to them."""
+        """Restore the previous signal handlers."""
         for each, handler in self._before:
             signal.signal(each, handler)
 
     def check(self) -> None:
-        """Come to an end here if that was asked for.
+        """End the run here if a signal was received.
 
         Raises:
-            Interrupted: if it was.
+            Interrupted: if so.
         """
         if self._asked is not None:
             raise Interrupted(self._asked)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 _RUNNING: Final = "running"
 _FINISHED: Final = "finished"
 _AGAIN_SECONDS: Final = 30.0
-"""How many seconds a recurring phase is not printed again, if there is no progress in between."""
+"""For how many seconds a recurring phase is not printed again if there is no progress in between."""
 
 
 class JobProgress:
@@ -58,7 +58,7 @@ class JobProgress:
             return
         why = report.detail or _recovery_reason(report, counters)
         if why and report.phase != _FINISHED and self._is_new(why, report):
-            self._progress.tell(f"recovery: {report.phase} ({why})")
+            self._progress.print_line(f"recovery: {report.phase} ({why})")
 
     def _is_new(self, why: str, report: ProgressReport) -> bool:
         """Return whether a phase is not one that keeps recurring for the same reason."""
@@ -71,7 +71,7 @@ class JobProgress:
         return not known
 
     def _print_problems(self, report: ProgressReport) -> None:
-        """Print the problems that the report before did not have."""
+        """Print the problems that the previous report did not have."""
         before, self._troubles = self._troubles, report.troubles
         for trouble in report.troubles:
             if trouble in before or self._reporter.quiet:
@@ -79,10 +79,10 @@ class JobProgress:
             if self._reporter.json:
                 self._reporter.event("trouble", {"trouble": trouble})
             else:
-                self._progress.tell(f"warning: {trouble}")
+                self._progress.print_line(f"warning: {trouble}")
 
 
 def _recovery_reason(report: ProgressReport, counters: ProcessCounters) -> str:
-    """Return the reason of a recovery of which the coordinator knows nothing: the loss of the one before."""
+    """Return the reason of a recovery; if the report has none, the previous coordinator was lost."""
     lost = counters.total.recoveries or (report.epoch == 0 and counters.epoch)
     return "the coordinator has ended" if lost else ""

@@ -1,4 +1,4 @@
-"""The live panel: a few numbers that change, drawn by rich on the terminal of standard error."""
+"""The live panel: the metrics of a run, drawn by rich on the terminal of standard error."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ _OPERATORS_MAX: Final = 5
 
 
 class Panel:
-    """Shown while it is entered, gone afterwards: the summary takes its place."""
+    """Shown while its context is entered; removed afterwards, when the summary is printed."""
 
     def __init__(
         self, title: str, overview: JobOverview, *, coloured: bool, console: Console | None = None
     ) -> None:
-        """Be ready; `title` and `overview` say what runs."""
+        """`title` and `overview` describe the job."""
         self._title = title
         self._overview = overview
         self.instrumentation = OperatorMetrics()
@@ -58,7 +58,7 @@ class Panel:
         )
 
     def __enter__(self) -> Self:
-        """Draw it; from now on a thread draws it again and again."""
+        """Draw the panel, and start the thread that updates it."""
         self._live.start(refresh=True)
         return self
 
@@ -68,15 +68,15 @@ class Panel:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Wipe it off."""
+        """Remove the panel."""
         self._live.stop()
 
     def begin(self, doing: str) -> None:
-        """Take note of what is done before rows flow."""
+        """Set the activity that is shown before the first row."""
         self._beginning = doing
 
     def update(self, counters: RunMetrics) -> None:
-        """Take note of the counters."""
+        """Set the metrics."""
         self._counters = counters
         seconds, rows = self._sampled
         if counters.seconds - seconds >= _SAMPLE_SECONDS:
@@ -85,12 +85,12 @@ class Panel:
             del self._history[:-_HISTORY]
             self._sampled = counters.seconds, counters.rows_in
 
-    def tell(self, line: str) -> None:
-        """Write a line above it."""
+    def print_line(self, line: str) -> None:
+        """Print a line above the panel."""
         self._console.print(Text(line), soft_wrap=True)
 
     def render(self) -> RenderableType:
-        """Return the panel as it stands."""
+        """Return the present content of the panel."""
         counters = self._counters
         width = min(_WIDTH_MAX, self._console.width)
         if counters is None:
@@ -135,7 +135,7 @@ class Panel:
         )
 
     def _details(self, counters: RunMetrics) -> list[RenderableType]:
-        """Return what is read and written, how much of it, and up to which time."""
+        """Return the sources and sinks with rows, bytes and times."""
         overview, rows = self._overview, []
         if overview.sources:
             rows.append(("sources", ", ".join(overview.sources)))
@@ -162,7 +162,7 @@ class Panel:
         return [table]
 
     def _operators(self) -> list[RenderableType]:
-        """Return the operators that take most time, with their rows."""
+        """Return the operators that take the most time, with their rows."""
         slowest = self.instrumentation.slowest(_OPERATORS_MAX)
         if not slowest:
             return []
@@ -179,13 +179,13 @@ class Panel:
 
 
 def _bar(share: float) -> str:
-    """Return a bar of which that share is full."""
+    """Return a progress bar."""
     full = int(share * _BAR_WIDTH)
     return "█" * full + "░" * (_BAR_WIDTH - full)
 
 
 def sparkline(values: list[float]) -> str:
-    """Return a bar for each value, the greatest one full.
+    """Return one character for each value; the greatest value has full height.
 
     >>> sparkline([0, 1, 2, 4])
     '▁▃▅█'

@@ -9,16 +9,20 @@ import click
 _PATH = click.Path(path_type=Path)
 
 
-@click.command(short_help="Take part in a run as one of its workers.")
+@click.command(short_help="Join a run as a worker.")
 @click.option(
-    "--join", "leader", metavar="ADDRESS", required=True, help="Where the run listens for workers."
+    "--join",
+    "leader",
+    metavar="ADDRESS",
+    required=True,
+    help="Address at which the run listens for workers.",
 )
 @click.option(
     "--key",
     type=_PATH,
     required=True,
     metavar="FILE",
-    help="The key of the run; only who may read it can join.",
+    help="Key file of the run, for authentication.",
 )
 @click.option(
     "--patience",
@@ -27,12 +31,12 @@ _PATH = click.Path(path_type=Path)
     default=60.0,
     show_default=True,
     metavar="SECONDS",
-    help="End after so many seconds without a message from the run.",
+    help="Exit after this many seconds without a message from the run.",
 )
 @click.option("--supervised", is_flag=True, hidden=True)
 @click.option("--spare", is_flag=True, hidden=True)
 def worker(leader: str, key: Path, join_deadline: float, *, supervised: bool, spare: bool) -> None:
-    """Take part in a run that waits for workers (fsql run --joining N), until it is over."""
+    """Join a run that waits for workers (fsql run --joining N), and work until it ends."""
     from fsql.console.reporter import print_message
     from fsql.job.entry_points import run_worker
 
@@ -55,7 +59,7 @@ def worker(leader: str, key: Path, join_deadline: float, *, supervised: bool, sp
 def coordinator(
     state: Path, listening: int, stdout: str | None, *, temporary: bool, again: bool
 ) -> None:
-    """Lead the job in a state directory; the launcher starts this."""
+    """Coordinate the job in a state directory; started by the launcher."""
     from fsql.job.entry_points import remove_abandoned_state, run_coordinator
 
     over = run_coordinator(state, listening, stdout, again=again)

@@ -1,4 +1,4 @@
-"""`fsql run` on several processes: renders what the job layer reports, and returns the exit code."""
+"""`fsql run` on several processes: prints the reports of the job layer and returns the exit code."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 class _ConsoleObserver:
-    """Prints what a run on processes reports; see `fsql.job.process_run.ProcessObserver`."""
+    """Prints the reports of a run on processes; see `fsql.job.process_run.ProcessObserver`."""
 
     def __init__(self, title: str, reporter: Reporter, interrupt: Interrupt) -> None:
         self._title = title
@@ -49,8 +49,8 @@ class _ConsoleObserver:
 
     def on_already_finished(self, state: Path) -> None:
         text = (
-            "this job came to its end before: only what its outputs lack is written\n"
-            f"  to read its input anew, name another directory than --state {state}\n"
+            "this job has already finished: only rows that its outputs lack are written\n"
+            f"  to read its input again, use another directory than --state {state}\n"
         )
         self._reporter.inform("over", {"state": str(state)}, text)
 
@@ -64,7 +64,9 @@ class _ConsoleObserver:
     def show(self, job: PreparedJob, *, resumed: bool) -> Iterator[None]:
         overview = describe_job(job.compiled.job, job.splits)
         if resumed:
-            overview = replace(overview, input_bytes=None)  # what was read before is not counted
+            overview = replace(
+                overview, input_bytes=None
+            )  # rows read by an earlier run are not counted
         with choose_progress_display(
             job.compiled.job, overview, self._title, self._reporter
         ) as progress:
@@ -82,12 +84,12 @@ def run_script_on_processes(
     reporter: Reporter,
     form: str | None = None,
 ) -> int:
-    """Run a script; print how it goes; return the exit code.
+    """Run a script, print its progress, and return the exit code.
 
-    `form` is how a bare SELECT prints: see `open_standard_output`.
+    `form` is the output format of a bare SELECT: see `open_standard_output`.
 
     Raises:
-        FsqlError: what is wrong with the script, a file that it names, or the state directory.
+    FsqlError: for an error in the script, a file that it names, or the state directory.
     """
     result = compile_job(script)
     warn_unused_parameters([script], reporter)

@@ -1,4 +1,4 @@
-"""What is seen while a job runs: a panel on a terminal, elsewhere a line every ten seconds."""
+"""Progress of a running job: a panel on a terminal, otherwise a line every ten seconds."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ if TYPE_CHECKING:
 
 LINE_SECONDS: Final = 10.0
 HELD_SECONDS: Final = 2.0
-"""What holds output back for less is not worth a word."""
+"""Output that waits for a shorter time is not reported."""
 _RATE_SECONDS: Final = 2.0
-"""Rates are those of the last two seconds: steady enough to read, fresh enough to believe."""
+"""Rates are averages over this time."""
 
 
 class Progress(Protocol):
-    """Shows how far a run has come while it is entered."""
+    """Shows the progress of a run while its context is entered."""
 
     @property
     def instrumentation(self) -> Instrumentation:
-        """Return what measures the operators of a run in this process."""
+        """Return the instrumentation of the operators of a run in this process."""
 
     def __enter__(self) -> Self:
-        """Begin to show."""
+        """Start the display."""
 
     def __exit__(
         self,
@@ -45,43 +45,43 @@ class Progress(Protocol):
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Take away what does not stay."""
+        """Remove the display."""
 
     def begin(self, doing: str) -> None:
-        """Show what is done before the first row."""
+        """Show an activity before the first row."""
 
     def update(self, counters: RunMetrics) -> None:
-        """Show the counters; called often, so it returns fast."""
+        """Show the metrics; called often, so it must be fast."""
 
-    def tell(self, line: str) -> None:
-        """Write a line that stays, where it does not disturb what is shown."""
+    def print_line(self, line: str) -> None:
+        """Print a line that stays visible."""
 
 
 class Rates:
-    """Rows a second of late, from counters that are looked at now and then."""
+    """Rows per second over the last seconds."""
 
     def __init__(self) -> None:
         self._samples: deque[tuple[float, int, int]] = deque([(0.0, 0, 0)])
 
     def add(self, counters: RunMetrics) -> None:
-        """Look at the counters."""
+        """Add a sample of the metrics."""
         self._samples.append((counters.seconds, counters.rows_in, counters.rows_out))
         while len(self._samples) > 2 and counters.seconds - self._samples[1][0] >= _RATE_SECONDS:
             self._samples.popleft()
 
     @property
     def seconds(self) -> float:
-        """Return the time that the rates are measured over."""
+        """Return the time over which the rates are measured."""
         return self._samples[-1][0] - self._samples[0][0]
 
     @property
     def rows_in(self) -> str:
-        """Return rows in a second."""
+        """Return the rows read per second."""
         return rate_text(self._samples[-1][1] - self._samples[0][1], self.seconds)
 
     @property
     def rows_out(self) -> str:
-        """Return rows out a second."""
+        """Return the rows written per second."""
         return rate_text(self._samples[-1][2] - self._samples[0][2], self.seconds)
 
 
@@ -108,13 +108,13 @@ class NoProgress:
     def update(self, counters: RunMetrics) -> None:
         """Do nothing."""
 
-    def tell(self, line: str) -> None:
+    def print_line(self, line: str) -> None:
         """Write it."""
         print_message(f"{line}\n")
 
 
 class ProgressLines(NoProgress):
-    """Writes a line now and then, where there is no terminal."""
+    """Prints a line at intervals; used without a terminal."""
 
     def __init__(
         self,
@@ -129,7 +129,7 @@ class ProgressLines(NoProgress):
         self._rates = Rates()
 
     def update(self, counters: RunMetrics) -> None:
-        """Write a line if it is time."""
+        """Print a line if the interval has passed."""
         if self._clock() < self._next:
             return
         self._next += LINE_SECONDS
@@ -141,7 +141,7 @@ class ProgressLines(NoProgress):
 
 
 def progress_line(counters: RunMetrics, rates: Rates, overview: JobOverview) -> str:
-    """Return how far a run is, in one line."""
+    """Return the progress of a run as one line."""
     parts = [
         seconds_text(counters.seconds),
         f"in {count_text(counters.rows_in)} ({rates.rows_in})",
@@ -163,7 +163,7 @@ def progress_line(counters: RunMetrics, rates: Rates, overview: JobOverview) -> 
 
 
 def read_share(counters: RunMetrics, overview: JobOverview) -> float | None:
-    """Return which part of its input a job has read, None if that cannot be known."""
+    """Return the share of its input that a job has read; None if it is not known."""
     if overview.input_bytes is None:
         return None
     return min(1.0, counters.bytes_in / overview.input_bytes)
@@ -172,12 +172,12 @@ def read_share(counters: RunMetrics, overview: JobOverview) -> float | None:
 def choose_progress_display(
     job: Job, overview: JobOverview, title: str, reporter: Reporter
 ) -> Progress:
-    """Return what to show: a panel where there is a terminal that no data is written to."""
+    """Return the display: a panel if standard error is a terminal and no data is written to it."""
     if reporter.quiet or sys.stderr is None:
         return NoProgress()
     if reporter.json or not sys.stderr.isatty() or _data_on_terminal(job):
         return ProgressLines(reporter, overview)
-    # Drawing needs rich, which takes longer to import than everything else here.
+    # The panel needs rich, which is slow to import.
     from fsql.console.panel import Panel
 
     return Panel(title, overview, coloured=reporter.coloured)

@@ -1,6 +1,6 @@
-"""What a command prints on standard error; standard output is for data.
+"""Messages on standard error; standard output is for data.
 
-With `--json` each line is an object whose `event` says what it is: `diagnostics`, `progress`, `summary` and
+With `--json` each line is an object whose `event` names its kind: `diagnostics`, `progress`, `summary` and
 others.  With `--quiet` only `diagnostics` are printed, as text or as JSON.
 """
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Reporter:
-    """How to print messages: errors only, as JSON, in colour."""
+    """Prints messages as the flags require: errors only, as JSON, in colour."""
 
     quiet: bool = False
     json: bool = False
@@ -43,7 +43,7 @@ class Reporter:
             print_message(render_text(diagnostics, source, coloured=self.coloured))
 
     def inform(self, event: str, fields: Mapping[str, object], text: str) -> None:
-        """Print what is no error, as an event or as text; nothing with `--quiet`."""
+        """Print information as an event or as text; nothing with `--quiet`."""
         if self.quiet:
             return
         if self.json:
@@ -52,21 +52,21 @@ class Reporter:
             print_message(text)
 
     def event(self, event: str, fields: Mapping[str, object]) -> None:
-        """Write one line of JSON."""
+        """Print an event as one line of JSON."""
         print_message(json.dumps({"event": event, **fields}, ensure_ascii=False) + "\n")
 
 
 def print_message(text: str) -> None:
-    """Write to standard error, if there is one."""
+    """Write to standard error if it is open."""
     if sys.stderr is None:
         return
-    with suppress(BrokenPipeError):  # nobody listens: no reason to stop working
+    with suppress(BrokenPipeError):  # a closed standard error does not stop the command
         sys.stderr.write(text)
         sys.stderr.flush()
 
 
 def wants_colours(stream: TextIO | None, *, refused: bool) -> bool:
-    """Return whether to print colours: on a terminal, unless a flag or NO_COLOR forbids them."""
+    """Return whether to print colours: on a terminal, unless disabled by a flag or NO_COLOR."""
     if refused or os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
         return False
     return stream is not None and stream.isatty()

@@ -32,12 +32,12 @@ if TYPE_CHECKING:
 def run_script(
     script: Script, options: RunOptions, reporter: Reporter, form: str | None = None
 ) -> int:
-    """Run a script; print how it goes; return the exit code.
+    """Run a script, print its progress, and return the exit code.
 
-    `form` is how a bare SELECT prints: see `open_standard_output`.
+    `form` is the output format of a bare SELECT: see `open_standard_output`.
 
     Raises:
-        FsqlError: what is wrong with the script or a file that it names.
+    FsqlError: for an error in the script or in a file that it names.
     """
     keep_freed_memory()
     raise_open_files_limit()
@@ -62,7 +62,7 @@ def run_script(
 
                 def on_progress(counters: RunMetrics) -> None:
                     nonlocal listening
-                    if not listening:  # the splits are open by now
+                    if not listening:  # the splits are open now
                         listening = True
                         print_listening(result, reporter)
                     progress.update(counters)

@@ -1,4 +1,4 @@
-"""`fsql sim`: simulated clusters run a script, or queries of our own; what came of it is said."""
+"""`fsql sim`: run a script, or built-in queries, on simulated clusters, and report the results."""
 
 from __future__ import annotations
 
@@ -35,17 +35,17 @@ if TYPE_CHECKING:
     from fsql.runtime.ports import DeadLetter, Split
 
 ROWS_MAX: Final = 2_000
-"""How many rows of a split a simulation takes."""
+"""How many rows of a split a simulation reads."""
 
 SHOWN: Final = 50
-"""How many of the last events are shown."""
+"""How many of the last events a replay shows."""
 
 SHRINKING_RUNS: Final = 200
 
 
 @dataclass(slots=True)
 class Series:
-    """What came of a series of seeds."""
+    """The results of a series of seeds."""
 
     seeds: int = 0
     failed: list[Result] = field(default_factory=list)
@@ -56,12 +56,12 @@ class Series:
     bundles: int = 0
     seconds: float = 0.0
     interrupted: int | None = None
-    """With which exit code, if somebody asked the series to end."""
+    """The exit code if a signal ended the series, otherwise None."""
     coverage: Coverage = field(default_factory=Coverage)
 
     @property
     def not_met(self) -> list[str]:
-        """Return what a soak has to meet, and this series has not."""
+        """Return the faults and states that a soak must reach and this series has not reached."""
         coverage = self.coverage
         need_not = {*SELDOM, *OF_WRONG_ROWS}
         probes = [
@@ -71,7 +71,7 @@ class Series:
 
     @property
     def clean(self) -> bool:
-        """Say whether nothing was wrong."""
+        """Return whether no seed failed and each was reproducible."""
         return not self.failed and not self.differing
 
     def fields(self) -> dict[str, object]:
@@ -90,14 +90,14 @@ class Series:
 
 
 class Workloads:
-    """What the seeds work on: one script, or ours in turn."""
+    """The workloads of the seeds: one script, or the built-in queries in turn."""
 
     def __init__(self, script: Script | None) -> None:
         self._given = None if script is None else _with_outcome(_workload_of(script))
         self._compiled: dict[int, Compiled] = {}
 
     def of(self, seed: int) -> tuple[Workload, Outcome]:
-        """Return the workload of a seed, and what it releases."""
+        """Return the workload of a seed and its expected output."""
         if self._given is not None:
             return self._given
         number = seed % len(SIM_QUERIES)
@@ -118,9 +118,9 @@ def run_seeds(
     twice: bool = True,
     on_seed: Callable[[Series], None] = lambda _: None,
 ) -> Series:
-    """Run each seed, and again to see that it comes out the same; `on_seed` is told after each.
+    """Run each seed twice to check that it is reproducible; call `on_seed` after each.
 
-    Ctrl-C and SIGTERM end the series behind the seed that is running; it has `interrupted` then.
+    Ctrl-C and SIGTERM end the series after the present seed and set `interrupted`.
     """
     series = Series()
     workloads = Workloads(script)
@@ -154,7 +154,7 @@ def _run_seed(seed: int, workloads: Workloads, plan: Plan, series: Series, *, tw
 
 
 def series_text(series: Series, flags: str = "") -> str:
-    """Return a series in words; `flags` are what a replay needs besides the seed."""
+    """Return the results of a series as text; `flags` are the flags that a replay needs besides the seed."""
     fields = series.fields()
     faults = ", ".join(f"{name} {count:,}" for name, count in series.coverage.faults.most_common())
     seeds = "1 seed" if series.seeds == 1 else f"{series.seeds:,} seeds"
@@ -164,27 +164,27 @@ def series_text(series: Series, flags: str = "") -> str:
         f"{series.bundles:,} bundles, {series.recoveries:,} recoveries",
         f"{sum(series.coverage.faults.values()):,} faults: {faults or 'none'}",
     ]
-    lines += [f"seed {seed} does not come out the same twice" for seed in series.differing]
+    lines += [f"seed {seed} is not reproducible: two runs differ" for seed in series.differing]
     for result in series.failed:
         lines.append(f"seed {result.seed} ({result.workload}): {result.failure}")
-        lines.append(f"  see it: fsql sim replay --seed {result.seed}{flags}")
+        lines.append(f"  to replay it: fsql sim replay --seed {result.seed}{flags}")
     lines.append(f"{len(series.failed)} divergences")
     return "\n".join(lines) + "\n"
 
 
 def soak_text(series: Series) -> str:
-    """Return which fault has struck which step how often, and what was never met."""
-    return series.coverage.table() + "".join(f"never met: {what}\n" for what in series.not_met)
+    """Return how often each fault occurred at each step, and what never occurred."""
+    return series.coverage.table() + "".join(f"never occurred: {what}\n" for what in series.not_met)
 
 
 def series_json(series: Series) -> str:
-    """Return a series as a line of JSON."""
+    """Return the results of a series as a line of JSON."""
     return json.dumps(series.fields(), ensure_ascii=False) + "\n"
 
 
 @dataclass(frozen=True, slots=True)
 class Replay:
-    """How to replay a seed: with choices that were recorded of it, made smaller, drawn."""
+    """How to replay a seed: from recorded choices, minimized, as a diagram."""
 
     seed: int
     trace: Path | None = None
@@ -193,9 +193,9 @@ class Replay:
 
 
 def replayed(script: Script | None, replay: Replay, plan: Plan) -> tuple[Result, str]:
-    """Run a seed again; return what came of it, and that in words.
+    """Run a seed again; return its result and a description of it.
 
-    A trace file that does not exist is written; one that does is played.
+    A trace file that exists is replayed; otherwise it is written.
     """
     workload, expected = Workloads(script).of(replay.seed)
     played = _read_choices(replay.trace)
@@ -216,7 +216,7 @@ def replayed(script: Script | None, replay: Replay, plan: Plan) -> tuple[Result,
         "",
         shown,
         "",
-        result.failure or "nothing is wrong",
+        result.failure or "no failure",
     ]
     return result, "\n".join(lines) + "\n"
 
@@ -233,7 +233,7 @@ def _with_outcome(workload: Workload) -> tuple[Workload, Outcome]:
 
 
 def _workload_of(script: Script) -> Workload:
-    """Return a script as a workload, with the first rows of its files."""
+    """Return a workload that runs a script on the first rows of its files."""
     job = compile_job(script)
     splits = open_splits(job)
     inputs = {

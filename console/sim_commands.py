@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class _Seeds(click.ParamType[range]):
-    """`17`, or `A..B` from A up to, and without, B."""
+    """`17`, or `A..B`: from A, inclusive, to B, exclusive."""
 
     name = "seeds"
 
@@ -47,23 +47,23 @@ _seconds = click.option(
     type=click.IntRange(2, 3600),
     default=60,
     show_default=True,
-    help="For how many simulated seconds faults strike.",
+    help="For how many simulated seconds faults are injected.",
 )
-_workers = workers("How many workers; drawn unless given.", default=None)
-_delivery = delivery("What outputs promise; drawn unless given.")
+_workers = workers("Number of workers. Default: chosen by the seed.", default=None)
+_delivery = delivery("Delivery guarantee of outputs. Default: chosen by the seed.")
 
 
-@click.group(short_help="Run clusters in virtual time, under faults.")
+@click.group(short_help="Simulate clusters in virtual time, with faults.")
 def sim() -> None:
-    """Run whole clusters in virtual time: nodes, network, disks, consumers, and what goes wrong with them.
+    """Simulate whole clusters in virtual time: nodes, network, disks, sinks and their faults.
 
-    What a cluster releases is compared with what one worker releases that never fails.  A seed decides
-    everything, so a run can be had again.  The exit code is 70 if a seed shows a mistake of fsql, or a soak
-    has not met what it has to meet.
+    The output of each cluster is compared with that of one worker without faults.  The seed determines
+    everything, so a run can be repeated.  The exit code is 70 if a seed finds an error of fsql, or if a soak
+    has not reached every fault and state that it must reach.
     """
 
 
-@sim.command("run", short_help="Run seeds, each twice.")
+@sim.command("run", short_help="Run seeds, each twice, and compare.")
 @_script
 @click.option(
     "--seeds",
@@ -71,18 +71,18 @@ def sim() -> None:
     default="0..20",
     show_default=True,
     metavar="A..B",
-    help="From seed A up to, and without, B.",
+    help="Seeds from A, inclusive, to B, exclusive.",
 )
 @_seconds
 @_workers
 @_delivery
 @click.option(
-    "--once", is_flag=True, help="Run each seed once: it may not come out the same twice."
+    "--once", is_flag=True, help="Run each seed once, without checking that it is reproducible."
 )
 @click.option(
     "--soak",
     is_flag=True,
-    help="Show which fault has struck what, and fail if one has not, or a step was not struck.",
+    help="Show how often each fault occurred at each step; fail if one never did.",
 )
 @define
 @reporting
@@ -98,10 +98,10 @@ def sim_run(  # noqa: PLR0913 - one an option
     soak: bool,
     parameters: tuple[tuple[str, str], ...],
 ) -> None:
-    """Run SCRIPT, or queries of our own, once for each seed and once more to see that it comes out the same.
+    """Run SCRIPT, or built-in queries, twice for each seed, and check that both runs are equal.
 
-    Of a script's files the first 2,000 rows are taken.  Nothing is written.  How far it is comes every ten
-    seconds, on standard error; Ctrl-C ends behind the seed that is running, with what was found.
+    The first 2,000 rows of the script's files are read.  No output is written.  Progress is printed every
+    ten seconds.  Ctrl-C ends the command after the present seed and prints the results so far.
     """
     from fsql.console.sim import run_seeds, series_json, series_text, soak_text
     from fsql.console.sim_progress import SeedLines
@@ -122,18 +122,16 @@ def sim_run(  # noqa: PLR0913 - one an option
         click.get_current_context().exit(exit_codes.INTERNAL)
 
 
-@sim.command("replay", short_help="Show what happened last in a seed.")
+@sim.command("replay", short_help="Run a seed again and show its last events.")
 @_script
 @click.option("--seed", type=click.IntRange(0), required=True, help="The seed.")
 @click.option(
     "--trace",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",
-    help="The choices of a run: played if FILE is there, else written to it.",
+    help="Recorded choices of a run: replayed if FILE exists, otherwise written to it.",
 )
-@click.option(
-    "--shrink", is_flag=True, help="Of a seed that fails, leave out what it fails without."
-)
+@click.option("--shrink", is_flag=True, help="Minimize the faults of a seed that fails.")
 @click.option("--mermaid", is_flag=True, help="Draw a Mermaid sequence diagram.")
 @_seconds
 @_workers
@@ -153,7 +151,7 @@ def sim_replay(  # noqa: PLR0913 - one an option
     mermaid: bool,
     parameters: tuple[tuple[str, str], ...],
 ) -> None:
-    """Run a seed again and show what happened last in it, with what went wrong."""
+    """Run a seed again, and show its last events and its failure."""
     from fsql.console.sim import Replay, replayed
 
     replay = Replay(seed, trace, shrink=shrink, mermaid=mermaid)
@@ -173,7 +171,7 @@ def _read(
 
     if name is None:
         if parameters:
-            raise click.UsageError("-D gives values to a script, and there is none")
+            raise click.UsageError("-D needs a script")
         return None
     script = read_script(name, dict(parameters))
     warn_unused_parameters([script], reporter)
@@ -187,7 +185,7 @@ def _flags(
     delivery: str | None,
     parameters: Sequence[tuple[str, str]],
 ) -> str:
-    """Return the flags with which a replay is of the same run."""
+    """Return the flags that a replay of the same run needs."""
     flags = f" --seconds {seconds}"
     flags += "" if workers is None else f" --workers {workers}"
     flags += "" if delivery is None else f" --delivery {delivery}"

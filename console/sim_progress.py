@@ -1,4 +1,4 @@
-"""How far a series of seeds is: a line every ten seconds, and each seed that finds something, at once."""
+"""Progress of a series of seeds: a line every ten seconds and one for each seed that fails."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class SeedLines:
-    """Says on standard error how far a series of `wanted` seeds is."""
+    """Prints the progress of a series of `wanted` seeds on standard error."""
 
     def __init__(
         self, wanted: int, reporter: Reporter, clock: Callable[[], float] = time.monotonic
@@ -29,7 +29,7 @@ class SeedLines:
         self._divergences = 0
 
     def seed_done(self, series: Series) -> None:
-        """Learn that one more seed has been run."""
+        """Print a line if the last seed failed or the interval has passed."""
         divergences = len(series.failed) + len(series.differing)
         news = divergences > self._divergences
         self._divergences = divergences

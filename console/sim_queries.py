@@ -1,7 +1,7 @@
-"""The queries that `fsql sim run` takes where it is given none, with input that a seed makes.
+"""The built-in queries of `fsql sim run`, with input that is generated from a seed.
 
-Each is there for something that is easily lost: order, what was left out, windows that wait for windows,
-both sides of a join, rows that fail.
+Each query tests one property: order, late and malformed rows, windows over windows, both sides of a join,
+expressions that fail.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _SECOND_US: Final = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class SimQuery:
-    """A script; `events` says which of two kinds of rows its table gets."""
+    """A script; `events` selects which of two kinds of rows its table gets."""
 
     name: str
     text: str
@@ -104,7 +104,7 @@ SIM_QUERIES: Final = (
 
 
 def rows_of(query: SimQuery, seed: int) -> list[list[Row]]:
-    """Return one to four splits of rows that the seed makes; times come late now and then."""
+    """Return one to four splits of generated rows; some times are out of order."""
     random = Random(f"{query.name} {seed}")  # noqa: S311 - rows, no secrets
     splits: list[list[Row]] = [[] for _ in range(random.choice((1, 2, 3, 4)))]
     clocks = [random.randrange(4) for _ in splits]

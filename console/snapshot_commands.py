@@ -18,15 +18,15 @@ _state = click.option(
     required=True,
     metavar="DIR",
     type=click.Path(path_type=Path),
-    help="The directory in which the job keeps its state.",
+    help="State directory of the job.",
 )
 
 
-@click.group(short_help="Look at the snapshots of a job.")
+@click.group(short_help="List, verify and repair the snapshots of a job.")
 def snapshot() -> None:
-    """Look at the snapshots in the state directory of a job, which may be running.
+    """List, verify and repair the snapshots in the state directory of a job.
 
-    The exit code is 1 if a snapshot is damaged; what is wrong is said on standard error.
+    The exit code is 1 if a snapshot is damaged; the damage is described on standard error.
     """
 
 
@@ -34,23 +34,23 @@ def snapshot() -> None:
 @_state
 @reporting
 def snapshot_list(reporter: Reporter, state: Path) -> None:
-    """List the snapshots in DIR.  State segments are not read."""
+    """List the snapshots in DIR.  State segments are not read.  The job may be running."""
     _show_snapshots(reporter, state, verify=False)
 
 
-@snapshot.command("verify", short_help="Read everything that snapshots are made of.")
+@snapshot.command("verify", short_help="Read and check all files of the snapshots.")
 @_state
 @reporting
 def snapshot_verify(reporter: Reporter, state: Path) -> None:
-    """Read all files of the snapshots in DIR, and check that they are as they were written."""
+    """Read all files of the snapshots in DIR and check sizes and hashes.  The job may be running."""
     _show_snapshots(reporter, state, verify=True)
 
 
-@snapshot.command("salvage", short_help="Replace damaged stores by what can be read of them.")
+@snapshot.command("salvage", short_help="Replace damaged stores by their readable part.")
 @_state
 @reporting
 def snapshot_salvage(reporter: Reporter, state: Path) -> None:
-    """Replace the damaged stores in DIR by new ones that have what can be read of them.
+    """Replace each damaged store in DIR by a new one with all records that can be read.
 
     The job must not be running.  Damaged stores are kept beside the new ones.
     """

@@ -1,4 +1,4 @@
-"""`fsql snapshot`: which snapshots a state directory has, and whether they can be read back."""
+"""`fsql snapshot`: the snapshots of a state directory, and whether they can be read."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ if TYPE_CHECKING:
     from fsql.runtime.cluster.manifest import Manifest
     from fsql.runtime.coordination.commits import Committed
 
-_ANEW = "bring the directory back from a copy, or start with an empty one: all input is read again"
+_ANEW = "restore the directory from a backup, or start with an empty one: all input is read again"
 _TITLES = ("snapshot", "epoch", "workers", "records", "rows", "size", "position", "")
 
 
 @dataclass(frozen=True, slots=True)
 class Inspected:
-    """A snapshot: its manifest where that can be read, what it counts for, and what is wrong with it."""
+    """A snapshot: its manifest if it can be read, its role, and its damage."""
 
     number: int
     standing: str
@@ -47,7 +47,7 @@ class Inspected:
 
     @property
     def restorable(self) -> bool:
-        """Return whether a job can be restored from it, as far as it was checked."""
+        """Return whether a job can be restored from it, as far as was checked."""
         return self.error is None and self.standing != "not committed"
 
 
@@ -104,12 +104,12 @@ def _inspected(
 
 
 def complaints(found: Sequence[Inspected], state: Path, *, verified: bool) -> list[Diagnostic]:
-    """Return what is wrong with the snapshots, and what to do about it."""
+    """Return a diagnostic for each damaged snapshot, with its fix."""
     if not verified:
         remedy = f"see what can be restored: fsql snapshot verify --state {state}"
     else:
         usable = next((each.number for each in found if each.restorable), None)
-        remedy = _ANEW if usable is None else f"start the job: it goes on from snapshot {usable}"
+        remedy = _ANEW if usable is None else f"start the job: it resumes from snapshot {usable}"
     return [_complaint(each.error, state, remedy) for each in found if each.error is not None]
 
 
@@ -130,12 +130,12 @@ def _complaint(error: DamagedSnapshotError, state: Path, remedy: str) -> Diagnos
     message = f"snapshot {error.snapshot} is damaged: {error.reason}"
     store = f"store: {worker_directory(state, record.worker)}"
     notes = (manifest, store, f"operator: {record.operator}")
-    first = f"have the damaged store replaced first: fsql snapshot salvage --state {state}"
+    first = f"first replace the damaged store: fsql snapshot salvage --state {state}"
     return Diagnostic("E612", message, None, (), notes, (first, remedy))
 
 
 class Replaced(NamedTuple):
-    """A store that was salvaged: of the records that snapshots name, how many the new one has."""
+    """A store that was replaced: how many of the records named by snapshots the new one has."""
 
     worker: int
     whole: int
@@ -147,7 +147,7 @@ def salvaged(state: Path) -> list[Replaced]:
     """Salvage the stores that have damaged records.
 
     Raises:
-        FsqlError: E612, if a store cannot be salvaged, because the job is running, say; E614, E615.
+        FsqlError: E612, if a store cannot be salvaged, for example because the job is running; E614, E615.
     """
     errors = [each.error for each in inspect(state, verify=True) if each.error is not None]
     snapshots = local_snapshots(state)
@@ -174,13 +174,13 @@ def salvaged_text(replaced: Sequence[Replaced]) -> str:
 
 
 def salvaged_json(replaced: Sequence[Replaced]) -> str:
-    """Return everything about the stores that were replaced as one object."""
+    """Return the stores that were replaced as one JSON object."""
     stores = [{**each._asdict(), "damaged": str(each.damaged)} for each in replaced]
     return json.dumps({"replaced": stores}) + "\n"
 
 
 def snapshots_text(found: Sequence[Inspected], *, verified: bool) -> str:
-    """Return a line for each snapshot below a line of titles."""
+    """Return a header line and a line for each snapshot."""
     if not found:
         return "no snapshots\n"
     lines = [_TITLES, *(_line(each, verified=verified) for each in found)]
@@ -213,7 +213,7 @@ def _line(each: Inspected, *, verified: bool) -> tuple[str, ...]:
 
 
 def snapshots_json(found: Sequence[Inspected], *, verified: bool) -> str:
-    """Return everything about the snapshots as one object."""
+    """Return the snapshots as one JSON object."""
     return json.dumps({"verified": verified, "snapshots": [_json(each) for each in found]}) + "\n"
 
 

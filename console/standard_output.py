@@ -1,4 +1,4 @@
-"""How the rows of a bare SELECT are written to standard output: as a table or as JSON lines."""
+"""The rows of a bare SELECT on standard output: as a table or as JSON lines."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def open_standard_output(job: Job, form: str | None, reporter: Reporter) -> Outp
     select = _bare_select(job)
     if select is None or not _as_table(form, reporter):
         return sys.stdout.buffer
-    # Drawing needs rich, which takes time to import.
+    # The table needs rich, which is slow to import.
     from fsql.console.change_table import ChangeTable
 
     width = shutil.get_terminal_size().columns
@@ -37,7 +37,7 @@ def _as_table(form: str | None, reporter: Reporter) -> bool:
 
 
 def _bare_select(job: Job) -> SinkTable | None:
-    """Return what a bare SELECT writes to, if nothing else is written to standard output."""
+    """Return the sink of a bare SELECT if nothing else is written to standard output."""
     sinks = [each.sink for each in job.inserts if dict(each.sink.options)["connector"] == "stdout"]
     if len(sinks) != 1 or sinks[0].name != "stdout" or dict(sinks[0].options)["format"] != "json":
         return None

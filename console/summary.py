@@ -1,4 +1,4 @@
-"""What a run comes to: one text for people, one object for programs."""
+"""The summary of a run, as text and as a JSON object."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ def print_summary(
     unkept: Collection[str] = (),
     files: Sequence[WrittenFile] = (),
 ) -> None:
-    """Print what a run came to, as the flags ask for it.
+    """Print the summary of a run as text or, with `--json`, as an event.
 
-    `unkept` has "late" and "rejected" where such rows are counted, and written nowhere; `files` are what
-    the run has written.
+    `unkept` has "late" and "rejected" if such rows are counted but not written; `files` are the files
+    that the run has written.
     """
     text = summary_text(status, counters) + _files_text(files) + _unkept_text(counters, unkept)
     outputs = [
@@ -40,7 +40,7 @@ def print_summary(
 
 
 def _files_text(files: Sequence[WrittenFile]) -> str:
-    """Return where the results are: a line for each file."""
+    """Return a line for each written file."""
     sizes = [bytes_text(each.bytes) for each in files]
     width = max(map(len, sizes), default=0)
     return "".join(
@@ -50,19 +50,17 @@ def _files_text(files: Sequence[WrittenFile]) -> str:
 
 
 def _unkept_text(counters: RunMetrics, unkept: Collection[str]) -> str:
-    """Return which rows were dropped, with the option that keeps them."""
+    """Return which rows were dropped, with the option that would keep them."""
     text = ""
     if counters.rows_late and "late" in unkept:
-        text += "  late rows were written nowhere: the table that is written has no 'late_path'\n"
+        text += "  late rows were dropped: the sink table has no 'late_path'\n"
     if counters.rows_rejected and "rejected" in unkept:
-        text += (
-            "  rejected rows were written nowhere: the table that is read has no 'rejects_path'\n"
-        )
+        text += "  rejected rows were dropped: the source table has no 'rejects_path'\n"
     return text
 
 
 def summary_text(status: str, counters: RunMetrics) -> str:
-    """Return the summary as aligned lines, the first with how it ended."""
+    """Return the summary as aligned lines; the first has the status."""
     seconds = counters.seconds
     rows = [
         ("rows in", count_text(counters.rows_in), rate_text(counters.rows_in, seconds)),
@@ -76,8 +74,8 @@ def summary_text(status: str, counters: RunMetrics) -> str:
             "fields that their table does not declare",
         ),
         ("state", count_text(counters.rows_state), "rows and groups at the end"),
-        ("held", count_text(counters.rows_held), "rows that waited for their turn"),
-        ("repairs", count_text(counters.rows_redone), "rows done again in order"),
+        ("held", count_text(counters.rows_held), "rows that waited for earlier rows"),
+        ("repairs", count_text(counters.rows_redone), "rows recomputed after late arrival"),
         ("messages", count_text(counters.messages), ""),
         ("acknowledged", count_text(counters.acknowledgements), ""),
         ("releases", count_text(counters.releases), ""),
@@ -85,13 +83,13 @@ def summary_text(status: str, counters: RunMetrics) -> str:
     if counters.snapshots:
         rows.append(("snapshots", count_text(counters.snapshots), ""))
     if counters.recoveries:
-        rows.append(("recoveries", count_text(counters.recoveries), "what was lost was done again"))
+        rows.append(("recoveries", count_text(counters.recoveries), "restarts from a snapshot"))
     if counters.rows_unreleased:
         rows.append(
             (
                 "unreleased",
                 count_text(counters.rows_unreleased),
-                "rows read, not all of it released",
+                "rows read, but not yet released",
             )
         )
     width = max(len(value) for _, value, _ in rows)
@@ -104,7 +102,7 @@ def summary_text(status: str, counters: RunMetrics) -> str:
 
 
 def summary_fields(status: str, counters: RunMetrics) -> dict[str, object]:
-    """Return the summary as fields: how it ended, every counter, and the rates."""
+    """Return the summary as fields: the status, every metric, and the rates."""
     fields: dict[str, object] = {"status": status, **asdict(counters)}
     if counters.seconds > 0:
         fields["rows_in_per_second"] = counters.rows_in / counters.seconds

@@ -1,4 +1,4 @@
-"""A warning for parameters that no script uses."""
+"""Warnings about parameters that no script uses."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def warn_unused_parameters(scripts: Sequence[Script], reporter: Reporter) -> None:
-    """Warn of the given values that none of the scripts uses."""
+    """Warn about given parameters that no script uses."""
     unused = unused_parameters([each.source for each in scripts], scripts[0].parameters)
     if unused and not reporter.quiet:
         reporter.diagnostics(unused, scripts[0].source if len(scripts) == 1 else None)

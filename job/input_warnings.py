@@ -45,7 +45,7 @@ def unkept_rows(compiled: Compiled) -> list[Diagnostic]:
         options = dict(table.options)
         if options.get("on_error") == "reject" and "rejects_path" not in options:
             span = option_span(compiled.syntax, table.name, "on_error")
-            message = f'malformed rows of table "{table.name}" are counted, and written nowhere'
+            message = f'malformed rows of table "{table.name}" are counted and dropped'
             helps = ("add 'rejects_path' = 'rejects.jsonl'",)
             label = None if span is None else Label(span)
             warnings.append(Diagnostic("W502", message, label, helps=helps))

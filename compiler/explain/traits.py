@@ -65,13 +65,13 @@ def state_bound(plan: logical.Plan) -> str:
     """Return the state of `plan` and its bound; `none` if it has no state."""
     match plan:
         case logical.Aggregate(keys=keys, aggregates=calls):
-            return _rows("group", keys, calls, append=append_only(plan.input), bound="unbounded")
+            return _rows("group", keys, calls, append=append_only(plan.input), bound=", unbounded")
         case logical.WindowAggregate(keys=keys, aggregates=calls):
-            bound = "bounded by window"
+            bound = " per open window"
             return _rows("group", keys, calls, append=append_only(plan.input), bound=bound)
         case logical.Over(partition=keys, calls=running):
             calls = tuple(call.aggregate for call in running)
-            return _rows("partition", keys, calls, append=True, bound="unbounded")
+            return _rows("partition", keys, calls, append=True, bound=", unbounded")
         case logical.Join(time_range=None):
             return "the rows of both sides, unbounded"
         case logical.Join():
@@ -88,13 +88,13 @@ def _rows(
     append: bool,
     bound: str,
 ) -> str:
-    """Return what aggregates remember.
+    """Return the state of aggregates.
 
-    Without keys there is one group; but an array has every value, and so has the extreme of values that
-    may be taken back.
+    Without keys there is one group.  ARRAY_AGG keeps all values; MIN and MAX keep them if the input has
+    retractions.
     """
     functions = {call.function for call in calls}
     extremes = {AggregateFunction.MIN, AggregateFunction.MAX} & functions
     values = AggregateFunction.ARRAY_AGG in functions or (extremes and not append)
     rows = f"one row per {group}" if keys else "one row"
-    return (f"{rows} and its values" if values else rows) + (f", {bound}" if keys or values else "")
+    return (f"{rows} with its values" if values else rows) + (bound if keys or values else "")

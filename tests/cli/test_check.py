@@ -1,4 +1,4 @@
-"""`fsql check`: diagnostics, and what each INSERT gives and remembers."""
+"""`fsql check`: diagnostics, changes and state of each INSERT."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def test_what_a_script_does() -> None:
     assert out == (
         f"{TOP_SPEEDS}: 1 INSERT\n"
         "  into top_speeds: append by (window_start, segment)\n"
-        "    WindowAggregate remembers one row per group, bounded by window\n"
+        "    state of WindowAggregate: one row per group per open window\n"
     )
 
 
@@ -32,7 +32,7 @@ def test_a_warning_is_no_error(tmp_path: Path) -> None:
     assert out == (
         f"{script}: 1 INSERT\n"
         "  into stdout: retract by (n)\n"
-        "    Aggregate remembers one row per group, unbounded\n"
+        "    state of Aggregate: one row per group, unbounded\n"
     )
     assert err == (
         "warning[FSQL-W301]: GROUP BY without a window keeps every group\n"
@@ -56,7 +56,7 @@ def test_several_scripts_one_of_them_broken(tmp_path: Path) -> None:
     bad.write_text(f"{NUMBERS}SELECT m, k FROM numbers;\n")
     code, out, err = fsql("check", "-D", "least=1", bad, good)
     assert code == 1
-    assert out == f"{good}: 1 INSERT\n  into stdout: append\n    remembers nothing\n"
+    assert out == f"{good}: 1 INSERT\n  into stdout: append\n    no state\n"
     assert [line for line in err.splitlines() if line.startswith("error")] == [
         'error[FSQL-E203]: column "m" does not exist',
         'error[FSQL-E203]: column "k" does not exist',
@@ -81,7 +81,7 @@ def test_json(tmp_path: Path) -> None:
                 "changes": "append",
                 "key": ["window_start", "segment"],
                 "state": [
-                    {"operator": "WindowAggregate", "bound": "one row per group, bounded by window"}
+                    {"operator": "WindowAggregate", "bound": "one row per group per open window"}
                 ],
             }
         ],

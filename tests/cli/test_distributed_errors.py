@@ -193,7 +193,7 @@ def test_the_model_keeps_no_state(tmp_path: Path) -> None:
     said = fsql("run", "--engine", "model", "--state", tmp_path / "state", script(tmp_path))
     assert said.code == 2
     assert said.err.endswith(
-        "Error: --state is not for --engine model, which is one process\n",
+        "Error: --engine model runs in one process, without --state\n",
     )
 
 
@@ -250,12 +250,12 @@ def test_a_job_that_is_over_says_so(tmp_path: Path) -> None:
         "INSERT INTO out SELECT n FROM numbers;\n"
     )
     first = fsql("run", "--state", state, path)
-    assert (first.code, "came to its end" in first.err) == (0, False)
+    assert (first.code, "already finished" in first.err) == (0, False)
     again = fsql("run", "--state", state, path)
     assert again.code == 0
     assert again.err.startswith(
-        "this job came to its end before: only what its outputs lack is written\n"
-        f"  to read its input anew, name another directory than --state {state}\n"
+        "this job has already finished: only rows that its outputs lack are written\n"
+        f"  to read its input again, use another directory than --state {state}\n"
     )
     (tmp_path / "numbers.jsonl").write_text('{"n":1}\n{"n":2}\n')
     grown = fsql("run", "--quiet", "--state", state, path)

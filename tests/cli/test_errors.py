@@ -356,8 +356,8 @@ def test_a_bug_is_said_plainly(monkeypatch: pytest.MonkeyPatch) -> None:
     assert where.startswith("  = note: at line ")
     assert version.startswith("  = note: fsql ")
     assert helps == [
-        "  = help: report it, with the script and, if that is possible, the input",
-        "  = help: run it again with --debug, and add the stack trace to the report",
+        "  = help: report it with the script and, if possible, the input",
+        "  = help: run it again with --debug and add the stack trace to the report",
     ]
     assert "Traceback" not in err
     assert "Traceback" in fsql("run", "--debug", "-e", "SELECT 1").err

@@ -1,4 +1,4 @@
-"""What the command says of itself, and that it says so fast."""
+"""`--help` of the commands, and that it starts fast."""
 
 from __future__ import annotations
 
@@ -23,25 +23,25 @@ Options:
 
 Commands:
   bench          Measure fsql on this machine.
-  check          Print diagnostics of scripts, and what they would do.
+  check          Check scripts without running them.
   compile        Check a script and write its plan to a file.
   connectors     List connectors and formats with their options.
-  consume        Store what a job sends to a table with connector tcp.
+  consume        Store the rows that a job sends with connector tcp.
   explain        Show a script at one stage of compilation.
   explain-error  Explain an error code.
   run            Run a script.
-  sim            Run clusters in virtual time, under faults.
-  snapshot       Look at the snapshots of a job.
-  worker         Take part in a run as one of its workers.
+  sim            Simulate clusters in virtual time, with faults.
+  snapshot       List, verify and repair the snapshots of a job.
+  worker         Join a run as a worker.
 
   Exit codes:
 
-    0    done
-    1    the script, or a file that it names, is in error
-    2    the command line is in error
-    3    a row stopped the job: malformed, or an expression failed on it
+    0    success
+    1    error in the script or in a file that it names
+    2    error in the command line
+    3    a row stopped the job: it is malformed, or an expression failed on it
     130  interrupted by Ctrl-C
-    143  ended by SIGTERM
+    143  terminated by SIGTERM
     70   internal error: please report it
 """
 
@@ -75,16 +75,16 @@ def test_every_command_has_help(command: str) -> None:
     assert out.startswith(f"Usage: fsql {command} [OPTIONS]")
 
 
-def test_the_help_of_run_says_where_paths_start() -> None:
+def test_the_help_of_run_explains_relative_paths() -> None:
     words = " ".join(fsql("run", "--help").out.split())
     assert (
-        "Relative paths in it, of sources and of sinks, start from the directory that it is in; those of a"
-        " script from standard input or -e start from the working directory."
+        "Relative paths of sources and sinks are relative to the directory of the script; in a script from"
+        " standard input or -e, to the working directory."
     ) in words
 
 
-def test_help_imports_nothing_that_takes_time() -> None:
-    # The budget is 150 ms; how long something takes depends on the machine, what is imported does not.
+def test_help_imports_no_slow_module() -> None:
+    # The budget is 150 ms.  Times depend on the machine; the imported modules do not.
     program = (
         "import sys\n"
         "from fsql.cli import main\n"

@@ -56,12 +56,12 @@ def test_input_that_is_not_there(tmp_path: Path) -> None:
 
 def test_rows_that_are_not_kept(tmp_path: Path) -> None:
     text = table(", 'on_error' = 'reject'")
-    warning = ("FSQL-W502", 'malformed rows of table "t" are counted, and written nowhere')
+    warning = ("FSQL-W502", 'malformed rows of table "t" are counted and dropped')
     assert warnings_of("check", tmp_path, text, "") == [warning]
     assert warnings_of("run", tmp_path, text, "{}\n[]\n") == [warning]
     said = fsql("run", tmp_path / "job.sql")
     assert said.err.endswith(
-        "  rejected rows were written nowhere: the table that is read has no 'rejects_path'\n"
+        "  rejected rows were dropped: the source table has no 'rejects_path'\n"
     )
 
 

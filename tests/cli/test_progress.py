@@ -57,8 +57,8 @@ def test_summary() -> None:
         "  rejected              0  malformed rows\n"
         "  unknown             567  fields that their table does not declare\n"
         "  state            56,789  rows and groups at the end\n"
-        "  held                 34  rows that waited for their turn\n"
-        "  repairs              12  rows done again in order\n"
+        "  held                 34  rows that waited for earlier rows\n"
+        "  repairs              12  rows recomputed after late arrival\n"
         "  messages          4,321\n"
         "  acknowledged      1,234\n"
         "  releases             99\n"
@@ -68,7 +68,7 @@ def test_summary() -> None:
 def test_a_summary_says_what_was_not_released_and_why() -> None:
     counters = RunMetrics(rows_unreleased=12, held_by="clicks (socket)", held_seconds=90.0)
     assert summary_text(INTERRUPTED, counters).splitlines()[-2:] == [
-        "  unreleased     12  rows read, not all of it released",
+        "  unreleased     12  rows read, but not yet released",
         "  output was waiting for clicks (socket), for 1:30",
     ]
 
@@ -136,7 +136,7 @@ def test_a_line_that_stays_stands_above_the_panel() -> None:
     console = Console(file=screen, width=40, force_terminal=True, no_color=True)
     with Panel("q.sql", JobOverview(), coloured=False, console=console) as panel:
         screen.truncate(0)
-        panel.tell("recovery: running [1] (a worker that was lost has a long name)")
+        panel.print_line("recovery: running [1] (a worker that was lost has a long name)")
         wiped, line, box = screen.getvalue().partition("recovery: running [1] (")
         assert "╰" not in wiped
         assert box.startswith("a worker that was lost has a long name)\n")

@@ -48,7 +48,7 @@ def test_parameters_without_a_script() -> None:
     code, _, err = fsql("sim", "run", "-D", "a=b")
     assert (code, err.splitlines()[-1]) == (
         2,
-        "Error: -D gives values to a script, and there is none",
+        "Error: -D needs a script",
     )
 
 
@@ -57,8 +57,8 @@ def test_a_soak_that_has_not_met_everything_fails() -> None:
     code, out, _ = fsql(*arguments)
     lines = out.splitlines()
     assert (code, lines[-1]) == (70, "0 divergences")
-    assert "never met: state of affairs: older manifest used" in lines
-    assert "never met: state of affairs: rejects under way" not in lines  # our queries have none
+    assert "never occurred: state of affairs: older manifest used" in lines
+    assert "never occurred: state of affairs: rejects under way" not in lines
 
 
 def test_a_replay_from_a_file_is_the_same_run(tmp_path: Path) -> None:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 TITLES = "snapshot  epoch  workers  records  rows     size  position\n"
-ANEW = "bring the directory back from a copy, or start with an empty one: all input is read again"
+RESTORE = "restore the directory from a backup, or start with an empty one: all input is read again"
 
 KILLED = """
 import os, pathlib, sys
@@ -117,10 +117,10 @@ def test_a_damaged_manifest_is_named_with_what_to_do(state: Path) -> None:
     )
     said = fsql("snapshot", "verify", "--state", state)
     assert said.code == 1
-    assert said.err.endswith("  = help: start the job: it goes on from snapshot 6\n")
+    assert said.err.endswith("  = help: start the job: it resumes from snapshot 6\n")
     local_snapshots(state).path(6).unlink()
     said = fsql("snapshot", "verify", "--state", state)
-    assert said.err.endswith(f"  = help: {ANEW}\n")
+    assert said.err.endswith(f"  = help: {RESTORE}\n")
 
 
 def test_a_damaged_record_is_named_with_its_store(state: Path) -> None:
@@ -135,9 +135,9 @@ def test_a_damaged_record_is_named_with_its_store(state: Path) -> None:
         f"  = note: manifest: {local_snapshots(state).path(7)}\n"
         f"  = note: store: {state / 'worker-1'}\n"
         "  = note: operator: join/2\n"
-        "  = help: have the damaged store replaced first:"
+        "  = help: first replace the damaged store:"
         f" fsql snapshot salvage --state {state}\n"
-        "  = help: start the job: it goes on from snapshot 6\n"
+        "  = help: start the job: it resumes from snapshot 6\n"
     )
 
 
@@ -156,7 +156,7 @@ def test_a_damaged_store_is_replaced_by_what_is_whole_of_it(state: Path) -> None
     )
     said = fsql("snapshot", "verify", "--state", state)
     assert [line.split()[-1] for line in said.out.splitlines()[1:]] == ["damaged", "verified"]
-    assert "start the job: it goes on from snapshot 6" in said.err
+    assert "start the job: it resumes from snapshot 6" in said.err
     with closing(RocksStore(directory)) as store:
         for number in range(20):
             store.put({f"{number}": b"x" * 1000})
@@ -271,7 +271,7 @@ def test_without_the_coordination_file_no_snapshot_counts(state: Path) -> None:
     assert (said.code, said.out) == (1, "")
     assert said.err == (
         f'error[FSQL-E615]: the coordination file "{path}" is damaged: file is not a database\n'
-        f"  = help: {ANEW}\n"
+        f"  = help: {RESTORE}\n"
     )
     path.unlink()
     said = fsql("snapshot", "verify", "--state", state)
