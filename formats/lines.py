@@ -1,4 +1,4 @@
-"""Lines: cutting a byte stream into records, whatever the blocks it comes in.
+"""Lines: cutting a byte stream into lines, whatever the blocks it comes in.
 
 A line ends with a newline or with the stream; one carriage return before the end belongs to the
 terminator, and a byte order mark is dropped at the very start of the stream.  Which lines there are,
@@ -43,7 +43,8 @@ _TERMINATOR_MAX: Final = len(codecs.BOM_UTF8) + 1
 class Lines:
     """Consecutive lines of a stream, in one buffer.
 
-    Line i is `data[starts[i]:ends[i]]`, without its terminator; its number (from 1) is `numbers[i]`.
+    Line i is `data[starts[i]:ends[i]]`, without its terminator; its number (from 1) is `numbers[i]`.  A
+    record of several lines counts as one line here, with the number of its first.
     `data[0]` stands at offset `byte` of the stream, and the lines use the stream up to `end_byte`, where
     line number `end_number` begins.
     """
@@ -100,6 +101,21 @@ class Lines:
             self.number(stop),
         )
 
+    def join(self, first: Ints, last: Ints) -> Lines:
+        """Return records: each from one line to another, which may be the same.  They are without gaps."""
+        stop = int(last[-1]) + 1 if len(last) else 0
+        if stop == len(first):
+            return self.slice(0, stop)
+        return Lines(
+            self.data,
+            self.starts[first],
+            self.ends[last],
+            self.numbers[first],
+            self.byte,
+            self.offset(stop),
+            self.number(stop),
+        )
+
     def without_empty(self) -> Lines:
         """Return the lines that are not empty, each with the number it had."""
         filled = self.ends > self.starts
@@ -116,6 +132,36 @@ class Lines:
         )
 
 
+def concatenate(parts: Sequence[Lines]) -> Lines:
+    """Return lines that follow each other in a stream; none of them may have been cut off."""
+    byte = parts[0].offset(0)
+    last = parts[-1]
+    return Lines(
+        b"".join(
+            part.data[part.offset(0) - part.byte : part.end_byte - part.byte] for part in parts
+        ),
+        np.concatenate([part.starts + (part.byte - byte) for part in parts]),
+        np.concatenate([part.ends + (part.byte - byte) for part in parts]),
+        np.concatenate([part.numbers for part in parts]),
+        byte,
+        last.end_byte,
+        last.end_number,
+    )
+
+
+class LineJoiner(Protocol):
+    """Joins lines into records, where a record may have several."""
+
+    decided_by_end: bool
+    """Whether there would be other records if the stream went on behind its end."""
+
+    def join(self, lines: Lines) -> list[Lines]:
+        """Return the records that the next lines complete."""
+
+    def finish(self) -> list[Lines]:
+        """Return the records that the end of the stream completes."""
+
+
 class LineDecoder(Protocol):
     """Makes rows of lines."""
 
@@ -126,6 +172,9 @@ class LineDecoder(Protocol):
     @property
     def record_bytes_max(self) -> int:
         """Return how long a line may be."""
+
+    def make_joiner(self) -> LineJoiner | None:
+        """Return what joins lines into records, None if each line is one."""
 
     @property
     def has_header(self) -> bool:
@@ -149,10 +198,14 @@ class LineDecoder(Protocol):
         """Return the rows of the lines, which would have the numbers from `first_row` on."""
 
 
-class HeaderlessDecoder:
-    """The part of a decoder that concerns the header, where there is none."""
+class SingleLineDecoder:
+    """The part of a decoder for which each line is a record, and none is a header."""
 
     has_header = False
+
+    def make_joiner(self) -> LineJoiner | None:
+        """Return nothing."""
+        return None
 
     def take_header(self, header: bytes, source: str, *, ordered: bool) -> None:
         """Never be called."""
@@ -182,6 +235,11 @@ class LineCutter:
         self._byte = byte
         self._number = number
         self._seen_bytes = byte
+
+    @property
+    def seen_bytes(self) -> int:
+        """Return where in the stream the blocks end that came so far."""
+        return self._seen_bytes
 
     def feed(self, block: bytes) -> list[Lines]:
         """Return the lines that `block` completes, in at most two parts."""

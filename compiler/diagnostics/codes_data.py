@@ -130,7 +130,7 @@ DATA_ROWS: Final[tuple[Row, ...]] = (
     (
         "E523",
         "not a CSV record",
-        "A record has a field for each column, and a quote ends on its line, before a delimiter or the end.",
+        "A record has a field for each column, and a quote is closed before a delimiter or its end.",
         "Repair the record, or give the table the options `delimiter`, `quote` and `escape` of the file.",
         'a,"b  -- of two columns',
     ),

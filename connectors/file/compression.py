@@ -16,7 +16,7 @@ import pyarrow as pa
 import xxhash
 
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
-from fsql.connectors.streams.replay import CHECKED_BYTES, not_replayable
+from fsql.connectors.streams.replay import CHECKED_BYTES, not_replayable, read_hash
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -86,7 +86,7 @@ class CompressedBlocks:
         self._file.close()
 
     def _check(self, place: SourceOffset | None) -> None:
-        if place is not None and place.content not in {"", self._identity}:
+        if place is not None and read_hash(place) not in {"", self._identity}:
             raise not_replayable(self._path, place, "it is not the file that was read")
 
     def _skip(self, place: SourceOffset | None) -> None:

@@ -16,7 +16,7 @@ from fsql.connectors.file.compression import CompressedBlocks, codec_of
 from fsql.connectors.file.found_files import find_files
 from fsql.connectors.settings import has_layout
 from fsql.connectors.streams.blocks import FileBlocks
-from fsql.connectors.streams.line_reader import LineReader, read_first_line
+from fsql.connectors.streams.line_reader import LineReader, read_header
 from fsql.connectors.streams.replay import check_replayable
 from fsql.formats.factories import make_decoder, make_split
 
@@ -69,7 +69,7 @@ class FileSplit:
             return
         blocks = self._blocks(None, _HEADER_BLOCK_BYTES)
         try:
-            header = read_first_line(blocks, decoder.record_bytes_max)
+            header = read_header(blocks, decoder)
         finally:
             blocks.close()
         if header is not None:

@@ -22,7 +22,7 @@ from fsql.compiler.diagnostics import Diagnostic, FsqlError
 from fsql.connectors import paths
 from fsql.connectors.file.file_layer import FileLayer
 from fsql.connectors.live.flushed_length import FlushedLengthReader, FlushedLengthWriter
-from fsql.connectors.streams.replay import CHECKED_BYTES, not_replayable
+from fsql.connectors.streams.replay import CHECKED_BYTES, not_replayable, read_hash
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -304,7 +304,8 @@ class LogBlocks:
             raise not_replayable(
                 self._directory, place, "it has been removed up to there, and more"
             )
-        if place.content and self.content_before(place.byte) != place.content:
+        read = read_hash(place)
+        if read and self.content_before(place.byte) != read:
             raise not_replayable(self._directory, place, "what stands before is not what was read")
 
     def close(self) -> None:

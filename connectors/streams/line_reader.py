@@ -1,4 +1,4 @@
-"""Rows out of blocks of bytes: cut into lines, and as many lines decoded at a time as are asked for.
+"""Rows out of blocks of bytes: cut into records, and as many records decoded at a time as are asked for.
 
 Which rows there are, and their numbers, depend on the bytes alone.
 """
@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from fsql.connectors.streams.blocks import AtLeast, AtMost
+from fsql.connectors.streams.replay import add_length, read_length
 from fsql.formats.lines import LineCutter
 from fsql.runtime.ports import Chunk, SourceOffset, Wait
 
 if TYPE_CHECKING:
     from fsql.connectors.streams.blocks import Blocks
-    from fsql.formats.lines import LineDecoder, Lines
+    from fsql.formats.lines import LineDecoder, LineJoiner, Lines
 
 _WAIT_SECONDS_MIN: Final = 0.001
 _WAIT_SECONDS_MAX: Final = 0.004
@@ -43,8 +44,11 @@ class LineReader:
         self._place = SourceOffset(0, 1, 0) if place is None else place
         _, line, byte, _ = self._place
         self._cutter = LineCutter(decoder.record_bytes_max, byte, line)
+        self._joiner = decoder.make_joiner()
         self._parts: deque[Lines] = deque()
         self._ended = False
+        # The length of the split, where what was read depends on it.
+        self._length = None if place is None else read_length(place)
         self._time_at_most: int | None = None
         self._wait_seconds = _WAIT_SECONDS_MIN
 
@@ -91,7 +95,7 @@ class LineReader:
         """
         if not self._place.content:
             content = self._blocks.content_before(self._place.byte)
-            self._place = self._place._replace(content=content)
+            self._place = self._place._replace(content=add_length(content, self._length))
         return self._place
 
     def close(self) -> None:
@@ -100,11 +104,14 @@ class LineReader:
 
     def _take(self, block: bytes) -> None:
         self._ended = not block
-        for cut in self._cutter.feed(block) if block else self._cutter.finish():
+        for cut in _cut(self._cutter, self._joiner, block):
             lines = self._without_header(cut) if self._decoder.has_header else cut
             part = lines.without_empty() if self._decoder.skips_empty_lines else lines
             if len(part):
                 self._parts.append(part)
+
+        if self._ended and self._joiner is not None and self._joiner.decided_by_end:
+            self._length = self._cutter.seen_bytes
 
     def _without_header(self, lines: Lines) -> Lines:
         """Return the lines but the first of the source.
@@ -119,16 +126,25 @@ class LineReader:
         return lines.slice(1, len(lines))
 
 
-def read_first_line(blocks: Blocks, bytes_max: int) -> bytes | None:
-    """Return the first line of blocks that are read from their beginning, None if there are no bytes.
+def read_header(blocks: Blocks, decoder: LineDecoder) -> bytes | None:
+    """Return the first record of blocks that are read from their beginning, None if there are no bytes.
 
     Raises:
         FsqlError: E535, if the operating system fails to read.
     """
-    cutter = LineCutter(bytes_max)
-    while isinstance(block := blocks.read(), bytes) and block:
-        for lines in cutter.feed(block):
+    cutter, joiner = LineCutter(decoder.record_bytes_max), decoder.make_joiner()
+    while isinstance(block := blocks.read(), bytes):
+        for lines in _cut(cutter, joiner, block):
             return lines.content(0)
-    for lines in cutter.finish():
-        return lines.content(0)
+        if not block:
+            break
     return None
+
+
+def _cut(cutter: LineCutter, joiner: LineJoiner | None, block: bytes) -> list[Lines]:
+    """Return the records that a block completes, or the end of the stream, if it is empty."""
+    parts = cutter.feed(block) if block else cutter.finish()
+    if joiner is None:
+        return parts
+    records = [each for part in parts for each in joiner.join(part)]
+    return records if block else [*records, *joiner.finish()]

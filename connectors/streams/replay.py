@@ -22,6 +22,22 @@ if TYPE_CHECKING:
 CHECKED_BYTES: Final = 1 << 16
 
 
+def add_length(content: str, length: int | None) -> str:
+    """Return the `content` of a source offset for a split whose length decided what was read of it."""
+    return content if length is None or not content else f"{content}@{length}"
+
+
+def read_length(place: SourceOffset) -> int | None:
+    """Return the length that decided what was read before a place, None if it decided nothing."""
+    length = place.content.partition("@")[2]
+    return int(length) if length else None
+
+
+def read_hash(place: SourceOffset) -> str:
+    """Return the hash that `place.content` has, without a length."""
+    return place.content.partition("@")[0]
+
+
 def content_before(descriptor: int, byte: int) -> str:
     """Return the hash of the last bytes of a file before offset `byte`, and of how many they are."""
     start = max(byte - CHECKED_BYTES, 0)
@@ -44,10 +60,13 @@ def check_replayable(descriptor: int, path: str | Path, place: SourceOffset) -> 
         size = os.fstat(descriptor).st_size
         if size < place.byte:
             raise not_replayable(path, place, f"it has {size:,} bytes now")
-        if place.content and content_before(descriptor, place.byte) != place.content:
+        known = read_hash(place)
+        if known and content_before(descriptor, place.byte) != known:
             raise not_replayable(path, place, "what stands before that is not what was read")
         if 0 < place.byte < size and os.pread(descriptor, 1, place.byte - 1) != b"\n":
             raise not_replayable(path, place, "the line that ended there now continues")
+        if read_length(place) not in {None, size}:
+            raise not_replayable(path, place, "a quoted field was not closed, and now it continues")
     except OSError as error:
         message = f'reading "{path}" failed: {error.strerror}'
         raise FsqlError([Diagnostic("E535", message)]) from None

@@ -1,1 +1,1 @@
-"""CSV: fields with a delimiter between them, one record on each line."""
+"""CSV: records of fields with a delimiter between them."""

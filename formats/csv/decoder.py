@@ -1,9 +1,9 @@
-"""CSV lines into columns: fast for valid records, exact for invalid ones.
+"""CSV records into columns: fast for valid records, exact for invalid ones.
 
 Arrow splits a block into fields and converts whole columns.  It is given only blocks in which it finds the
 fields that `records` defines: whose quotes are all of the plain form, without escapes and without carriage
-returns inside of lines.  Where it does not take a block, or finds other rows than there are lines, `records`
-decides about each line.  A value that the fast conversion of its column does not take is converted alone.
+returns inside of lines.  Where it does not take a block, or finds other rows than there are, `records`
+decides about each.  A value that the fast conversion of its column does not take is converted alone.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import pyarrow.csv as pa_csv
 
 from fsql.compiler.sqltypes import INT_MAX, INT_MIN, Kind
 from fsql.formats.csv.header import in_order, read_header
+from fsql.formats.csv.record_joiner import RecordJoiner, find_plain_quotes
 from fsql.formats.csv.records import Dialect, Field, field_value, split_record
 from fsql.formats.malformed import (
     NOT_CSV,
@@ -41,7 +42,6 @@ if TYPE_CHECKING:
 
     Bools = NDArray[np.bool_]
 
-_NEWLINE, _RETURN = b"\n\r"
 _INTEGER: Final = "^-?[0-9]{1,18}$"
 _DOUBLE: Final = r"^-?(0|[1-9][0-9]{0,15})(\.[0-9]{1,20})?$"
 _NUMBERS: Final = {
@@ -79,6 +79,10 @@ class CsvDecoder:
         # With one column an empty line is a record: its field is empty.
         self.skips_empty_lines = len(columns) > 1
 
+    def make_joiner(self) -> RecordJoiner:
+        """Return what joins the lines of a record."""
+        return RecordJoiner(self._dialect, self.record_bytes_max)
+
     def take_header(self, header: bytes, source: str, *, ordered: bool) -> None:
         """Learn the first line of a file; see `read_header`.
 
@@ -108,11 +112,7 @@ class CsvDecoder:
     def _split_block(self, lines: Lines) -> list[pa.StringArray] | None:
         """Return the texts of each column as Arrow finds them, None where it may not be asked."""
         span = lines.span()
-        if not span or ((lines.ends - lines.starts) > self.record_bytes_max).any():
-            return None
-        if span.count(b"\r") != span.count(b"\r\n") or b"\0" in span or not _utf8(span):
-            return None
-        if not _is_plain(span, self._dialect):
+        if not span or not self._is_plain(lines, span):
             return None
         names = [str(index) for index in range(self._places.width)]
         wanted = list(dict.fromkeys(names[index] for index in self._places.indexes))
@@ -124,6 +124,7 @@ class CsvDecoder:
                     delimiter=self._dialect.delimiter,
                     quote_char=self._dialect.quote,
                     ignore_empty_lines=self.skips_empty_lines,
+                    newlines_in_values=True,
                 ),
                 pa_csv.ConvertOptions(
                     column_types=dict.fromkeys(names, pa.string()),
@@ -138,6 +139,18 @@ class CsvDecoder:
         if table.num_rows != len(lines):
             return None
         return [_one(table.column(names[index])) for index in self._places.indexes]
+
+    def _is_plain(self, lines: Lines, span: bytes) -> bool:
+        """Return whether Arrow finds the records that there are."""
+        if ((lines.ends - lines.starts) > self.record_bytes_max).any():
+            return False
+        if span.count(b"\r") != span.count(b"\r\n") or b"\0" in span or not _utf8(span):
+            return False
+        quotes = find_plain_quotes(span, self._dialect)
+        if quotes is None:
+            return False
+        # A record with a field that is not closed is one line, and ends within quotes.
+        return not (np.searchsorted(quotes, lines.ends - lines.starts[0]) % 2).any()
 
     def _split_lines(
         self, lines: Lines, first_row: int, rejects: dict[int, DeadLetter]
@@ -234,30 +247,6 @@ def _convert(column: Column, texts: pa.StringArray) -> tuple[pa.Array, Bools]:
         array = array.cast(arrow_type(column.type))
     done: Bools = fits.fill_null(fill_value=False).to_numpy(zero_copy_only=False) | null
     return array, done
-
-
-def _is_plain(span: bytes, dialect: Dialect) -> bool:
-    """Return whether Arrow finds the fields that there are in a block that has no line end but its lines'.
-
-    It does where quotes are doubled within quotes, each line has an even number of them, and each stands
-    beside a delimiter, a line end, or another one on its outer side.
-    """
-    if dialect.escape != dialect.quote:
-        return dialect.escape.encode() not in span and dialect.quote.encode() not in span
-    quote, delimiter = dialect.quote.encode()[0], dialect.delimiter.encode()[0]
-    octets = np.frombuffer(span, np.uint8)
-    quotes = np.flatnonzero(octets == quote)
-    if not len(quotes):
-        return True
-    before_lines = np.searchsorted(quotes, np.flatnonzero(octets == _NEWLINE))
-    if len(quotes) % 2 or (before_lines % 2).any():
-        return False
-    outer = np.zeros(256, np.bool_)
-    outer[[quote, delimiter, _NEWLINE, _RETURN]] = True
-    opening, closing = quotes[0::2], quotes[1::2]
-    before = octets[opening[opening > 0] - 1]
-    behind = octets[closing[closing < len(octets) - 1] + 1]
-    return bool(outer[before].all() and outer[behind].all())
 
 
 def _one(column: pa.ChunkedArray) -> pa.StringArray:

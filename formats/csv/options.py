@@ -8,7 +8,7 @@ from fsql.compiler.connectors import RECORD_LENGTH, Format, Layout, Option, Opti
 
 FORMAT: Final = Format(
     "csv",
-    "CSV: one record on each line, its fields with a delimiter between them",
+    "CSV: records of fields with a delimiter between them",
     Layout.LINES,
     takes_changes=True,
     takes_lists=False,
@@ -41,11 +41,14 @@ need the columns in the order of the table.  Without a header, fields are the co
 
 A field has the form that `CAST(field AS type)` reads, NaN and Infinity included; a TIMESTAMP may not be a
 number.  NULL is a field without quotes that equals the option `null`; with quotes it is that text.  A record
-that has another number of fields, text behind a closing quote, or a quote that is not closed on its line is
-malformed: a quoted field cannot hold a line end.
+that has another number of fields, or text behind a closing quote, is malformed.
 
-What is written has quotes where a reader needs them, as RFC 4180 has it; a text with a line end stands in
-quotes, and fsql itself cannot read such a record.  Changes have their kind in a first column, named by
-`op_column`.  The header is written where the output is empty.
+A quoted field may hold line ends; they are read as they are.  If a quote is not closed within
+`max_record_bytes`, or before the end of the input, only the line in which it opens is malformed, and the next
+record begins with the next line.  A file must not grow after such an end.  In live input a record that a
+disconnection or a failure has cut within quotes continues with the next line that arrives.
+
+What is written has quotes where a reader needs them, as RFC 4180 has it.  Changes have their kind in a first
+column, named by `op_column`.  The header is written where the output is empty.
 """,
 )

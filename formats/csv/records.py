@@ -107,7 +107,7 @@ def _quote_fields(record: str, start: int, dialect: Dialect) -> tuple[str, int]:
             return "".join((*pieces, record[start:place])), place + 1
         else:
             place += 1
-    raise MalformedError(NOT_CSV, "a quoted field does not end on its line")
+    raise MalformedError(NOT_CSV, "a quoted field is not closed")
 
 
 def field_value(field: Field, column: Column, dialect: Dialect) -> Value:

@@ -30,7 +30,7 @@ from fsql.compiler.sqltypes import Kind
 from fsql.formats.json.rows import REFUSED, RowType
 from fsql.formats.json.strict import DEPTH_MAX, parse_object
 from fsql.formats.json.values import column_values
-from fsql.formats.lines import HeaderlessDecoder
+from fsql.formats.lines import SingleLineDecoder
 from fsql.formats.malformed import MalformedError, check_length, reject
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ def make_decoder(columns: Schema, settings: Settings) -> Callable[[], LineDecode
     return lambda: JsonDecoder(columns, record_bytes_max)
 
 
-class JsonDecoder(HeaderlessDecoder):
+class JsonDecoder(SingleLineDecoder):
     """Decodes lines into the columns of a table."""
 
     skips_empty_lines = True

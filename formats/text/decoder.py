@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from fsql.formats.lines import HeaderlessDecoder
+from fsql.formats.lines import SingleLineDecoder
 from fsql.formats.malformed import MalformedError, check_length, decode_utf8, reject
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def make_decoder(columns: Schema, settings: Settings) -> Callable[[], LineDecode
     return lambda: TextDecoder(record_bytes_max)
 
 
-class TextDecoder(HeaderlessDecoder):
+class TextDecoder(SingleLineDecoder):
     """Decodes lines into one column of STRING."""
 
     skips_empty_lines = False

@@ -6,6 +6,7 @@ import gzip
 import shutil
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
 import pytest
 
 from fsql.tests.cluster.jobs import Job
@@ -27,11 +28,15 @@ CREATE TABLE sums (name STRING, n BIGINT) WITH (
     'connector' = 'file', 'path' = 'sums.csv', 'format' = 'csv', 'changes' = 'retract'
 );
 CREATE TABLE packed (n BIGINT, name STRING) WITH ('connector' = 'file', 'path' = 'packed.jsonl.gz');
+CREATE TABLE dense (n BIGINT, name STRING) WITH (
+    'connector' = 'file', 'path' = 'dense.csv.zst', 'format' = 'csv'
+);
 CREATE TABLE parts (n BIGINT, name STRING) WITH (
     'connector' = 'file', 'path' = 'parts', 'format' = 'parquet', 'rows_per_file' = '16'
 );
 INSERT INTO sums SELECT name, SUM(n) FROM t GROUP BY name;
 INSERT INTO packed SELECT n, name FROM t;
+INSERT INTO dense SELECT n, name FROM t;
 INSERT INTO parts SELECT n, name FROM t;
 """
 
@@ -40,7 +45,7 @@ INSERT INTO parts SELECT n, name FROM t;
 def job(tmp_path: Path) -> Job:
     (tmp_path / "in").mkdir()
     for file in ("a", "b"):
-        rows = "".join(f'{n},"{file}, {n % 3}"\n' for n in range(60))
+        rows = "".join(f'{n},"{file}\r\n{n % 3}"\r\n' for n in range(60))
         (tmp_path / "in" / f"{file}.csv.gz").write_bytes(gzip.compress(f"n,name\n{rows}".encode()))
     (tmp_path / "job.sql").write_text(SCRIPT)
     return Job.of(tmp_path / "job.sql")
@@ -50,17 +55,26 @@ def rows_of(job: Job, written: Written) -> dict[str, bytes]:
     """Take away what a run has written, and return it: files of parts by their names."""
     files = dict(written.files)
     files["packed"] = gzip.decompress(files.pop("packed.jsonl.gz"))
+    files["dense"] = decompress_zstd(files.pop("dense.csv.zst"))
     parts = job.directory / "parts"
     files |= {path.name: path.read_bytes() for path in sorted(parts.iterdir())}
     shutil.rmtree(parts)
     return files
 
 
+def decompress_zstd(data: bytes) -> bytes:
+    """Return what all frames of a file hold."""
+    with pa.CompressedInputStream(pa.BufferReader(data), "zstd") as stream:
+        text: bytes = stream.read()
+    return text
+
+
 @pytest.mark.parametrize("moment", MOMENTS)
 def test_a_kill_changes_no_row(moment: str, job: Job, nursery: Nursery) -> None:
     expected = rows_of(job, job.written_here())
-    assert len(expected) == 3 + 8  # with standard output
-    assert expected["sums.csv"].startswith(b"op,name,n\n+I,")
+    assert len(expected) == 4 + 8  # with standard output
+    assert expected["sums.csv"].startswith(b'op,name,n\n+I,"')
+    assert expected["dense"].startswith(b'n,name\n0,"a\r\n0"\n')
     count = 5 if moment == "delivered" else 1
     run = LedRun(nursery, job, job.description(2), [Kill(moment, count, worker=1)])
     assert rows_of(job, run.written()) == expected
