@@ -61,13 +61,13 @@ def _run_options(
 ) -> RunOptions:
     from fsql.compiler.tick_plan import Policy
     from fsql.job.run import RunOptions
-    from fsql.runtime.drivers.local import LEAD_ROWS
+    from fsql.runtime.drivers.local import READ_AHEAD_ROWS
 
     return RunOptions(
         workers=workers,
         policy=None if policy is None else Policy(policy),
         model=engine == "model",
-        lead_rows=lead or LEAD_ROWS,
+        read_ahead_rows=lead or READ_AHEAD_ROWS,
     )
 
 

@@ -144,9 +144,9 @@ class HeldSplit(ABC):
         self._chunk = _no_rows()
         self._row = 0
 
-    def open(self, place: SourceOffset | None = None) -> SplitReader:
+    def open(self, source_offset: SourceOffset | None = None) -> SplitReader:
         """Read all rows, to hand them out from the first on."""
-        assert place is None
+        assert source_offset is None
         reader = self._split.open()
         parts = []
         while isinstance(part := reader.read(1 << 40), Chunk):
@@ -156,7 +156,7 @@ class HeldSplit(ABC):
         self._chunk = Chunk(columns, np.concatenate([part.rows for part in parts]), (), 0)
         return self
 
-    def place(self) -> SourceOffset:
+    def source_offset(self) -> SourceOffset:
         """Return where the next row is."""
         return SourceOffset(self._row, 0, 0)
 

@@ -69,7 +69,7 @@ class FileSplit(Protocol):
     name: str
     path: Path
 
-    def open(self, place: SourceOffset | None = None) -> SplitReader:
+    def open(self, source_offset: SourceOffset | None = None) -> SplitReader:
         """Return a reader that stands at the first row, or where another reader of the split stood.
 
         Raises:

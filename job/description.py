@@ -57,7 +57,7 @@ class JobDescription(msgspec.Struct, frozen=True):
     splits: dict[int, tuple[str, ...]]
     workers: int
     policy: str | None
-    lead_rows: int
+    read_ahead_rows: int = msgspec.field(name="lead_rows")
     chunk_rows: int
     snapshot_every: float | None
     delivery: str | None
@@ -80,7 +80,7 @@ class JobDescription(msgspec.Struct, frozen=True):
     def options(self) -> RunOptions:
         """Return the options that the job is planned by."""
         policy = None if self.policy is None else Policy(self.policy)
-        return RunOptions(workers=self.workers, policy=policy, lead_rows=self.lead_rows)
+        return RunOptions(workers=self.workers, policy=policy, read_ahead_rows=self.read_ahead_rows)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +97,7 @@ class PreparedJob:
         """Return the settings of the protocol."""
         description = self.description
         return Settings(
-            lead_rows=description.lead_rows,
+            read_ahead_rows=description.read_ahead_rows,
             chunk_rows=description.chunk_rows,
             snapshot_every=description.snapshot_every,
         )

@@ -198,7 +198,7 @@ def _make_description(
         splits=split_names(open_splits(compiled, state / "front-log")),
         workers=options.workers,
         policy=None if options.policy is None else options.policy.value,
-        lead_rows=options.lead_rows,
+        read_ahead_rows=options.read_ahead_rows,
         chunk_rows=options.chunk_rows,
         snapshot_every=process_options.snapshot_every,
         delivery=process_options.delivery,

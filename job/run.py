@@ -21,7 +21,7 @@ from fsql.job.places import locate_errors
 from fsql.job.stages import verify_product
 from fsql.optimizer.choose import choose
 from fsql.runtime.dataflow.stage_pipeline import uninstrumented
-from fsql.runtime.drivers.local import CHUNK_ROWS, LEAD_ROWS, Edges, LocalRun
+from fsql.runtime.drivers.local import CHUNK_ROWS, READ_AHEAD_ROWS, Edges, LocalRun
 from fsql.runtime.drivers.model_run import ModelRun
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ class RunOptions:
     workers: int = 1
     policy: Policy | None = None
     model: bool = False
-    lead_rows: int = LEAD_ROWS
+    read_ahead_rows: int = READ_AHEAD_ROWS
     chunk_rows: int = CHUNK_ROWS
     existing: Existing = Existing.REFUSE
 
@@ -152,7 +152,7 @@ def open_run(
             yield LocalRun(
                 choose_plan(compiled, splits, options),
                 edges,
-                options.lead_rows,
+                options.read_ahead_rows,
                 options.chunk_rows,
                 watch=watch,
             )

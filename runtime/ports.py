@@ -103,7 +103,7 @@ class SplitReader(Protocol):
         How the rows are cut into chunks may depend on anything; what they are may not.
         """
 
-    def place(self) -> SourceOffset:
+    def source_offset(self) -> SourceOffset:
         """Return where the reader stands: behind what `read` has returned.
 
         Raises:
@@ -121,7 +121,7 @@ class Split(Protocol):
     def name(self) -> str:
         """Return the name that splits are numbered by."""
 
-    def open(self, place: SourceOffset | None = None) -> SplitReader:
+    def open(self, source_offset: SourceOffset | None = None) -> SplitReader:
         """Return a reader that stands at the first row, or where another reader of the split stood.
 
         Raises:

@@ -43,9 +43,14 @@ class CompressedBlocks:
     """The bytes of a compressed file, from some place of the decompressed stream on."""
 
     def __init__(
-        self, descriptor: int, path: Path, codec: str, block_bytes: int, place: SourceOffset | None
+        self,
+        descriptor: int,
+        path: Path,
+        codec: str,
+        block_bytes: int,
+        source_offset: SourceOffset | None,
     ) -> None:
-        """Take the descriptor of the file, positioned at its beginning, and continue at `place`.
+        """Take the descriptor of the file, positioned at its beginning, and continue at `source_offset`.
 
         Raises:
             FsqlError: E535, if it cannot be read; E536, if it is not the file that was read.
@@ -55,9 +60,9 @@ class CompressedBlocks:
         self._file = io.FileIO(descriptor, "r")
         try:
             self._identity = _identity(descriptor)
-            self._check(place)
+            self._check(source_offset)
             self._stream = pa.CompressedInputStream(pa.PythonFile(self._file, "r"), codec)
-            self._skip(place)
+            self._skip(source_offset)
         except OSError as error:
             raise self._failed(error) from None
         except BaseException:
@@ -85,16 +90,16 @@ class CompressedBlocks:
         """Close the file."""
         self._file.close()
 
-    def _check(self, place: SourceOffset | None) -> None:
-        if place is not None and read_hash(place) not in {"", self._identity}:
-            raise not_replayable(self._path, place, "it is not the file that was read")
+    def _check(self, source_offset: SourceOffset | None) -> None:
+        if source_offset is not None and read_hash(source_offset) not in {"", self._identity}:
+            raise not_replayable(self._path, source_offset, "it is not the file that was read")
 
-    def _skip(self, place: SourceOffset | None) -> None:
-        rest = 0 if place is None else place.byte
-        while place is not None and rest:
+    def _skip(self, source_offset: SourceOffset | None) -> None:
+        rest = 0 if source_offset is None else source_offset.byte
+        while source_offset is not None and rest:
             passed = self._stream.read(min(rest, self._block_bytes))
             if not passed:
-                raise not_replayable(self._path, place, "it ends before that")
+                raise not_replayable(self._path, source_offset, "it ends before that")
             rest -= len(passed)
 
     def _failed(self, error: Exception) -> FsqlError:

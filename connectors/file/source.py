@@ -45,8 +45,8 @@ class FileSplit:
     codec: str | None = None
     block_bytes: int = BLOCK_BYTES
 
-    def open(self, place: SourceOffset | None = None) -> LineReader:
-        """Return a reader that stands at the first row, or at `place`.
+    def open(self, source_offset: SourceOffset | None = None) -> LineReader:
+        """Return a reader that stands at the first row, or at `source_offset`.
 
         Raises:
             FsqlError: E531, if the file cannot be opened, or has not the columns; E535, if it cannot be read;
@@ -54,7 +54,7 @@ class FileSplit:
         """
         decoder = self.decoder()
         self._take_header(decoder)
-        return LineReader(self._blocks(place, self.block_bytes), decoder, place)
+        return LineReader(self._blocks(source_offset, self.block_bytes), decoder, source_offset)
 
     def check(self) -> None:
         """Check that the columns can be found, if the file has a header.
@@ -75,17 +75,17 @@ class FileSplit:
         if header is not None:
             decoder.take_header(header, str(self.path), ordered=False)
 
-    def _blocks(self, place: SourceOffset | None, block_bytes: int) -> Blocks:
+    def _blocks(self, source_offset: SourceOffset | None, block_bytes: int) -> Blocks:
         try:
             descriptor = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC)
         except OSError as error:
             raise paths.cannot_open("E531", self.path, error) from None
         if self.codec is not None:
-            return CompressedBlocks(descriptor, self.path, self.codec, block_bytes, place)
+            return CompressedBlocks(descriptor, self.path, self.codec, block_bytes, source_offset)
         try:
-            if place is not None:
-                check_replayable(descriptor, self.path, place)
-                os.lseek(descriptor, place.byte, os.SEEK_SET)
+            if source_offset is not None:
+                check_replayable(descriptor, self.path, source_offset)
+                os.lseek(descriptor, source_offset.byte, os.SEEK_SET)
         except BaseException:
             os.close(descriptor)
             raise

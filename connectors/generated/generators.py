@@ -108,9 +108,9 @@ class GeneratorSplit:
     columns: Schema
     clock: Callable[[], float]
 
-    def open(self, place: SourceOffset | None = None) -> GeneratorReader:
-        """Return a reader that stands at row 0, or at `place`."""
-        first = 0 if place is None else place.row
+    def open(self, source_offset: SourceOffset | None = None) -> GeneratorReader:
+        """Return a reader that stands at row 0, or at `source_offset`."""
+        first = 0 if source_offset is None else source_offset.row
         return GeneratorReader(self.text, self.columns, self.clock, first)
 
 
@@ -155,7 +155,7 @@ class GeneratorReader:
         bounds, _ = string_buffers(lines)
         return Chunk(columns, numbers, (), int(bounds[-1] - bounds[0]))
 
-    def place(self) -> SourceOffset:
+    def source_offset(self) -> SourceOffset:
         """Return where the reader stands; a generator has neither lines nor bytes."""
         return SourceOffset(self._row, 0, 0)
 

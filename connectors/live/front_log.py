@@ -293,20 +293,22 @@ class LogBlocks:
         except OSError as error:
             raise paths.failed("reading", self._directory, error) from None
 
-    def check(self, place: SourceOffset) -> None:
-        """Check that the log has what was read of it before `place`.
+    def check(self, source_offset: SourceOffset) -> None:
+        """Check that the log has what was read of it before `source_offset`.
 
         Raises:
             FsqlError: E535 or E536, if it has not.
         """
         known = segments(self._directory)
-        if place.byte and (not known or known[0].start > place.byte):
+        if source_offset.byte and (not known or known[0].start > source_offset.byte):
             raise not_replayable(
-                self._directory, place, "it has been removed up to there, and more"
+                self._directory, source_offset, "it has been removed up to there, and more"
             )
-        read = read_hash(place)
-        if read and self.content_before(place.byte) != read:
-            raise not_replayable(self._directory, place, "what stands before is not what was read")
+        read = read_hash(source_offset)
+        if read and self.content_before(source_offset.byte) != read:
+            raise not_replayable(
+                self._directory, source_offset, "what stands before is not what was read"
+            )
 
     def close(self) -> None:
         """Close what is open."""

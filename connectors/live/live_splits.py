@@ -122,14 +122,14 @@ class StreamSplit:
     bounds: BoundOptions
     block_bytes: int = _BLOCK_BYTES
 
-    def open(self, place: SourceOffset | None = None) -> LineReader:
+    def open(self, source_offset: SourceOffset | None = None) -> LineReader:
         """Return a reader that hands out what is there and never blocks.
 
         Raises:
             FsqlError: E531, if the stream is closed; E536, if it is to be read from a place on.
         """
-        if place is not None and place.byte:
-            raise not_replayable(self.name, place, "a stream can be read once only")
+        if source_offset is not None and source_offset.byte:
+            raise not_replayable(self.name, source_offset, "a stream can be read once only")
         try:
             descriptor = os.dup(self.descriptor)
         except OSError as error:
@@ -147,14 +147,14 @@ class SocketSplit:
     decoder: Callable[[], LineDecoder]
     bounds: BoundOptions
 
-    def open(self, place: SourceOffset | None = None) -> LineReader:
+    def open(self, source_offset: SourceOffset | None = None) -> LineReader:
         """Listen, and return a reader of what comes.
 
         Raises:
             FsqlError: E531, if that is not possible; E536, if it is to be read from a place on.
         """
-        if place is not None and place.byte:
-            raise not_replayable(self.name, place, "a stream can be read once only")
+        if source_offset is not None and source_offset.byte:
+            raise not_replayable(self.name, source_offset, "a stream can be read once only")
         inflow = socket_inflow(self.settings)
         reading, writing = os.pipe()
         blocks = _FedBlocks(reading, self.name, _BLOCK_BYTES)

@@ -33,17 +33,17 @@ class LogSplit:
         self._decoder = decoder
         self._bounds = bounds
 
-    def open(self, place: SourceOffset | None = None) -> LineReader:
-        """Return a reader that stands at the first row, or at `place`, and reads along.
+    def open(self, source_offset: SourceOffset | None = None) -> LineReader:
+        """Return a reader that stands at the first row, or at `source_offset`, and reads along.
 
         Raises:
             FsqlError: E535, if the operating system fails to read; E536, if it cannot be read from there.
         """
-        byte = 0 if place is None else place.byte
+        byte = 0 if source_offset is None else source_offset.byte
         log = LogBlocks(self._directory, byte)
-        if place is not None:
-            log.check(place)
+        if source_offset is not None:
+            log.check(source_offset)
         blocks: Blocks = log
         if self._bounds:
             blocks = BoundedBlocks(log, BoundReader(self._directory, byte), byte)
-        return LineReader(blocks, self._decoder(), place, header_of=self.name)
+        return LineReader(blocks, self._decoder(), source_offset, header_of=self.name)

@@ -27,9 +27,9 @@ class MemorySplit:
     name: str
     rows: pa.Table
 
-    def open(self, place: SourceOffset | None = None) -> MemoryReader:
-        """Return a reader that stands at the first row, or at `place`."""
-        return MemoryReader(self.rows, 0 if place is None else place.row)
+    def open(self, source_offset: SourceOffset | None = None) -> MemoryReader:
+        """Return a reader that stands at the first row, or at `source_offset`."""
+        return MemoryReader(self.rows, 0 if source_offset is None else source_offset.row)
 
 
 class MemoryReader:
@@ -50,7 +50,7 @@ class MemoryReader:
         columns = [_contiguous(column) for column in piece.columns]
         return Chunk(columns, np.arange(first, self._row, dtype=np.int64), (), piece.nbytes)
 
-    def place(self) -> SourceOffset:
+    def source_offset(self) -> SourceOffset:
         """Return where the reader stands."""
         return SourceOffset(self._row, self._row + 1, 0)
 

@@ -30,25 +30,25 @@ class LineReader:
         self,
         blocks: Blocks,
         decoder: LineDecoder,
-        place: SourceOffset | None = None,
+        source_offset: SourceOffset | None = None,
         *,
         header_of: str | None = None,
     ) -> None:
-        """Go on at `place`, where the blocks begin.
+        """Go on at `source_offset`, where the blocks begin.
 
         `header_of` names the source whose header is still to be taken; None if the decoder knows it already.
         """
         self._header_of = header_of
         self._blocks = blocks
         self._decoder = decoder
-        self._place = SourceOffset(0, 1, 0) if place is None else place
+        self._place = SourceOffset(0, 1, 0) if source_offset is None else source_offset
         _, line, byte, _ = self._place
         self._cutter = LineCutter(decoder.record_bytes_max, byte, line)
         self._joiner = decoder.make_joiner()
         self._parts: deque[Lines] = deque()
         self._ended = False
         # The length of the split, where what was read depends on it.
-        self._length = None if place is None else read_length(place)
+        self._length = None if source_offset is None else read_length(source_offset)
         self._time_at_most: int | None = None
         self._wait_seconds = _WAIT_SECONDS_MIN
 
@@ -87,7 +87,7 @@ class LineReader:
         read = lines.end_byte - byte
         return Chunk(columns, rows, rejects, read, unknown, time_at_most=self._time_at_most)
 
-    def place(self) -> SourceOffset:
+    def source_offset(self) -> SourceOffset:
         """Return where the reader stands.
 
         Raises:

@@ -27,15 +27,15 @@ def add_length(content: str, length: int | None) -> str:
     return content if length is None or not content else f"{content}@{length}"
 
 
-def read_length(place: SourceOffset) -> int | None:
+def read_length(source_offset: SourceOffset) -> int | None:
     """Return the length that decided what was read before a place, None if it decided nothing."""
-    length = place.content.partition("@")[2]
+    length = source_offset.content.partition("@")[2]
     return int(length) if length else None
 
 
-def read_hash(place: SourceOffset) -> str:
-    """Return the hash that `place.content` has, without a length."""
-    return place.content.partition("@")[0]
+def read_hash(source_offset: SourceOffset) -> str:
+    """Return the hash that `source_offset.content` has, without a length."""
+    return source_offset.content.partition("@")[0]
 
 
 def content_before(descriptor: int, byte: int) -> str:
@@ -50,30 +50,37 @@ def content_before(descriptor: int, byte: int) -> str:
     return xxhash.xxh3_128_hexdigest(checked)
 
 
-def check_replayable(descriptor: int, path: str | Path, place: SourceOffset) -> None:
-    """Check that an open file has what was read of it before `place`.
+def check_replayable(descriptor: int, path: str | Path, source_offset: SourceOffset) -> None:
+    """Check that an open file has what was read of it before `source_offset`.
 
     Raises:
         FsqlError: E536, if it has not; E535, if the operating system fails to read.
     """
     try:
         size = os.fstat(descriptor).st_size
-        if size < place.byte:
-            raise not_replayable(path, place, f"it has {size:,} bytes now")
-        known = read_hash(place)
-        if known and content_before(descriptor, place.byte) != known:
-            raise not_replayable(path, place, "what stands before that is not what was read")
-        if 0 < place.byte < size and os.pread(descriptor, 1, place.byte - 1) != b"\n":
-            raise not_replayable(path, place, "the line that ended there now continues")
-        if read_length(place) not in {None, size}:
-            raise not_replayable(path, place, "a quoted field was not closed, and now it continues")
+        if size < source_offset.byte:
+            raise not_replayable(path, source_offset, f"it has {size:,} bytes now")
+        known = read_hash(source_offset)
+        if known and content_before(descriptor, source_offset.byte) != known:
+            raise not_replayable(
+                path, source_offset, "what stands before that is not what was read"
+            )
+        if (
+            0 < source_offset.byte < size
+            and os.pread(descriptor, 1, source_offset.byte - 1) != b"\n"
+        ):
+            raise not_replayable(path, source_offset, "the line that ended there now continues")
+        if read_length(source_offset) not in {None, size}:
+            raise not_replayable(
+                path, source_offset, "a quoted field was not closed, and now it continues"
+            )
     except OSError as error:
         message = f'reading "{path}" failed: {error.strerror}'
         raise FsqlError([Diagnostic("E535", message)]) from None
 
 
-def not_replayable(path: str | Path, place: SourceOffset, reason: str) -> FsqlError:
+def not_replayable(path: str | Path, source_offset: SourceOffset, reason: str) -> FsqlError:
     """Return the error of a source that cannot be read again from a place on."""
-    message = f'source "{path}" cannot be replayed from byte {place.byte:,}: {reason}'
-    note = f"the job has read {place.row:,} rows of it and continues after them"
+    message = f'source "{path}" cannot be replayed from byte {source_offset.byte:,}: {reason}'
+    note = f"the job has read {source_offset.row:,} rows of it and continues after them"
     return FsqlError([Diagnostic("E536", message, notes=(note,))])

@@ -35,14 +35,14 @@ class ParquetSplit:
     path: Path
     columns: Schema
 
-    def open(self, place: SourceOffset | None = None) -> ParquetReader:
-        """Return a reader that stands at the first row, or at `place`.
+    def open(self, source_offset: SourceOffset | None = None) -> ParquetReader:
+        """Return a reader that stands at the first row, or at `source_offset`.
 
         Raises:
             FsqlError: E531, if the file cannot be opened, or has not the columns; E536, if it is not the file
                 that was read.
         """
-        return ParquetReader(self.path, self.columns, place)
+        return ParquetReader(self.path, self.columns, source_offset)
 
     def check(self) -> None:
         """Check that the file has the columns.
@@ -62,7 +62,7 @@ def make_split(name: str, path: Path, columns: Schema, settings: Settings) -> Pa
 class ParquetReader:
     """Reads the rows of a file in order.  A place has no line; its byte says how much of the file is read."""
 
-    def __init__(self, path: Path, columns: Schema, place: SourceOffset | None) -> None:
+    def __init__(self, path: Path, columns: Schema, source_offset: SourceOffset | None) -> None:
         self._path = path
         self._columns = columns
         try:
@@ -72,8 +72,8 @@ class ParquetReader:
             raise _refused(path, _reason(error)) from None
         try:
             self._check_columns()
-            self._check_replayable(place)
-            self._row = 0 if place is None else place.row
+            self._check_replayable(source_offset)
+            self._row = 0 if source_offset is None else source_offset.row
             self._batches = self._from(self._row)
         except BaseException:
             self._file.close()
@@ -98,7 +98,7 @@ class ParquetReader:
         part, self._batch = self._batch.slice(0, rows_max), self._batch.slice(rows_max)
         return self._chunk(part)
 
-    def place(self) -> SourceOffset:
+    def source_offset(self) -> SourceOffset:
         """Return where the reader stands."""
         return SourceOffset(self._row, 0, self._bytes, self._content)
 
@@ -175,11 +175,11 @@ class ParquetReader:
                     self._path, reason, "declare the column with a type that holds its values"
                 )
 
-    def _check_replayable(self, place: SourceOffset | None) -> None:
-        if place is None or place.content in {"", self._content}:
+    def _check_replayable(self, source_offset: SourceOffset | None) -> None:
+        if source_offset is None or source_offset.content in {"", self._content}:
             return
-        message = f'source "{self._path}" cannot be replayed from row {place.row:,}: it has changed'
-        note = f"the job has read {place.row:,} rows of it and continues after them"
+        message = f'source "{self._path}" cannot be replayed from row {source_offset.row:,}: it has changed'
+        note = f"the job has read {source_offset.row:,} rows of it and continues after them"
         raise FsqlError([Diagnostic("E536", message, notes=(note,))])
 
 

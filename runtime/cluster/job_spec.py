@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from fsql.runtime.batch import origin_parts
-from fsql.runtime.cluster.link import LinkSettings
+from fsql.runtime.cluster.link_settings import LinkSettings
 from fsql.runtime.dataflow.barrier import DeadLetters, LateRows, Released
 from fsql.runtime.dataflow.read_ahead import LEAST_BYTES
 
@@ -83,9 +83,9 @@ class Settings:
     `failure_detector`.
     """
 
-    lead_seconds: float = 0.5
-    lead_bytes_least: int = LEAST_BYTES
-    lead_rows: int = 1_000_000
+    read_ahead_seconds: float = 0.5
+    read_ahead_bytes_least: int = LEAST_BYTES
+    read_ahead_rows: int = 1_000_000
     chunk_rows: int = 65_536
     hello_every: float = 0.05
     heartbeat_every: float = 0.2

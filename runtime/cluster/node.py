@@ -95,11 +95,11 @@ class LeaderFound:
 
 @dataclass(frozen=True, slots=True)
 class ChunkRead:
-    """Event: front number `front` has read; `place` is where its reader stood before, None is its end."""
+    """Event: front number `front` has read; its reader stood at `source_offset` before.  None is its end."""
 
     front: int
     chunk: Chunk | Wait | None
-    place: SourceOffset
+    source_offset: SourceOffset
 
 
 @dataclass(frozen=True, slots=True)

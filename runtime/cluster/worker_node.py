@@ -70,8 +70,8 @@ class WorkerNode:
         self._watch = watch
         self._leader: str | None = None
         self._next_hello = 0.0
-        self._epoch = 0
-        self.attempt: WorkerEpoch | None = None
+        self._newest = 0
+        self.epoch: WorkerEpoch | None = None
 
     def step(self, event: WorkerEvent, now: float) -> list[WorkerEffect]:
         """Deal with an event; leave the epoch if that shows that an invariant is broken.
@@ -81,34 +81,34 @@ class WorkerNode:
         try:
             return self._step(event, now)
         except FsqlError as error:
-            assert self.attempt is not None
-            return self.attempt.fail(diagnostics_bytes(error), now)
+            assert self.epoch is not None
+            return self.epoch.fail(diagnostics_bytes(error), now)
         except InvariantError as error:
             return self._leave(error.reason, now, broken_invariant=True)
 
     def _step(self, event: WorkerEvent, now: float) -> list[WorkerEffect]:
         effects = self._handle(event, now)
-        if isinstance(event, Tick) and self.attempt is not None:
+        if isinstance(event, Tick) and self.epoch is not None:
             # At ticks only, since then all that has come is dealt with.
-            if self.attempt.has_failed(now):
+            if self.epoch.has_failed(now):
                 effects += self._leave(UNHEARD, now)
             else:
-                effects += self.attempt.go_on(now)
-                effects += self.attempt.flush_links(now)
-        return effects + self._on_min_time(now)
+                effects += self.epoch.go_on(now)
+                effects += self.epoch.flush_links(now)
+        return effects + self._on_time(now)
 
     def readable(self, now: float) -> list[int]:
         """Return the numbers of the fronts that may read now, the one that has promised least first."""
-        return [] if self.attempt is None else self.attempt.readable(now)
+        return [] if self.epoch is None else self.epoch.readable(now)
 
     def next_timer(self) -> float | None:
         """Return when to step with a `Tick` at the latest."""
-        if self.attempt is not None:
-            return self.attempt.next_timer()
+        if self.epoch is not None:
+            return self.epoch.next_timer()
         return None if self._leader is None else self._next_hello
 
     def _handle(self, event: WorkerEvent, now: float) -> list[WorkerEffect]:
-        attempt = self.attempt
+        epoch = self.epoch
         match event:
             case Received():
                 return self._on_received(event, now)
@@ -116,28 +116,28 @@ class WorkerNode:
                 if address != self._leader:
                     self._leader, self._next_hello = address, now
             case Loaded() | NotLoaded() | Stored() | NotStored():
-                if attempt is not None and attempt.epoch == event.epoch:
-                    return self._on_answer(attempt, event, now)
+                if epoch is not None and epoch.number == event.epoch:
+                    return self._on_answer(epoch, event, now)
             case ChunkRead():
-                return [] if attempt is None else attempt.on_chunk(event, now)
+                return [] if epoch is None else epoch.on_chunk(event, now)
             case Resumed():
-                return [] if attempt is None else attempt.on_resumed(now)
+                return [] if epoch is None else epoch.on_resumed(now)
             case SourceFailed(diagnostics):
-                return [] if attempt is None else attempt.send([Failure(diagnostics)], now)
+                return [] if epoch is None else epoch.send([Failure(diagnostics)], now)
             case Tick():
                 pass
         return []
 
     def _on_received(self, received: Received, now: float) -> list[WorkerEffect]:
-        attempt = self.attempt
+        epoch = self.epoch
         match received.what:
             case Frame() as frame:
-                return [] if attempt is None else attempt.receive(frame, now)
+                return [] if epoch is None else epoch.receive(frame, now)
             case Begin() as begin:
                 return self._begin(begin, now)
-            case Heartbeat(_, epoch, sender):
-                if attempt is not None and epoch == attempt.epoch and sender == COORDINATOR:
-                    attempt.detector.on_heartbeat(COORDINATOR, now)
+            case Heartbeat(_, number, sender):
+                if epoch is not None and number == epoch.number and sender == COORDINATOR:
+                    epoch.detector.on_heartbeat(COORDINATOR, now)
             case Goodbye() as goodbye:
                 return self._on_goodbye(goodbye, now)
             case Hello():
@@ -145,24 +145,24 @@ class WorkerNode:
         return []
 
     def _on_answer(
-        self, attempt: WorkerEpoch, event: Loaded | NotLoaded | Stored | NotStored, now: float
+        self, epoch: WorkerEpoch, event: Loaded | NotLoaded | Stored | NotStored, now: float
     ) -> list[WorkerEffect]:
         match event:
             case Loaded():
-                return attempt.on_loaded(event, self._watch, now)
+                return epoch.on_loaded(event, self._watch, now)
             case NotLoaded(_, reason, diagnostics):
                 if diagnostics is None:
                     return self._leave(reason, now)
-                return attempt.send([Failure(diagnostics)], now)
+                return epoch.send([Failure(diagnostics)], now)
             case Stored() | NotStored():
-                return attempt.on_stored(event, now)
+                return epoch.on_stored(event, now)
 
     def _begin(self, begin: Begin, now: float) -> list[WorkerEffect]:
-        if begin.worker != self._hello.worker or begin.epoch <= self._epoch:
+        if begin.worker != self._hello.worker or begin.epoch <= self._newest:
             return []
-        self._epoch = begin.epoch
+        self._newest = begin.epoch
         self._leader = begin.coordinator
-        self.attempt = WorkerEpoch(begin, self._settings, now)
+        self.epoch = WorkerEpoch(begin, self._settings, now)
         return [Load(begin)]
 
     def _on_goodbye(self, goodbye: Goodbye, now: float) -> list[WorkerEffect]:
@@ -170,16 +170,16 @@ class WorkerNode:
         if goodbye.sender != COORDINATOR or not own_job:
             return []
         if goodbye.finished:
-            self.attempt, self._leader = None, None
+            self.epoch, self._leader = None, None
             return [Close(), Leave()]
-        if self.attempt is not None and goodbye.epoch == self.attempt.epoch:
+        if self.epoch is not None and goodbye.epoch == self.epoch.number:
             return self._become_idle(now)
         return []
 
-    def _on_min_time(self, now: float) -> list[WorkerEffect]:
+    def _on_time(self, now: float) -> list[WorkerEffect]:
         """Do what the time demands."""
-        if self.attempt is not None:
-            return self.attempt.advance(now)
+        if self.epoch is not None:
+            return self.epoch.advance(now)
         if self._leader is None or now < self._next_hello:
             return []
         self._next_hello = now + self._settings.hello_every
@@ -188,9 +188,9 @@ class WorkerNode:
     def _leave(
         self, reason: str, now: float, *, broken_invariant: bool = False
     ) -> list[WorkerEffect]:
-        """Leave the attempt, and tell the coordinator why if it can be told."""
-        assert self.attempt is not None
-        begin = self.attempt.begin
+        """Leave the epoch, and tell the coordinator why if it can be told."""
+        assert self.epoch is not None
+        begin = self.epoch.begin
         goodbye = Goodbye(
             begin.job,
             begin.epoch,
@@ -202,6 +202,6 @@ class WorkerNode:
         return [Transmit(begin.coordinator, goodbye), *self._become_idle(now)]
 
     def _become_idle(self, now: float) -> list[WorkerEffect]:
-        self.attempt = None
+        self.epoch = None
         self._next_hello = now
         return [Close()]

@@ -16,7 +16,7 @@ class Freshness:
     def __init__(self) -> None:
         self._chunks: dict[int, deque[tuple[Root, float]]] = {}
 
-    def chunk_read(self, front: Front, now: float) -> None:
+    def on_chunk(self, front: Front, now: float) -> None:
         """Record that a front has read a chunk; all of it is below the promise of the front."""
         self._chunks.setdefault(front.number, deque()).append((front.promised, now))
 

@@ -39,7 +39,7 @@ class Boundary(NamedTuple):
     """Where a chunk begins: all rows before have roots below `root`; `time` is the greatest of them."""
 
     root: Root
-    place: SourceOffset
+    source_offset: SourceOffset
     time: int
 
 
@@ -80,7 +80,7 @@ class Front:
         if point.row or point.time != TIME_START:
             self._read_up_to = self._successor(point.row - 1)
         assert self._read_up_to <= position
-        self._boundaries.append(Boundary(self._read_up_to, point.place, point.time))
+        self._boundaries.append(Boundary(self._read_up_to, point.source_offset, point.time))
         self._below = position
         self.promised = max(self._read_up_to, position)
 
@@ -100,7 +100,9 @@ class Front:
         for boundary in self._boundaries:
             if boundary.root <= position:
                 found = boundary
-        return ResumePoint(self.number, *found.place[:3], found.time, found.place.content)
+        return ResumePoint(
+            self.number, *found.source_offset[:3], found.time, found.source_offset.content
+        )
 
     def forget_below(self, position: Root) -> None:
         """Discard the resume points of positions before this one."""
@@ -115,13 +117,13 @@ class Front:
         return self.promised == END
 
     def take(
-        self, chunk: Chunk, place: SourceOffset | None = None
+        self, chunk: Chunk, source_offset: SourceOffset | None = None
     ) -> tuple[Batch | None, tuple[tuple[Root, DeadLetter], ...]]:
         """Return the chunk's rows with their positions (path ()), and its malformed rows with theirs.
 
-        `place` is where the reader stood before it read them; who never resumes need not say it.
+        `source_offset` is where the reader stood before it read them; who never resumes need not say it.
         """
-        self._remember(place)
+        self._remember(source_offset)
         rejects = list(chunk.rejects)
         columns, rows = chunk.columns, chunk.rows
         times = rows
@@ -159,20 +161,22 @@ class Front:
             self._pass_time(chunk.time_at_least)
         return batch, positioned
 
-    def waits(self, place: SourceOffset) -> None:
+    def on_wait(self, source_offset: SourceOffset) -> None:
         """Record that the source has no more rows yet, however many the last chunk had."""
         self._passed_boundaries = self._stride
-        self._remember(place)
+        self._remember(source_offset)
 
-    def _remember(self, place: SourceOffset | None) -> None:
+    def _remember(self, source_offset: SourceOffset | None) -> None:
         """Record where the next chunk begins, unless that is close behind the last boundary."""
-        if place is None or (self._boundaries and self._boundaries[-1].root == self._read_up_to):
+        if source_offset is None or (
+            self._boundaries and self._boundaries[-1].root == self._read_up_to
+        ):
             return
         self._passed_boundaries += 1
         if self._passed_boundaries < self._stride:
             return
         self._passed_boundaries = 0
-        self._boundaries.append(Boundary(self._read_up_to, place, self._greatest_time))
+        self._boundaries.append(Boundary(self._read_up_to, source_offset, self._greatest_time))
         if len(self._boundaries) > BOUNDARIES_MAX:
             self._boundaries = deque(list(self._boundaries)[::2])
             self._stride *= 2
@@ -245,9 +249,9 @@ class Front:
         next_time = row + 1 if self._kind is TimeKind.OFFSET else self._greatest_time
         return Root(next_time, self._base + row + 1)
 
-    def end(self, place: SourceOffset | None = None) -> None:
-        """Promise that nothing more will come; `place` is where the reader stands at the end."""
-        self._remember(place)
+    def end(self, source_offset: SourceOffset | None = None) -> None:
+        """Promise that nothing more will come; `source_offset` is where the reader stands at the end."""
+        self._remember(source_offset)
         self.promised = END
 
     def rows_above(self, min_time: Root) -> int:

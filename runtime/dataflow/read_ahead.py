@@ -56,14 +56,14 @@ class ReadAhead:
         """Return whether the front may read more."""
         return self._under_way < max(self._lately, self._least)
 
-    def chunk_read(self, front: Front, now: float) -> None:
+    def on_chunk(self, front: Front, now: float) -> None:
         """Record that the front has read a chunk; all of it is below the promise of the front."""
         before, self._read = self._read, front.bytes_read + ROW_BYTES * front.rows_read
         size = self._read - before
         self._chunks.append(_Chunk(front.promised, size, now, alone=not self._chunks))
         self._under_way += size
 
-    def out_below(self, position: Root, now: float) -> None:
+    def on_released(self, position: Root, now: float) -> None:
         """Record that everything below a position has been released."""
         came = 0
         while self._chunks and self._chunks[0].promised <= position:

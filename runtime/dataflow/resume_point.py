@@ -22,6 +22,6 @@ class ResumePoint(msgspec.Struct, frozen=True):
     content: str = ""
 
     @property
-    def place(self) -> SourceOffset:
+    def source_offset(self) -> SourceOffset:
         """Return the source offset of the reader."""
         return SourceOffset(self.row, self.line, self.byte, self.content)

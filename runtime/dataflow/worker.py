@@ -118,22 +118,22 @@ class Worker:
         self._sent_first: list[SendMessage] = []
 
     def read(
-        self, front: Front, ordinal: int, chunk: Chunk, place: SourceOffset | None = None
+        self, front: Front, ordinal: int, chunk: Chunk, source_offset: SourceOffset | None = None
     ) -> list[Effect]:
         """Take a chunk that one of the worker's fronts has read, from table number `ordinal`.
 
-        `place` is where the reader stood before; only a front that may have to resume needs it.
+        `source_offset` is where the reader stood before; only a front that may have to resume needs it.
         """
-        return [*self.read_first(front, ordinal, chunk, place), *self.read_rest(front)]
+        return [*self.read_first(front, ordinal, chunk, source_offset), *self.read_rest(front)]
 
     def read_first(
-        self, front: Front, ordinal: int, chunk: Chunk, place: SourceOffset | None = None
+        self, front: Front, ordinal: int, chunk: Chunk, source_offset: SourceOffset | None = None
     ) -> list[SendMessage]:
         """Take a chunk, as `read` does, but leave to `read_rest` what is done here.
 
         Return what goes to other workers, who can begin meanwhile.
         """
-        batch, rejects = front.take(chunk, place)
+        batch, rejects = front.take(chunk, source_offset)
         if batch is not None:
             self._run(self._source_stage[ordinal], [batch], repairs=False)
         if rejects:
@@ -153,9 +153,9 @@ class Worker:
         """Process what `read_first` has left, and promise; other steps may come in between."""
         return [*self._finish_step(None), Promise(front.number, front.promised)]
 
-    def end(self, front: Front, place: SourceOffset | None = None) -> list[Effect]:
-        """End a front, whose reader has nothing more to read and stands at `place`."""
-        front.end(place)
+    def end(self, front: Front, source_offset: SourceOffset | None = None) -> list[Effect]:
+        """End a front, whose reader has nothing more to read and stands at `source_offset`."""
+        front.end(source_offset)
         return [Promise(front.number, END)]
 
     def receive(self, message: Message) -> list[Effect]:

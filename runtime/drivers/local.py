@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 CHUNK_ROWS = 65_536
 """How many rows a front asks for at once; readers give fewer where their block holds fewer."""
 
-LEAD_ROWS = 1_000_000
+READ_AHEAD_ROWS = 1_000_000
 """How many rows a front may be ahead of min time."""
 
 WAIT_SECONDS_MAX = 0.1
@@ -70,7 +70,7 @@ class LocalRun:
 
     plan: TickPlan
     edges: Edges
-    lead_rows: int = LEAD_ROWS
+    read_ahead_rows: int = READ_AHEAD_ROWS
     chunk_rows: int = CHUNK_ROWS
     counters: RunMetrics = field(default_factory=RunMetrics)
     stopped: Stopped | None = None
@@ -123,7 +123,7 @@ class LocalRun:
         waits = []
         read = False
         for at, reader in sorted(readers, key=lambda item: item[0].front.promised):
-            if not cluster.may_read(at, self.lead_rows):
+            if not cluster.may_read(at, self.read_ahead_rows):
                 continue
             chunk = self.watch("read", reader.read)(self.chunk_rows)
             if isinstance(chunk, Wait):
@@ -134,7 +134,7 @@ class LocalRun:
             else:
                 chunk.check_row_numbers()
                 cluster.read(at, chunk)
-                self.freshness.chunk_read(at.front, time.monotonic())
+                self.freshness.on_chunk(at.front, time.monotonic())
             read = True
             self._write(cluster)
         if not read and waits:

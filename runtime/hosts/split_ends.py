@@ -48,7 +48,9 @@ class SplitEnds:
         self._ends: dict[int, _End] = {}
         self._read_up_to = 0
 
-    def open(self, front: int, table: str, split: Split, place: SourceOffset | None) -> SplitReader:
+    def open(
+        self, front: int, table: str, split: Split, source_offset: SourceOffset | None
+    ) -> SplitReader:
         """Return a reader of the split of a front, from a place on, that notes its end.
 
         Raises:
@@ -62,19 +64,19 @@ class SplitEnds:
                     raise _grown(table, split, end)
             finally:
                 reader.close()
-        return _EndingReader(self, front, table, split, split.open(place))
+        return _EndingReader(self, front, table, split, split.open(source_offset))
 
-    def note(self, front: int, table: str, split: Split, place: SourceOffset) -> None:
+    def note(self, front: int, table: str, split: Split, source_offset: SourceOffset) -> None:
         """Note where a split ends; return when that survives the loss of power.
 
         Raises:
             FsqlError: E535, if it cannot be written; E538, if the split ended elsewhere before.
         """
         if self._end_of(front) is None:
-            self._append(_End(front, *place))
+            self._append(_End(front, *source_offset))
         end = self._end_of(front)
         assert end is not None
-        if end.row != place.row or end.byte != place.byte:
+        if end.row != source_offset.row or end.byte != source_offset.byte:
             raise _grown(table, split, end)
 
     def _append(self, end: _End) -> None:
@@ -131,14 +133,14 @@ class _EndingReader:
         if chunk is None:
             self._ended = True
             try:
-                self._ends.note(self._front, self._table, self._split, self._reader.place())
+                self._ends.note(self._front, self._table, self._split, self._reader.source_offset())
             except StateFailedError:
                 return Wait(RETRY_SECONDS)
         return chunk
 
-    def place(self) -> SourceOffset:
+    def source_offset(self) -> SourceOffset:
         """Return where the reader stands."""
-        return self._reader.place()
+        return self._reader.source_offset()
 
     def close(self) -> None:
         """Close the reader."""

@@ -97,14 +97,14 @@ class WorkerHost(Host["WorkerMachine"]):
             return
         reader = self._reader(readable[0])
         try:
-            place = reader.place()
+            source_offset = reader.source_offset()
             chunk = reader.read(self._chunk_rows)
             if isinstance(chunk, Chunk):
                 chunk.check_row_numbers()
         except FsqlError as error:
             self.step(SourceFailed(diagnostics_bytes(error)))
             return
-        self.step(ChunkRead(readable[0], chunk, place))
+        self.step(ChunkRead(readable[0], chunk, source_offset))
 
     def _reader(self, front: int) -> SplitReader:
         reader = self._readers.get(front)
@@ -165,9 +165,9 @@ class WorkerHost(Host["WorkerMachine"]):
         ends = SplitEnds(prepared.state)
         for task in tasks:
             point = points.get(task.number)
-            place = None if point is None else point.place
+            source_offset = None if point is None else point.source_offset
             table, split = prepared.table_name(task), prepared.split(task)
-            self._opened[task.number] = ends.open(task.number, table, split, place)
+            self._opened[task.number] = ends.open(task.number, table, split, source_offset)
 
     def _store(self, store: Store) -> Work:
         assert self._state is not None

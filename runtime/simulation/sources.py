@@ -118,9 +118,9 @@ class SplitOfProcess:
     on_read: Callable[[int], None]
     name: str = "split"
 
-    def open(self, place: SourceOffset | None = None) -> SimulatedReader:
+    def open(self, source_offset: SourceOffset | None = None) -> SimulatedReader:
         """See `Split`."""
-        row = 0 if place is None else place.row
+        row = 0 if source_offset is None else source_offset.row
         try:
             self.split.check_replayable(row)
         except FsqlError:
@@ -137,7 +137,7 @@ class SimulatedReader:
         self._of = split
         self._row = row
 
-    def place(self) -> SourceOffset:
+    def source_offset(self) -> SourceOffset:
         """See `SplitReader`."""
         return SourceOffset(self._row, self._row + 1, self._row)
 

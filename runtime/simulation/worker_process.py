@@ -73,7 +73,7 @@ class WorkerProgram:
         self._cluster.process_ended(self._process)
 
     def _ask_for_leader(self) -> None:
-        if self.machine.attempt is None:
+        if self.machine.epoch is None:
             self._asking.submit(self._leader())
         self._process.later(LEADER_ASKED_US, self._ask_for_leader)
 

@@ -64,12 +64,12 @@ class _Passing(Front):
         self._ranges = skipped.get(number, ())
 
     def take(
-        self, chunk: Chunk, place: SourceOffset | None = None
+        self, chunk: Chunk, source_offset: SourceOffset | None = None
     ) -> tuple[Batch | None, tuple[tuple[Root, DeadLetter], ...]]:
         """See `Front`."""
         import numpy as np
 
-        batch, rejects = super().take(chunk, place)
+        batch, rejects = super().take(chunk, source_offset)
         if batch is not None:
             rows = [i for i in range(len(batch)) if not self._passed(batch.root(i))]
             batch = batch.take(np.array(rows, np.int64)) if rows else None

@@ -48,7 +48,7 @@ class Job:
         workers: int,
         *,
         chunk_rows: int = 4,
-        lead_rows: int = 16,
+        read_ahead_rows: int = 16,
         snapshot_every: float | None = 0.02,
         delivery: str | None = None,
     ) -> JobDescription:
@@ -66,7 +66,7 @@ class Job:
             splits=split_names(open_splits(self.compiled)),
             workers=workers,
             policy=None,
-            lead_rows=lead_rows,
+            read_ahead_rows=read_ahead_rows,
             chunk_rows=chunk_rows,
             snapshot_every=snapshot_every,
             delivery=delivery,

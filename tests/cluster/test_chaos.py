@@ -41,7 +41,9 @@ def test_troubles_of_every_kind(seed: int, nursery: Nursery, tmp_path: Path) -> 
     job = Job.of(path)
     kills = [Kill("delivered", 20, worker=seed), Kill("saved", 7, worker=seed + 1)]
     with Network() as network:
-        run = LedRun(nursery, job, job.description(WORKERS, lead_rows=1000), kills, network=network)
+        run = LedRun(
+            nursery, job, job.description(WORKERS, read_ahead_rows=1000), kills, network=network
+        )
         playing = threading.Thread(target=play, args=(network, seed))
         run.on_workers_started = playing.start
         written = run.written()

@@ -42,7 +42,7 @@ def numbers_job(directory: Path) -> Job:
 
 def killed_run(job: Job, nursery: Nursery, delivery: str) -> bytes:
     """Return what is written of a run with kills."""
-    description = job.description(2, chunk_rows=2, lead_rows=4, delivery=delivery)
+    description = job.description(2, chunk_rows=2, read_ahead_rows=4, delivery=delivery)
     run = LedRun(nursery, job, description, KILLS)
     written = run.written().files["copies.jsonl"]
     assert len(run.killed) >= 2
@@ -101,7 +101,7 @@ def test_what_was_seen_of_two_channels_that_meet_is_never_taken_back(
     (tmp_path / "letters.sql").write_text(CONCATENATED)
     job = Job.of(tmp_path / "letters.sql")
     kills = [Kill("delivered", count, worker=count), Kill("delivered", 2 * count, worker=count + 1)]
-    run = LedRun(nursery, job, job.description(2, chunk_rows=1, lead_rows=2), kills)
+    run = LedRun(nursery, job, job.description(2, chunk_rows=1, read_ahead_rows=2), kills)
     written = run.written()
     assert run.killed
     changes = [json.loads(line) for line in written.files["seen.jsonl"].splitlines()]

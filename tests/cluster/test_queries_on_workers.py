@@ -68,6 +68,6 @@ def test_examples_killed_at_any_moment(
         example.expected
     )
     kills = [Kill(moment, 1, worker=number), Kill("delivered", 4, worker=number + 1)]
-    run = LedRun(nursery, job, job.description(2, chunk_rows=1, lead_rows=4), kills)
+    run = LedRun(nursery, job, job.description(2, chunk_rows=1, read_ahead_rows=4), kills)
     assert run.written() == expected
     assert run.killed

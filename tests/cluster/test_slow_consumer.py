@@ -48,7 +48,7 @@ def test_fronts_wait_for_a_consumer_that_takes_nothing(
             at_rest.append(read[-1])
             taking.set()
 
-    description = job.description(2, lead_rows=LEAD, chunk_rows=CHUNK)
+    description = job.description(2, read_ahead_rows=LEAD, chunk_rows=CHUNK)
     run = LedRun(nursery, job, description, on_progress=watch)
     assert run.written(taking.wait) == expected
     # The lead of each front, as much that waits for the consumer, and a chunk on the way to either.

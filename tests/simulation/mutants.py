@@ -14,7 +14,10 @@ from fsql.runtime.cluster.coordinator_node import CoordinatorNode
 from fsql.runtime.cluster.frames import Frame
 from fsql.runtime.cluster.lease_fence import LeaseFence
 from fsql.runtime.cluster.link import Link
-from fsql.runtime.cluster.node import Finish, NotLoaded
+from fsql.runtime.cluster.link_receiver import LinkReceiver
+from fsql.runtime.cluster.link_sender import LinkSender
+from fsql.runtime.cluster.node import NotLoaded
+from fsql.runtime.cluster.output_release import OutputRelease
 from fsql.runtime.cluster.worker_epoch import WorkerEpoch
 from fsql.runtime.cluster.worker_node import WorkerNode
 from fsql.runtime.coordination.lease import Lease
@@ -119,68 +122,68 @@ def windows_close_ahead_of_their_rows(patch: Patch) -> None:
     patch.setattr(AggregateKernel, "close", close)
 
 
-def fronts_that_are_ahead_are_never_let_read(patch: Patch) -> None:
-    """Neither of the two ways is open; a front that is told how far all is out needs no grant."""
-    patch.setattr(CoordinatorEpoch, "_grant", lambda _: None)
-    patch.setattr(CoordinatorEpoch, "_tell_lead", lambda *_: None)
+def blocked_fronts_never_read(patch: Patch) -> None:
+    """Neither of the two ways is open: a front that gets the released position needs no credit."""
+    patch.setattr(CoordinatorEpoch, "_grant_credit", lambda _: None)
+    patch.setattr(CoordinatorEpoch, "_update_read_ahead", lambda *_: None)
 
 
 # Links.
 
 
 def frames_of_another_epoch_are_taken(patch: Patch) -> None:
-    mine, received = Link._mine, CoordinatorNode._on_received
+    own, received = Link._is_own, CoordinatorNode._on_received
 
-    def taken_as_mine(self: Link, frame: Any) -> bool:
-        return mine(self, replace(frame, epoch=self._epoch))
+    def taken_as_own(self: Link, frame: Any) -> bool:
+        return own(self, replace(frame, epoch=self._epoch))
 
     def taken(self: CoordinatorNode, what: Any, now: float) -> Any:
         if isinstance(what.what, Frame) and self.epoch is not None:
             what = replace(what, what=replace(what.what, epoch=self.epoch.number))
         return received(self, what, now)
 
-    patch.setattr(Link, "_mine", taken_as_mine)
+    patch.setattr(Link, "_is_own", taken_as_own)
     patch.setattr(CoordinatorNode, "_on_received", taken)
 
 
 def frames_that_came_before_are_taken_again(patch: Patch) -> None:
-    right = Link._arrived
+    right = LinkReceiver.receive
 
-    def arrived(self: Link, frame: Any, now: float) -> list[Any]:
-        again = frame.sequence <= self._received
+    def receive(self: LinkReceiver, frame: Any, now: float) -> list[Any]:
+        again = frame.sequence <= self.received
         items = right(self, frame, now)
         return list(frame.items) if again else items
 
-    patch.setattr(Link, "_arrived", arrived)
+    patch.setattr(LinkReceiver, "receive", receive)
 
 
 def frames_are_taken_as_they_come(patch: Patch) -> None:
-    right = Link._arrived
+    right = LinkReceiver.receive
 
-    def arrived(self: Link, frame: Any, now: float) -> list[Any]:
-        if frame.sequence > self._received + 1:
-            self._received = frame.sequence
+    def receive(self: LinkReceiver, frame: Any, now: float) -> list[Any]:
+        if frame.sequence > self.received + 1:
+            self.received = frame.sequence
             return list(frame.items)
         return right(self, frame, now)
 
-    patch.setattr(Link, "_arrived", arrived)
+    patch.setattr(LinkReceiver, "receive", receive)
 
 
 def what_is_lost_is_not_sent_again_nor_noticed(patch: Patch) -> None:
-    patch.setattr(Link, "_repaired", lambda _: [])
+    patch.setattr(LinkSender, "_continue_repair", lambda _: [])
     patch.setattr(Link, "stuck_for", lambda *_: 0.0)
 
 
 def an_early_frame_is_acknowledged_but_not_kept(patch: Patch) -> None:
-    right = Link._arrived
+    right = LinkReceiver.receive
 
-    def arrived(self: Link, frame: Any, now: float) -> list[Any]:
-        if frame.sequence > self._received + 1:
-            self._received = frame.sequence
+    def receive(self: LinkReceiver, frame: Any, now: float) -> list[Any]:
+        if frame.sequence > self.received + 1:
+            self.received = frame.sequence
             return []
         return right(self, frame, now)
 
-    patch.setattr(Link, "_arrived", arrived)
+    patch.setattr(LinkReceiver, "receive", receive)
 
 
 # Epochs and membership.
@@ -190,7 +193,7 @@ def an_epoch_is_begun_again(patch: Patch) -> None:
     right = WorkerNode._begin
 
     def begin(self: WorkerNode, begin: Any, now: float) -> Any:
-        self._epoch = 0
+        self._newest = 0
         return right(self, begin, now)
 
     patch.setattr(WorkerNode, "_begin", begin)
@@ -199,10 +202,10 @@ def an_epoch_is_begun_again(patch: Patch) -> None:
 def a_job_that_cannot_go_on_tries_for_ever(patch: Patch) -> None:
     right = WorkerNode._on_answer
 
-    def answered(self: WorkerNode, attempt: Any, event: Any, now: float) -> Any:
+    def answered(self: WorkerNode, epoch: Any, event: Any, now: float) -> Any:
         if isinstance(event, NotLoaded):
             event = replace(event, diagnostics=None)
-        return right(self, attempt, event, now)
+        return right(self, epoch, event, now)
 
     patch.setattr(WorkerNode, "_on_answer", answered)
 
@@ -238,12 +241,10 @@ def bundles_that_wait_go_out_without_the_lease(patch: Patch) -> None:
 
 
 def the_job_is_finished_before_consumers_have_it(patch: Patch) -> None:
-    def finish_if_over(self: CoordinatorEpoch) -> None:
-        end = END if self._stop is None else self._stop.root
-        if self.running and self.barrier.min_time >= end:
-            self._effects.append(Finish(stopped=self._stop))
+    def is_over(self: OutputRelease) -> bool:
+        return self.min_time >= (END if self.stopped is None else self.stopped.root)
 
-    patch.setattr(CoordinatorEpoch, "_finish_if_over", finish_if_over)
+    patch.setattr(OutputRelease, "is_over", is_over)
 
 
 MUTANTS: tuple[Callable[[Patch], None], ...] = (
@@ -255,7 +256,7 @@ MUTANTS: tuple[Callable[[Patch], None], ...] = (
     fronts_promise_a_row_too_much,
     the_barrier_releases_what_is_at_min_time,
     windows_close_ahead_of_their_rows,
-    fronts_that_are_ahead_are_never_let_read,
+    blocked_fronts_never_read,
     frames_of_another_epoch_are_taken,
     frames_that_came_before_are_taken_again,
     frames_are_taken_as_they_come,

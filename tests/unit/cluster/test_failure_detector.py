@@ -50,10 +50,10 @@ def test_workers_bear_as_much_as_their_coordinator() -> None:
     node = WorkerNode("job", "worker", "there", Settings())
     assert Load(begin) in node.step(Received(begin, "here"), 100.0)
     node.step(Tick(), 100.0 + 1.5 * BASE)
-    assert node.attempt is not None
+    assert node.epoch is not None
     node.step(Received(Heartbeat("job", 2, -1), "here"), 100.0 + 1.9 * BASE)
     node.step(Tick(), 100.0 + 3.8 * BASE)
-    assert node.attempt is not None
+    assert node.epoch is not None
     effects = node.step(Tick(), 100.0 + 4 * BASE)
     assert Leave() not in effects
     goodbye = Goodbye("job", 2, 0, finished=False, reason=UNHEARD)

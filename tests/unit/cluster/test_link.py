@@ -17,7 +17,9 @@ import pytest
 
 from fsql.runtime.batch import Batch, Root
 from fsql.runtime.cluster.frames import CancelSnapshot, Frame, Start
-from fsql.runtime.cluster.link import ITEM_BYTES, Link, LinkSettings, item_bytes
+from fsql.runtime.cluster.item_sizes import ITEM_BYTES, item_bytes
+from fsql.runtime.cluster.link import Link
+from fsql.runtime.cluster.link_settings import LinkSettings
 from fsql.runtime.dataflow.invariants import InvariantError
 from fsql.runtime.dataflow.messages import Address, Message, Parcel
 
@@ -159,7 +161,7 @@ def test_a_network_without_faults_sees_no_frame_twice() -> None:
         pair.run(pair.now + 0.0002)
     pair.run(QUIET_AFTER_SECONDS)
     acknowledgements = pair.network.transmitted - 500
-    assert [(link.resent, link.doubled) for link in pair.links] == [(0, 0), (0, 0)]
+    assert [(link.resent, link.duplicates) for link in pair.links] == [(0, 0), (0, 0)]
     assert 500 // 16 <= acknowledgements <= 60
 
 
@@ -367,5 +369,5 @@ def test_large_frames_on_a_slow_path_are_not_sent_again() -> None:
                 break
     assert received == 6
     assert near.resent == 0
-    assert far.doubled == 0
+    assert far.duplicates == 0
     assert near.due_at == math.inf

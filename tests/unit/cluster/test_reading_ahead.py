@@ -65,7 +65,7 @@ class Reading:
 
 
 def test_what_came_out_lately_may_be_under_way() -> None:
-    reading = Reading(Settings(lead_seconds=0.5, lead_bytes_least=4 * CHUNK_BYTES))
+    reading = Reading(Settings(read_ahead_seconds=0.5, read_ahead_bytes_least=4 * CHUNK_BYTES))
     assert reading.read(0.0) == [Blocked(0, Root(4, 4))]
     # Three were out half a second after they were read; the least is still more.
     reading.out(3, 0.5)
@@ -86,14 +86,14 @@ def test_what_came_out_lately_may_be_under_way() -> None:
 
 
 def test_the_rows_of_the_lead_are_the_most() -> None:
-    reading = Reading(Settings(lead_rows=2))
+    reading = Reading(Settings(read_ahead_rows=2))
     assert reading.read(0.0) == [Blocked(0, Root(2, 2))]
     reading.out(1, 0.1)
     assert reading.read(0.1) == [Blocked(0, Root(3, 3))]
 
 
 def test_a_front_that_is_granted_a_chunk_reads_one() -> None:
-    reading = Reading(Settings(lead_bytes_least=1))
+    reading = Reading(Settings(read_ahead_bytes_least=1))
     assert reading.read(0.0) == [Blocked(0, Root(1, 1))]
     reading.tell(Credit(0, Root(1, 1)), 0.1)
     assert reading.read(0.1) == [Blocked(0, Root(2, 2))]

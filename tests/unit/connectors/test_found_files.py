@@ -74,15 +74,15 @@ def test_a_reader_goes_on_in_the_middle_of_a_compressed_file(tmp_path: Path, suf
         reader = split.open()
         for _ in range(read):
             assert isinstance(reader.read(1), Chunk)
-        place = reader.place()
+        source_offset = reader.source_offset()
         reader.close()
-        assert place[:3] == (read, read + 1, sum(map(len, lines[:read])))
-        again = split.open(place)
+        assert source_offset[:3] == (read, read + 1, sum(map(len, lines[:read])))
+        again = split.open(source_offset)
         assert list(read_all(again, NUMBERS, 9).rows) == list(range(read, 50))
         again.close()
     path.write_bytes(compress(b"".join(lines)))
     with pytest.raises(FsqlError, match="E536"):
-        split.open(place)
+        split.open(source_offset)
 
 
 @pytest.mark.parametrize("suffix", COMPRESS)

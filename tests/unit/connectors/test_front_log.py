@@ -83,10 +83,10 @@ def test_a_reader_sees_every_line_once_while_all_is_cut_and_started_again(
         if random.random() < 0.8:
             read += available(reader, random.choice([1, 7, 1000]))
         if random.random() < 0.2:
-            place = reader.place()
+            source_offset = reader.source_offset()
             reader.close()
-            trim(tmp_path, place.byte)
-            reader = split_of(tmp_path).open(place)
+            trim(tmp_path, source_offset.byte)
+            reader = split_of(tmp_path).open(source_offset)
         if random.random() < 0.2:
             writer.close()
             writer = LogWriter(tmp_path, LARGE, segment_bytes)
@@ -207,9 +207,9 @@ def test_what_was_trimmed_cannot_be_read(tmp_path: Path) -> None:
     trim(tmp_path, 300_000)
     first = segments(tmp_path)[0].start
     assert 300_000 - 3 * CHECKED_BYTES < first <= 300_000 - CHECKED_BYTES
-    for place in (None, SourceOffset(1, 2, 1000)):
+    for source_offset in (None, SourceOffset(1, 2, 1000)):
         with pytest.raises(FsqlError, match="E536"):
-            split_of(tmp_path).open(place).read(10)
+            split_of(tmp_path).open(source_offset).read(10)
 
 
 def test_segments_that_are_removed_while_a_place_is_looked_at_are_not_missed(
@@ -219,13 +219,13 @@ def test_segments_that_are_removed_while_a_place_is_looked_at_are_not_missed(
     writer.append((b"x" * 99 + b"\n") * 5_000)
     writer.flush()
     reader = split_of(tmp_path).open()
-    while reader.place().byte < writer.length:
+    while reader.source_offset().byte < writer.length:
         reader.read(10_000)
-    place, seen = reader.place(), segments(tmp_path)
-    trim(tmp_path, place.byte)
+    source_offset, seen = reader.source_offset(), segments(tmp_path)
+    trim(tmp_path, source_offset.byte)
     assert len(segments(tmp_path)) < len(seen)
     monkeypatch.setattr(front_log, "segments", lambda _: seen)
-    assert split_of(tmp_path).open(place).place() == place
+    assert split_of(tmp_path).open(source_offset).source_offset() == source_offset
 
 
 def test_another_log_is_not_taken_for_the_one_that_was_read(tmp_path: Path) -> None:
@@ -235,12 +235,12 @@ def test_another_log_is_not_taken_for_the_one_that_was_read(tmp_path: Path) -> N
     writer.close()
     reader = split_of(tmp_path).open()
     available(reader)
-    place = reader.place()
+    source_offset = reader.source_offset()
     reader.close()
-    split_of(tmp_path).open(place).close()
+    split_of(tmp_path).open(source_offset).close()
     segments(tmp_path)[0].path.write_bytes(b"one\nTWO\nthree\n")
     with pytest.raises(FsqlError, match="what stands before is not what was read"):
-        split_of(tmp_path).open(place)
+        split_of(tmp_path).open(source_offset)
 
 
 def wait_until(reached: object) -> None:
@@ -272,7 +272,7 @@ def test_a_full_log_holds_the_source_back_until_it_is_trimmed(tmp_path: Path) ->
         assert on_disk <= limit + (1 << 12)
         if writer.room() == 0 or sent == len(data):
             read += available(reader, 1 << 20)
-            trim(tmp_path, reader.place().byte)
+            trim(tmp_path, reader.source_offset().byte)
         if sent == len(data):
             time.sleep(0.001)
     os.close(writing)

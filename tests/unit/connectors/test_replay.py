@@ -34,14 +34,14 @@ def written(tmp_path: Path, data: bytes) -> Split:
 
 def place_behind(split: Split, rows: int) -> SourceOffset:
     reader = split.open()
-    while (place := reader.place()).row < rows:
-        assert isinstance(reader.read(rows - place.row), Chunk)
+    while (source_offset := reader.source_offset()).row < rows:
+        assert isinstance(reader.read(rows - source_offset.row), Chunk)
     reader.close()
-    return place
+    return source_offset
 
 
-def rest(split: Split, place: SourceOffset) -> list[tuple[int, object]]:
-    reader = split.open(place)
+def rest(split: Split, source_offset: SourceOffset) -> list[tuple[int, object]]:
+    reader = split.open(source_offset)
     try:
         return [(row, value) for row, (value,) in read_all(reader, LINE, 100).rows.items()]
     finally:
@@ -52,10 +52,10 @@ def open_descriptors() -> int:
     return len(list(Path("/proc/self/fd").iterdir()))
 
 
-def refused(split: Split, place: SourceOffset) -> str:
+def refused(split: Split, source_offset: SourceOffset) -> str:
     descriptors = open_descriptors()
     with pytest.raises(FsqlError) as caught:
-        split.open(place)
+        split.open(source_offset)
     (diagnostic,) = caught.value.diagnostics
     assert diagnostic.code == "E536"
     assert open_descriptors() == descriptors
@@ -63,39 +63,40 @@ def refused(split: Split, place: SourceOffset) -> str:
 
 
 def test_a_file_that_grew_is_read_on(tmp_path: Path) -> None:
-    place = place_behind(written(tmp_path, b"a\nb\n"), 2)
+    source_offset = place_behind(written(tmp_path, b"a\nb\n"), 2)
     split = written(tmp_path, b"a\nb\nc\nd")
-    assert rest(split, place) == [(2, "c"), (3, "d")]
+    assert rest(split, source_offset) == [(2, "c"), (3, "d")]
 
 
 def test_a_file_that_was_cut_is_refused(tmp_path: Path) -> None:
-    place = place_behind(written(tmp_path, b"a\nb\nc\n"), 3)
-    assert refused(written(tmp_path, b"a\nb\n"), place) == "it has 4 bytes now"
+    source_offset = place_behind(written(tmp_path, b"a\nb\nc\n"), 3)
+    assert refused(written(tmp_path, b"a\nb\n"), source_offset) == "it has 4 bytes now"
 
 
 def test_a_file_with_other_bytes_before_the_place_is_refused(tmp_path: Path) -> None:
-    place = place_behind(written(tmp_path, b"a\nb\nc\n"), 2)
+    source_offset = place_behind(written(tmp_path, b"a\nb\nc\n"), 2)
     reason = "what stands before that is not what was read"
-    assert refused(written(tmp_path, b"a\nB\nc\n"), place) == reason
-    assert rest(written(tmp_path, b"a\nb\nC\n"), place) == [(2, "C")]
+    assert refused(written(tmp_path, b"a\nB\nc\n"), source_offset) == reason
+    assert rest(written(tmp_path, b"a\nb\nC\n"), source_offset) == [(2, "C")]
 
 
 def test_the_check_is_cheap_and_looks_at_the_last_bytes_only(tmp_path: Path) -> None:
     line = b"x" * 99 + b"\n"
     rows = CHECKED_BYTES // len(line) + 2
-    place = place_behind(written(tmp_path, line * (rows + 1)), rows)
+    source_offset = place_behind(written(tmp_path, line * (rows + 1)), rows)
     other = b"y" + line[1:]
-    assert rest(written(tmp_path, other + line * rows), place) == [(rows, "x" * 99)]
-    assert refused(written(tmp_path, 2 * line + other + line * (rows - 2)), place).startswith(
-        "what"
-    )
+    assert rest(written(tmp_path, other + line * rows), source_offset) == [(rows, "x" * 99)]
+    assert refused(
+        written(tmp_path, 2 * line + other + line * (rows - 2)), source_offset
+    ).startswith("what")
 
 
 def test_a_last_line_that_goes_on_is_refused(tmp_path: Path) -> None:
-    place = place_behind(written(tmp_path, b"a\nb"), 2)
-    assert rest(written(tmp_path, b"a\nb"), place) == []
+    source_offset = place_behind(written(tmp_path, b"a\nb"), 2)
+    assert rest(written(tmp_path, b"a\nb"), source_offset) == []
     assert (
-        refused(written(tmp_path, b"a\nbc\n"), place) == "the line that ended there now continues"
+        refused(written(tmp_path, b"a\nbc\n"), source_offset)
+        == "the line that ended there now continues"
     )
 
 
@@ -119,7 +120,7 @@ def test_a_generator_makes_any_row_without_those_before(tmp_path: Path, connecto
         assert isinstance(chunk, Chunk)
         rows += chunk.columns[1].to_pylist()
         seconds[0] += 1
-    assert (len(rows), reader.place()) == (91, SourceOffset(91, 0, 0))
+    assert (len(rows), reader.source_offset()) == (91, SourceOffset(91, 0, 0))
     again = split.open(SourceOffset(40, 0, 0))
     chunk = again.read(1000)
     assert isinstance(chunk, Chunk)

@@ -70,11 +70,13 @@ def drawn_file(random: Random) -> bytes:
     return random.choice([b"", b"\xef\xbb\xbf"]) + text.encode()
 
 
-def steps(front: Front, split: Split, place: SourceOffset | None, random: Random) -> Iterator[Read]:
+def steps(
+    front: Front, split: Split, source_offset: SourceOffset | None, random: Random
+) -> Iterator[Read]:
     """Read to the end in chunks of random sizes; give what each chunk brought, with its promise checked."""
-    reader = split.open(place)
+    reader = split.open(source_offset)
     while True:
-        at = reader.place()
+        at = reader.source_offset()
         chunk = reader.read(random.choice([1, 2, 5, 1000]))
         promised = front.promised
         if chunk is None:
@@ -111,17 +113,19 @@ def test_rows_and_promises_go_on_where_they_were(tmp_path: Path, seed: int, kind
     ]
     positions = [START, *(root for root, _ in expected), whole._read_up_to]
 
-    front, place = front_of(kind), None
+    front, source_offset = front_of(kind), None
     below = START
     for _ in range(4):
         resumed = [
-            item for read in steps(front, split_of(path, random), place, random) for item in read
+            item
+            for read in steps(front, split_of(path, random), source_offset, random)
+            for item in read
         ]
         assert resumed == [item for item in expected if item[0] >= below]
         assert front._read_up_to == whole._read_up_to
         below = random.choice([position for position in positions if position >= below])
         point = front.resume_point(below)
-        front, place = front_of(kind), point.place
+        front, source_offset = front_of(kind), point.source_offset
         front.resume(point, below)
         assert front.promised >= below
 
@@ -133,21 +137,21 @@ def test_text_goes_on_where_it_was_with_its_line_numbers(tmp_path: Path, seed: i
     path.write_bytes(drawn_file(random).replace(b"wrong", b"\xff"))
     split = split_of(path, random, text=True)
     whole, places = read_from(split, None, random)
-    for place in places:
-        rest, _ = read_from(split, place, random)
-        assert rest == [each for each in whole if each[0] >= place.row]
+    for source_offset in places:
+        rest, _ = read_from(split, source_offset, random)
+        assert rest == [each for each in whole if each[0] >= source_offset.row]
 
 
 def read_from(
-    split: Split, place: SourceOffset | None, random: Random
+    split: Split, source_offset: SourceOffset | None, random: Random
 ) -> tuple[list[tuple[int, object]], list[SourceOffset]]:
-    reader = split.open(place)
+    reader = split.open(source_offset)
     read: list[tuple[int, object]] = []
-    places = [reader.place()]
+    places = [reader.source_offset()]
     while isinstance(chunk := reader.read(random.choice([1, 3, 100])), Chunk):
         read += list(zip(chunk.rows.tolist(), chunk.columns[0].to_pylist(), strict=True))
         read += [(reject.row, reject) for reject in chunk.rejects]
-        places.append(reader.place())
+        places.append(reader.source_offset())
         assert places[-1].byte == places[-2].byte + chunk.bytes_read
     reader.close()
     return sorted(read, key=lambda each: each[0]), places
@@ -163,8 +167,8 @@ def offset_front() -> Front:
     return Front(3, Table("t", 0, (Column("n", BIGINT),), options, TimeKind.OFFSET), split=0)
 
 
-def times(front: Front, chunk: Chunk, place: SourceOffset | None = None) -> list[int]:
-    batch, rejects = front.take(chunk, place)
+def times(front: Front, chunk: Chunk, source_offset: SourceOffset | None = None) -> list[int]:
+    batch, rejects = front.take(chunk, source_offset)
     kept = [] if batch is None else batch.time.tolist()
     return sorted([*kept, *(root.time for root, _ in rejects)])
 
@@ -213,7 +217,7 @@ def test_a_front_that_waits_resumes_behind_its_last_chunk() -> None:
     front = offset_front()
     front.take(chunk_of([0, 1, 2]), SourceOffset(0, 1, 0))
     for _ in range(2):
-        front.waits(SourceOffset(3, 4, 30))
+        front.on_wait(SourceOffset(3, 4, 30))
     assert front.resume_point(Root(3, 3)) == ResumePoint(3, 3, 4, 30, 2)
     assert len(front._boundaries) == 2
 
@@ -261,13 +265,13 @@ def test_a_silent_front_promises_by_the_clock() -> None:
 
 def test_a_front_resumes_behind_a_promise_by_the_clock() -> None:
     front = front_of(TimeKind.EVENT)
-    for place, chunk in (
+    for source_offset, chunk in (
         (SourceOffset(0, 1, 0), silence(10)),
         (SourceOffset(0, 1, 0), read_of(5, rows=(0,))),
         (SourceOffset(1, 2, 9), silence(20)),
         (SourceOffset(1, 2, 9), read_of(6, rows=(1,))),
     ):
-        front.take(chunk, place)
+        front.take(chunk, source_offset)
     for position in (Root(10, front.promised.origin - 2), Root(20, front.promised.origin - 1)):
         point = front.resume_point(position)
         again = front_of(TimeKind.EVENT)

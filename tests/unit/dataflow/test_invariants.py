@@ -137,7 +137,7 @@ def test_a_worker_leaves_the_epoch_and_says_why() -> None:
         "internal error FSQL-I902: rows at the input of a fold: "
         "row 0 of split 0 of table 0, at time 6 is below row 0 of split 0 of table 0, at time 7"
     )
-    assert node.attempt is None
+    assert node.epoch is None
 
 
 def test_a_coordinator_ends_the_epoch_and_says_why() -> None:

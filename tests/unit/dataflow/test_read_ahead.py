@@ -26,7 +26,7 @@ CHUNK = 4 * MIB
 class Job:
     """A front that reads chunks as soon as it may, before a way out of a fixed delay and a fixed speed."""
 
-    lead: ReadAhead
+    read_ahead: ReadAhead
     seconds_a_chunk: float
     delay: float = 0.0
     chunk: int = CHUNK
@@ -42,11 +42,11 @@ class Job:
         """Go on; give how many chunks are under way each time that one is out."""
         front: Any = SimpleNamespace(rows_read=0)
         while self.now < until:
-            while self.lead.is_open:
+            while self.read_ahead.is_open:
                 self.chunks_read += 1
                 front.bytes_read = self.chunks_read * self.chunk
                 front.promised = Root(self.chunks_read, 0)
-                self.lead.chunk_read(front, self.now)
+                self.read_ahead.on_chunk(front, self.now)
                 self._read_at.append(self.now)
                 self._free_at = max(self._free_at, self.now) + self.seconds_a_chunk
                 self._out_at.append(self._free_at + self.delay)
@@ -54,7 +54,7 @@ class Job:
             self.now = self._out_at[self.chunks_out]
             self.took.append(self.now - self._read_at[self.chunks_out])
             self.chunks_out += 1
-            self.lead.out_below(Root(self.chunks_out, 0), self.now)
+            self.read_ahead.on_released(Root(self.chunks_out, 0), self.now)
 
 
 @pytest.mark.parametrize("seconds_a_chunk", [0.001, 0.01, 0.05, 0.2])
@@ -98,22 +98,22 @@ def test_a_chunk_that_was_slow_for_once_does_not_make_the_lead_long_for_ever() -
 
 
 def test_little_is_never_held_back() -> None:
-    lead = ReadAhead(0.5)
+    read_ahead = ReadAhead(0.5)
     front: Any = SimpleNamespace(rows_read=0, bytes_read=0, promised=START)
     for row in range(10_000):
-        assert lead.is_open
+        assert read_ahead.is_open
         front.rows_read, front.bytes_read, front.promised = row + 1, 100 * row, Root(row, 0)
-        lead.chunk_read(front, 0.0)
+        read_ahead.on_chunk(front, 0.0)
 
 
 def test_rows_count_where_there_are_no_bytes() -> None:
-    lead = ReadAhead(0.5, least_bytes=10 * ROW_BYTES)
-    seen = [lead.is_open]
+    read_ahead = ReadAhead(0.5, least_bytes=10 * ROW_BYTES)
+    seen = [read_ahead.is_open]
     for rows in (9, 10):
         front: Any = SimpleNamespace(rows_read=rows, bytes_read=0, promised=Root(rows, 0))
-        lead.chunk_read(front, 0.0)
-        seen.append(lead.is_open)
+        read_ahead.on_chunk(front, 0.0)
+        seen.append(read_ahead.is_open)
     for row in (8, 9):
-        lead.out_below(Root(row, 0), 1.0)
-        seen.append(lead.is_open)
+        read_ahead.on_released(Root(row, 0), 1.0)
+        seen.append(read_ahead.is_open)
     assert seen == [True, True, False, False, True]

@@ -29,14 +29,16 @@ def split_of(directory: Path) -> Split:
 def read_to_end(reader: SplitReader) -> SourceOffset:
     while isinstance(reader.read(10), Chunk):
         pass
-    place = reader.place()
+    source_offset = reader.source_offset()
     reader.close()
-    return place
+    return source_offset
 
 
-def refused(ends: SplitEnds, split: Split, place: SourceOffset | None = None) -> tuple[str, str]:
+def refused(
+    ends: SplitEnds, split: Split, source_offset: SourceOffset | None = None
+) -> tuple[str, str]:
     with pytest.raises(FsqlError) as caught:
-        read_to_end(ends.open(3, "t", split, place))
+        read_to_end(ends.open(3, "t", split, source_offset))
     [diagnostic] = caught.value.diagnostics
     return diagnostic.code, diagnostic.message
 

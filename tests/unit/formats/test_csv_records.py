@@ -205,12 +205,12 @@ def split_of(path: Path) -> FileSplit:
 def places_of(reader: SplitReader) -> list[tuple[SourceOffset, object]]:
     """Return each row with the place before it."""
     places: list[tuple[SourceOffset, object]] = []
-    place = reader.place()
+    place = reader.source_offset()
     while (chunk := reader.read(1)) is not None:
         assert isinstance(chunk, Chunk)
         row = [column[0].as_py() for column in chunk.columns] if len(chunk.rows) else chunk.rejects
         places.append((place, row))
-        place = reader.place()
+        place = reader.source_offset()
     return [*places, (place, None)]
 
 

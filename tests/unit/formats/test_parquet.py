@@ -148,11 +148,11 @@ def test_a_reader_goes_on_in_the_middle(tmp_path: Path) -> None:
             chunk = reader.read(1)
             assert isinstance(chunk, Chunk)
             passed += chunk.bytes_read
-        place = reader.place()
-        assert (place.row, place.line, place.byte) == (read, 0, passed)
-        rest = read_all(split.open(place), columns, 9)
+        source_offset = reader.source_offset()
+        assert (source_offset.row, source_offset.line, source_offset.byte) == (read, 0, passed)
+        rest = read_all(split.open(source_offset), columns, 9)
         assert list(rest.rows.items()) == [(n, (n,)) for n in range(read, 50)]
         assert rest.bytes_read == size - passed
     pq.write_table(pa.table({"n": list(range(51))}), path)
     with pytest.raises(FsqlError, match="E536"):
-        split.open(place)
+        split.open(source_offset)

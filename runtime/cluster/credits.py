@@ -1,0 +1,49 @@
+"""Credits: which fronts are blocked by their read-ahead, and which of them may read all the same.
+
+Contract.  A front that is blocked gets the position of what is released at once, not with a later frame.
+If that does not help, and nothing is in flight and everything is released, then the rows that the job waits
+for have not been read: the front that has promised least gets a credit for one chunk.  So a job whose fronts
+are all blocked goes on.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fsql.runtime.cluster.frames import Blocked, Credit
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from fsql.runtime.batch import Root
+
+
+class Credits:
+    """The blocked fronts of one epoch."""
+
+    def __init__(self) -> None:
+        self._blocked: dict[int, Root] = {}
+
+    @property
+    def any_blocked(self) -> bool:
+        """Return whether any front has said that it is blocked."""
+        return bool(self._blocked)
+
+    def on_blocked(self, blocked: Blocked) -> None:
+        """Record that a front is blocked at the position that it has promised."""
+        self._blocked[blocked.front] = blocked.promise
+
+    def blocked(self, promises: Mapping[int, Root]) -> list[int]:
+        """Return the fronts that are blocked: `promises` of the others have grown since they said so."""
+        if self._blocked:
+            still = {front: at for front, at in self._blocked.items() if promises[front] == at}
+            self._blocked = still
+        return list(self._blocked)
+
+    def grant(self, least_promise: tuple[int, Root]) -> Credit | None:
+        """Return a credit for the front that has promised least, if it is blocked."""
+        front, promise = least_promise
+        if self._blocked.get(front) != promise:
+            return None
+        del self._blocked[front]
+        return Credit(front, promise)

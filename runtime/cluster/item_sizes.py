@@ -1,0 +1,36 @@
+"""How much memory the items of frames take."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from fsql.runtime.cluster.frames import SnapshotAcknowledged
+from fsql.runtime.dataflow.messages import Acknowledgement, Message
+
+if TYPE_CHECKING:
+    from fsql.runtime.cluster.frames import Item
+
+ITEM_BYTES: Final = 64
+_DEAD_LETTER_BYTES: Final = 512
+_ENTRY_BYTES: Final = 48
+_RECORD_BYTES: Final = 256
+_EXACT_FROM_BYTES: Final = 65536
+"""Columns whose buffers hold more are measured exactly: they may be slices of something large."""
+
+
+def item_bytes(item: Item) -> int:
+    """Return about how many bytes an item takes, in memory and on the wire."""
+    if isinstance(item, Message):
+        parcel = item.parcel
+        total = ITEM_BYTES + _DEAD_LETTER_BYTES * len(parcel.rejects)
+        if (batch := parcel.batch) is not None:
+            total += len(batch) * 8 * (3 + len(batch.path))
+            for column in batch.columns:
+                size = column.get_total_buffer_size()
+                total += column.nbytes if size > _EXACT_FROM_BYTES else size
+        return total
+    if isinstance(item, Acknowledgement):
+        return ITEM_BYTES + _ENTRY_BYTES * len(item.entries)
+    if isinstance(item, SnapshotAcknowledged):
+        return ITEM_BYTES + _RECORD_BYTES * (len(item.records) + len(item.fronts))
+    return ITEM_BYTES

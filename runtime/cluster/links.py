@@ -1,0 +1,96 @@
+"""The links of one node in one epoch, and the items that wait for the next frame of each.
+
+A step puts items; at its end `send` makes one frame of all that there is for each peer.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fsql.runtime.cluster.link import Link
+from fsql.runtime.cluster.node import Transmit
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from fsql.runtime.cluster.frames import Frame, Item
+    from fsql.runtime.cluster.link_settings import LinkSettings
+
+
+class Links:
+    """The links from node `local` to its peers, by the peers' numbers."""
+
+    def __init__(
+        self,
+        job: str,
+        tick: int,
+        epoch: int,
+        local: int,
+        addresses: Mapping[int, str],
+        settings: LinkSettings,
+    ) -> None:
+        """Open a link to each peer; `addresses` says where the peers are."""
+        self.by_peer = {peer: Link(job, tick, epoch, local, peer, settings) for peer in addresses}
+        self._addresses = dict(addresses)
+        self._items: dict[int, list[Item]] = {}
+        self._answered: dict[int, None] = {}
+        """The peers that `receive` has answered in this step, in the order of the answers."""
+
+    @property
+    def have_waiting(self) -> bool:
+        """Return whether any link has items that wait for its window."""
+        return any(link.waiting for link in self.by_peer.values())
+
+    def next_timer(self) -> float:
+        """Return when a link will have something to send by itself, infinity for never."""
+        return min([link.due_at for link in self.by_peer.values()])
+
+    def put(self, peer: int, item: Item) -> None:
+        """Add an item to the next frame to a peer."""
+        self._items.setdefault(peer, []).append(item)
+
+    def put_all(self, item: Item | None) -> None:
+        """Add an item, if there is one, to the next frame to each peer."""
+        if item is not None:
+            for peer in self.by_peer:
+                self.put(peer, item)
+
+    def discard(self) -> None:
+        """Drop all items that were put and not sent."""
+        self._items.clear()
+
+    def receive(self, frame: Frame, now: float) -> tuple[list[Item], list[Transmit]]:
+        """Return the items whose turn it is, and frames to transmit in answer.
+
+        Raises:
+            InvariantError: if the peer acknowledges what was never sent.
+        """
+        items, frames = self.by_peer[frame.sender].receive(frame, now)
+        if frames:
+            self._answered[frame.sender] = None
+        return items, self._to(frame.sender, frames)
+
+    def receivers(self) -> list[int]:
+        """Return the peers that a frame of this step goes to, or has gone to."""
+        return list(self._items | self._answered)
+
+    def send(self, now: float) -> list[Transmit]:
+        """Make a frame of all that this step has for each peer; return the frames to transmit."""
+        outgoing, self._items = self._items, {}
+        self._answered.clear()
+        effects: list[Transmit] = []
+        for peer, items in outgoing.items():
+            effects += self._to(peer, self.by_peer[peer].send(items, now))
+        return effects
+
+    def due(self, now: float) -> list[int]:
+        """Return the peers to which frames are to go because their time has come."""
+        return [peer for peer, link in self.by_peer.items() if link.due_at <= now]
+
+    def send_due(self, peer: int, now: float) -> list[Transmit]:
+        """Return the acknowledgement and the repeated frames for a peer whose time has come."""
+        return self._to(peer, self.by_peer[peer].due(now))
+
+    def _to(self, peer: int, frames: Iterable[Frame]) -> list[Transmit]:
+        address = self._addresses[peer]
+        return [Transmit(address, frame) for frame in frames]

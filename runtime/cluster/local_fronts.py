@@ -1,0 +1,128 @@
+"""The fronts of one worker in one epoch: which of them may read, and which are blocked.
+
+A front may read while it is within its read-ahead, and one chunk more where it has a credit.  A front that
+may not read is reported as blocked to the coordinator once for each promise.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from fsql.runtime.batch import START, Root
+from fsql.runtime.cluster.frames import Blocked, Credit
+from fsql.runtime.dataflow.read_ahead import ReadAhead
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from fsql.runtime.cluster.job_spec import Settings
+    from fsql.runtime.dataflow.front import Front
+
+
+@dataclass(slots=True)
+class LocalFront:
+    """A front of this worker, and what keeps it from reading."""
+
+    front: Front
+    ordinal: int
+    """The number of its table."""
+    read_ahead: ReadAhead
+    waits_until: float = 0.0
+    """When its source may have more rows; 0 if it need not wait."""
+    credit: Root | None = None
+    """The promise at which it may read a chunk beyond its read-ahead."""
+    reported_at: Root | None = None
+    """The promise at which it was last reported as blocked."""
+
+
+class LocalFronts:
+    """The fronts of one worker, by number."""
+
+    def __init__(self, settings: Settings) -> None:
+        """Have no front yet; `settings` limit the read-ahead."""
+        self._settings = settings
+        self._fronts: dict[int, LocalFront] = {}
+        self.released = START
+        """The position below which everything is released and stored by the sinks."""
+
+    def add(self, front: Front, ordinal: int) -> None:
+        """Add a front of table number `ordinal`."""
+        read_ahead = ReadAhead(
+            self._settings.read_ahead_seconds, self._settings.read_ahead_bytes_least
+        )
+        self._fronts[front.number] = LocalFront(front, ordinal, read_ahead)
+
+    def get(self, number: int) -> LocalFront | None:
+        """Return the front of that number, None if it is not here."""
+        return self._fronts.get(number)
+
+    def clear(self) -> None:
+        """Remove all fronts."""
+        self._fronts.clear()
+
+    def __iter__(self) -> Iterator[Front]:
+        """Iterate over the fronts in the order in which they were added."""
+        return (here.front for here in self._fronts.values())
+
+    def readable(self, now: float, *, behind: bool) -> list[int]:
+        """Return the numbers of the fronts that may read now, the one that has promised least first.
+
+        `behind` says whether a fold of the worker is behind: then none may.
+        """
+        may = [
+            here
+            for here in self._fronts.values()
+            if now >= here.waits_until and self._may_read(here, behind=behind)
+        ]
+        may.sort(key=lambda here: here.front.promised)
+        return [here.front.number for here in may]
+
+    def next_timer(self, *, behind: bool) -> float:
+        """Return when the next front that waits for its source may read, infinity for never."""
+        waiting = [
+            here.waits_until
+            for here in self._fronts.values()
+            if here.waits_until > 0 and self._may_read(here, behind=behind)
+        ]
+        return min(waiting, default=float("inf"))
+
+    def end_waits(self, now: float) -> None:
+        """Forget the waits that have ended: until the front reads there is nothing to be woken for."""
+        for here in self._fronts.values():
+            if now >= here.waits_until:
+                here.waits_until = 0.0
+
+    def on_credit(self, credit: Credit) -> None:
+        """Let a front read one chunk, if it has not promised more since it was blocked."""
+        here = self._fronts.get(credit.front)
+        if here is not None and here.front.promised == credit.promise:
+            here.credit = credit.promise
+
+    def on_released(self, root: Root, now: float, *, behind: bool) -> list[Blocked]:
+        """Record that everything below `root` is released; return the fronts that are still blocked."""
+        self.released = root
+        blocked = []
+        for here in self._fronts.values():
+            here.read_ahead.on_released(root, now)
+            blocked += self.report_if_blocked(here, behind=behind)
+        return blocked
+
+    def report_if_blocked(self, here: LocalFront, *, behind: bool) -> list[Blocked]:
+        """Return the report that a front is blocked; nothing if it is not, or was reported before."""
+        front = here.front
+        if front.ended or here.reported_at == front.promised:
+            return []
+        if self._may_read(here, behind=behind):
+            return []
+        here.reported_at = front.promised
+        return [Blocked(front.number, front.promised)]
+
+    def _may_read(self, here: LocalFront, *, behind: bool) -> bool:
+        front = here.front
+        if front.ended or behind:
+            return False
+        rows = front.rows_above(self.released)
+        if here.read_ahead.is_open and rows < self._settings.read_ahead_rows:
+            return True
+        return here.credit == front.promised

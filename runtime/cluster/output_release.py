@@ -1,0 +1,82 @@
+"""The way of results out of an epoch: from min time at the barrier to the deliveries of the outputs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fsql.runtime.batch import END, Root
+from fsql.runtime.cluster.deliveries import Deliveries
+from fsql.runtime.dataflow.barrier import Barrier, DeadLetters, LateRows, Stopped
+
+if TYPE_CHECKING:
+    from fsql.runtime.cluster.delivery import Contents
+    from fsql.runtime.cluster.job_spec import JobSpec
+    from fsql.runtime.cluster.node import Deliver
+    from fsql.runtime.dataflow.messages import Parcel
+
+
+class OutputRelease:
+    """Barrier and deliveries of one epoch."""
+
+    def __init__(self, spec: JobSpec, epoch: int, start: Root, bundle_rows_max: int) -> None:
+        """Begin at `start`, before anything is released."""
+        self.deliveries = Deliveries(spec.outputs, epoch, start, bundle_rows_max)
+        self.rows_late = 0
+        self.rows_rejected = 0
+        self.stopped: Stopped | None = None
+        """The error that ends the job, once it is released."""
+        self._barrier = Barrier(spec.plan.sinks, len(spec.plan.late_windows), start=start)
+        self._min_time: Root | None = None
+        """Min time at the barrier that may not be released yet: without the lease nothing may."""
+
+    @property
+    def min_time(self) -> Root:
+        """Return the position below which everything is released."""
+        return self._barrier.min_time
+
+    @property
+    def releases(self) -> int:
+        """Return how often the barrier has released something."""
+        return self._barrier.releases
+
+    def accept(self, parcel: Parcel) -> None:
+        """Take what a worker has sent to the barrier."""
+        self._barrier.accept(parcel)
+
+    def on_min_time(self, root: Root) -> None:
+        """Record min time at the barrier."""
+        self._min_time = root
+
+    def release(self) -> list[Deliver]:
+        """Release what min time allows; return the bundles to deliver."""
+        if self._min_time is None:
+            return []
+        min_time, self._min_time = self._min_time, None
+        outputs = self._barrier.advance(min_time)
+        bound = min_time
+        if outputs and isinstance(last := outputs[-1], Stopped):
+            outputs = outputs[:-1]
+            self.stopped, bound = last, last.root
+        released: list[Contents] = []
+        for contents in outputs:
+            assert not isinstance(contents, Stopped)
+            if isinstance(contents, LateRows):
+                self.rows_late += len(contents.rows)
+            elif isinstance(contents, DeadLetters):
+                self.rows_rejected += len(contents.rejects)
+            released.append(contents)
+        return self.deliveries.release(released, bound)
+
+    def out_below(self) -> Root:
+        """Return below which position everything is released and stored by every sink."""
+        return self.deliveries.out_below(self.min_time)
+
+    def complete_below(self) -> Root:
+        """Return below which position a snapshot may rely on every sink."""
+        released = self.min_time if self.stopped is None else self.stopped.root
+        return self.deliveries.complete_below(released)
+
+    def is_over(self) -> bool:
+        """Return whether everything is released and stored that the job will have."""
+        end = END if self.stopped is None else self.stopped.root
+        return self.min_time >= end and self.deliveries.are_complete(end)

@@ -1,0 +1,82 @@
+"""A worker's part in the snapshots of one epoch.
+
+The coordinator announces a snapshot at a position.  When all folds of the worker have given what changed
+below it, that goes to disk, one snapshot after the other: each builds on those before.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from fsql.runtime.cluster.frames import SnapshotAcknowledged, SnapshotAnswer, SnapshotDeclined
+from fsql.runtime.cluster.node import Store, Stored
+
+if TYPE_CHECKING:
+    from fsql.runtime.cluster.frames import AnnounceSnapshot
+    from fsql.runtime.cluster.local_fronts import LocalFronts
+    from fsql.runtime.cluster.node import NotStored
+    from fsql.runtime.dataflow.worker import Worker
+
+
+class WorkerSnapshots:
+    """The snapshots that a worker has agreed to, until they are on disk."""
+
+    def __init__(self, epoch: int, worker: Worker, fronts: LocalFronts) -> None:
+        """Have agreed to none yet."""
+        self._epoch = epoch
+        self._worker = worker
+        self._fronts = fronts
+        self._pending: AnnounceSnapshot | None = None
+        """The snapshot that the worker has agreed to and not given its state for."""
+        self._storing: deque[Store] = deque()
+        """What goes to disk: the first is on its way, the others wait."""
+
+    def on_announcement(self, announce: AnnounceSnapshot) -> SnapshotAnswer:
+        """Agree to a snapshot if its position is ahead of everything that was applied."""
+        promised = [front.promised for front in self._fronts if not front.ended]
+        reached = max([self._worker.reached, *promised])
+        if accepted := self._worker.announce(announce.position):
+            self._pending = announce
+        return SnapshotAnswer(announce.snapshot, accepted, reached)
+
+    def on_cancellation(self, snapshot: int) -> None:
+        """Cancel a snapshot; what folds have given for it is stored all the same: the next builds on it."""
+        if self._pending is not None and self._pending.snapshot == snapshot:
+            self._worker.cancel()
+            self._pending = None
+
+    def take(self) -> list[Store]:
+        """Store the state for the pending snapshot once all folds have given theirs.
+
+        A front that has not come as far as the position would resume behind rows that nobody has seen.
+        """
+        pending = self._pending
+        if pending is None:
+            return []
+        position = pending.position
+        if any(front.promised < position for front in self._fronts):
+            return []
+        state = self._worker.take_snapshots()
+        if state is None:
+            return []
+        self._pending = None
+        self._storing.append(Store(self._epoch, pending.snapshot, position, tuple(state)))
+        return [self._storing[0]] if len(self._storing) == 1 else []
+
+    def on_stored(
+        self, event: Stored | NotStored
+    ) -> SnapshotAcknowledged | SnapshotDeclined | None:
+        """Return what to tell the coordinator; None if the event is about another epoch's snapshot."""
+        if not self._storing or self._storing[0].snapshot != event.snapshot:
+            return None
+        position = self._storing.popleft().position
+        if not isinstance(event, Stored):
+            return SnapshotDeclined(event.snapshot, event.reason)
+        points = tuple(front.resume_point(position) for front in self._fronts)
+        return SnapshotAcknowledged(event.snapshot, event.records, points)
+
+    def next_store(self) -> list[Store]:
+        """Return what goes to disk next, if anything."""
+        return list(islice(self._storing, 1))
