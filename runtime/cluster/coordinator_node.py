@@ -14,26 +14,20 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-import msgspec
-
-from fsql.compiler.diagnostics import Diagnostic, FsqlError
 from fsql.compiler.diagnostics.encoding import diagnostics_bytes
-from fsql.runtime.batch import START, Root, position_text
-from fsql.runtime.cluster.backoff import INVARIANT_FAILURES_MAX, Backoff, InvariantFailures
+from fsql.runtime.batch import START
+from fsql.runtime.cluster.control_messages import ControlMessages
 from fsql.runtime.cluster.coordinator_epoch import CoordinatorEpoch
-from fsql.runtime.cluster.delivery import DeliveryOption, PositionRefusedError
-from fsql.runtime.cluster.failure_detector import Timeouts
+from fsql.runtime.cluster.delivery import PositionRefusedError
 from fsql.runtime.cluster.frames import (
     COORDINATOR,
     UNHEARD,
-    Begin,
     Frame,
     Goodbye,
     Heartbeat,
     Hello,
 )
 from fsql.runtime.cluster.lease_fence import LeaseFence
-from fsql.runtime.cluster.manifest import Manifest, SkippedRange, manifest_bytes, skipped_ranges
 from fsql.runtime.cluster.members import Members
 from fsql.runtime.cluster.node import (
     CommitManifest,
@@ -52,18 +46,17 @@ from fsql.runtime.cluster.node import (
     StateLost,
     TakeEpoch,
     Tick,
-    Transmit,
     WorkerExited,
 )
 from fsql.runtime.cluster.phase import Phase
-from fsql.runtime.cluster.snapshots import empty_manifest, first_number
-from fsql.runtime.dataflow.invariants import BROKEN_INVARIANT, InvariantError
+from fsql.runtime.cluster.restart_strategy import RestartStrategy
+from fsql.runtime.cluster.skipped_rows import SkippedRows
+from fsql.runtime.dataflow.invariants import InvariantError
 from fsql.runtime.metrics import JobMetrics
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
     from fsql.runtime.cluster.job_spec import JobSpec, Settings
+    from fsql.runtime.cluster.manifest import Manifest
     from fsql.runtime.cluster.node import CoordinatorEffect, CoordinatorEvent
 
 
@@ -75,7 +68,7 @@ class CoordinatorNode:
         self.phase = Phase.WAITING
         self.epoch: CoordinatorEpoch | None = None
         self._spec = spec
-        self._address = address
+        self._messages = ControlMessages(spec, address)
         self._settings = settings
         self._members = Members(spec.plan.workers, settings)
         self._fence = LeaseFence()
@@ -86,11 +79,9 @@ class CoordinatorNode:
         self._next_begin = 0.0
         self._next_heartbeat = 0.0
         self._next_progress = 0.0
-        self._promises: dict[int, Root] = {}
         self._detail = ""
-        self._backoff = Backoff()
-        self._invariant_failures = InvariantFailures()
-        self._timeouts = Timeouts(settings)
+        self._restarts = RestartStrategy(settings)
+        self._skipped = SkippedRows(spec)
         self._next_try: float | None = None
 
     def step(self, event: CoordinatorEvent, now: float) -> list[CoordinatorEffect]:
@@ -100,7 +91,7 @@ class CoordinatorNode:
         phase = self.phase
         try:
             effects = self._handle(event, now)
-            effects += self._on_min_time(now)
+            effects += self._advance(now)
             if isinstance(event, Tick):
                 effects += self._give_up_if_lost(now)
                 effects += [] if self.epoch is None else self.epoch.flush_links(now)
@@ -183,7 +174,7 @@ class CoordinatorNode:
                     name = self._spec.outputs[event.output].name
                     return [Finish(refused=(event.output, f"{name}: {error}"))]
             case ManifestCommitted() | ManifestNotCommitted() if self.phase is Phase.NOTING:
-                return self._on_skipped_noted(event, now)
+                return self._on_skipped_committed(event, now)
             case ManifestCommitted() | ManifestNotCommitted():
                 epoch.on_manifest_outcome(event)
         return []
@@ -215,7 +206,7 @@ class CoordinatorNode:
         if goodbye.broken_invariant:
             return self._on_broken_invariant(why, now)
         if goodbye.reason == UNHEARD:
-            self._timeouts.on_silence(epoch.deliveries.stored_below_all())
+            self._restarts.timeouts.on_silence(epoch.deliveries.stored_below_all())
         return self._fail(why, now)
 
     def _on_hello(self, worker: str, address: str, now: float) -> list[CoordinatorEffect]:
@@ -223,9 +214,8 @@ class CoordinatorNode:
             return self._give_up(f"the worker at {address} has begun anew", now)
         if self.phase is Phase.WAITING:
             return []
-        # It may have to wait for long, and is to know that there is somebody.
-        epoch = 0 if self.epoch is None else self.epoch.number
-        return [Transmit(address, Heartbeat(self._spec.job, epoch, COORDINATOR))]
+        # It may have to wait for long, and has to know that there is a coordinator.
+        return [*self._messages.heartbeats([address], self.epoch)]
 
     def _on_epoch_taken(self, taken: EpochTaken, now: float) -> list[CoordinatorEffect]:
         self._asked = False
@@ -237,17 +227,17 @@ class CoordinatorNode:
         spec, manifest = self._spec, taken.manifest
         self._manifest = manifest
         addresses = self._members.choose(now)
-        settings = replace(self._settings, failure_after=self._timeouts.silence)
+        settings = replace(self._settings, failure_after=self._restarts.timeouts.silence)
         self.epoch = CoordinatorEpoch(spec, taken.epoch, manifest, addresses, settings, now)
         self.phase = Phase.OPENING
         self._begun_at = self._next_heartbeat = now
         return [OpenSinks(taken.epoch, self.epoch.start)]
 
-    def _on_min_time(self, now: float) -> list[CoordinatorEffect]:
+    def _advance(self, now: float) -> list[CoordinatorEffect]:
         """Go on to the next phase where that is possible, and do what the time demands."""
         effects: list[CoordinatorEffect] = []
         epoch = self.epoch
-        self._next_try = self._backoff.retry_at(now)
+        self._next_try = self._restarts.retry_at(now)
         may_try = self.phase is Phase.GATHERING and not self._asked and self._next_try is None
         if may_try and self._members.are_enough(now):
             self._asked = True
@@ -258,14 +248,13 @@ class CoordinatorNode:
             effects += self._on_sinks_opened(epoch, now)
         if self.phase is Phase.RESTORING and epoch.running:
             self.phase = Phase.RUNNING
-            self._timeouts.on_loaded()
+            self._restarts.timeouts.on_loaded()
         if self.phase is Phase.RESTORING and now >= self._next_begin:
             self._next_begin = now + self._settings.hello_every
-            effects += self._begin_frames(epoch)
+            effects += self._messages.begin(epoch, self._manifest, self._members.of_epoch)
         if now >= self._next_heartbeat:
             self._next_heartbeat = now + self._settings.heartbeat_every
-            beat = Heartbeat(self._spec.job, epoch.number, COORDINATOR)
-            effects += [Transmit(address, beat) for address in epoch.addresses]
+            effects += self._messages.heartbeats(epoch.addresses, epoch)
         return effects + epoch.advance(now, may_release=self._fence.is_open(now))
 
     def _give_up_if_lost(self, now: float) -> list[CoordinatorEffect]:
@@ -275,56 +264,37 @@ class CoordinatorNode:
             return []
         failure = epoch.failure(now)
         if failure is not None:
-            self._timeouts.on_silence(epoch.deliveries.stored_below_all())
+            self._restarts.timeouts.on_silence(epoch.deliveries.stored_below_all())
             return self._give_up(failure, now)
-        if self.phase is not Phase.RUNNING and now - self._begun_at > self._timeouts.loading:
-            self._timeouts.on_loading_too_long()
+        if (
+            self.phase is not Phase.RUNNING
+            and now - self._begun_at > self._restarts.timeouts.loading
+        ):
+            self._restarts.timeouts.on_loading_too_long()
             return self._give_up("the workers were not ready in time", now)
         return []
 
-    def _begin_frames(self, epoch: CoordinatorEpoch) -> Iterator[CoordinatorEffect]:
-        spec = self._spec
-        assert self._manifest is None or self._manifest.epoch <= epoch.number
-        data = b"" if self._manifest is None else manifest_bytes(self._manifest)
-        for number, (worker, address) in enumerate(self._members.of_epoch):
-            begin = Begin(
-                spec.job,
-                spec.tick,
-                epoch.number,
-                worker,
-                number,
-                self._address,
-                epoch.addresses,
-                spec.description,
-                data,
-                epoch.detector.timeout,
-            )
-            yield Transmit(address, begin)
-
     def _on_sinks_opened(self, epoch: CoordinatorEpoch, now: float) -> list[CoordinatorEffect]:
-        """Go on to loading, but first note for good which rows are passed over, if any."""
-        skipped = self._skipped(epoch)
-        before = self._manifest
-        if not skipped and (before is None or not before.skipped):
+        """Load the workers, but first commit which rows are skipped, if any."""
+        manifest = self._skipped.manifest(epoch, self._manifest)
+        if manifest is None:
             self._restore(epoch, now)
             return []
         self.phase = Phase.NOTING
-        before = before or empty_manifest(self._spec, epoch.number)
-        number = epoch.number
-        self._manifest = before.with_skipped(skipped, number, first_number(number))
-        return [CommitManifest(self._manifest)]
+        self._manifest = manifest
+        return [CommitManifest(manifest)]
 
-    def _on_skipped_noted(
+    def _on_skipped_committed(
         self, event: ManifestCommitted | ManifestNotCommitted, now: float
     ) -> list[CoordinatorEffect]:
         assert self.epoch is not None
+        assert self._manifest is not None
         if isinstance(event, ManifestNotCommitted):
             return self._fail(f"the skipped ranges cannot be stored: {event.reason}", now)
-        assert self._manifest is not None
-        if event.snapshot == first_number(self.epoch.number):
-            # Again: should the newest manifest be damaged one day, the one before has to know it, too.
-            self._manifest = msgspec.structs.replace(self._manifest, snapshot=event.snapshot + 1)
-            return [CommitManifest(self._manifest)]
+        second = self._skipped.second(self._manifest, self.epoch.number)
+        if second is not None:
+            self._manifest = second
+            return [CommitManifest(second)]
         self._restore(self.epoch, now)
         return []
 
@@ -334,32 +304,18 @@ class CoordinatorNode:
         self._next_begin = now
         epoch.begin_loading(now)
 
-    def _skipped(self, epoch: CoordinatorEpoch) -> tuple[SkippedRange, ...]:
-        """Return the rows that were read before the failure and are not out: at-most-once leaves them.
-
-        A coordinator that has not seen the failure knows of none.
-        """
-        options = {output.option for output in self._spec.outputs}
-        if options != {DeliveryOption.AT_MOST_ONCE}:
-            return ()
-        return skipped_ranges(self._promises, epoch.deliveries.stored_below_any())
-
     def _fail(self, why: str, now: float) -> list[CoordinatorEffect]:
         """Give the epoch up for what may well happen again."""
         if self.epoch is not None:
-            self._backoff.on_failure(self.epoch.deliveries.stored_below_all(), now)
+            self._restarts.on_failure(self.epoch.deliveries.stored_below_all(), now)
         return self._give_up(why, now)
 
     def _on_broken_invariant(self, why: str, now: float) -> list[CoordinatorEffect]:
-        """Give the epoch up, or the job where that has not helped."""
+        """Give up the epoch, or the job where that has not helped."""
         done = START if self.epoch is None else self.epoch.deliveries.stored_below_all()
-        if not self._invariant_failures.record(done):
+        error = self._restarts.on_broken_invariant(why, done)
+        if error is None:
             return self._fail(why, now)
-        notes = (
-            f"{INVARIANT_FAILURES_MAX} epochs have ended so while outputs stood at {position_text(done)}",
-        )
-        helps = ("report it, with the script and this message",)
-        error = FsqlError([Diagnostic(BROKEN_INVARIANT, why, notes=notes, helps=helps)])
         return [Finish(diagnostics=diagnostics_bytes(error))]
 
     def _give_up(self, why: str, now: float) -> list[CoordinatorEffect]:
@@ -370,26 +326,20 @@ class CoordinatorNode:
             return []
         self.phase = Phase.GATHERING
         self._next_heartbeat = now
-        self._promises = dict(epoch.acker.promises)
+        self._skipped.on_epoch_lost(epoch.acker.promises)
         self._members.scatter()
-        return self._goodbyes(epoch.addresses, epoch)
+        return [*self._messages.goodbyes(epoch.addresses, epoch, finished=False)]
 
     def _finish(self) -> list[CoordinatorEffect]:
         self.phase = Phase.FINISHED
-        return self._goodbyes(self._members.addresses(), self.epoch)
+        addresses = self._members.addresses()
+        return [*self._messages.goodbyes(addresses, self.epoch, finished=True)]
 
     def _repeat_goodbye(self, event: CoordinatorEvent) -> list[CoordinatorEffect]:
         """Repeat to a worker that the job is done."""
         if not isinstance(event, Received) or isinstance(event.what, Goodbye):
             return []
-        return self._goodbyes([event.source], self.epoch)
-
-    def _goodbyes(
-        self, addresses: Iterable[str], epoch: CoordinatorEpoch | None
-    ) -> list[CoordinatorEffect]:
-        number, finished = 0 if epoch is None else epoch.number, self.phase is Phase.FINISHED
-        goodbye = Goodbye(self._spec.job, number, COORDINATOR, finished=finished)
-        return [Transmit(address, goodbye) for address in addresses]
+        return [*self._messages.goodbyes([event.source], self.epoch, finished=True)]
 
     def _progress(self) -> Progress:
         if (epoch := self.epoch) is None:

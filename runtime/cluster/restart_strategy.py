@@ -1,0 +1,48 @@
+"""The restart strategy: when the next epoch begins after a failure, how long it waits, when to give up.
+
+Contract.  A failure that may happen again is followed by a new epoch after a delay (`Backoff`).  An epoch
+that was lost to silence, or was not loaded in time, gives the next one more time (`Timeouts`).  Epochs that
+end with a broken invariant are tried again a few times only, and then end the job with the error I902.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fsql.compiler.diagnostics import Diagnostic, FsqlError
+from fsql.runtime.batch import Root, position_text
+from fsql.runtime.cluster.backoff import INVARIANT_FAILURES_MAX, Backoff, InvariantFailures
+from fsql.runtime.cluster.failure_detector import Timeouts
+from fsql.runtime.dataflow.invariants import BROKEN_INVARIANT
+
+if TYPE_CHECKING:
+    from fsql.runtime.cluster.job_spec import Settings
+
+
+class RestartStrategy:
+    """What the failed epochs of one coordinator mean for the next one.
+
+    `done` is in all methods the position below which every output has stored everything.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        self.timeouts = Timeouts(settings)
+        self._backoff = Backoff()
+        self._invariant_failures = InvariantFailures()
+
+    def retry_at(self, now: float) -> float | None:
+        """Return when the next epoch may begin, None if it may now."""
+        return self._backoff.retry_at(now)
+
+    def on_failure(self, done: Root, now: float) -> None:
+        """Record a failure that may well happen again."""
+        self._backoff.on_failure(done, now)
+
+    def on_broken_invariant(self, why: str, done: Root) -> FsqlError | None:
+        """Record a broken invariant; return the error that ends the job if restarts have not helped."""
+        if not self._invariant_failures.record(done):
+            return None
+        position = position_text(done)
+        note = f"{INVARIANT_FAILURES_MAX} epochs have ended so while outputs stood at {position}"
+        helps = ("report it, with the script and this message",)
+        return FsqlError([Diagnostic(BROKEN_INVARIANT, why, notes=(note,), helps=helps)])

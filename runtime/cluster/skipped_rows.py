@@ -1,0 +1,60 @@
+"""Which rows at-most-once skips after a failure, and how that is committed before anything else is read.
+
+The rows that were read before the failure, and may have been delivered in part, are never read again.  Each
+epoch that skips rows commits a manifest that lists them, and commits it twice: if the newest manifest is
+damaged one day, the one before it has to list them, too.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from fsql.runtime.cluster.delivery import DeliveryOption
+from fsql.runtime.cluster.manifest import skipped_ranges
+from fsql.runtime.cluster.snapshots import empty_manifest, first_number
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from fsql.runtime.batch import Root
+    from fsql.runtime.cluster.coordinator_epoch import CoordinatorEpoch
+    from fsql.runtime.cluster.job_spec import JobSpec
+    from fsql.runtime.cluster.manifest import Manifest, SkippedRange
+
+
+class SkippedRows:
+    """The rows that epochs of one job skip, as far as this coordinator has seen the failures."""
+
+    def __init__(self, spec: JobSpec) -> None:
+        self._spec = spec
+        self._promises: dict[int, Root] = {}
+
+    def on_epoch_lost(self, promises: Mapping[int, Root]) -> None:
+        """Record how far each front had read when an epoch was lost."""
+        self._promises = dict(promises)
+
+    def manifest(self, epoch: CoordinatorEpoch, start: Manifest | None) -> Manifest | None:
+        """Return the manifest to commit before the epoch reads anything, None if it skips nothing.
+
+        `start` is the manifest that the epoch starts from.
+        """
+        skipped = self._ranges(epoch)
+        if not skipped and (start is None or not start.skipped):
+            return None
+        before = start or empty_manifest(self._spec, epoch.number)
+        return before.with_skipped(skipped, epoch.number, first_number(epoch.number))
+
+    @staticmethod
+    def second(manifest: Manifest, epoch: int) -> Manifest | None:
+        """Return the manifest to commit after this one; None if this was the second."""
+        if manifest.snapshot != first_number(epoch):
+            return None
+        return msgspec.structs.replace(manifest, snapshot=manifest.snapshot + 1)
+
+    def _ranges(self, epoch: CoordinatorEpoch) -> tuple[SkippedRange, ...]:
+        options = {output.option for output in self._spec.outputs}
+        if options != {DeliveryOption.AT_MOST_ONCE}:
+            return ()
+        return skipped_ranges(self._promises, epoch.deliveries.stored_below_any())
