@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
 
+COMPRESSION_SUFFIXES: Final = {".gz": "gzip", ".zst": "zstd"}
+"""The codec of a file of lines, by the last suffix of its name."""
+
 DELIVERIES: Final = ("exactly-once", "at-least-once", "at-most-once", "none")
 """What an output may promise under failures; `runtime.cluster.delivery.DeliveryOption` keeps it."""
 
@@ -103,7 +106,9 @@ class Layout(enum.Enum):
 class Format:
     """A format: how it lays rows out, whether it has a place for changes and lists, and its options.
 
-    `about` is one line, `notes` are paragraphs of documentation.
+    `about` is one line, `notes` are paragraphs of documentation.  Files of the format usually end in one of
+    `suffixes`.  Of each pair of options in `disjoint`, the value of the first may not contain that of the
+    second.
     """
 
     name: str
@@ -114,6 +119,8 @@ class Format:
     notes: str = ""
     takes_lists: bool = True
     columns: ColumnRule | None = None
+    suffixes: tuple[str, ...] = ()
+    disjoint: tuple[tuple[str, str], ...] = ()
 
 
 FORMAT: Final = Option("format", OptionKind.CHOICE, "form of the records", default="json")

@@ -187,7 +187,7 @@ class LineDecoder(Protocol):
         stream continues in the middle after a failure, where the header is not known.
 
         Raises:
-            FsqlError: E531, if the columns cannot be found by it.
+            FsqlError: E543, if the columns cannot be found by it.
         """
 
     @property

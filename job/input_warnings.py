@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from fsql.job.compilation import Compiled
     from fsql.job.run import Splits
 
+_PASSING: Final = {"E531", "E543"}
+"""What a file that is there when the job runs may mend."""
 _FIRST_BYTES: Final = 1 << 16
 _EPOCH_SECONDS: Final = range(10**9, 10**11)
 """Seconds of the years 2001 to 5138; as milliseconds they are of 1970 to 1973."""
@@ -34,7 +36,7 @@ def missing_inputs(compiled: Compiled) -> list[Diagnostic]:
     try:
         open_splits(compiled)
     except FsqlError as error:
-        return [replace(each, code="W501") for each in error.diagnostics if each.code == "E531"]
+        return [replace(each, code="W501") for each in error.diagnostics if each.code in _PASSING]
     return []
 
 

@@ -63,7 +63,7 @@ def _refuse_name(name: str, written: syntax.FunctionCall) -> None:
         raise not_implemented(f"the function {name}", written.name.span, help=LATER[name])
     if name in WINDOW_FUNCTIONS:
         raise refusal(
-            "E307",
+            "E321",
             f"window function {name} is not allowed in an expression",
             written.span,
             help="use it in FROM or GROUP BY, and the columns window_start and window_end here",

@@ -29,7 +29,7 @@ def resolve_changes(table: TableEntry, query: Plan, span: Span) -> SinkTable:
     the table has a PRIMARY KEY; else all changes.
 
     Raises:
-        Refusal: E311 where the table does not accept the query's changes, E214 for the column `op`.
+        Refusal: E311 where the table does not accept the query's changes, E223 for the column `op`.
     """
     keys = derived_keys(query)
     asked = table.option("changes")
@@ -64,7 +64,7 @@ def _operation_column(table: TableEntry, changes: Changes, span: Span) -> str:
         )
     if any(column.name == operation for column in table.columns):
         raise refusal(
-            "E214",
+            "E223",
             f'column "{operation}" has the name of the column for the operation',
             table.option_spans.get("op_column", table.span),
             help="choose another with 'op_column' = '…'",

@@ -124,9 +124,10 @@ def _physical_columns(table: syntax.CreateTable, context: Context) -> Schema:
         if not table.columns or all(isinstance(c, syntax.ComputedColumn) for c in table.columns):
             with context.report.part():
                 raise refusal(
-                    "E318",
+                    "E322",
                     f'table "{table.name.parts[-1].name}" has no columns to read or write',
                     table.name.span,
+                    help="add a column with a type, such as `a BIGINT`",
                 )
     return tuple(columns)
 
@@ -222,15 +223,15 @@ def _primary_key(table: syntax.CreateTable, columns: Schema) -> tuple[int, ...] 
     """Return the columns of the PRIMARY KEY, by index.
 
     Raises:
-        Refusal: E203, E301, E318.
+        Refusal: E203, E205, E301.
     """
     if not table.primary_keys:
         return None
     key, *others = table.primary_keys
     if others:
         raise refusal(
-            "E318",
-            "table has more than one PRIMARY KEY",
+            "E205",
+            "PRIMARY KEY is declared more than once",
             others[0].span,
             secondary=(Label(key.span, "first here"),),
         )

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.binder.report import Refusal, not_implemented, refusal
 from fsql.compiler.binder.scope import listing
-from fsql.compiler.connectors import Connector
-from fsql.compiler.diagnostics import Label
+from fsql.compiler.connectors import COMPRESSION_SUFFIXES, Connector
+from fsql.compiler.diagnostics import Diagnostic, Label
 from fsql.compiler.diagnostics.near_names import near_name
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ def bind_options(table: syntax.CreateTable, context: Context) -> TableOptions:
     """Return the options of the table, checked against those of its connector and format.
 
     Raises:
-        Refusal: E212 where no connector is named.
+        Refusal: E212 where no connector is named, E223 where options conflict.
         Abandoned: where other options were refused.
     """
     declared, report = context.declared, context.report
@@ -74,7 +75,11 @@ def bind_options(table: syntax.CreateTable, context: Context) -> TableOptions:
         with report.part():
             _check_required(connector, values, table.name.span)
     given = tuple((key, option.value.value) for key, option in values.items())
-    return TableOptions(connector, format_, given, {key: o.value.span for key, o in values.items()})
+    spans = {key: option.value.span for key, option in values.items()}
+    options = TableOptions(connector, format_, given, spans)
+    _check_disjoint(options)
+    _warn_of_suffix(options, context)
+    return options
 
 
 def _format(
@@ -123,12 +128,12 @@ def check_clock_options(options: TableOptions) -> None:
     """Check that a table without event time has no options that are about it.
 
     Raises:
-        Refusal: E214.
+        Refusal: E222.
     """
     for key in ("idle", "max_ahead"):
         if key in options.spans:
             raise refusal(
-                "E214",
+                "E222",
                 f"option '{key}' has no effect: the table has no event time",
                 options.spans[key],
                 help="declare event time: WATERMARK FOR at AS at - INTERVAL '5' SECOND",
@@ -139,7 +144,7 @@ def check_deliveries(sinks: Sequence[SinkTable], declared: Iterable[TableEntry])
     """Check that what a job writes can be delivered as its tables ask.
 
     Raises:
-        Refusal: E214, if one skips input that another needs.
+        Refusal: E223, if one skips input that another needs.
     """
     options = [(sink.name, dict(sink.options).get("delivery")) for sink in sinks]
     losing = [name for name, delivery in options if delivery == _AT_MOST_ONCE]
@@ -147,7 +152,7 @@ def check_deliveries(sinks: Sequence[SinkTable], declared: Iterable[TableEntry])
     if losing and others:
         [place] = [entry.option_spans["delivery"] for entry in declared if entry.name == losing[0]]
         raise refusal(
-            "E214",
+            "E223",
             f'table "{losing[0]}" is delivered at most once, and "{others[0]}" is not',
             place,
             note="after a failure, input is skipped for all tables that the job writes",
@@ -200,16 +205,55 @@ def _check_required(
         "on_error" not in values or values["on_error"].value.value != "reject"
     ):
         raise refusal(
-            "E214",
+            "E222",
             "option 'rejects_path' has no effect without 'on_error' = 'reject'",
             values["rejects_path"].key.span,
             help="add 'on_error' = 'reject'",
         )
 
 
+def _check_disjoint(options: TableOptions) -> None:
+    """Check that the values of options differ that would be confused with each other.
+
+    Raises:
+        Refusal: E223.
+    """
+    for key, other in () if options.format is None else options.format.disjoint:
+        value, contained = options.value(key) or "", options.value(other) or ""
+        if contained not in value:
+            continue
+        spans = [options.spans[each] for each in (key, other) if each in options.spans]
+        relation = "is also" if value == contained else "contains"
+        raise refusal(
+            "E223",
+            f"option '{key}' is `{value}`, which {relation} the {other} character",
+            spans[0],
+            secondary=tuple(Label(span, f"the {other} character") for span in spans[1:]),
+            help="choose another character for one of them",
+        )
+
+
+def _warn_of_suffix(options: TableOptions, context: Context) -> None:
+    """Warn of a path whose suffix is that of another format, if no format is written."""
+    if options.format is None or "format" in options.spans or "path" not in options.spans:
+        return
+    path = options.value("path") or ""
+    suffixes = [
+        suffix for suffix in PurePath(path.lower()).suffixes if suffix not in COMPRESSION_SUFFIXES
+    ]
+    for other in context.declared.formats_of(options.connector):
+        if other is not options.format and suffixes and suffixes[-1] in other.suffixes:
+            own = options.format.name
+            message = f"path '{path}' ends in '{suffixes[-1]}', and the format is '{own}'"
+            helps = (f"write 'format' = '{other.name}', or 'format' = '{own}'",)
+            context.report.warn(
+                Diagnostic("W201", message, Label(options.spans["path"]), helps=helps)
+            )
+
+
 def _missing(connector: Connector, key: str, span: Span) -> Refusal:
     return refusal(
-        "E214",
+        "E221",
         f"connector '{connector.name}' requires the option '{key}'",
         span,
         help=f"add '{key}' = '…'",

@@ -86,7 +86,7 @@ def _windowed(
         if isinstance(element, syntax.FunctionCall) and is_window_call(element):
             if keys:
                 raise refusal(
-                    "E307",
+                    "E321",
                     "GROUP BY can have only one window",
                     element.span,
                     help="use a subquery in FROM",

@@ -70,7 +70,7 @@ def read_window_call(
     """Return what a call of a window function says.
 
     Raises:
-        Refusal: E202, E301, E307.
+        Refusal: E202, E301, E307, E320.
     """
     function = name.parts[-1].name.upper()
     if function in {"SESSION", "CUMULATE"}:
@@ -99,18 +99,18 @@ def _check_sizes(size_us: int, slide_us: int, span: Span) -> None:
     """Check that a row is not in too many windows, and that their bounds are times.
 
     Raises:
-        Refusal: E307.
+        Refusal: E320.
     """
     windows = -(-size_us // slide_us)
     if windows > WINDOWS_OF_ROW_MAX:
         raise refusal(
-            "E307",
+            "E320",
             f"each row is in {windows:,} windows; the limit is {WINDOWS_OF_ROW_MAX:,}",
             span,
             help="use a larger slide or a smaller size",
         )
     if max(size_us, slide_us) > WINDOW_US_MAX:
-        raise refusal("E307", "window is longer than 100 years", span)
+        raise refusal("E320", "window is longer than 100 years", span, help="use a smaller size")
 
 
 def _by_name(

@@ -219,6 +219,13 @@ DATA_ROWS: Final[tuple[Row, ...]] = (
         "SELECT a FROM t;  -- fsql.sql(query, tables={'t': rows}), where a is a decimal column",
     ),
     (
+        "E543",
+        "input lacks columns of the table",
+        "The header of a CSV file, or the schema of a Parquet file, does not fit the table.",
+        "Declare the columns of the file, or the option `header` of a CSV file.",
+        "SELECT b FROM t;  -- t with a CSV file whose header is a,c",
+    ),
+    (
         "W501",
         "input is not there",
         "A file or directory that a table reads does not exist now; the job cannot start without it.",

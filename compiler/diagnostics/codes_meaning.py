@@ -58,13 +58,13 @@ MEANING_ROWS: Final[tuple[Row, ...]] = (
     ),
     (
         "E307",
-        "invalid window",
+        "invalid arguments of a window",
         (
             "A window function takes a table, an event-time column and constant intervals: TUMBLE takes "
             "a size, HOP a slide and a size."
         ),
         "Write the window as shown in the message.",
-        "SELECT * FROM TUMBLE(t, at, INTERVAL '0' SECOND);",
+        "SELECT * FROM TUMBLE(t, at);",
     ),
     (
         "E308",
@@ -144,9 +144,9 @@ MEANING_ROWS: Final[tuple[Row, ...]] = (
     ),
     (
         "E318",
-        "invalid table declaration",
-        "The columns, the key or the watermark of the table do not fit its connector or format.",
-        "Change the columns or the option named in the message.",
+        "columns do not fit the connector or format",
+        "The connector or the format of the table cannot carry its columns.",
+        "Change the columns, the connector or the format.",
         "CREATE TABLE t (a INT) WITH ('connector' = 'file', 'path' = 'a.txt', 'format' = 'text');",
     ),
     (
@@ -204,6 +204,27 @@ MEANING_ROWS: Final[tuple[Row, ...]] = (
         "A job can read only the first 128 tables that its script declares.",
         "Declare the tables that are read first, or split the script into several jobs.",
         "SELECT a FROM t129;  -- t129 is declared behind 128 other tables",
+    ),
+    (
+        "E320",
+        "window size out of range",
+        "A row is in too many windows, or a window is longer than 100 years.",
+        "Use a smaller size or a larger slide.",
+        "SELECT * FROM HOP(t, at, INTERVAL '1' SECOND, INTERVAL '100' DAY);",
+    ),
+    (
+        "E321",
+        "window function is not allowed here",
+        "A window function stands in FROM, or once in GROUP BY.",
+        "Use it in FROM or GROUP BY, and window_start and window_end elsewhere.",
+        "SELECT TUMBLE(at, INTERVAL '1' SECOND) FROM t;",
+    ),
+    (
+        "E322",
+        "table without columns",
+        "A table needs at least one column that is not computed.",
+        "Add a column with a type.",
+        "CREATE TABLE t (a AS 1) WITH ('connector' = 'blackhole');",
     ),
 )
 """The rows, by code."""

@@ -38,7 +38,7 @@ NAME_ROWS: Final[tuple[Row, ...]] = (
     (
         "E205",
         "name used twice",
-        "Two tables, two relations in one FROM, or two columns of one result have the same name.",
+        "Two tables, columns, options, or relations of one FROM have the same name.",
         "Rename one of them; use AS for relations and columns.",
         "SELECT a.k FROM a, b AS a WHERE a.k = a.k;",
     ),
@@ -100,10 +100,10 @@ NAME_ROWS: Final[tuple[Row, ...]] = (
     ),
     (
         "E214",
-        "invalid option",
-        "An option is missing, has an invalid value, or conflicts with another option.",
-        "Set the option as described in the message.",
-        "CREATE TABLE t (a INT) WITH ('connector' = 'file');",
+        "invalid option value",
+        "The option does not take this value.",
+        "Use one of the values described in the message.",
+        "CREATE TABLE t (a INT) WITH ('connector' = 'file', 'path' = 'a.jsonl', 'grain_ms' = '0');",
     ),
     (
         "E215",
@@ -146,6 +146,40 @@ NAME_ROWS: Final[tuple[Row, ...]] = (
         "The qualifier of a column is not the name of a relation in FROM.",
         "Add the table to FROM, or correct the qualifier; a table with an alias is known by its alias.",
         "SELECT u.a FROM t;",
+    ),
+    (
+        "E221",
+        "option is missing",
+        "The connector requires an option that the table does not have.",
+        "Add the option named in the message.",
+        "CREATE TABLE t (a INT) WITH ('connector' = 'file');",
+    ),
+    (
+        "E222",
+        "option has no effect",
+        "The option changes nothing without another option, or without event time.",
+        "Add what the message names, or remove the option.",
+        (
+            "CREATE TABLE t (a INT) "
+            "WITH ('connector' = 'file', 'path' = 'a.jsonl', 'rejects_path' = 'rejects.jsonl');"
+        ),
+    ),
+    (
+        "E223",
+        "options conflict",
+        "An option cannot have this value together with another option, column or table of the job.",
+        "Change one of the two.",
+        (
+            "CREATE TABLE t (a INT) "
+            "WITH ('connector' = 'file', 'path' = 'a.csv', 'format' = 'csv', 'delimiter' = '\"');"
+        ),
+    ),
+    (
+        "W201",
+        "format does not match the path",
+        "The table has no option `format`, and its path ends like a file of another format.",
+        "Write the option `format`.",
+        "CREATE TABLE t (a INT) WITH ('connector' = 'file', 'path' = 'a.csv');",
     ),
 )
 """The rows, by code."""

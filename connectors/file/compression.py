@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final
 import pyarrow as pa
 import xxhash
 
+from fsql.compiler.connectors import COMPRESSION_SUFFIXES
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
 from fsql.connectors.streams.replay import CHECKED_BYTES, not_replayable, read_hash
 
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
     from fsql.runtime.ports import SourceOffset
     from fsql.runtime.sink import ContentsEncoder
 
-SUFFIXES: Final = {".gz": "gzip", ".zst": "zstd"}
 AUTO: Final = "auto"
 NONE: Final = "none"
 _GZIP_LEVEL: Final = 6
@@ -35,7 +35,7 @@ _GZIP_LEVEL: Final = 6
 def codec_of(path: Path, option: str) -> str | None:
     """Return the codec of a file, by the option `compression` or by the file's name; None for none."""
     if option == AUTO:
-        return SUFFIXES.get(path.suffix.lower())
+        return COMPRESSION_SUFFIXES.get(path.suffix.lower())
     return None if option == NONE else option
 
 

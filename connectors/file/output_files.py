@@ -15,9 +15,9 @@ from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from fsql.compiler.connectors import COMPRESSION_SUFFIXES
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
 from fsql.connectors import paths
-from fsql.connectors.file.compression import SUFFIXES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -60,7 +60,7 @@ def check_existing(path: Path, existing: Existing) -> None:
         if size == 0:
             return
         if existing is Existing.APPEND:
-            if path.suffix.lower() not in SUFFIXES:
+            if path.suffix.lower() not in COMPRESSION_SUFFIXES:
                 _check_last_line(path)
             return
     except OSError as error:

@@ -49,8 +49,8 @@ class FileSplit:
         """Return a reader that stands at the first row, or at `source_offset`.
 
         Raises:
-            FsqlError: E531, if the file cannot be opened, or has not the columns; E535, if it cannot be read;
-                E536, if it is not the file that was read.
+            FsqlError: E531, if the file cannot be opened; E535, if it cannot be read;
+                E543, if it lacks columns; E536, if it is not the file that was read.
         """
         decoder = self.decoder()
         self._take_header(decoder)
@@ -60,7 +60,7 @@ class FileSplit:
         """Check that the columns can be found, if the file has a header.
 
         Raises:
-            FsqlError: E531 or E535, if they cannot.
+            FsqlError: E531, E535 or E543, if they cannot.
         """
         self._take_header(self.decoder())
 
@@ -96,7 +96,7 @@ def open_source(table: Table, settings: Settings, context: ConnectorContext) -> 
     """Return the files that the path names as splits, sorted by name.
 
     Raises:
-        FsqlError: E531, E533, E534 or E535, if they cannot be opened.
+        FsqlError: E531, E533, E534, E535 or E543, if they cannot be opened.
     """
     found = find_files(context.resolve(settings.text("path")))
     for file in found:  # a directory may have links that lead elsewhere

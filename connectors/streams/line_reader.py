@@ -117,7 +117,7 @@ class LineReader:
         """Return the lines but the first of the source.
 
         Raises:
-            FsqlError: E531, if the columns cannot be found by it.
+            FsqlError: E543, if the columns cannot be found by it.
         """
         if not len(lines) or lines.number(0) != 1:
             return lines

@@ -87,7 +87,7 @@ class CsvDecoder:
         """Learn the first line of a file; see `read_header`.
 
         Raises:
-            FsqlError: E531, if the columns cannot be found by it.
+            FsqlError: E543, if the columns cannot be found by it.
         """
         self._places = read_header(header, self._columns, self._dialect, source, ordered=ordered)
         self.skips_empty_lines = self._places.width > 1

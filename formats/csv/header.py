@@ -34,7 +34,7 @@ def read_header(
     Where it has to be `ordered`, the columns must be those of the table, in their order.
 
     Raises:
-        FsqlError: E531, if a column is missing or is there twice, or the line is no record.
+        FsqlError: E543, if a column is missing or is there twice, or the line is no record.
     """
     source = f'input "{source}"' if ordered else f'path "{source}"'
     try:
@@ -60,4 +60,4 @@ def read_header(
 
 def _refused(source: str, reason: str, *helps: str) -> FsqlError:
     message = f"{source} cannot be read: {reason}"
-    return FsqlError([Diagnostic("E531", message, helps=helps)])
+    return FsqlError([Diagnostic("E543", message, helps=helps)])

@@ -34,6 +34,14 @@ FORMAT: Final = Format(
         ),
         RECORD_LENGTH,
     ),
+    suffixes=(".csv",),
+    disjoint=(
+        ("delimiter", "quote"),
+        ("delimiter", "escape"),
+        ("null", "delimiter"),
+        ("null", "quote"),
+        ("null", "escape"),
+    ),
     notes="""\
 With a header, columns are found by name: the file may have them in another order, and may have others,
 which are ignored; one that is missing is an error before the first row is read.  Standard input and sockets

@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from fsql.compiler.diagnostics import Diagnostic, FsqlError
 from fsql.compiler.functions.casts import cast_value
 from fsql.compiler.functions.failure import OutOfRangeFailure, RowFailure
 from fsql.compiler.sqltypes import BIGINT, STRING, Kind
@@ -40,22 +39,8 @@ class Dialect(NamedTuple):
 
     @classmethod
     def of(cls, settings: Settings) -> Dialect:
-        """Return the dialect that a table's options describe.
-
-        Raises:
-            FsqlError: E534, if fields could not be told apart by it.
-        """
-        made = cls(*(settings.text(key) for key in ("delimiter", "quote", "escape", "null")))
-        if made.delimiter in {made.quote, made.escape}:
-            raise _refused("delimiter", "it is the character for quoting, too")
-        if any(each in made.null for each in made[:3]):
-            raise _refused("null", "it has a character that tells fields apart")
-        return made
-
-
-def _refused(option: str, reason: str) -> FsqlError:
-    message = f'option "{option}" cannot be used: {reason}'
-    return FsqlError([Diagnostic("E534", message, helps=("choose another character",))])
+        """Return the dialect that a table's options describe; the compiler has checked that they can be."""
+        return cls(*(settings.text(key) for key in ("delimiter", "quote", "escape", "null")))
 
 
 class Field(NamedTuple):

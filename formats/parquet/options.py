@@ -27,6 +27,7 @@ FORMAT: Final = Format(
             default="zstd",
         ),
     ),
+    suffixes=(".parquet",),
     notes="""\
 Each file that is read is a split, whose row groups are read one after the other.  Columns are found by
 name; others are ignored.  The type of each is checked before the first row is read: INT takes integers of

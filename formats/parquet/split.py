@@ -39,8 +39,8 @@ class ParquetSplit:
         """Return a reader that stands at the first row, or at `source_offset`.
 
         Raises:
-            FsqlError: E531, if the file cannot be opened, or has not the columns; E536, if it is not the file
-                that was read.
+            FsqlError: E531, if the file cannot be opened; E543, if it lacks columns; E536,
+                if it is not the file that was read.
         """
         return ParquetReader(self.path, self.columns, source_offset)
 
@@ -48,7 +48,7 @@ class ParquetSplit:
         """Check that the file has the columns.
 
         Raises:
-            FsqlError: E531, if it has not.
+            FsqlError: E531, if it cannot be opened; E543, if it lacks columns.
         """
         self.open().close()
 
@@ -163,15 +163,15 @@ class ParquetReader:
                     if near is None
                     else (f"a column with a similar name exists: '{near}'")
                 )
-                raise _refused(self._path, f'it has no column "{column.name}"', help_)
+                raise _lacks_columns(self._path, f'it has no column "{column.name}"', help_)
             if len(found) > 1:
-                raise _refused(self._path, f'it has column "{column.name}" twice')
+                raise _lacks_columns(self._path, f'it has column "{column.name}" twice')
             type_ = schema.field(found[0]).type
             if not fits(type_, column.type):
                 reason = (
                     f'its column "{column.name}" is {type_}, which is not read as {column.type}'
                 )
-                raise _refused(
+                raise _lacks_columns(
                     self._path, reason, "declare the column with a type that holds its values"
                 )
 
@@ -196,6 +196,11 @@ def _identity(path: Path) -> str:
 def _refused(path: Path, reason: str, *helps: str) -> FsqlError:
     message = f'path "{path}" cannot be read: {reason}'
     return FsqlError([Diagnostic("E531", message, helps=helps)])
+
+
+def _lacks_columns(path: Path, reason: str, *helps: str) -> FsqlError:
+    message = f'path "{path}" cannot be read: {reason}'
+    return FsqlError([Diagnostic("E543", message, helps=helps)])
 
 
 def _reason(error: Exception) -> str:

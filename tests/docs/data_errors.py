@@ -45,6 +45,7 @@ FAILING = {
     "E531": Failing("SELECT a FROM t", "a BIGINT", None),
     "E532": Failing("SELECT a FROM t", "a BIGINT", b"{}\n", into="missing/out.jsonl"),
     "E534": Failing("SELECT a FROM t", "a BIGINT", b"{}\n", ", 'max_record_bytes' = '1000000000'"),
+    "E543": Failing("SELECT b FROM t", "b BIGINT", b"a,c\n", ", 'format' = 'csv'"),
     "E535": Failing("SELECT a FROM t", "a BIGINT", b"{}\n", into="/dev/full"),
 }
 

@@ -15,7 +15,6 @@ import pytest
 from fsql.compiler.diagnostics import FsqlError
 from fsql.compiler.schema import Column, Schema
 from fsql.compiler.sqltypes import BIGINT, BOOLEAN, DOUBLE, INT, INTERVAL, STRING, TIMESTAMP
-from fsql.connectors.settings import settings_of
 from fsql.formats.csv.decoder import CsvDecoder
 from fsql.formats.csv.encoder import CsvEncoder
 from fsql.formats.csv.records import Dialect
@@ -211,12 +210,3 @@ def test_changes_have_a_first_column() -> None:
     rows = [pa.array([1, 2]), pa.array(["two\nlines", "x"]).dictionary_encode()]
     data = b"".join(map(bytes, encoder.encode(rows, np.array([0, 2], np.int8))))
     assert encoder.header + data == b'op,n,s\n+I,1,"two\nlines"\n+U,2,x\n'
-
-
-@pytest.mark.parametrize(
-    "options", [{"delimiter": '"'}, {"escape": ","}, {"null": "a,b"}, {"null": '"'}], ids=str
-)
-def test_fields_that_could_not_be_told_apart(options: dict[str, str]) -> None:
-    given = {"connector": "file", "path": "a", "format": "csv", **options}
-    with pytest.raises(FsqlError, match="E534"):
-        Dialect.of(settings_of(tuple(given.items())))
