@@ -10,6 +10,7 @@ import click
 from fsql import __version__
 from fsql.benchmarks.commands import bench
 from fsql.console import exit_codes
+from fsql.console.cluster_commands import agent, doctor, down, job, ps, up
 from fsql.console.commands import Commands, reporting
 from fsql.console.compile_command import compile_
 from fsql.console.flags import (
@@ -20,6 +21,7 @@ from fsql.console.flags import (
     snapshot_ms,
     workers,
 )
+from fsql.console.job_commands import COMMANDS
 from fsql.console.process_commands import coordinator, worker
 from fsql.console.sim_commands import sim
 from fsql.console.snapshot_commands import snapshot
@@ -392,5 +394,6 @@ def explain_error(code: str, *, as_json: bool) -> None:
     click.echo(code_json(found) if as_json else code_text(found), nl=False)
 
 
-for _command in (bench, compile_, coordinator, sim, snapshot, worker):
+_CLUSTER = (agent, doctor, down, job, ps, up, *COMMANDS)
+for _command in (bench, compile_, coordinator, sim, snapshot, worker, *_CLUSTER):
     main.add_command(_command)

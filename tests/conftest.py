@@ -28,6 +28,7 @@ SLOW = (
     "cli/test_processes.py",
     "cluster",
     "conformance",
+    "deployment",
     "library/test_processes.py",
     "property",
     "simulation",

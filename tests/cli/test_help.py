@@ -27,11 +27,23 @@ Commands:
   compile        Check a script and write its plan to a file.
   connectors     List connectors and formats with their options.
   consume        Store the rows that a job sends with connector tcp.
+  deploy         Run a script as a job of the agent.
+  doctor         Check the cluster directory and this machine.
+  down           Stop the agent and all jobs.
+  drop           Stop a job and remove its state.
   explain        Show a script at one stage of compilation.
   explain-error  Explain an error code.
+  list           List the jobs.
+  logs           Print what a job reports.
+  ps             List the processes of the agent and of all jobs.
+  rename         Give a job another name.
+  restart        Start a job again.
   run            Run a script.
   sim            Simulate clusters in virtual time, with faults.
   snapshot       List, verify and repair the snapshots of a job.
+  status         Show how a job is doing.
+  stop           Stop a job.
+  up             Start the agent that keeps deployed jobs running.
   worker         Join a run as a worker.
 
   Exit codes:

@@ -1,0 +1,153 @@
+"""`fsql up`, `down`, `ps` and `doctor`, and the commands that the agent starts."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from fsql.console import exit_codes
+from fsql.console.commands import reporting
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from fsql.console.reporter import Reporter
+
+_PATH = click.Path(path_type=Path)
+
+
+def cluster_directory(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the flag that names the cluster directory."""
+    return click.option(
+        "--dir",
+        "directory",
+        metavar="DIR",
+        type=_PATH,
+        help="The cluster directory; unless given FSQL_DIR, or the nearest .fsql.",
+    )(command)
+
+
+@click.command(short_help="Start the agent that keeps deployed jobs running.")
+@cluster_directory
+@click.option("--foreground", is_flag=True, help="Run the agent in this process until it is ended.")
+@reporting
+def up(reporter: Reporter, directory: Path | None, *, foreground: bool) -> None:
+    """Start the agent of a cluster directory, which is made if it does not exist.
+
+    The agent starts the jobs that were deployed there and not stopped, and starts them again when they fail.
+    It listens on the loopback; who can read DIR/agent.key can change jobs.  The cluster directory is --dir,
+    else that of the variable FSQL_DIR, else .fsql in the working directory or the nearest one above it.
+    """
+    from fsql.deployment.directory import find_directory
+
+    cluster = find_directory(directory)
+    if foreground:
+        from fsql.deployment.agent import run_agent
+
+        if not run_agent(cluster):
+            reporter.inform("up", {"started": False}, "an agent runs already\n")
+        return
+    from fsql.deployment.startup import start_agent
+
+    started = start_agent(cluster)
+    fields = {"directory": str(cluster.path), "agent": cluster.agent(), "started": started}
+    what = "started" if started else "runs already"
+    reporter.inform("up", fields, f"the agent of {cluster.path} {what}\n")
+
+
+@click.command(short_help="Stop the agent and all jobs.")
+@cluster_directory
+@reporting
+def down(reporter: Reporter, directory: Path | None) -> None:
+    """Stop the agent and the processes of all jobs.
+
+    Jobs keep their state; `fsql up` starts them again.
+    """
+    from fsql.deployment.client import ask_agent
+    from fsql.deployment.directory import find_directory
+    from fsql.deployment.messages import Down
+
+    cluster = find_directory(directory)
+    ask_agent(cluster, Down())
+    fields = {"directory": str(cluster.path)}
+    reporter.inform("down", fields, f"the agent of {cluster.path} and all jobs are stopped\n")
+
+
+@click.command(short_help="List the processes of the agent and of all jobs.")
+@cluster_directory
+@reporting
+def ps(reporter: Reporter, directory: Path | None) -> None:
+    """List the processes of the agent and of all jobs, with their use of memory and processor time.
+
+    With --json, standard output has one object: {"processes": [{"pid", "role", "job", "memory_bytes",
+    "cpu_seconds"}]}.
+    """
+    from dataclasses import asdict
+
+    from fsql.compiler.diagnostics.numbers import bytes_text
+    from fsql.console.text_table import text_table
+    from fsql.deployment.directory import find_directory
+    from fsql.deployment.views import processes
+
+    found = processes(find_directory(directory))
+    if reporter.json:
+        click.echo(json.dumps({"processes": [asdict(each) for each in found]}))
+        return
+    rows = [
+        (
+            str(each.pid),
+            each.role,
+            each.job or "",
+            bytes_text(each.memory_bytes),
+            f"{each.cpu_seconds:.1f} s",
+        )
+        for each in found
+    ]
+    click.echo(text_table(("pid", "role", "job", "memory", "processor"), rows), nl=False)
+
+
+@click.command(short_help="Check the cluster directory and this machine.")
+@cluster_directory
+@reporting
+def doctor(reporter: Reporter, directory: Path | None) -> None:
+    """Check the cluster directory, its key, the agent, the disk, and every job; name the remedies.
+
+    The exit code is 1 if a check fails.  With --json, standard output has one object: {"checks": [{"name",
+    "passed", "found", "remedy"}]}.
+    """
+    from dataclasses import asdict
+
+    from fsql.deployment.directory import find_directory
+    from fsql.deployment.doctor import checks
+
+    found = list(checks(find_directory(directory)))
+    if reporter.json:
+        click.echo(json.dumps({"checks": [asdict(each) for each in found]}, ensure_ascii=False))
+    elif not reporter.quiet:
+        for each in found:
+            mark, remedy = ("✓" if each.passed else "✗"), f"; {each.remedy}" if each.remedy else ""
+            click.echo(f"{mark} {each.name}: {each.found}{remedy}")
+    if not all(each.passed for each in found):
+        click.get_current_context().exit(exit_codes.USER_ERROR)
+
+
+@click.command(hidden=True)
+@click.option("--dir", "directory", required=True, type=_PATH)
+def agent(directory: Path) -> None:
+    """Run the agent; `fsql up` starts this."""
+    from fsql.deployment.agent import run_agent
+    from fsql.deployment.directory import ClusterDirectory
+
+    run_agent(ClusterDirectory(directory.absolute()))
+
+
+@click.command(hidden=True)
+@click.argument("directory", type=_PATH)
+def job(directory: Path) -> None:
+    """Run the job in a directory; the agent starts this."""
+    from fsql.deployment.runner import run_job
+
+    click.get_current_context().exit(run_job(directory))

@@ -1,0 +1,198 @@
+"""`fsql deploy`, `list`, `status`, `logs`, `stop`, `restart`, `rename` and `drop`: deployed jobs."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path  # noqa: TC003 - click reads the annotations
+from typing import TYPE_CHECKING
+
+import click
+
+from fsql.console.cluster_commands import cluster_directory
+from fsql.console.commands import reporting
+from fsql.console.flags import define, delivery, existing_of, existing_outputs, workers
+
+if TYPE_CHECKING:
+    from fsql.console.reporter import Reporter
+
+
+_name = click.argument("name")
+_drain_seconds = click.option(
+    "--drain-seconds",
+    type=click.FloatRange(min=0, min_open=True),
+    default=60.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="How long the job may take to reach a committed position.",
+)
+
+
+@click.command(short_help="Run a script as a job of the agent.")
+@click.argument("script")
+@click.option(
+    "--name", metavar="JOB", help="The name of the job; that of SCRIPT without its suffix."
+)
+@cluster_directory
+@define
+@workers("How many workers share the keys; 1 unless given.", None)
+@click.option(
+    "--snapshot-ms",
+    type=click.IntRange(min=1),
+    help="How many milliseconds lie between two snapshots; 1000 unless given.",
+)
+@delivery("What outputs promise under failures, whatever their tables ask for.")
+@existing_outputs
+@reporting
+def deploy(
+    reporter: Reporter,
+    script: str,
+    name: str | None,
+    directory: Path | None,
+    **flags: object,
+) -> None:
+    """Compile SCRIPT, or take a compiled plan, and run it as a job of the agent.
+
+    The job keeps its state in the cluster directory, is started again when it fails, and continues after a
+    restart of the machine when the agent is started again.  It has neither standard input nor output.
+    """
+    from fsql.console.deploy import deploy_script
+
+    existing = existing_of(overwrite=bool(flags["overwrite"]), append=bool(flags["append"]))
+    code = deploy_script(reporter, script, name, directory, existing.value, flags)
+    click.get_current_context().exit(code)
+
+
+@click.command("list", short_help="List the jobs.")
+@cluster_directory
+@reporting
+def list_(reporter: Reporter, directory: Path | None) -> None:
+    """List the deployed jobs with their states.
+
+    With --json, standard output has one object: {"jobs": [...]}, each as `fsql status --json` has it.
+    """
+    from fsql.console.job_status import job_json, jobs_text
+    from fsql.deployment.directory import find_directory
+    from fsql.deployment.views import views
+
+    found = views(find_directory(directory))
+    if reporter.json:
+        click.echo(json.dumps({"jobs": [job_json(each) for each in found]}, ensure_ascii=False))
+    else:
+        click.echo(jobs_text(found), nl=False)
+
+
+@click.command(short_help="Show how a job is doing.")
+@_name
+@click.option(
+    "--why", is_flag=True, help="Say what holds output back, what failed, what comes next."
+)
+@cluster_directory
+@reporting
+def status(reporter: Reporter, name: str, directory: Path | None, *, why: bool) -> None:
+    """Show how the job NAME is doing.
+
+    With --json, standard output has one object: "name", "id", "state", "workers", "process", "phase",
+    "epoch", "counters", "held_by", "held_seconds", "snapshot_age_seconds", "failures", "error" (as
+    diagnostics, or null) and "why" (a list of sentences).
+    """
+    from fsql.console.job_status import job_json, status_text
+    from fsql.deployment.directory import find_directory
+    from fsql.deployment.views import view_of
+
+    cluster = find_directory(directory)
+    view = view_of(cluster, cluster.named(name)[0])
+    if reporter.json:
+        click.echo(json.dumps(job_json(view), ensure_ascii=False))
+    else:
+        click.echo(status_text(view, why=why), nl=False)
+        if view.error is not None and why:
+            reporter.error(view.error)
+
+
+@click.command(short_help="Print what a job reports.")
+@_name
+@click.option("--follow", "-f", is_flag=True, help="Print new lines as they come, until Ctrl-C.")
+@click.option(
+    "--lines",
+    "-n",
+    type=click.IntRange(min=0),
+    default=50,
+    show_default=True,
+    help="How many of the last lines to print first.",
+)
+@cluster_directory
+@reporting
+def logs(
+    reporter: Reporter, name: str, directory: Path | None, *, follow: bool, lines: int
+) -> None:
+    """Print the last lines that the job NAME has reported.
+
+    With --json, each line is an object with "ts" (seconds since 1970) and "event"; what its processes
+    wrote to standard error is an event "output" with a "line".
+    """
+    from fsql.console.job_logs import print_logs
+    from fsql.deployment.directory import find_directory
+
+    job, _ = find_directory(directory).named(name)
+    print_logs(job, lines, follow=follow, as_json=reporter.json)
+
+
+@click.command(short_help="Stop a job.")
+@_name
+@cluster_directory
+@reporting
+def stop(reporter: Reporter, name: str, directory: Path | None) -> None:
+    """Stop the job NAME.  It keeps its state, and continues with `fsql restart`."""
+    from fsql.deployment.messages import Stop
+
+    _ask(reporter, directory, Stop(name), "stopped", name)
+
+
+@click.command(short_help="Start a job again.")
+@_name
+@cluster_directory
+@reporting
+def restart(reporter: Reporter, name: str, directory: Path | None) -> None:
+    """Start the job NAME, which was stopped or has failed; stop it first if it runs.
+
+    It continues from its newest snapshot.
+    """
+    from fsql.deployment.messages import Start
+
+    _ask(reporter, directory, Start(name), "started", name)
+
+
+@click.command(short_help="Give a job another name.")
+@_name
+@click.argument("new_name")
+@cluster_directory
+@reporting
+def rename(reporter: Reporter, name: str, new_name: str, directory: Path | None) -> None:
+    """Rename the job NAME to NEW_NAME.  It keeps running."""
+    from fsql.deployment.messages import Rename
+
+    _ask(reporter, directory, Rename(name, new_name), f"renamed to {new_name}", name)
+
+
+@click.command(short_help="Stop a job and remove its state.")
+@_name
+@cluster_directory
+@reporting
+def drop(reporter: Reporter, name: str, directory: Path | None) -> None:
+    """Stop the job NAME, and remove its state and its log.  Its output files stay."""
+    from fsql.deployment.messages import Drop
+
+    _ask(reporter, directory, Drop(name), "dropped", name)
+
+
+def _ask(reporter: Reporter, directory: Path | None, request: object, done: str, name: str) -> None:
+    """Send a request to the agent, and report that it was carried out."""
+    from fsql.deployment.client import ask_agent
+    from fsql.deployment.directory import find_directory
+
+    answer = ask_agent(find_directory(directory), request)  # type: ignore[arg-type]
+    fields = {"job": name, "id": answer.job, "seconds": round(answer.seconds, 3)}
+    reporter.inform(done.split(maxsplit=1)[0], fields, f"{name} is {done}\n")
+
+
+COMMANDS = (deploy, list_, status, logs, stop, restart, rename, drop)

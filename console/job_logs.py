@@ -1,0 +1,70 @@
+"""`fsql logs`: the log of a job, as it stands and as it grows."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections import deque
+from typing import TYPE_CHECKING, Final
+
+import click
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from fsql.deployment.directory import JobDirectory
+
+_POLL_SECONDS: Final = 0.2
+
+
+def print_logs(job: JobDirectory, lines: int, *, follow: bool, as_json: bool) -> None:
+    """Print the last lines of a log; with `follow`, those that come later too, until the job is dropped."""
+    place, known = 0, deque[str](maxlen=lines)
+    for line, end in _lines(job, 0):
+        place = end
+        known.append(line)
+    for line in known:
+        click.echo(_shown(line, as_json=as_json))
+    while follow and job.path.exists():
+        if job.log.exists() and job.log.stat().st_size < place:
+            place = 0  # the log was renamed, and a new one begins
+        for line, end in _lines(job, place):
+            place = end
+            click.echo(_shown(line, as_json=as_json))
+        time.sleep(_POLL_SECONDS)
+
+
+def _lines(job: JobDirectory, place: int) -> Iterator[tuple[str, int]]:
+    """Return the whole lines from byte `place` on, and where each ends."""
+    if not job.log.exists():
+        return
+    with job.log.open("rb") as file:
+        file.seek(place)
+        for data in file:
+            if not data.endswith(b"\n"):
+                return
+            place += len(data)
+            yield data.decode(errors="replace").rstrip("\n"), place
+
+
+def _shown(line: str, *, as_json: bool) -> str:
+    try:
+        fields = json.loads(line)
+    except ValueError:
+        fields = None
+    if not isinstance(fields, dict) or "event" not in fields:
+        return json.dumps({"ts": None, "event": "output", "line": line}) if as_json else line
+    if as_json:
+        return line
+    when = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(fields.pop("ts", 0)))
+    event = fields.pop("event")
+    rest = " ".join(f"{name}={_value(value)}" for name, value in fields.items())
+    return f"{when} {event} {rest}".rstrip()
+
+
+def _value(value: object) -> str:
+    return (
+        value
+        if isinstance(value, str) and " " not in value
+        else json.dumps(value, ensure_ascii=False)
+    )

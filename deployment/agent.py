@@ -1,0 +1,228 @@
+"""The agent: keeps the jobs of a cluster directory running, and carries out what commands ask for.
+
+It may be killed at any time: jobs go on without it, and the next agent finds them by their locks.  All that
+it has to know is in the cluster directory.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import secrets
+import shutil
+import signal
+import sys
+import threading
+import time
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from fsql import __version__
+from fsql.compiler.diagnostics import Diagnostic, FsqlError
+from fsql.deployment.directory import AgentAddress, Deployment, take_lock
+from fsql.deployment.files import write_bytes
+from fsql.deployment.messages import (
+    Deploy,
+    Done,
+    Down,
+    Drop,
+    Ping,
+    Rename,
+    Start,
+    Stop,
+)
+from fsql.deployment.server import RequestServer
+from fsql.deployment.supervisor import Supervisor
+from fsql.job.plan_file import parse_plan_file
+from fsql.runtime.key_file import cluster_key
+
+if TYPE_CHECKING:
+    from types import FrameType
+
+    from fsql.deployment.directory import ClusterDirectory, JobDirectory
+    from fsql.deployment.messages import Request
+
+ROUND_SECONDS: Final = 0.2
+WORKERS_DEFAULT: Final = 1
+SNAPSHOT_MS_DEFAULT: Final = 1000
+_NAME: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}")
+
+
+def run_agent(directory: ClusterDirectory) -> bool:
+    """Run the agent of a cluster directory until `fsql down` or a signal; return False if another one runs.
+
+    Raises:
+        FsqlError: E632, if the directory cannot be used; E602, if its key cannot be.
+    """
+    directory.create()
+    lock = take_lock(directory.lock)
+    if lock is None:
+        return False
+    try:
+        _Agent(directory).run()
+    finally:
+        os.close(lock)
+    return True
+
+
+class _Agent:
+    """Carries out requests, each in a thread of its own, while the main thread looks after jobs."""
+
+    def __init__(self, directory: ClusterDirectory) -> None:
+        self._directory = directory
+        self._supervisor = Supervisor(directory, self._log)
+        self._names = threading.Lock()
+        self._end = threading.Event()
+        self._ending = False
+        key = cluster_key(directory.key)
+        self._server = RequestServer(key, self._carry_out, self._log)
+
+    def run(self) -> None:
+        """Run until `fsql down` or a signal."""
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, self._on_signal)
+        self._server.start()
+        self._directory.set_address(AgentAddress(self._server.port, os.getpid()))
+        self._log(f"agent {os.getpid()} listens on 127.0.0.1:{self._server.port}")
+        try:
+            while not self._end.wait(ROUND_SECONDS):
+                if not self._ending:
+                    self._supervisor.look_after_all()
+        finally:
+            self._server.close()
+            self._log("agent ends")
+
+    def _on_signal(self, number: int, frame: FrameType | None) -> None:
+        del number, frame
+        self._end.set()
+
+    def _log(self, text: str) -> None:
+        when = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime())
+        sys.stderr.write(f"{when} {text}\n")
+        sys.stderr.flush()
+
+    def _carry_out(self, request: Request) -> Done:
+        """Carry out a request.
+
+        Raises:
+            FsqlError: why it cannot be.
+        """
+        started = time.monotonic()
+        job = None
+        match request:
+            case Ping():
+                pass
+            case Deploy():
+                job = self._deploy(request)
+            case Stop():
+                job = self._stop(request)
+            case Start(name):
+                job = self._start(name)
+            case Rename():
+                job = self._rename(request)
+            case Drop(name):
+                job = self._drop(name)
+            case Down():
+                self._stop_all()
+        if not isinstance(request, Ping):
+            self._log(f"{type(request).__name__.lower()} {getattr(request, 'name', '')}".rstrip())
+        return Done(__version__, os.getpid(), job, time.monotonic() - started)
+
+    def _deploy(self, request: Deploy) -> str:
+        parse_plan_file("plan", request.plan.encode())
+        _check_name(request.name)
+        with self._names:
+            if request.name in self._directory.by_name():
+                raise _name_taken(request.name)
+            job = self._directory.job_of(secrets.token_hex(8))
+            job.path.mkdir(mode=0o700)
+            write_bytes(job.plan, request.plan.encode())
+            job.set_deployment(
+                Deployment(
+                    job.path.name,
+                    request.name,
+                    request.workers or WORKERS_DEFAULT,
+                    request.snapshot_ms or SNAPSHOT_MS_DEFAULT,
+                    request.delivery,
+                    request.existing,
+                    "running",
+                    time.time(),
+                )
+            )
+        return job.path.name
+
+    def _stop(self, request: Stop) -> str:
+        job, _ = self._directory.named(request.name)
+        with self._supervisor.changing(job.path.name):
+            self._want(job, "stopped")
+            self._supervisor.stop(job)
+        return job.path.name
+
+    def _start(self, name: str) -> str:
+        job, _ = self._directory.named(name)
+        with self._supervisor.changing(job.path.name):
+            self._supervisor.stop(job)
+            job.set_restarts(None)
+            outcome = job.outcome()
+            if outcome is None or outcome.kind != "finished":
+                job.set_outcome(None)
+            self._want(job, "running")
+            self._supervisor.start(job)
+        return job.path.name
+
+    def _rename(self, request: Rename) -> str:
+        _check_name(request.new_name)
+        with self._names:
+            job, deployment = self._directory.named(request.name)
+            if request.new_name in self._directory.by_name():
+                raise _name_taken(request.new_name)
+            with self._supervisor.changing(job.path.name):
+                job.set_deployment(msgspec.structs.replace(deployment, name=request.new_name))
+        return job.path.name
+
+    def _drop(self, name: str) -> str:
+        job, _ = self._directory.named(name)
+        with self._names, self._supervisor.changing(job.path.name):
+            self._want(job, "stopped")
+            self._supervisor.stop(job)
+            # Renamed first: half a directory must not be taken for a job.
+            removed = job.path.with_name(f".{job.path.name}.dropped")
+            job.path.rename(removed)
+            shutil.rmtree(removed, ignore_errors=True)
+        return job.path.name
+
+    def _stop_all(self) -> None:
+        """Stop the processes of all jobs, which stay wanted, and end after the answer."""
+        threads = [
+            threading.Thread(target=self._stop_for_now, args=[job])
+            for job in self._directory.jobs()
+        ]
+        self._ending = True
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self._end.set()
+
+    def _stop_for_now(self, job: JobDirectory) -> None:
+        with self._supervisor.changing(job.path.name):
+            self._supervisor.stop(job)
+
+    def _want(self, job: JobDirectory, wanted: str) -> None:
+        assert wanted in {"running", "stopped"}
+        changed = msgspec.structs.replace(job.deployment(), wanted=wanted)
+        job.set_deployment(changed)
+
+
+def _check_name(name: str) -> None:
+    if not _NAME.fullmatch(name):
+        message = f'"{name}" cannot be the name of a job'
+        helps = ("use up to 64 letters, digits, and the characters _ . - after the first",)
+        raise FsqlError([Diagnostic("E634", message, helps=helps)])
+
+
+def _name_taken(name: str) -> FsqlError:
+    message = f'a job is deployed as "{name}" already'
+    helps = ("use another name, or drop that job: fsql drop NAME",)
+    return FsqlError([Diagnostic("E634", message, helps=helps)])

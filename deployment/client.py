@@ -1,0 +1,70 @@
+"""Requests to the agent."""
+
+from __future__ import annotations
+
+import socket
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from fsql.compiler.diagnostics import Diagnostic, FsqlError
+from fsql.compiler.diagnostics.encoding import error_of
+from fsql.deployment.messages import (
+    ANSWERS,
+    InvalidMessageError,
+    Refused,
+    new_challenge,
+    receive_frame,
+    seal,
+    send_frame,
+    unseal,
+)
+from fsql.runtime.key_file import given_key
+
+if TYPE_CHECKING:
+    from fsql.deployment.directory import ClusterDirectory
+    from fsql.deployment.messages import Done, Request
+
+CONNECT_SECONDS: Final = 5.0
+ANSWER_SECONDS: Final = 60.0
+
+
+def ask_agent(
+    directory: ClusterDirectory, request: Request, *, seconds: float = ANSWER_SECONDS
+) -> Done:
+    """Send a request to the agent of a cluster directory and return its answer.
+
+    Raises:
+        FsqlError: what the agent reports; E631, if it does not answer within `seconds`; E602, if its key
+            cannot be used.
+    """
+    address = directory.address()
+    if address is None or directory.agent() is None:
+        raise no_agent(directory)
+    key = given_key(directory.key)
+    try:
+        with socket.create_connection(("127.0.0.1", address.port), CONNECT_SECONDS) as connection:
+            theirs = receive_frame(connection)
+            ours = new_challenge()
+            connection.settimeout(seconds)
+            content = seal(key, "command", (theirs, ours), msgspec.json.encode(request))
+            send_frame(connection, ours + content)
+            answer = unseal(key, "agent", (theirs, ours), receive_frame(connection))
+            answered = ANSWERS.decode(answer)
+    except (OSError, InvalidMessageError, msgspec.MsgspecError) as error:
+        message = f'the agent of "{directory.path}" does not answer: {error}'
+        helps = (f"see {directory.log}", f"check the cluster: fsql doctor --dir {directory.path}")
+        raise FsqlError([Diagnostic("E631", message, helps=helps)]) from None
+    if isinstance(answered, Refused):
+        raise error_of(answered.diagnostics.encode())
+    return answered
+
+
+def no_agent(directory: ClusterDirectory) -> FsqlError:
+    """Return the error of a command that needs an agent where none runs."""
+    message = f'no agent runs for the cluster directory "{directory.path}"'
+    helps = (
+        f"start one: fsql up --dir {directory.path}",
+        "or name another directory with --dir or FSQL_DIR",
+    )
+    return FsqlError([Diagnostic("E631", message, helps=helps)])

@@ -1,0 +1,317 @@
+"""The cluster directory: what is deployed on this machine, and what is known of each job.
+
+    DIR/cluster.json      the id of the cluster, and the version of fsql that made it
+    DIR/agent.key         the key of the agent: who can read it can change jobs
+    DIR/agent.json        where the agent listens
+    DIR/agent.lock        held by the agent while it runs
+    DIR/agent.log         what the agent reports
+    DIR/jobs/ID/          a job:
+        deployment.json   its name, its options, and whether it is to run
+        plan              the compiled plan
+        state/            its state directory
+        log               what the job reports, one JSON object or line of text each
+        lock              held by the process that runs the job; contains its process id
+        status.json       how the job is doing; written by that process
+        outcome.json      how its last run ended
+        restarts.json     how often the agent has started it without success, and when it tries again
+
+Everything can be read without the agent.  Only the agent starts, stops and changes jobs.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import secrets
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, Literal
+
+import msgspec
+
+from fsql import __version__
+from fsql.compiler.diagnostics import Diagnostic, FsqlError
+from fsql.compiler.diagnostics.near_names import near_name
+from fsql.deployment.files import damaged, read_json, subdirectories, write_json
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+DIRECTORY_NAME: Final = ".fsql"
+VARIABLE: Final = "FSQL_DIR"
+FORMAT: Final = 1
+_LOCK_ATTEMPTS: Final = 10
+_LOCK_SECONDS: Final = 0.02
+
+
+class Cluster(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A cluster directory; `id` is new for each."""
+
+    id: str
+    fsql: str
+    format: int = FORMAT
+
+
+class AgentAddress(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Where the agent listens, on the loopback."""
+
+    port: int
+    pid: int
+
+
+class Deployment(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A job as it was deployed.
+
+    `wanted` says whether it is to run.  `change` says what a changed plan may do with the state of the plan
+    before: see `fsql.job.graph_tick.StateChange`.
+    """
+
+    id: str
+    name: str
+    workers: int
+    snapshot_ms: int
+    delivery: str | None
+    existing: Literal["refuse", "overwrite", "append"]
+    wanted: Literal["running", "stopped"]
+    created: float
+    change: str | None = None
+
+
+class JobStatus(msgspec.Struct, frozen=True):
+    """How a job is doing; times are seconds since 1970.
+
+    `held_by` names the split that holds output back, for `held_seconds` with nothing new.  `progress` is the
+    position from which a recovery would continue, as time and origin.
+    """
+
+    pid: int
+    started: float
+    updated: float
+    phase: str
+    epoch: int
+    detail: str
+    troubles: tuple[str, ...]
+    held_by: str
+    held_seconds: float
+    progress: tuple[int, int]
+    counters: dict[str, int]
+    snapshot_at: float | None = None
+    restore_seconds: float | None = None
+
+
+class Outcome(msgspec.Struct, frozen=True):
+    """How a run of a job ended; `diagnostics` is an error as `diagnostics_bytes` writes it.
+
+    `lasting` says that another attempt would end in the same way.
+    """
+
+    kind: Literal["finished", "stopped", "drained", "failed"]
+    at: float
+    diagnostics: str | None = None
+    lasting: bool = False
+
+
+class Restarts(msgspec.Struct, frozen=True):
+    """Attempts that ended without progress, and when the agent makes the next one."""
+
+    failures: int
+    next_at: float
+    progress: tuple[int, int]
+    reason: str
+
+
+class JobDirectory:
+    """The files of one job."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.plan = path / "plan"
+        self.state = path / "state"
+        self.log = path / "log"
+        self.lock = path / "lock"
+
+    def deployment(self) -> Deployment:
+        """Return what was deployed.
+
+        Raises:
+            FsqlError: E632, if it cannot be read.
+        """
+        found = read_json(self.path / "deployment.json", Deployment)
+        if found is None:
+            raise damaged(self.path / "deployment.json", "it is missing")
+        return found
+
+    def set_deployment(self, deployment: Deployment) -> None:
+        """Record what is deployed."""
+        write_json(self.path / "deployment.json", deployment)
+
+    def status(self) -> JobStatus | None:
+        """Return how the job was doing when it last reported."""
+        return read_json(self.path / "status.json", JobStatus)
+
+    def set_status(self, status: JobStatus) -> None:
+        """Record how the job is doing."""
+        write_json(self.path / "status.json", status, durable=False)
+
+    def outcome(self) -> Outcome | None:
+        """Return how the last run ended; None if it has not, or nobody could record it."""
+        return read_json(self.path / "outcome.json", Outcome)
+
+    def set_outcome(self, outcome: Outcome | None) -> None:
+        """Record how the run ended; None before it begins."""
+        if outcome is None:
+            (self.path / "outcome.json").unlink(missing_ok=True)
+        else:
+            write_json(self.path / "outcome.json", outcome)
+
+    def restarts(self) -> Restarts | None:
+        """Return the attempts that ended without progress."""
+        return read_json(self.path / "restarts.json", Restarts)
+
+    def set_restarts(self, restarts: Restarts | None) -> None:
+        """Record the attempts that ended without progress."""
+        if restarts is None:
+            (self.path / "restarts.json").unlink(missing_ok=True)
+        else:
+            write_json(self.path / "restarts.json", restarts, durable=False)
+
+    def runner(self) -> int | None:
+        """Return the process that runs the job, None if there is none; 0 if its id is not known yet."""
+        return locked_by(self.lock)
+
+
+class ClusterDirectory:
+    """A cluster directory."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.key = path / "agent.key"
+        self.lock = path / "agent.lock"
+        self.log = path / "agent.log"
+
+    def create(self) -> None:
+        """Make the directory if it does not exist.
+
+        Raises:
+            FsqlError: E632, if it cannot be made, or another version of fsql made it.
+        """
+        try:
+            self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
+            (self.path / "jobs").mkdir(mode=0o700, exist_ok=True)
+        except OSError as error:
+            raise damaged(self.path, (error.strerror or str(error)).lower()) from None
+        if self.cluster() is None:
+            write_json(self.path / "cluster.json", Cluster(secrets.token_hex(8), __version__))
+
+    def cluster(self) -> Cluster | None:
+        """Return the description of the cluster, None if the directory has none.
+
+        Raises:
+            FsqlError: E632, if it is of another format.
+        """
+        found = read_json(self.path / "cluster.json", Cluster)
+        if found is not None and found.format != FORMAT:
+            reason = f"its format is {found.format}, and this version of fsql reads {FORMAT}"
+            raise damaged(self.path / "cluster.json", reason)
+        return found
+
+    def agent(self) -> int | None:
+        """Return the process id of the agent, None if none runs."""
+        return locked_by(self.lock)
+
+    def address(self) -> AgentAddress | None:
+        """Return where the agent listens; it may have ended."""
+        return read_json(self.path / "agent.json", AgentAddress)
+
+    def set_address(self, address: AgentAddress) -> None:
+        """Record where the agent listens."""
+        write_json(self.path / "agent.json", address, durable=False)
+
+    def jobs(self) -> Iterator[JobDirectory]:
+        """Return the directories of all jobs that are deployed, by id."""
+        for path in subdirectories(self.path / "jobs"):
+            if (path / "deployment.json").exists():
+                yield JobDirectory(path)
+
+    def job_of(self, job_id: str) -> JobDirectory:
+        """Return the directory of the job with an id."""
+        return JobDirectory(self.path / "jobs" / job_id)
+
+    def by_name(self) -> dict[str, tuple[JobDirectory, Deployment]]:
+        """Return the jobs by name, in order."""
+        found = {}
+        for job in self.jobs():
+            deployment = job.deployment()
+            found[deployment.name] = (job, deployment)
+        return dict(sorted(found.items()))
+
+    def named(self, name: str) -> tuple[JobDirectory, Deployment]:
+        """Return the job of a name.
+
+        Raises:
+            FsqlError: E633, if there is none.
+        """
+        jobs = self.by_name()
+        if name not in jobs:
+            message = f'no job is deployed as "{name}"'
+            near = near_name(name, jobs)
+            helps = (() if near is None else (f'did you mean "{near}"?',)) + (
+                f"list the jobs: fsql list --dir {self.path}",
+            )
+            raise FsqlError([Diagnostic("E633", message, helps=helps)])
+        return jobs[name]
+
+
+def find_directory(given: Path | None) -> ClusterDirectory:
+    """Return the cluster directory to use, which need not exist.
+
+    It is the one given, or that of the variable FSQL_DIR, or `.fsql` in the working directory or the nearest
+    directory above that has one; if there is none, `.fsql` in the working directory.
+    """
+    configured = os.environ.get(VARIABLE)
+    if given is None and configured:
+        given = Path(configured)
+    if given is not None:
+        return ClusterDirectory(given.absolute())
+    here = Path.cwd()
+    for directory in (here, *here.parents):
+        if (directory / DIRECTORY_NAME / "cluster.json").exists():
+            return ClusterDirectory(directory / DIRECTORY_NAME)
+    return ClusterDirectory(here / DIRECTORY_NAME)
+
+
+def take_lock(path: Path) -> int | None:
+    """Take a lock and write the id of this process into it; None if another process has it.
+
+    The lock is held until the descriptor that is returned is closed, or the process ends.
+    """
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    for attempt in range(_LOCK_ATTEMPTS):
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            break
+        except BlockingIOError:
+            if attempt == _LOCK_ATTEMPTS - 1:
+                os.close(descriptor)
+                return None
+            time.sleep(_LOCK_SECONDS)  # somebody may only be looking who has it
+    os.ftruncate(descriptor, 0)
+    os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
+    return descriptor
+
+
+def locked_by(path: Path) -> int | None:
+    """Return the id of the process that has a lock, None if nobody has; 0 if it is not known yet."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return None
+    try:
+        # A shared lock for a moment: a process that takes the lock just now tries again.
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        text = os.pread(descriptor, 32, 0).strip()
+        return int(text) if text.isdigit() else 0
+    finally:
+        os.close(descriptor)
+    return None

@@ -1,0 +1,100 @@
+"""Checks of a cluster directory and of this machine."""
+
+from __future__ import annotations
+
+import os
+import resource
+import shutil
+import stat
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from fsql import __version__
+from fsql.compiler.diagnostics import FsqlError
+from fsql.compiler.diagnostics.numbers import bytes_text
+from fsql.deployment.client import ask_agent
+from fsql.deployment.messages import Ping
+from fsql.deployment.views import views
+from fsql.runtime.key_file import given_key
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from fsql.deployment.directory import ClusterDirectory
+
+DISK_BYTES_LEAST: Final = 1 << 30
+OPEN_FILES_LEAST: Final = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """What was checked, whether it is as it should be, what was found, and what to do otherwise."""
+
+    name: str
+    passed: bool
+    found: str
+    remedy: str = ""
+
+
+def checks(cluster: ClusterDirectory) -> Iterator[Check]:
+    """Return the checks of a cluster directory, in order."""
+    path = cluster.path
+    try:
+        described = cluster.cluster()
+    except FsqlError as error:
+        yield Check("directory", passed=False, found=error.diagnostics[0].message)
+        return
+    if described is None:
+        yield Check(
+            "directory", passed=False, found=f"{path} is none", remedy=f"fsql up --dir {path}"
+        )
+        return
+    yield Check("directory", passed=True, found=str(path))
+    mode = stat.S_IMODE(path.stat().st_mode)
+    private = not mode & 0o077
+    yield Check("permissions", private, f"mode {mode:o}", "" if private else f"chmod 700 {path}")
+    yield _key(cluster)
+    yield _agent(cluster)
+    free = shutil.disk_usage(path).free
+    enough = free >= DISK_BYTES_LEAST
+    yield Check(
+        "disk", enough, f"{bytes_text(free)} free", "" if enough else "make room on the disk"
+    )
+    limit = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    many = limit == resource.RLIM_INFINITY or limit >= OPEN_FILES_LEAST
+    yield Check("open files", many, f"limit {limit}", "" if many else "raise it: ulimit -Hn 65536")
+    yield from _jobs(cluster)
+
+
+def _key(cluster: ClusterDirectory) -> Check:
+    try:
+        given_key(cluster.key)
+    except FsqlError as error:
+        first = error.diagnostics[0]
+        remedy = first.helps[0] if first.helps else ""
+        return Check("key", passed=False, found=first.message, remedy=remedy)
+    return Check("key", passed=True, found="readable by its owner only")
+
+
+def _agent(cluster: ClusterDirectory) -> Check:
+    remedy = f"fsql up --dir {cluster.path}"
+    if cluster.agent() is None:
+        return Check("agent", passed=False, found="none runs", remedy=remedy)
+    try:
+        done = ask_agent(cluster, Ping(), seconds=5.0)
+    except FsqlError as error:
+        return Check("agent", passed=False, found=error.diagnostics[0].message, remedy="fsql down")
+    same = done.version == __version__
+    found = f"process {done.pid}, version {done.version}"
+    return Check("agent", same, found, "" if same else "fsql down, then fsql up")
+
+
+def _jobs(cluster: ClusterDirectory) -> Iterator[Check]:
+    for view in views(cluster):
+        name, state = view.deployment.name, view.state
+        passed = state not in {"failed", "waiting"}
+        yield Check(f"job {name}", passed, state, "" if passed else f"fsql status {name} --why")
+    if not os.access(cluster.path, os.W_OK):
+        yield Check(
+            "directory", passed=False, found="not writable", remedy=f"chmod u+w {cluster.path}"
+        )

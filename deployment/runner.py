@@ -1,0 +1,221 @@
+"""The process of one job: runs its compiled plan on workers and a coordinator, and records how it is doing.
+
+It needs no agent: it goes on when the agent ends, and an agent that is started later finds it by its lock.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import time
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Final
+
+from fsql.compiler.diagnostics import FsqlError
+from fsql.compiler.diagnostics.encoding import diagnostics_bytes
+from fsql.connectors.file.output_files import Existing
+from fsql.deployment.directory import JobDirectory, JobStatus, Outcome, take_lock
+from fsql.deployment.plans import check_deployable
+from fsql.job.compilation import compile_job
+from fsql.job.plan_file import script_of_plan
+from fsql.job.process_counters import ProcessCounters
+from fsql.job.process_run import ProcessOptions, run_on_processes
+from fsql.job.run import RunOptions
+from fsql.runtime.cluster.phase import Phase
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+    from types import FrameType
+
+    from fsql.deployment.directory import Deployment
+    from fsql.job.description import PreparedJob
+    from fsql.runtime.drivers.processes.lines import ProgressReport
+
+PASSING: Final = frozenset({"E532", "E535", "E540", "E602", "E603", "E614", "E621", "E624", "E632"})
+"""Errors that another attempt may not meet: a consumer that is away, a full disk, a file in use."""
+
+_STATUS_SECONDS: Final = 0.5
+
+
+class _Stop(Exception):  # noqa: N818 - not an error: somebody asked for it
+    """SIGTERM or SIGINT has come."""
+
+
+def run_job(path: Path) -> int:
+    """Run the job in a directory until its input ends, it fails, or SIGTERM comes; return an exit code."""
+    job = JobDirectory(path)
+    lock = take_lock(job.lock)
+    if lock is None:
+        return 0  # another process runs it
+    os.environ["PYTHONUNBUFFERED"] = "1"
+    job.set_outcome(None)
+    deployment = job.deployment()
+    observer = _Observer(job)
+    try:
+        observer.log("started", {"job": deployment.name, "pid": os.getpid()})
+        outcome = _run(job, deployment, observer)
+    except _Stop:
+        outcome = Outcome("stopped", time.time())
+    except FsqlError as error:
+        lasting = not {each.code for each in error.diagnostics} <= PASSING
+        outcome = Outcome("failed", time.time(), diagnostics_bytes(error).decode(), lasting=lasting)
+    observer.log("ended", {"outcome": outcome.kind, **_error_fields(outcome)})
+    job.set_outcome(outcome)
+    os.close(lock)
+    return 0 if outcome.kind != "failed" else 1
+
+
+def _run(job: JobDirectory, deployment: Deployment, observer: _Observer) -> Outcome:
+    """Run the job; return how it ended.
+
+    Raises:
+        FsqlError: why it cannot run.
+    """
+    script = script_of_plan(str(job.plan), job.plan.read_bytes(), {})
+    options = RunOptions(workers=deployment.workers, existing=Existing(deployment.existing))
+    process_options = ProcessOptions(
+        state=job.state,
+        snapshot_every=deployment.snapshot_ms / 1000,
+        delivery=deployment.delivery,
+    )
+    observer.catch_signals()
+    compiled = compile_job(script)
+    check_deployable(compiled)
+    error = run_on_processes(compiled, options, process_options, observer, observer.counters)
+    if error is not None:
+        raise error
+    return Outcome("finished", time.time())
+
+
+class _Observer:
+    """Writes the status file and the log; see `fsql.job.process_run.ProcessObserver`."""
+
+    def __init__(self, job: JobDirectory) -> None:
+        self.counters = ProcessCounters()
+        self._job = job
+        self._started = time.time()
+        self._written = 0.0
+        self._phase = ("", 0, "")
+        self._troubles: tuple[str, ...] = ()
+        self._snapshots = 0
+        self._snapshot_at: float | None = None
+        self._restoring: float | None = None
+        self._restore_seconds: float | None = None
+        self._asked = False
+
+    def catch_signals(self) -> None:
+        """Let SIGTERM and SIGINT end the run between two chunks."""
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, self._on_signal)
+
+    def _on_signal(self, number: int, frame: FrameType | None) -> None:
+        del number, frame
+        self._asked = True
+
+    def log(self, event: str, fields: dict[str, object]) -> None:
+        """Write a line to the log, which is standard error."""
+        line = {"ts": round(time.time(), 3), "event": event, **fields}
+        sys.stderr.write(json.dumps(line, ensure_ascii=False) + "\n")
+        sys.stderr.flush()
+
+    def on_ready(self, job: PreparedJob) -> None:
+        """Record that the sources were found."""
+        self.log("ready", {"splits": job.front_names()})
+
+    def on_already_finished(self, state: Path) -> None:
+        """Record that the job had finished before."""
+        del state
+        self.log("already_finished", {})
+
+    def on_listening(self, job: PreparedJob) -> None:
+        """Record that the tables that listen do so."""
+
+    def on_waiting(self, workers: int, address: str, key: Path) -> None:
+        """Do nothing: no worker of a deployed job is started by hand."""
+
+    @contextmanager
+    def show(self, job: PreparedJob, *, resumed: bool) -> Iterator[None]:
+        """Record the beginning of the run."""
+        del job
+        self.log("running", {"resumed": resumed})
+        yield
+
+    def on_report(self, report: ProgressReport, counters: ProcessCounters) -> None:
+        """Record how the job is doing."""
+        del counters
+        now = time.time()
+        phase = (report.phase, report.epoch, report.detail)
+        if phase != self._phase:
+            self._phase = phase
+            fields: dict[str, object] = {"phase": report.phase, "epoch": report.epoch}
+            self.log("phase", fields | ({"detail": report.detail} if report.detail else {}))
+            self._time_restore(report.phase, now)
+            self._written = 0.0
+        for trouble in report.troubles:
+            if trouble not in self._troubles:
+                self.log("warning", {"message": trouble})
+        self._troubles = report.troubles
+        if report.metrics["snapshots"] != self._snapshots:
+            self._snapshots, self._snapshot_at = report.metrics["snapshots"], now
+        if now - self._written >= _STATUS_SECONDS:
+            self._written = now
+            self._job.set_status(self._status(report, now))
+
+    def _time_restore(self, phase: str, now: float) -> None:
+        """Measure how long it takes to load state."""
+        if phase == Phase.RESTORING.value:
+            self._restoring = now
+        elif self._restoring is not None:
+            if phase == Phase.RUNNING.value:
+                self._restore_seconds = now - self._restoring
+            self._restoring = None
+
+    def _status(self, report: ProgressReport, now: float) -> JobStatus:
+        total = self.counters.total
+        counters = {
+            "rows_in": total.rows_in,
+            "bytes_in": total.bytes_in,
+            "rows_out": total.rows_out,
+            "rows_late": total.rows_late,
+            "rows_rejected": total.rows_rejected,
+            "rows_state": total.rows_state,
+            "rows_held": total.rows_held,
+            "rows_unreleased": total.rows_unreleased,
+            "recoveries": total.recoveries,
+            "snapshots": total.snapshots,
+            "behind_us": round(total.seconds_behind * 1e6),
+        }
+        return JobStatus(
+            pid=os.getpid(),
+            started=self._started,
+            updated=now,
+            phase=report.phase,
+            epoch=report.epoch,
+            detail=report.detail,
+            troubles=report.troubles,
+            held_by=total.held_by,
+            held_seconds=total.held_seconds,
+            progress=report.begins,
+            counters=counters,
+            snapshot_at=self._snapshot_at,
+            restore_seconds=self._restore_seconds,
+        )
+
+    def check(self) -> None:
+        """End the run if that was asked for.
+
+        Raises:
+            _Stop: if it was.
+        """
+        if self._asked:
+            raise _Stop
+
+
+def _error_fields(outcome: Outcome) -> dict[str, object]:
+    if outcome.diagnostics is None:
+        return {}
+    error = json.loads(outcome.diagnostics)["diagnostics"][0]
+    return {"code": f"FSQL-{error['code']}", "message": error["message"]}

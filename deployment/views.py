@@ -1,0 +1,201 @@
+"""What is known of the jobs of a cluster directory; no agent is needed for it."""
+
+from __future__ import annotations
+
+import os
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from fsql.compiler.diagnostics.encoding import error_of
+from fsql.compiler.diagnostics.numbers import count_text
+from fsql.runtime.cluster.phase import Phase
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from fsql.compiler.diagnostics import FsqlError
+    from fsql.deployment.directory import (
+        ClusterDirectory,
+        Deployment,
+        JobDirectory,
+        JobStatus,
+        Outcome,
+        Restarts,
+    )
+
+_HELD_SECONDS = 5.0
+"""An input that has been silent for longer is reported as the cause of a delay."""
+
+
+@dataclass(frozen=True, slots=True)
+class JobView:
+    """A job: what is deployed, how it is doing, how its last run ended."""
+
+    directory: JobDirectory
+    deployment: Deployment
+    runner: int | None
+    status: JobStatus | None
+    outcome: Outcome | None
+    restarts: Restarts | None
+    agent: int | None
+
+    @property
+    def state(self) -> str:
+        """Return the state in one word.
+
+        `starting`, `running`, `recovering`: a process runs the job, or is about to.  `waiting`: it has failed
+        and is started again soon.  `finished`, `failed`, `stopped`: it is not started again by itself.
+        """
+        if self.runner is not None:
+            return self._running_state()
+        if self.outcome is not None and self.outcome.kind == "finished":
+            return "finished"
+        if self.outcome is not None and self.outcome.lasting:
+            return "failed"
+        if self.deployment.wanted == "stopped" or self.agent is None:
+            return "stopped"
+        return "waiting" if self.restarts is not None else "starting"
+
+    def _running_state(self) -> str:
+        status = self.status
+        if status is None or status.pid != self.runner:
+            return "starting"
+        if status.phase in {Phase.RUNNING.value, Phase.FINISHED.value}:
+            return "running"
+        return "recovering" if status.counters["snapshots"] else "starting"
+
+    @property
+    def error(self) -> FsqlError | None:
+        """Return the error with which the last run ended."""
+        if self.outcome is None or self.outcome.diagnostics is None:
+            return None
+        return error_of(self.outcome.diagnostics.encode())
+
+
+def view_of(cluster: ClusterDirectory, job: JobDirectory) -> JobView:
+    """Return what is known of a job."""
+    return JobView(
+        job,
+        job.deployment(),
+        job.runner(),
+        job.status(),
+        job.outcome(),
+        job.restarts(),
+        cluster.agent(),
+    )
+
+
+def views(cluster: ClusterDirectory) -> list[JobView]:
+    """Return what is known of each job, by name."""
+    return [view_of(cluster, job) for job, _ in cluster.by_name().values()]
+
+
+def causes(view: JobView) -> Iterator[str]:
+    """Return why a job does what it does: what holds output back, what failed, what happens next."""
+    status, state = view.status, view.state
+    if view.agent is None:
+        cluster = view.directory.path.parent.parent
+        yield f"no agent runs, which would start the job again if it ends: fsql up --dir {cluster}"
+    if state == "failed" and view.error is not None:
+        yield f"it failed: {_text(view.error)}"
+        yield f"it is not started again by itself: fsql restart {view.deployment.name}"
+    elif state == "waiting" and view.restarts is not None:
+        failures = view.restarts.failures
+        yield f"it ended {_times(failures)} without progress: {view.restarts.reason}"
+        seconds = max(0.0, view.restarts.next_at - time.time())
+        yield f"it is started again in {seconds:.0f} s"
+    elif state == "stopped" and view.deployment.wanted == "stopped":
+        yield f"it was stopped, and continues with: fsql restart {view.deployment.name}"
+    elif state == "finished":
+        yield "its input has ended, and all results are written"
+    if view.runner is not None and status is not None and status.pid == view.runner:
+        yield from _running_causes(status)
+
+
+def _running_causes(status: JobStatus) -> Iterator[str]:
+    if status.detail:
+        yield f"{status.phase}: {status.detail}"
+    elif status.phase != Phase.RUNNING.value:
+        yield f"it is {status.phase}: no rows are released until it is running"
+    yield from status.troubles
+    if status.phase != Phase.RUNNING.value:
+        return
+    if status.held_by and status.held_seconds >= _HELD_SECONDS:
+        yield (
+            f"output waits for {status.held_by}, which has delivered nothing new"
+            f" for {status.held_seconds:.0f} s"
+        )
+    elif status.counters["rows_unreleased"]:
+        behind = status.counters["behind_us"] / 1e6
+        rows = count_text(status.counters["rows_unreleased"])
+        yield f"{rows} rows were read and are not released yet; the oldest is {behind:.1f} s old"
+    else:
+        yield "everything that was read is released"
+
+
+def _text(error: FsqlError) -> str:
+    first = error.diagnostics[0]
+    place = "" if error.source is None else f" ({error.source.name})"
+    return f"FSQL-{first.code}: {first.message}{place}"
+
+
+def _times(count: int) -> str:
+    return "once" if count == 1 else f"{count} times"
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessView:
+    """A process of the cluster; `job` is None for the agent."""
+
+    pid: int
+    role: str
+    job: str | None
+    memory_bytes: int
+    cpu_seconds: float
+
+
+def processes(cluster: ClusterDirectory) -> list[ProcessView]:
+    """Return the processes of the agent and of all jobs."""
+    found = []
+    agent = cluster.agent()
+    if agent:
+        found += _process(agent, "agent", None)
+    for view in views(cluster):
+        if view.runner:
+            found += _process(view.runner, "job", view.deployment.name)
+            for child in _children(view.runner):
+                found += _process(child, _role(child), view.deployment.name)
+    return found
+
+
+def _children(pid: int) -> list[int]:
+    try:
+        text = Path(f"/proc/{pid}/task/{pid}/children").read_text()
+    except OSError:
+        return []
+    return [int(each) for each in text.split()]
+
+
+def _role(pid: int) -> str:
+    try:
+        arguments = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+    except OSError:
+        return "process"
+    if b"--spare" in arguments:
+        return "spare worker"
+    return next(
+        (role for role in ("coordinator", "worker") if role.encode() in arguments), "process"
+    )
+
+
+def _process(pid: int, role: str, job: str | None) -> list[ProcessView]:
+    """Return a process with its use of memory and processor; nothing if it has ended."""
+    try:
+        pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except (OSError, IndexError):
+        return []
+    cpu = (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    return [ProcessView(pid, role, job, pages * os.sysconf("SC_PAGE_SIZE"), cpu)]

@@ -1,0 +1,96 @@
+"""A cluster directory with an agent of its own, and jobs that last as long as a test needs."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import time
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from fsql.deployment.directory import ClusterDirectory
+from fsql.tests.cli.commands import Said, fsql
+from fsql.tests.cluster.twin import HANGS_AFTER_SECONDS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True)
+class TestCluster:
+    """Commands on one cluster directory."""
+
+    __test__ = False
+    path: Path
+
+    @property
+    def directory(self) -> ClusterDirectory:
+        return ClusterDirectory(self.path)
+
+    def call(self, *arguments: str | Path) -> Said:
+        """Call a command, which must succeed."""
+        said = self.say(*arguments)
+        assert said.code == 0, said.err
+        return said
+
+    def say(self, *arguments: str | Path) -> Said:
+        return fsql(*arguments, "--dir", self.path)
+
+    def status(self, name: str) -> dict[str, Any]:
+        found: dict[str, Any] = json.loads(self.call("status", name, "--json").out)
+        return found
+
+    def wait(self, name: str, reached: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
+        """Wait until the status of a job is as expected, and return it."""
+        until = time.monotonic() + HANGS_AFTER_SECONDS
+        while time.monotonic() < until:
+            status = self.status(name)
+            if reached(status):
+                return status
+            time.sleep(0.05)
+        raise AssertionError((self.status(name), self.call("logs", name).out))
+
+    def wait_for_state(self, name: str, state: str) -> dict[str, Any]:
+        return self.wait(name, lambda status: status["state"] == state)
+
+    def wait_for_rows(self, name: str, rows: int) -> dict[str, Any]:
+        return self.wait(name, lambda status: status["counters"].get("rows_out", 0) >= rows)
+
+    def wait_for_snapshot(self, name: str) -> dict[str, Any]:
+        return self.wait(name, lambda status: status["snapshot_age_seconds"] is not None)
+
+    def kill_agent(self) -> None:
+        agent = self.directory.agent()
+        assert agent
+        kill(agent)
+        self.wait_until(lambda: self.directory.agent() is None)
+
+    def kill_job(self, name: str) -> None:
+        job, _ = self.directory.named(name)
+        runner = job.runner()
+        assert runner
+        kill(runner)
+        self.wait_until(lambda: job.runner() != runner)
+
+    def wait_until(self, reached: Callable[[], bool]) -> None:
+        until = time.monotonic() + HANGS_AFTER_SECONDS
+        while not reached():
+            assert time.monotonic() < until
+            time.sleep(0.05)
+
+    def close(self) -> None:
+        """End all that was started."""
+        if self.directory.agent() is not None:
+            fsql("down", "--dir", self.path)
+        for job in self.directory.jobs():
+            runner = job.runner()
+            if runner:
+                kill(runner)
+
+
+def kill(process: int) -> None:
+    with suppress(ProcessLookupError):
+        os.kill(process, signal.SIGKILL)

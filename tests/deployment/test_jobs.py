@@ -1,0 +1,172 @@
+"""Jobs that an agent keeps running: what they write, and what the commands say of them."""
+
+from __future__ import annotations
+
+import json
+import stat
+from typing import TYPE_CHECKING
+
+import pytest
+
+from fsql.tests.cli.commands import NUMBERS, fsql
+from fsql.tests.cluster.twin import OUTPUTS, expected, script
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from fsql.tests.deployment.cluster import TestCluster
+
+pytestmark = pytest.mark.cluster
+
+COPY = NUMBERS + (
+    "CREATE TABLE copy (n BIGINT) WITH ('connector' = 'file', 'path' = 'copy.jsonl');\n"
+    "INSERT INTO copy SELECT n FROM numbers;\n"
+)
+
+
+def job(directory: Path, rate: int, count: int) -> Path:
+    directory.mkdir(exist_ok=True)
+    path = directory / "job.sql"
+    path.write_text(script(rate, count))
+    return path
+
+
+def test_a_job_survives_its_processes_and_the_agent(cluster: TestCluster, tmp_path: Path) -> None:
+    twin = tmp_path / "twin"
+    twin.mkdir()
+    path = job(tmp_path / "work", 400, 3000)
+    cluster.call("deploy", path, "--name", "words", "-w", "2", "--snapshot-ms", "200")
+    cluster.wait_for_snapshot("words")
+    cluster.kill_agent()
+    status = cluster.status("words")
+    assert (status["state"], status["why"][0]) == (
+        "running",
+        f"no agent runs, which would start the job again if it ends: fsql up --dir {cluster.path}",
+    )
+    cluster.kill_job("words")
+    assert cluster.status("words")["state"] == "stopped"
+    cluster.call("up")
+    cluster.wait_for_rows("words", 1)
+    cluster.call("restart", "words")
+    assert cluster.wait_for_state("words", "finished")["why"] == [
+        "its input has ended, and all results are written"
+    ]
+    written = {name: (path.parent / name).read_bytes() for name in OUTPUTS}
+    assert written == expected(twin, 3000)
+
+
+def test_a_row_that_stops_a_job_stops_no_other(cluster: TestCluster, tmp_path: Path) -> None:
+    (tmp_path / "bad").mkdir()
+    bad = tmp_path / "bad" / "bad.sql"
+    bad.write_text(COPY)
+    (tmp_path / "bad" / "numbers.jsonl").write_text('{"n":1}\n{"n":"x"}\n')
+    good = job(tmp_path / "good", 400, 1200)
+    cluster.call("deploy", good, "--name", "good")
+    cluster.call("deploy", bad)
+    status = cluster.wait_for_state("bad", "failed")
+    assert status["error"][0]["code"] == "FSQL-E513"
+    assert status["failures"] == 0
+    said = cluster.say("status", "bad", "--why")
+    failed = (
+        '  why: it failed: FSQL-E513: malformed row of table "numbers": field "n": expected BIGINT,'
+        f" found a string ({bad.with_name('numbers.jsonl')}:2 (byte 8))"
+    )
+    again = "  why: it is not started again by itself: fsql restart bad"
+    assert said.out.splitlines()[-2:] == [failed, again]
+    checked = json.loads(cluster.say("doctor", "--json").out)["checks"]
+    assert [each["name"] for each in checked if not each["passed"]] == ["job bad"]
+    (tmp_path / "bad" / "numbers.jsonl").write_text('{"n":1}\n{"n":2}\n')
+    cluster.call("restart", "bad")
+    cluster.wait_for_state("bad", "finished")
+    assert (tmp_path / "bad" / "copy.jsonl").read_text() == '{"n":1}\n{"n":2}\n'
+    cluster.wait_for_state("good", "finished")
+    written = {name: (good.parent / name).read_bytes() for name in OUTPUTS}
+    assert written == expected(tmp_path, 1200)
+
+
+def test_stop_rename_and_drop(cluster: TestCluster, tmp_path: Path) -> None:
+    path = job(tmp_path / "work", 100, 1_000_000)
+    plan = tmp_path / "words.plan"
+    assert fsql("compile", "--quiet", path, "-o", plan).code == 0
+    cluster.call("deploy", plan)
+    cluster.wait_for_rows("words", 1)
+    roles = [
+        (each["role"], each["job"])
+        for each in json.loads(cluster.call("ps", "--json").out)["processes"]
+    ]
+    assert [each for each in roles if each[0] != "spare worker"] == [
+        ("agent", None),
+        ("job", "words"),
+        ("coordinator", "words"),
+        ("worker", "words"),
+    ]
+    cluster.call("rename", "words", "counts")
+    assert cluster.say("status", "words").err == (
+        'error[FSQL-E633]: no job is deployed as "words"\n'
+        f"  = help: list the jobs: fsql list --dir {cluster.path}\n"
+    )
+    cluster.call("stop", "counts")
+    assert cluster.status("counts")["why"] == [
+        "it was stopped, and continues with: fsql restart counts"
+    ]
+    events = [
+        json.loads(line) for line in cluster.call("logs", "counts", "--json").out.splitlines()
+    ]
+    assert (events[0]["event"], events[-1]["outcome"]) == ("started", "stopped")
+    [deployed] = list(cluster.directory.jobs())
+    cluster.call("drop", "counts")
+    assert not deployed.path.exists()
+    assert json.loads(cluster.call("list", "--json").out) == {"jobs": []}
+
+
+def test_names_are_checked(cluster: TestCluster, tmp_path: Path) -> None:
+    path = tmp_path / "copy.sql"
+    path.write_text(COPY)
+    (tmp_path / "numbers.jsonl").write_text("")
+    assert cluster.say("deploy", path, "--name", "../copy").err.splitlines()[0] == (
+        'error[FSQL-E634]: "../copy" cannot be the name of a job'
+    )
+    cluster.call("deploy", path)
+    assert cluster.say("deploy", path, "--name", "copy").code == 1
+
+
+def test_a_job_has_no_standard_streams(tmp_path: Path) -> None:
+    path = tmp_path / "select.sql"
+    path.write_text(NUMBERS + "SELECT n FROM numbers;\n")
+    assert fsql("deploy", path, "--dir", tmp_path / "none").err.splitlines()[0] == (
+        "error[FSQL-E635]: the script writes to standard output, which a deployed job does not have"
+    )
+
+
+def test_nothing_can_be_deployed_without_an_agent(tmp_path: Path) -> None:
+    path = tmp_path / "copy.sql"
+    path.write_text(COPY)
+    assert fsql("deploy", path, "--dir", tmp_path / "none").err.splitlines()[0] == (
+        f'error[FSQL-E631]: no agent runs for the cluster directory "{tmp_path / "none"}"'
+    )
+
+
+def test_an_edited_deployment_is_refused(tmp_path: Path) -> None:
+    job_path = tmp_path / "jobs" / "1"
+    job_path.mkdir(parents=True)
+    (job_path / "deployment.json").write_text('{"id": 1}')
+    assert fsql("list", "--dir", tmp_path).err.splitlines()[0] == (
+        f'error[FSQL-E632]: "{job_path / "deployment.json"}" cannot be used:'
+        " Expected `str`, got `int` - at `$.id`"
+    )
+
+
+def test_the_directory_is_private(cluster: TestCluster) -> None:
+    modes = {
+        path.name: stat.S_IMODE(path.stat().st_mode)
+        for path in (cluster.path, *sorted(cluster.path.iterdir()))
+    }
+    assert modes == {
+        "cluster": 0o700,
+        "agent.json": 0o600,
+        "agent.key": 0o600,
+        "agent.lock": 0o600,
+        "agent.log": 0o600,
+        "cluster.json": 0o600,
+        "jobs": 0o700,
+    }

@@ -1,0 +1,127 @@
+"""When the supervisor starts a job again, and when it gives up: without processes."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+
+from fsql.compiler.diagnostics import Diagnostic, FsqlError
+from fsql.compiler.diagnostics.encoding import diagnostics_bytes
+from fsql.deployment.directory import ClusterDirectory, Deployment, Outcome
+from fsql.deployment.supervisor import FAILURES_MAX, Supervisor
+from fsql.deployment.views import causes, view_of
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from fsql.deployment.directory import JobDirectory
+
+
+class Trial:
+    """A supervisor of one job whose process never runs; the clock of attempts is set back by hand."""
+
+    def __init__(self, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.cluster = ClusterDirectory(path)
+        self.cluster.create()
+        self.job = self.cluster.job_of("1")
+        self.job.path.mkdir()
+        self.job.set_deployment(
+            Deployment("1", "trial", 1, 1000, None, "refuse", "running", time.time())
+        )
+        self.starts = 0
+        self.said: list[str] = []
+        self.supervisor = Supervisor(self.cluster, self.said.append)
+        monkeypatch.setattr(self.supervisor, "start", self._start)
+
+    def _start(self, job: JobDirectory) -> None:
+        job.set_outcome(None)
+        job.log.touch()
+        self.starts += 1
+
+    def fail(self, code: str, *, lasting: bool) -> None:
+        error = diagnostics_bytes(FsqlError([Diagnostic(code, "it fails")])).decode()
+        self.job.set_outcome(Outcome("failed", 0.0, error, lasting=lasting))
+
+    def look(self) -> None:
+        """Look after the job as if the time of the next attempt had come."""
+        self.supervisor.look_after_all()
+        restarts = self.job.restarts()
+        if restarts is not None and restarts.next_at:
+            self.job.set_restarts(
+                type(restarts)(restarts.failures, 1.0, restarts.progress, restarts.reason)
+            )
+
+
+@pytest.fixture
+def trial(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Trial:
+    return Trial(tmp_path, monkeypatch)
+
+
+def test_a_new_job_is_started_at_once(trial: Trial) -> None:
+    trial.look()
+    assert (trial.starts, trial.said) == (1, [])
+
+
+def test_a_job_that_ended_is_started_after_growing_times(trial: Trial) -> None:
+    trial.look()
+    for _ in range(3):
+        trial.fail("E624", lasting=False)
+        trial.look()
+        trial.look()
+    assert trial.starts == 4
+    assert trial.said == [
+        "job trial: it fails; starting it again in 1 s",
+        "job trial: it fails; starting it again in 2 s",
+        "job trial: it fails; starting it again in 4 s",
+    ]
+
+
+def test_a_job_waits_for_its_next_attempt(trial: Trial) -> None:
+    trial.look()
+    trial.fail("E624", lasting=False)
+    trial.supervisor.look_after_all()
+    trial.supervisor.look_after_all()
+    assert trial.starts == 1
+    restarts = trial.job.restarts()
+    assert restarts is not None
+    assert (restarts.failures, restarts.reason) == (1, "it fails")
+
+
+def test_a_lasting_error_is_not_tried_again(trial: Trial) -> None:
+    trial.look()
+    trial.fail("E513", lasting=True)
+    for _ in range(3):
+        trial.look()
+    assert (trial.starts, trial.said) == (1, [])
+    assert view_of(trial.cluster, trial.job).state == "failed"
+
+
+def test_a_job_that_keeps_failing_is_given_up(trial: Trial) -> None:
+    trial.look()
+    for _ in range(FAILURES_MAX * 2):
+        if trial.job.outcome() is None:
+            trial.fail("E624", lasting=False)
+        trial.look()
+    assert trial.starts == FAILURES_MAX
+    assert trial.said[-1] == f"job trial: has failed {FAILURES_MAX} times and is given up"
+    view = view_of(trial.cluster, trial.job)
+    assert view.state == "failed"
+    assert "it failed: FSQL-E624: it fails" in list(causes(view))
+
+
+@pytest.mark.parametrize("kind", ["finished"])
+def test_a_finished_job_is_left_alone(trial: Trial, kind: str) -> None:
+    trial.look()
+    assert kind == "finished"
+    trial.job.set_outcome(Outcome("finished", 0.0))
+    trial.look()
+    assert (trial.starts, trial.said) == (1, [])
+
+
+def test_a_job_that_was_stopped_with_the_machine_is_started(trial: Trial) -> None:
+    trial.look()
+    trial.job.set_outcome(Outcome("stopped", 0.0))
+    trial.look()
+    assert (trial.starts, trial.said) == (2, [])
