@@ -80,15 +80,15 @@ def compare(comparison: Comparison) -> Iterator[dict[str, Any]]:
             seconds = {}
             for policy in Policy:
                 run, seconds[policy] = _run(directory, policy, distance)
-                counters = run.counters
+                metrics = run.metrics
                 yield {
                     "benchmark": "policies",
                     "policy": policy.value,
                     "documents_behind": distance,
                     "seconds": round(seconds[policy], 3),
                     "words_per_second": round(words / seconds[policy]),
-                    "rows_out": counters.rows_out,
-                    "redone_share": round(counters.rows_redone / counters.rows_out, 3),
+                    "rows_out": metrics.rows_out,
+                    "redone_share": round(metrics.rows_redone / metrics.rows_out, 3),
                 }
             if overtaken is None and seconds[Policy.ORDERED] < seconds[Policy.SPECULATIVE]:
                 overtaken = distance

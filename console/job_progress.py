@@ -1,4 +1,4 @@
-"""Shows the progress of a run on processes: counters, and a line for each recovery and each problem."""
+"""Shows the progress of a run on processes: metrics, and a line for each recovery and each problem."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from fsql.console.progress import NoProgress
 if TYPE_CHECKING:
     from fsql.console.progress import Progress
     from fsql.console.reporter import Reporter
-    from fsql.job.process_counters import ProcessCounters
+    from fsql.job.process_metrics import ProcessMetrics
     from fsql.runtime.drivers.processes.lines import ProgressReport
 
 _RUNNING: Final = "running"
@@ -38,17 +38,17 @@ class JobProgress:
         self._progress = progress
         progress.begin("starting processes")
 
-    def on_report(self, report: ProgressReport, counters: ProcessCounters) -> None:
-        """Show a report; the counters include it."""
+    def on_report(self, report: ProgressReport, metrics: ProcessMetrics) -> None:
+        """Show a report; the metrics include it."""
         self._running |= report.phase == _RUNNING
         if self._running:
-            self._progress.update(counters.total)
+            self._progress.update(metrics.total)
         else:
             self._progress.begin(report.phase)
-        self._print_phase(report, counters)
+        self._print_phase(report, metrics)
         self._print_problems(report)
 
-    def _print_phase(self, report: ProgressReport, counters: ProcessCounters) -> None:
+    def _print_phase(self, report: ProgressReport, metrics: ProcessMetrics) -> None:
         before, self._phase = self._phase, (report.phase, report.epoch, report.detail)
         if self._phase == before or self._reporter.quiet:
             return
@@ -56,7 +56,7 @@ class JobProgress:
             phase = {"phase": report.phase, "epoch": report.epoch, "detail": report.detail}
             self._reporter.event("phase", phase)
             return
-        why = report.detail or _recovery_reason(report, counters)
+        why = report.detail or _recovery_reason(report, metrics)
         if why and report.phase != _FINISHED and self._is_new(why, report):
             self._progress.print_line(f"recovery: {report.phase} ({why})")
 
@@ -82,7 +82,7 @@ class JobProgress:
                 self._progress.print_line(f"warning: {trouble}")
 
 
-def _recovery_reason(report: ProgressReport, counters: ProcessCounters) -> str:
+def _recovery_reason(report: ProgressReport, metrics: ProcessMetrics) -> str:
     """Return the reason of a recovery; if the report has none, the previous coordinator was lost."""
-    lost = counters.total.recoveries or (report.epoch == 0 and counters.epoch)
+    lost = metrics.total.recoveries or (report.epoch == 0 and metrics.epoch)
     return "the coordinator has ended" if lost else ""

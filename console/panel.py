@@ -13,7 +13,7 @@ from rich.text import Text
 
 from fsql.compiler.diagnostics.numbers import bytes_text, count_text, seconds_text
 from fsql.console.progress import HELD_SECONDS, Rates, read_share
-from fsql.runtime.drivers.operator_metrics import OperatorMetrics
+from fsql.runtime.metrics import SinkMetrics, SourceMetrics, slowest
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from fsql.job.overview import JobOverview
-    from fsql.runtime.metrics import RunMetrics
+    from fsql.runtime.metrics import Metrics
 
 _FRAMES_PER_SECOND: Final = 8
 _SAMPLE_SECONDS: Final = 0.1
@@ -30,6 +30,8 @@ _HISTORY: Final = 30
 _WIDTH_MAX: Final = 80
 _BAR_WIDTH: Final = 20
 _OPERATORS_MAX: Final = 5
+_TABLES_MAX: Final = 6
+_HEAD_WIDTH: Final = 9
 
 
 class Panel:
@@ -41,10 +43,9 @@ class Panel:
         """`title` and `overview` describe the job."""
         self._title = title
         self._overview = overview
-        self.instrumentation = OperatorMetrics()
         self._rates = Rates()
         self._history: list[float] = []
-        self._counters: RunMetrics | None = None
+        self._metrics: Metrics | None = None
         self._beginning = "reading"
         self._sampled = (0.0, 0)
         self._console = console or Console(file=sys.stderr, no_color=not coloured, highlight=False)
@@ -75,15 +76,15 @@ class Panel:
         """Set the activity that is shown before the first row."""
         self._beginning = doing
 
-    def update(self, counters: RunMetrics) -> None:
+    def update(self, metrics: Metrics) -> None:
         """Set the metrics."""
-        self._counters = counters
+        self._metrics = metrics
         seconds, rows = self._sampled
-        if counters.seconds - seconds >= _SAMPLE_SECONDS:
-            self._rates.add(counters)
-            self._history.append((counters.rows_in - rows) / (counters.seconds - seconds))
+        if metrics.seconds - seconds >= _SAMPLE_SECONDS:
+            self._rates.add(metrics)
+            self._history.append((metrics.rows_in - rows) / (metrics.seconds - seconds))
             del self._history[:-_HISTORY]
-            self._sampled = counters.seconds, counters.rows_in
+            self._sampled = metrics.seconds, metrics.rows_in
 
     def print_line(self, line: str) -> None:
         """Print a line above the panel."""
@@ -91,9 +92,9 @@ class Panel:
 
     def render(self) -> RenderableType:
         """Return the present content of the panel."""
-        counters = self._counters
+        metrics = self._metrics
         width = min(_WIDTH_MAX, self._console.width)
-        if counters is None:
+        if metrics is None:
             return Box(
                 Text(f"{self._beginning} …"),
                 title=Text(self._title),
@@ -106,50 +107,65 @@ class Panel:
             table.add_column(justify="right", no_wrap=True)
             table.add_column(justify="right", no_wrap=True, style="cyan")
         table.add_row(
-            *("rows in", count_text(counters.rows_in), self._rates.rows_in),
-            *("rows out", count_text(counters.rows_out), self._rates.rows_out),
+            *("rows in", count_text(metrics.rows_in), self._rates.rows_in),
+            *("rows out", count_text(metrics.rows_out), self._rates.rows_out),
         )
         table.add_row(
-            *("bytes", bytes_text(counters.bytes_in), ""),
-            *("freshness", seconds_text(counters.seconds_behind), ""),
+            *("bytes", bytes_text(metrics.bytes_in), ""),
+            *("freshness", seconds_text(metrics.seconds_behind), ""),
         )
         table.add_row(
-            *("state", count_text(counters.rows_state), ""),
-            *("late", _alarming(counters.rows_late), ""),
+            *("state", count_text(metrics.rows_state), bytes_text(metrics.bytes_state)),
+            *("late", _alarming(metrics.rows_late), ""),
         )
         table.add_row(
-            *("repairs", count_text(counters.rows_redone), ""),
-            *("rejected", _alarming(counters.rows_rejected), ""),
+            *("repairs", count_text(metrics.rows_redone), ""),
+            *("rejected", _alarming(metrics.rows_rejected), ""),
         )
-        shown: list[RenderableType] = [table, *self._details(counters), *self._operators()]
-        if counters.held_seconds >= HELD_SECONDS:
-            waited = seconds_text(counters.held_seconds)
-            shown.append(Text(f"waiting for {counters.held_by} for {waited}", style="yellow"))
+        shown: list[RenderableType] = [
+            table,
+            *self._tables(metrics),
+            *self._details(metrics),
+            *_operators(metrics),
+        ]
+        if metrics.held_seconds >= HELD_SECONDS:
+            waited = seconds_text(metrics.held_seconds)
+            shown.append(Text(f"waiting for {metrics.held_by} for {waited}", style="yellow"))
         return Box(
             Group(*shown),
             title=Text(self._title),
             title_align="left",
-            subtitle=f"{sparkline(self._history)}  {seconds_text(counters.seconds)}",
+            subtitle=f"{sparkline(self._history)}  {seconds_text(metrics.seconds)}",
             subtitle_align="right",
             width=width,
         )
 
-    def _details(self, counters: RunMetrics) -> list[RenderableType]:
-        """Return the sources and sinks with rows, bytes and times."""
+    def _tables(self, metrics: Metrics) -> list[RenderableType]:
+        """Return the sources and sinks with their rows, and the share of a source that is read."""
+        table = _table_of_parts()
+        for number, source in enumerate(self._overview.sources[:_TABLES_MAX]):
+            of_source = metrics.sources.get(source.table, SourceMetrics())
+            share = f"{min(1.0, of_source.bytes_passed / source.bytes):.0%}" if source.bytes else ""
+            rows = f"{count_text(of_source.rows)} rows"
+            table.add_row("" if number else "sources", Text(source.text), rows, share)
+        for number, sink in enumerate(self._overview.sinks[:_TABLES_MAX]):
+            of_sink = metrics.sinks.get(sink.table, SinkMetrics())
+            rows = f"{count_text(of_sink.rows)} rows"
+            table.add_row("" if number else "sinks", Text(sink.text), rows, "")
+        return [table] if table.rows else []
+
+    def _details(self, metrics: Metrics) -> list[RenderableType]:
+        """Return the progress of bounded input, the min time and the watermark."""
         overview, rows = self._overview, []
-        if overview.sources:
-            rows.append(("sources", ", ".join(overview.sources)))
-        if overview.sinks:
-            rows.append(("sinks", ", ".join(overview.sinks)))
-        share = read_share(counters, overview)
+        share = read_share(metrics, overview)
         if share is not None:
             size = bytes_text(overview.input_bytes or 0)
             rows.append(("read", f"{_bar(share)} {share:.0%} of {size}"))
-        if counters.min_time is not None:
-            min_time = overview.min_time_text(counters.held_by, counters.min_time)
-            watermark = overview.watermark_text(counters.held_by, counters.min_time)
+        if metrics.min_time is not None:
+            min_time = overview.min_time_text(metrics.held_by, metrics.min_time)
+            watermark = overview.watermark_text(metrics.held_by, metrics.min_time)
             if min_time:
-                rows.append(("min time", f"{min_time}, held by {counters.held_by}"))
+                rows.append(("min time", f"{min_time}, held by {metrics.held_by}"))
             if watermark:
                 rows.append(("watermark", watermark))
         if not rows:
@@ -161,21 +177,25 @@ class Panel:
             table.add_row(name, Text(text))
         return [table]
 
-    def _operators(self) -> list[RenderableType]:
-        """Return the operators that take the most time, with their rows."""
-        slowest = self.instrumentation.slowest(_OPERATORS_MAX)
-        if not slowest:
-            return []
-        table = Table.grid(padding=(0, 1))
-        table.add_column(style="dim", no_wrap=True)
-        table.add_column(no_wrap=True, overflow="ellipsis")
-        table.add_column(justify="right", no_wrap=True)
-        table.add_column(justify="right", no_wrap=True)
-        for number, (name, metric) in enumerate(slowest):
-            rows = f"{count_text(metric.rows)} rows" if metric.rows else ""
-            head = "" if number else "operators"
-            table.add_row(head, name, rows, seconds_text(metric.seconds))
-        return [table]
+
+def _operators(metrics: Metrics) -> list[RenderableType]:
+    """Return the operators that take the most time, with their rows."""
+    table = _table_of_parts()
+    for number, (name, operator) in enumerate(slowest(metrics.operators)[:_OPERATORS_MAX]):
+        rows = f"{count_text(operator.rows)} rows" if operator.rows else ""
+        head = "" if number else "operators"
+        table.add_row(head, name, rows, seconds_text(operator.seconds))
+    return [table] if table.rows else []
+
+
+def _table_of_parts() -> Table:
+    """Return a table with a head, a name, rows and another figure."""
+    table = Table.grid(padding=(0, 1))
+    table.add_column(style="dim", no_wrap=True, min_width=_HEAD_WIDTH)
+    table.add_column(no_wrap=True, overflow="ellipsis")
+    table.add_column(justify="right", no_wrap=True)
+    table.add_column(justify="right", no_wrap=True)
+    return table
 
 
 def _bar(share: float) -> str:

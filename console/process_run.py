@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from contextlib import contextmanager
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from fsql.compiler.diagnostics import FsqlError
@@ -17,10 +16,8 @@ from fsql.console.progress import choose_progress_display
 from fsql.console.standard_output import open_standard_output
 from fsql.console.unused_parameters import warn_unused_parameters
 from fsql.job.compilation import compile_job
-from fsql.job.file_uses import FileUses
-from fsql.job.input_warnings import unkept_outputs
 from fsql.job.overview import describe_job
-from fsql.job.process_counters import ProcessCounters
+from fsql.job.process_metrics import ProcessMetrics
 from fsql.job.process_run import run_on_processes
 
 if TYPE_CHECKING:
@@ -63,18 +60,15 @@ class _ConsoleObserver:
     @contextmanager
     def show(self, job: PreparedJob, *, resumed: bool) -> Iterator[None]:
         overview = describe_job(job.compiled.job, job.splits)
-        if resumed:
-            overview = replace(
-                overview, input_bytes=None
-            )  # rows read by an earlier run are not counted
+        del resumed
         with choose_progress_display(
             job.compiled.job, overview, self._title, self._reporter
         ) as progress:
             self._job_progress.show(progress)
             yield
 
-    def on_report(self, report: ProgressReport, counters: ProcessCounters) -> None:
-        self._job_progress.on_report(report, counters)
+    def on_report(self, report: ProgressReport, metrics: ProcessMetrics) -> None:
+        self._job_progress.on_report(report, metrics)
 
 
 def run_script_on_processes(
@@ -94,12 +88,12 @@ def run_script_on_processes(
     result = compile_job(script)
     warn_unused_parameters([script], reporter)
     stdout = open_standard_output(result.job, form, reporter) if sys.stdout is not None else None
-    counters = ProcessCounters()
+    metrics = ProcessMetrics()
     status, code = summary.FINISHED, exit_codes.OK
     try:
         with Interrupt() as interrupt:
             observer = _ConsoleObserver(script.source.name, reporter, interrupt)
-            error = run_on_processes(result, options, process_options, observer, counters, stdout)
+            error = run_on_processes(result, options, process_options, observer, metrics, stdout)
         if error is not None:
             reporter.error(error)
             status, code = summary.STOPPED, exit_codes.STOPPED
@@ -110,8 +104,5 @@ def run_script_on_processes(
             raise
         discard_standard_output()
         return exit_codes.OK
-    files = FileUses(result).written()
-    summary.print_summary(
-        status, counters.total, reporter, unkept=unkept_outputs(result), files=files
-    )
+    summary.print_summary(status, metrics.total, reporter, result)
     return code

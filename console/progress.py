@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Final, Protocol, Self
 
 from fsql.compiler.diagnostics.numbers import bytes_text, count_text, rate_text, seconds_text
 from fsql.console.reporter import print_message
-from fsql.runtime.dataflow.stage_pipeline import uninstrumented
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -19,8 +18,7 @@ if TYPE_CHECKING:
     from fsql.compiler.logical import Job
     from fsql.console.reporter import Reporter
     from fsql.job.overview import JobOverview
-    from fsql.runtime.dataflow.stage_pipeline import Instrumentation
-    from fsql.runtime.metrics import RunMetrics
+    from fsql.runtime.metrics import Metrics
 
 LINE_SECONDS: Final = 10.0
 HELD_SECONDS: Final = 2.0
@@ -31,10 +29,6 @@ _RATE_SECONDS: Final = 2.0
 
 class Progress(Protocol):
     """Shows the progress of a run while its context is entered."""
-
-    @property
-    def instrumentation(self) -> Instrumentation:
-        """Return the instrumentation of the operators of a run in this process."""
 
     def __enter__(self) -> Self:
         """Start the display."""
@@ -50,7 +44,7 @@ class Progress(Protocol):
     def begin(self, doing: str) -> None:
         """Show an activity before the first row."""
 
-    def update(self, counters: RunMetrics) -> None:
+    def update(self, metrics: Metrics) -> None:
         """Show the metrics; called often, so it must be fast."""
 
     def print_line(self, line: str) -> None:
@@ -63,10 +57,10 @@ class Rates:
     def __init__(self) -> None:
         self._samples: deque[tuple[float, int, int]] = deque([(0.0, 0, 0)])
 
-    def add(self, counters: RunMetrics) -> None:
+    def add(self, metrics: Metrics) -> None:
         """Add a sample of the metrics."""
-        self._samples.append((counters.seconds, counters.rows_in, counters.rows_out))
-        while len(self._samples) > 2 and counters.seconds - self._samples[1][0] >= _RATE_SECONDS:
+        self._samples.append((metrics.seconds, metrics.rows_in, metrics.rows_out))
+        while len(self._samples) > 2 and metrics.seconds - self._samples[1][0] >= _RATE_SECONDS:
             self._samples.popleft()
 
     @property
@@ -88,8 +82,6 @@ class Rates:
 class NoProgress:
     """Shows nothing."""
 
-    instrumentation: Instrumentation = staticmethod(uninstrumented)
-
     def __enter__(self) -> Self:
         """Do nothing."""
         return self
@@ -105,7 +97,7 @@ class NoProgress:
     def begin(self, doing: str) -> None:
         """Do nothing."""
 
-    def update(self, counters: RunMetrics) -> None:
+    def update(self, metrics: Metrics) -> None:
         """Do nothing."""
 
     def print_line(self, line: str) -> None:
@@ -128,45 +120,46 @@ class ProgressLines(NoProgress):
         self._next = clock() + LINE_SECONDS
         self._rates = Rates()
 
-    def update(self, counters: RunMetrics) -> None:
+    def update(self, metrics: Metrics) -> None:
         """Print a line if the interval has passed."""
         if self._clock() < self._next:
             return
         self._next += LINE_SECONDS
-        self._rates.add(counters)
+        self._rates.add(metrics)
         if self._reporter.json:
-            self._reporter.event("progress", asdict(counters))
+            self._reporter.event("progress", asdict(metrics))
         else:
-            print_message(progress_line(counters, self._rates, self._overview))
+            print_message(progress_line(metrics, self._rates, self._overview))
 
 
-def progress_line(counters: RunMetrics, rates: Rates, overview: JobOverview) -> str:
+def progress_line(metrics: Metrics, rates: Rates, overview: JobOverview) -> str:
     """Return the progress of a run as one line."""
     parts = [
-        seconds_text(counters.seconds),
-        f"in {count_text(counters.rows_in)} ({rates.rows_in})",
-        f"out {count_text(counters.rows_out)} ({rates.rows_out})",
-        f"freshness {seconds_text(counters.seconds_behind)}",
-        f"state {count_text(counters.rows_state)}",
-        f"late {count_text(counters.rows_late)}",
-        f"rejected {count_text(counters.rows_rejected)}",
+        seconds_text(metrics.seconds),
+        f"in {count_text(metrics.rows_in)} ({rates.rows_in})",
+        f"out {count_text(metrics.rows_out)} ({rates.rows_out})",
+        f"freshness {seconds_text(metrics.seconds_behind)}",
+        f"state {count_text(metrics.rows_state)} ({bytes_text(metrics.bytes_state)})",
+        f"late {count_text(metrics.rows_late)}",
+        f"rejected {count_text(metrics.rows_rejected)}",
     ]
-    share = read_share(counters, overview)
+    share = read_share(metrics, overview)
     if share is not None:
         parts.insert(1, f"{share:.0%} of {bytes_text(overview.input_bytes or 0)}")
-    if counters.held_by and counters.min_time is not None:
-        min_time = overview.min_time_text(counters.held_by, counters.min_time)
+    if metrics.held_by and metrics.min_time is not None:
+        min_time = overview.min_time_text(metrics.held_by, metrics.min_time)
         parts += [f"min time {min_time}"] if min_time else []
-    if counters.held_seconds >= HELD_SECONDS:
-        parts.append(f"waiting for {counters.held_by} for {seconds_text(counters.held_seconds)}")
+    if metrics.held_seconds >= HELD_SECONDS:
+        parts.append(f"waiting for {metrics.held_by} for {seconds_text(metrics.held_seconds)}")
     return "  ".join(parts) + "\n"
 
 
-def read_share(counters: RunMetrics, overview: JobOverview) -> float | None:
+def read_share(metrics: Metrics, overview: JobOverview) -> float | None:
     """Return the share of its input that a job has read; None if it is not known."""
     if overview.input_bytes is None:
         return None
-    return min(1.0, counters.bytes_in / overview.input_bytes)
+    passed = sum(source.bytes_passed for source in metrics.sources.values())
+    return min(1.0, passed / overview.input_bytes)
 
 
 def choose_progress_display(

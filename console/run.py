@@ -14,8 +14,6 @@ from fsql.console.progress import choose_progress_display
 from fsql.console.standard_output import open_standard_output
 from fsql.console.unused_parameters import warn_unused_parameters
 from fsql.job.compilation import compile_job
-from fsql.job.file_uses import FileUses
-from fsql.job.input_warnings import unkept_outputs
 from fsql.job.open_files import raise_open_files_limit
 from fsql.job.overview import describe_job
 from fsql.job.run import open_run, open_splits
@@ -26,7 +24,7 @@ if TYPE_CHECKING:
     from fsql.console.reporter import Reporter
     from fsql.job.run import RunOptions
     from fsql.job.script import Script
-    from fsql.runtime.metrics import RunMetrics
+    from fsql.runtime.metrics import Metrics
 
 
 def run_script(
@@ -46,7 +44,7 @@ def run_script(
     splits = open_splits(result)
     print_warnings(result, splits, reporter)
     stdout = open_standard_output(result.job, form, reporter) if sys.stdout is not None else None
-    counters: RunMetrics | None = None
+    metrics: Metrics | None = None
     listening = False
     status, code = summary.FINISHED, exit_codes.OK
     try:
@@ -55,24 +53,24 @@ def run_script(
         )
         with (
             Interrupt() as interrupt,
-            open_run(result, splits, options, stdout, display.instrumentation) as run,
+            open_run(result, splits, options, stdout) as run,
         ):
-            counters = run.counters
+            metrics = run.metrics
             with display as progress:
 
-                def on_progress(counters: RunMetrics) -> None:
+                def on_progress(metrics: Metrics) -> None:
                     nonlocal listening
                     if not listening:  # the splits are open now
                         listening = True
                         print_listening(result, reporter)
-                    progress.update(counters)
+                    progress.update(metrics)
                     interrupt.check()
 
                 collect_less_often()
                 run.run(on_progress)
         if run.stopped is not None:
             status, code = summary.STOPPED, exit_codes.STOPPED
-            reporter.error(stop_error(run.stopped, result, splits, counters.rows_out))
+            reporter.error(stop_error(run.stopped, result, splits, metrics.rows_out))
     except Interrupted as interrupted:
         status, code = summary.INTERRUPTED, interrupted.exit_code
     except FsqlError as error:
@@ -80,8 +78,6 @@ def run_script(
             raise
         discard_standard_output()
         return exit_codes.OK
-    assert counters is not None
-    summary.print_summary(
-        status, counters, reporter, unkept=unkept_outputs(result), files=FileUses(result).written()
-    )
+    assert metrics is not None
+    summary.print_summary(status, metrics, reporter, result)
     return code

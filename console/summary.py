@@ -6,108 +6,121 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.diagnostics.numbers import bytes_text, count_text, rate_text, seconds_text
+from fsql.job.written import LATE_PATH, REJECTS_PATH, unkept_rows, written_outputs
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Sequence
 
     from fsql.console.reporter import Reporter
-    from fsql.job.file_uses import WrittenFile
-    from fsql.runtime.metrics import RunMetrics
+    from fsql.job.compilation import Compiled
+    from fsql.job.written import UnkeptRows, WrittenOutput
+    from fsql.runtime.metrics import Metrics
 
 FINISHED: Final = "finished"
 STOPPED: Final = "stopped"
 INTERRUPTED: Final = "interrupted"
+_KINDS: Final = {LATE_PATH: "late ", REJECTS_PATH: "rejected "}
 
 
-def print_summary(
-    status: str,
-    counters: RunMetrics,
-    reporter: Reporter,
-    unkept: Collection[str] = (),
-    files: Sequence[WrittenFile] = (),
-) -> None:
-    """Print the summary of a run as text or, with `--json`, as an event.
+def print_summary(status: str, metrics: Metrics, reporter: Reporter, compiled: Compiled) -> None:
+    """Print the summary of a run as text or, with `--json`, as an event."""
+    outputs = written_outputs(compiled, metrics)
+    unkept = unkept_rows(compiled, metrics)
+    text = summary_text(status, metrics) + outputs_text(outputs) + unkept_text(unkept)
+    fields = {
+        **summary_fields(status, metrics),
+        "outputs": [asdict(each) for each in outputs],
+        "unkept": [asdict(each) for each in unkept],
+    }
+    reporter.inform("summary", fields, text)
 
-    `unkept` has "late" and "rejected" if such rows are counted but not written; `files` are the files
-    that the run has written.
-    """
-    text = summary_text(status, counters) + _files_text(files) + _unkept_text(counters, unkept)
-    outputs = [
-        {"table": each.table, "option": each.option, "path": str(each.path), "bytes": each.bytes}
-        for each in files
+
+def outputs_text(outputs: Sequence[WrittenOutput]) -> str:
+    """Return a line for each output."""
+    rows = [_rows_text(each.option, each.rows) for each in outputs]
+    sizes = ["" if each.bytes is None else bytes_text(each.bytes) for each in outputs]
+    widths = [max(map(len, texts), default=0) for texts in (rows, sizes)]
+    lines = [
+        f"  written       {row:<{widths[0]}}  {size:>{widths[1]}}  {_target_text(each)}\n"
+        for each, row, size in zip(outputs, rows, sizes, strict=True)
     ]
-    reporter.inform("summary", {**summary_fields(status, counters), "outputs": outputs}, text)
+    return "".join(lines)
 
 
-def _files_text(files: Sequence[WrittenFile]) -> str:
-    """Return a line for each written file."""
-    sizes = [bytes_text(each.bytes) for each in files]
-    width = max(map(len, sizes), default=0)
+def _rows_text(option: str, rows: int) -> str:
+    kind = _KINDS.get(option, "")
+    return f"{count_text(rows)} {kind}row{'' if rows == 1 else 's'}"
+
+
+def _target_text(output: WrittenOutput) -> str:
+    if output.path is not None or output.table == "stdout":
+        return output.target
+    return f"{output.table} ({output.target})"
+
+
+def unkept_text(unkept: Sequence[UnkeptRows]) -> str:
+    """Return which rows were dropped, with the option that would keep them."""
     return "".join(
-        f"  written       {size:>{width}}  {each.path}\n"
-        for each, size in zip(files, sizes, strict=True)
+        f"  {_rows_text(each.option, each.rows)} {'was' if each.rows == 1 else 'were'} dropped:"
+        f" table \"{each.table}\" has no '{each.option}'\n"
+        for each in unkept
     )
 
 
-def _unkept_text(counters: RunMetrics, unkept: Collection[str]) -> str:
-    """Return which rows were dropped, with the option that would keep them."""
-    text = ""
-    if counters.rows_late and "late" in unkept:
-        text += "  late rows were dropped: the sink table has no 'late_path'\n"
-    if counters.rows_rejected and "rejected" in unkept:
-        text += "  rejected rows were dropped: the source table has no 'rejects_path'\n"
-    return text
-
-
-def summary_text(status: str, counters: RunMetrics) -> str:
+def summary_text(status: str, metrics: Metrics) -> str:
     """Return the summary as aligned lines; the first has the status."""
-    seconds = counters.seconds
+    seconds = metrics.seconds
     rows = [
-        ("rows in", count_text(counters.rows_in), rate_text(counters.rows_in, seconds)),
-        ("rows out", count_text(counters.rows_out), rate_text(counters.rows_out, seconds)),
-        ("bytes in", bytes_text(counters.bytes_in), _bytes_rate(counters.bytes_in, seconds)),
-        ("late", count_text(counters.rows_late), "too late for their windows"),
-        ("rejected", count_text(counters.rows_rejected), "malformed rows"),
+        ("rows in", count_text(metrics.rows_in), rate_text(metrics.rows_in, seconds)),
+        ("rows out", count_text(metrics.rows_out), rate_text(metrics.rows_out, seconds)),
+        ("bytes in", bytes_text(metrics.bytes_in), _bytes_rate(metrics.bytes_in, seconds)),
+        ("late", count_text(metrics.rows_late), "too late for their windows"),
+        ("rejected", count_text(metrics.rows_rejected), "malformed rows"),
         (
             "unknown",
-            count_text(counters.unknown_fields),
+            count_text(metrics.unknown_fields),
             "fields that their table does not declare",
         ),
-        ("state", count_text(counters.rows_state), "rows and groups at the end"),
-        ("held", count_text(counters.rows_held), "rows that waited for earlier rows"),
-        ("repairs", count_text(counters.rows_redone), "rows recomputed after late arrival"),
-        ("messages", count_text(counters.messages), ""),
-        ("acknowledged", count_text(counters.acknowledgements), ""),
-        ("releases", count_text(counters.releases), ""),
+        ("state", count_text(metrics.rows_state), _state_text(metrics)),
+        ("held", count_text(metrics.rows_held), "rows that waited for earlier rows"),
+        ("repairs", count_text(metrics.rows_redone), "rows recomputed after late arrival"),
+        ("messages", count_text(metrics.messages), ""),
+        ("acknowledged", count_text(metrics.acknowledgements), ""),
+        ("releases", count_text(metrics.releases), ""),
     ]
-    if counters.snapshots:
-        rows.append(("snapshots", count_text(counters.snapshots), ""))
-    if counters.recoveries:
-        rows.append(("recoveries", count_text(counters.recoveries), "restarts from a snapshot"))
-    if counters.rows_unreleased:
+    if metrics.snapshots:
+        rows.append(("snapshots", count_text(metrics.snapshots), ""))
+    if metrics.recoveries:
+        rows.append(("recoveries", count_text(metrics.recoveries), "restarts from a snapshot"))
+    if metrics.rows_unreleased:
         rows.append(
             (
                 "unreleased",
-                count_text(counters.rows_unreleased),
+                count_text(metrics.rows_unreleased),
                 "rows read, but not yet released",
             )
         )
     width = max(len(value) for _, value, _ in rows)
     lines = [f"{status} after {seconds_text(seconds)}"]
     lines += [f"  {name:<12}  {value:>{width}}  {note}".rstrip() for name, value, note in rows]
-    if counters.held_by:
-        waited = seconds_text(counters.held_seconds)
-        lines.append(f"  output was waiting for {counters.held_by}, for {waited}")
+    if metrics.held_by:
+        waited = seconds_text(metrics.held_seconds)
+        lines.append(f"  output was waiting for {metrics.held_by}, for {waited}")
     return "\n".join(lines) + "\n"
 
 
-def summary_fields(status: str, counters: RunMetrics) -> dict[str, object]:
+def summary_fields(status: str, metrics: Metrics) -> dict[str, object]:
     """Return the summary as fields: the status, every metric, and the rates."""
-    fields: dict[str, object] = {"status": status, **asdict(counters)}
-    if counters.seconds > 0:
-        fields["rows_in_per_second"] = counters.rows_in / counters.seconds
-        fields["rows_out_per_second"] = counters.rows_out / counters.seconds
+    fields: dict[str, object] = {"status": status, **asdict(metrics)}
+    if metrics.seconds > 0:
+        fields["rows_in_per_second"] = metrics.rows_in / metrics.seconds
+        fields["rows_out_per_second"] = metrics.rows_out / metrics.seconds
     return fields
+
+
+def _state_text(metrics: Metrics) -> str:
+    size = f", about {bytes_text(metrics.bytes_state)}" if metrics.bytes_state else ""
+    return f"rows and groups at the end{size}"
 
 
 def _bytes_rate(count: int, seconds: float) -> str:

@@ -10,7 +10,7 @@ The console, the library and the worker processes use it.  It knows files and di
 | `explain_stage`    | a script at one stage, as `fsql explain` prints it                            |
 | `run`              | runs a compiled job in this process                                           |
 | `process_run`      | runs a compiled job on processes, and reports to an observer                  |
-| `process_counters` | what a run on processes has done, over all its epochs                         |
+| `process_metrics` | what a run on processes has done, over all its epochs                         |
 | `entry_points`     | what the processes execute: the coordinator and the workers                   |
 | `listener`, `join_deadline` | workers that are started by hand                                     |
 | `standard_output_server` | takes rows for standard output from the processes                       |

@@ -24,6 +24,7 @@ from fsql.job.run import RunOptions, choose_plan, open_splits
 from fsql.job.script import Script
 from fsql.runtime.cluster.job_spec import Settings
 from fsql.runtime.drivers.local import held_name
+from fsql.runtime.drivers.operator_times import OperatorTimes
 from fsql.runtime.hosts.prepared import Prepared
 from fsql.runtime.state.local_directory import LocalDirectory
 
@@ -100,6 +101,7 @@ class PreparedJob:
             read_ahead_rows=description.read_ahead_rows,
             chunk_rows=description.chunk_rows,
             snapshot_every=description.snapshot_every,
+            instrument=OperatorTimes,
         )
 
     def front_names(self) -> list[str]:

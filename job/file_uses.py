@@ -57,16 +57,6 @@ class FileUse:
         return f"table \"{self.table}\" writes it as '{self.option}'"
 
 
-@dataclass(frozen=True, slots=True)
-class WrittenFile:
-    """A file that a job writes: by which option of which table, and how many bytes it has."""
-
-    table: str
-    option: str
-    path: Path
-    bytes: int
-
-
 class FileUses:
     """The files of one job: those that its tables name, and its script if that is a file."""
 
@@ -108,14 +98,6 @@ class FileUses:
                     if journals is None or not _has_rows(journals / use.journal):
                         check_existing(use.path, existing)
             yield [each for each in descriptors if each is not None]
-
-    def written(self) -> list[WrittenFile]:
-        """Return the regular files that the job writes, with their sizes as they are now."""
-        return [
-            WrittenFile(use.table, use.option, use.path, use.path.stat().st_size)
-            for use in self._uses
-            if use.written and use.path.is_file()
-        ]
 
     def check_apart(self, use: FileUse) -> None:
         """Check that what `use` writes is nobody else's.

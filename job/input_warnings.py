@@ -107,11 +107,3 @@ def _of_row(table: Table, row: dict[str, object], split: str) -> Iterator[Diagno
 def warnings_of(compiled: Compiled, splits: Splits) -> Sequence[Diagnostic]:
     """Return all warnings of a job that is about to run."""
     return (*compiled.warnings, *unkept_rows(compiled), *first_row_warnings(compiled, splits))
-
-
-def unkept_outputs(compiled: Compiled) -> frozenset[str]:
-    """Return what some table of the job does not keep: "late" rows, "rejected" rows."""
-    written = [dict(insert.sink.options) for insert in compiled.job.inserts]
-    read = [dict(table.options) for table in compiled.job.tables]
-    late = {"late" for options in written if "late_path" not in options}
-    return frozenset(late | {"rejected" for options in read if "rejects_path" not in options})

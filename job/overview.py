@@ -9,6 +9,8 @@ from fsql.compiler.functions.timestamps import format_timestamp
 from fsql.compiler.logical import TimeKind
 from fsql.compiler.sqltypes import TIMESTAMP_MAX, TIMESTAMP_MIN
 from fsql.connectors.file.source import FileSplit
+from fsql.formats.parquet.split import ParquetSplit
+from fsql.job.written import target_of
 from fsql.runtime.drivers.local import held_name
 
 if TYPE_CHECKING:
@@ -22,17 +24,41 @@ _SPLITS_MAX: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
+class Source:
+    """A table that is read: its name, a text that also names its splits, and the size of its files.
+
+    `bytes` is None if the table is not read from files.
+    """
+
+    table: str
+    text: str
+    bytes: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Sink:
+    """A table that is written: its name, and a text that also says where the rows go."""
+
+    table: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class JobOverview:
     """The names of what a job reads and writes.
 
-    `input_bytes` is the size of its input, None where that is not known: live input, compressed files.
-    `tables` has the table of each split, by the name that `RunMetrics.held_by` has.
+    `tables` has the table of each split, by the name that `Metrics.held_by` has.
     """
 
-    sources: Sequence[str] = ()
-    sinks: Sequence[str] = ()
-    input_bytes: int | None = None
+    sources: Sequence[Source] = ()
+    sinks: Sequence[Sink] = ()
     tables: Mapping[str, Table] = field(default_factory=dict)
+
+    @property
+    def input_bytes(self) -> int | None:
+        """Return the size of the files that are read, None if there is other input."""
+        sizes = [source.bytes for source in self.sources]
+        return sum(size or 0 for size in sizes) or None if None not in sizes else None
 
     def min_time_text(self, held_by: str, min_time: int) -> str:
         """Return a min time that a split holds, as the kind of its time is written; "" if it has none."""
@@ -56,9 +82,8 @@ class JobOverview:
 def describe_job(job: Job, splits: Mapping[int, Sequence[Split]]) -> JobOverview:
     """Return the overview of a job that reads these splits, by the ordinal of the table."""
     return JobOverview(
-        [_source_text(table, splits[table.ordinal]) for table in job.tables],
-        [_sink_text(insert.sink) for insert in job.inserts],
-        _input_bytes(splits),
+        [_source(table, splits[table.ordinal]) for table in job.tables],
+        [_sink(sink) for sink in dict.fromkeys(insert.sink for insert in job.inserts)],
         {
             held_name(table.name, split.name): table
             for table in job.tables
@@ -67,27 +92,26 @@ def describe_job(job: Job, splits: Mapping[int, Sequence[Split]]) -> JobOverview
     )
 
 
-def _source_text(table: Table, splits: Sequence[Split]) -> str:
+def _source(table: Table, splits: Sequence[Split]) -> Source:
     names = [split.name for split in splits[:_SPLITS_MAX]]
     if len(splits) > _SPLITS_MAX:
         names.append(f"{len(splits) - _SPLITS_MAX:,} more")
-    return held_name(table.name, ", ".join(names))
+    return Source(table.name, held_name(table.name, ", ".join(names)), _file_bytes(splits))
 
 
-def _sink_text(sink: SinkTable) -> str:
-    options = dict(sink.options)
-    target = options.get("path") or options.get("address") or options["connector"]
-    return target if target == sink.name else f"{sink.name} ({target})"
+def _sink(sink: SinkTable) -> Sink:
+    _, target = target_of(sink)
+    return Sink(sink.name, target if sink.name == "stdout" else f"{sink.name} ({target})")
 
 
-def _input_bytes(splits: Mapping[int, Sequence[Split]]) -> int | None:
+def _file_bytes(splits: Sequence[Split]) -> int | None:
+    """Return the size of the files of a table as they are stored, None if it is not read from files."""
     total = 0
-    for of_table in splits.values():
-        for split in of_table:
-            if not isinstance(split, FileSplit) or split.codec is not None:
-                return None
-            try:
-                total += split.path.stat().st_size
-            except OSError:  # whoever opens it reports that
-                return None
-    return total or None
+    for split in splits:
+        if not isinstance(split, FileSplit | ParquetSplit):
+            return None
+        try:
+            total += split.path.stat().st_size
+        except OSError:  # whoever opens it reports that
+            return None
+    return total

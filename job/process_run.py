@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from fsql.connectors.context import OutputStream
     from fsql.job.compilation import Compiled
     from fsql.job.description import PreparedJob
-    from fsql.job.process_counters import ProcessCounters
+    from fsql.job.process_metrics import ProcessMetrics
     from fsql.job.run import RunOptions
     from fsql.runtime.drivers.processes.lines import Finished, ProgressReport
 
@@ -81,8 +81,8 @@ class ProcessObserver(Protocol):
     def show(self, job: PreparedJob, *, resumed: bool) -> AbstractContextManager[object]:
         """Return a context in which the progress of the run is shown; `resumed` if it has begun before."""
 
-    def on_report(self, report: ProgressReport, counters: ProcessCounters) -> None:
-        """Take note of a report of the coordinator, which is in the counters already."""
+    def on_report(self, report: ProgressReport, metrics: ProcessMetrics) -> None:
+        """Take note of a report of the coordinator, which is in the metrics already."""
 
     def check(self) -> None:
         """Raise to end the run; called several times a second."""
@@ -93,12 +93,12 @@ def run_on_processes(
     options: RunOptions,
     process_options: ProcessOptions,
     observer: ProcessObserver,
-    counters: ProcessCounters,
+    metrics: ProcessMetrics,
     stdout: OutputStream | None = None,
 ) -> FsqlError | None:
     """Run a job on processes of this machine until its input ends or a row stops it.
 
-    Returns the error of the row that stopped the job, None if there is none.  The run counts in `counters`
+    Returns the error of the row that stopped the job, None if there is none.  The run counts in `metrics`
     and writes rows for standard output to `stdout`.
 
     Raises:
@@ -122,7 +122,7 @@ def run_on_processes(
         observer.on_listening(job)
         if process_options.joining:
             observer.on_waiting(process_options.joining, address, key)
-        counters.name_fronts(job.front_names())
+        metrics.name_fronts(job.front_names())
         temporary = ("--temporary",) if process_options.state is None else ()
         # A coordinator outlives a launcher that is killed.  It holds the locks of a run without a state
         # directory.  With one, the lease keeps it from writing, and the same job must be able to start again.
@@ -131,7 +131,7 @@ def run_on_processes(
             _command("coordinator", *_coordinator_flags(state, listening, server), *temporary),
             _command("worker", "--supervised", "--join", address, "--key", str(key)),
             options.workers - process_options.joining,
-            _reporting_to(observer, counters),
+            _reporting_to(observer, metrics),
             _checking(observer, feed_errors, server),
             inherits=(listening.fileno(), *inherited),
             on_coordinator_ended=lambda: end_leadership(state, address),
@@ -142,22 +142,22 @@ def run_on_processes(
         except GivenUpError as error:
             raise _given_up(str(error)) from None
         finally:
-            counters.finish()
+            metrics.finish()
         stopped = _stopped(finished)
         if stopped is None:
             record_finished(state)
             return None
-        return stop_error(stopped, job.compiled, job.splits, counters.total.rows_out)
+        return stop_error(stopped, job.compiled, job.splits, metrics.total.rows_out)
 
 
 def _reporting_to(
-    observer: ProcessObserver, counters: ProcessCounters
+    observer: ProcessObserver, metrics: ProcessMetrics
 ) -> Callable[[ProgressReport], None]:
     """Return what counts the reports of the coordinator and passes them on."""
 
     def on_report(report: ProgressReport) -> None:
-        counters.add(report)
-        observer.on_report(report, counters)
+        metrics.add(report)
+        observer.on_report(report, metrics)
 
     return on_report
 

@@ -20,9 +20,9 @@ from fsql.job.outputs import open_outputs
 from fsql.job.places import locate_errors
 from fsql.job.stages import verify_product
 from fsql.optimizer.choose import choose
-from fsql.runtime.dataflow.stage_pipeline import uninstrumented
 from fsql.runtime.drivers.local import CHUNK_ROWS, READ_AHEAD_ROWS, Edges, LocalRun
 from fsql.runtime.drivers.model_run import ModelRun
+from fsql.runtime.drivers.operator_times import OperatorTimes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -33,8 +33,7 @@ if TYPE_CHECKING:
     from fsql.connectors.context import OutputStream
     from fsql.job.compilation import Compiled
     from fsql.runtime.dataflow.barrier import Stopped
-    from fsql.runtime.dataflow.stage_pipeline import Instrumentation
-    from fsql.runtime.metrics import RunMetrics
+    from fsql.runtime.metrics import Metrics
     from fsql.runtime.ports import Split
 
     Splits = Mapping[int, Sequence[Split]]
@@ -56,14 +55,14 @@ class Run(Protocol):
     """One run of a job, whichever engine executes it."""
 
     @property
-    def counters(self) -> RunMetrics:
+    def metrics(self) -> Metrics:
         """Return what the run has done so far."""
 
     @property
     def stopped(self) -> Stopped | None:
         """Return where and why the job stopped, None if it did not."""
 
-    def run(self, on_progress: Callable[[RunMetrics], None]) -> RunMetrics:
+    def run(self, on_progress: Callable[[Metrics], None]) -> Metrics:
         """Run until all input is used up or the job has stopped."""
 
 
@@ -133,11 +132,10 @@ def open_run(
     splits: Splits,
     options: RunOptions,
     stdout: OutputStream | None = None,
-    watch: Instrumentation = uninstrumented,
 ) -> Iterator[Run]:
     """Open what the job writes and return a run of it; close everything at the end.
 
-    `stdout` is written in place of standard output; `watch` measures operators, unless the model runs.
+    `stdout` is written in place of standard output.
 
     Raises:
         FsqlError: E532 to E535, E540 or E542, if an output cannot be opened, or closed.
@@ -154,7 +152,7 @@ def open_run(
                 edges,
                 options.read_ahead_rows,
                 options.chunk_rows,
-                watch=watch,
+                watch=OperatorTimes(),
             )
 
 

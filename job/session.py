@@ -27,7 +27,7 @@ from fsql.job.compilation import compile_job
 from fsql.job.errors import raise_typed_errors
 from fsql.job.explain_stage import explain_stage
 from fsql.job.memory import MemorySink, declare_tables
-from fsql.job.process_counters import ProcessCounters
+from fsql.job.process_metrics import ProcessMetrics
 from fsql.job.process_run import ProcessOptions, run_on_processes
 from fsql.job.run import RunOptions, open_run, open_splits
 from fsql.job.script import Script
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from fsql.job.description import PreparedJob
     from fsql.job.memory import Memory, Rows, Table
     from fsql.runtime.drivers.processes.lines import ProgressReport
-    from fsql.runtime.metrics import RunMetrics
+    from fsql.runtime.metrics import Metrics
     from fsql.runtime.ports import Release
 
 Stage = Literal["syntax", "logical", "graph", "tick"]
@@ -145,7 +145,7 @@ class Session:
         processes: int | None = None,
         state: str | PathLike[str] | None = None,
         delivery: Delivery | None = None,
-    ) -> RunMetrics:
+    ) -> Metrics:
         """Run a script to the end of its input; return what it did.
 
         With `processes`, `state` or `delivery` the script runs on processes of this machine, which are
@@ -181,8 +181,8 @@ class Session:
             with open_run(result, splits, self._options) as run:
                 run.run(lambda _: None)
             if run.stopped is not None:
-                raise stop_error(run.stopped, result, splits, run.counters.rows_out)
-            return run.counters
+                raise stop_error(run.stopped, result, splits, run.metrics.rows_out)
+            return run.metrics
 
     def _releases(self, query: str, memory: Memory) -> Iterator[Release]:
         """Run a query; yield what is released as soon as it is."""
@@ -196,7 +196,7 @@ class Session:
                     yield from sink.fetch()
             yield from sink.fetch()
             if run.stopped is not None:
-                raise stop_error(run.stopped, result, splits, run.counters.rows_out)
+                raise stop_error(run.stopped, result, splits, run.metrics.rows_out)
 
     def _compiled(self, text: str, memory: Memory) -> Compiled:
         base = Path.cwd() if self.base_directory is None else Path(self.base_directory).resolve()
@@ -217,7 +217,7 @@ class _SilentObserver:
     def on_already_finished(self, state: Path) -> None: ...
     def on_listening(self, job: PreparedJob) -> None: ...
     def on_waiting(self, workers: int, address: str, key: Path) -> None: ...
-    def on_report(self, report: ProgressReport, counters: ProcessCounters) -> None: ...
+    def on_report(self, report: ProgressReport, metrics: ProcessMetrics) -> None: ...
     def check(self) -> None: ...
     def show(self, job: PreparedJob, *, resumed: bool) -> AbstractContextManager[None]:
         del job, resumed
@@ -226,20 +226,18 @@ class _SilentObserver:
 
 def _run_on_processes(
     compiled: Compiled, options: RunOptions, process_options: ProcessOptions
-) -> RunMetrics:
+) -> Metrics:
     """Run a job on processes; return what it did.
 
     Raises:
         FsqlError: what is wrong with a source, a sink, the state directory or a row.
     """
-    counters = ProcessCounters()
+    metrics = ProcessMetrics()
     stdout = None if sys.stdout is None else sys.stdout.buffer
-    error = run_on_processes(
-        compiled, options, process_options, _SilentObserver(), counters, stdout
-    )
+    error = run_on_processes(compiled, options, process_options, _SilentObserver(), metrics, stdout)
     if error is not None:
         raise error
-    return counters.total
+    return metrics.total
 
 
 def _tables_stay_here(name: str) -> FsqlError:

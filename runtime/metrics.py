@@ -1,78 +1,71 @@
 """Metrics: what is counted while a job runs.
 
-    WorkerMetrics ─▶ JobMetrics ─▶ RunMetrics
-    one worker       all workers   a run
-    in one epoch     in one epoch  over all of its epochs
-
-`rows_…` count rows, `bytes_in` bytes of input, `…_us` are microseconds, `seconds…` seconds; `messages`,
-`acknowledgements`, `releases` and `snapshots` are numbers of these.
+A worker has the metrics of an epoch, and so has the coordinator, which adds its own to those of its workers.
+A run has those of all of its epochs.  All are of one type, and `merge` makes one of several.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field, fields, replace
+from typing import TYPE_CHECKING, Final, TypeVar
 
-from fsql.runtime.batch import END, START
+from fsql.runtime.batch import START, origin_parts
+from fsql.runtime.dataflow.state_size import state_bytes
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
+    from fsql.compiler.logical import Table
     from fsql.runtime.batch import Root
+    from fsql.runtime.dataflow.fold import Fold
+    from fsql.runtime.dataflow.front import Front
     from fsql.runtime.dataflow.holder import Held
-
-
-@dataclass(frozen=True, slots=True)
-class WorkerMetrics:
-    """The metrics of a worker in this epoch.
-
-    `behind_us` is the age of the oldest chunk that is not released completely, in microseconds,
-    `rows_unreleased` about how many rows were read and not released.
-    """
-
-    rows_in: int
-    bytes_in: int
-    rows_redone: int
-    rows_held: int
-    rows_state: int
-    messages: int
-    unknown_fields: int = 0
-    behind_us: int = 0
-    rows_unreleased: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class JobMetrics:
-    """The metrics of a job in an epoch; `behind_us` is the age of the oldest input that is not released yet.
-
-    `held` is the number of the front with the least promise, and this promise.
-    """
-
-    rows_in: int = 0
-    bytes_in: int = 0
-    rows_out: int = 0
-    rows_late: int = 0
-    rows_rejected: int = 0
-    unknown_fields: int = 0
-    rows_redone: int = 0
-    rows_held: int = 0
-    rows_state: int = 0
-    messages: int = 0
-    acknowledgements: int = 0
-    releases: int = 0
-    snapshots: int = 0
-    behind_us: int = 0
-    rows_unreleased: int = 0
-    held: tuple[int, Root] = (0, END)
+    from fsql.runtime.ports import DeadLetter
 
 
 @dataclass(slots=True)
-class RunMetrics:
-    """What a run has done so far, for the panel and the summary.
+class OperatorMetrics:
+    """Seconds that an operator has taken, and rows that it was given; 0 for what is not given batches."""
+
+    seconds: float = 0.0
+    rows: int = 0
+
+
+@dataclass(slots=True)
+class SourceMetrics:
+    """What has been read of a table.
+
+    `bytes_passed` is how far its readers are in its files, as these are stored: compressed, for example.
+    """
+
+    rows: int = 0
+    bytes: int = 0
+    rows_rejected: int = 0
+    bytes_passed: int = 0
+
+
+@dataclass(slots=True)
+class SinkMetrics:
+    """What has been written to a table."""
+
+    rows: int = 0
+
+
+@dataclass(slots=True)
+class Metrics:
+    """What has been done so far.
+
+    `rows_…` count rows, `bytes_…` bytes, `seconds…` are seconds; `unknown_fields`, `messages`,
+    `acknowledgements`, `releases`, `snapshots` and `recoveries` are numbers of these.
+
+    `rows_state` and `bytes_state` are the size of the state now; the bytes are estimated.
+    `seconds_behind` is the age of the oldest chunk that is not released completely, `rows_unreleased` about
+    how many rows were read and not released.  `rows_late_by_window` has the late rows by window
+    operator, by number.
 
     `held_by` names the table and the split that hold output back, "" if all input has ended;
     `held_seconds` is for how long they have promised nothing new; `min_time` is the time of what they have
-    promised, None if nothing yet.
+    promised, None if nothing yet.  These three are known of a whole run only.
     """
 
     rows_in: int = 0
@@ -84,6 +77,7 @@ class RunMetrics:
     rows_redone: int = 0
     rows_held: int = 0
     rows_state: int = 0
+    bytes_state: int = 0
     messages: int = 0
     acknowledgements: int = 0
     releases: int = 0
@@ -95,10 +89,114 @@ class RunMetrics:
     held_by: str = ""
     held_seconds: float = 0.0
     min_time: int | None = None
+    operators: dict[str, OperatorMetrics] = field(default_factory=dict)
+    sources: dict[str, SourceMetrics] = field(default_factory=dict)
+    sinks: dict[str, SinkMetrics] = field(default_factory=dict)
+    rows_late_by_window: dict[int, int] = field(default_factory=dict)
 
-    def take_held(self, held: Held | None, names: Sequence[str]) -> None:
+    def set_held(self, held: Held | None, names: Sequence[str]) -> None:
         """Set what holds output back; `names` are those of the fronts, by number."""
         self.held_by, self.held_seconds, self.min_time = "", 0.0, None
         if held is not None:
             self.held_by, self.held_seconds = names[held.front], held.seconds
             self.min_time = None if held.promised == START else held.promised.time
+
+    def set_fronts(self, fronts: Iterable[Front], released: Root) -> None:
+        """Set what fronts have read; everything below `released` is released."""
+        self.rows_in = self.bytes_in = self.unknown_fields = self.rows_unreleased = 0
+        for source in self.sources.values():
+            source.rows = source.bytes = source.bytes_passed = 0
+        for front in fronts:
+            self.rows_in += front.rows_read
+            self.bytes_in += front.bytes_read
+            self.unknown_fields += front.unknown_fields
+            self.rows_unreleased += front.rows_above(released)
+            source = self.source(front.table.name)
+            source.rows += front.rows_read
+            source.bytes += front.bytes_read
+            source.bytes_passed += front.bytes_passed
+
+    def set_folds(self, folds: Collection[Fold]) -> None:
+        """Set what folds have done, and the size of their state."""
+        self.rows_redone = sum(fold.rows_redone for fold in folds)
+        self.rows_held = sum(fold.rows_held for fold in folds)
+        self.rows_state = sum(fold.state_rows() for fold in folds)
+        self.bytes_state = sum(map(state_bytes, folds))
+
+    def set_operators(self, operators: Mapping[str, OperatorMetrics]) -> None:
+        """Set what operators have taken, as it is now."""
+        self.operators = {name: replace(each) for name, each in operators.items()}
+
+    def source(self, table: str) -> SourceMetrics:
+        """Return the metrics of a table that is read."""
+        return self.sources.setdefault(table, SourceMetrics())
+
+    def sink(self, table: str) -> SinkMetrics:
+        """Return the metrics of a table that is written."""
+        return self.sinks.setdefault(table, SinkMetrics())
+
+    def count_late(self, window: int, rows: int) -> None:
+        """Count the late rows of a window operator."""
+        self.rows_late += rows
+        self.rows_late_by_window[window] = self.rows_late_by_window.get(window, 0) + rows
+
+    def count_rejected(
+        self, rejects: Sequence[tuple[Root, DeadLetter]], tables: Mapping[int, Table]
+    ) -> None:
+        """Count malformed rows; `tables` are those that are read, by ordinal."""
+        self.rows_rejected += len(rejects)
+        for root, _ in rejects:
+            self.source(tables[origin_parts(root.origin)[0]].name).rows_rejected += 1
+
+
+_GREATEST: Final = ("seconds", "seconds_behind")
+_OF_RUN: Final = ("held_by", "held_seconds", "min_time")
+_BY_NAME: Final = ("operators", "sources", "sinks")
+_SUMS: Final = tuple(
+    each.name
+    for each in fields(Metrics)
+    if each.name not in {*_GREATEST, *_OF_RUN, *_BY_NAME, "rows_late_by_window"}
+)
+
+_Part = TypeVar("_Part", OperatorMetrics, SourceMetrics, SinkMetrics)
+
+
+def merge(parts: Iterable[Metrics]) -> Metrics:
+    """Return the metrics of all `parts` together: sums, and the longest of the times.
+
+    What holds output back is left out.
+    """
+    total = Metrics()
+    for part in parts:
+        for name in _SUMS:
+            setattr(total, name, getattr(total, name) + getattr(part, name))
+        for name in _GREATEST:
+            setattr(total, name, max(getattr(total, name), getattr(part, name)))
+        for name in _BY_NAME:
+            _merge_by_name(getattr(total, name), getattr(part, name))
+        for window, rows in part.rows_late_by_window.items():
+            total.rows_late_by_window[window] = total.rows_late_by_window.get(window, 0) + rows
+    return total
+
+
+def without_current(metrics: Metrics) -> Metrics:
+    """Return the counts of an epoch that has ended, without what describes its state of that moment."""
+    sources = {name: replace(each, bytes_passed=0) for name, each in metrics.sources.items()}
+    return replace(
+        metrics, rows_state=0, bytes_state=0, rows_unreleased=0, seconds_behind=0.0, sources=sources
+    )
+
+
+def _merge_by_name(total: dict[str, _Part], added: dict[str, _Part]) -> None:
+    for name, part in added.items():
+        total[name] = _sum(total[name], part) if name in total else replace(part)
+
+
+def _sum(one: _Part, other: _Part) -> _Part:
+    kind = type(one)
+    return kind(*(getattr(one, each.name) + getattr(other, each.name) for each in fields(kind)))
+
+
+def slowest(operators: Mapping[str, OperatorMetrics]) -> list[tuple[str, OperatorMetrics]]:
+    """Return operators with their metrics, those first that have taken most time."""
+    return sorted(operators.items(), key=lambda each: -each[1].seconds)

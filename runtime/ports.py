@@ -103,6 +103,12 @@ class SplitReader(Protocol):
         How the rows are cut into chunks may depend on anything; what they are may not.
         """
 
+    def bytes_passed(self) -> int:
+        """Return how far the reader is in its file, in bytes as the file has them; 0 if it reads no file.
+
+        It is for monitoring.
+        """
+
     def source_offset(self) -> SourceOffset:
         """Return where the reader stands: behind what `read` has returned.
 

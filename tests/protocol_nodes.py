@@ -78,7 +78,7 @@ from fsql.runtime.dataflow.messages import (
     Promise,
 )
 from fsql.runtime.dataflow.resume_point import ResumePoint
-from fsql.runtime.metrics import WorkerMetrics
+from fsql.runtime.metrics import Metrics
 from fsql.runtime.ports import Chunk, SourceOffset
 from fsql.tests.protocol_commands import (
     BARRIER,
@@ -183,7 +183,7 @@ def item_text(item: Item) -> str:  # noqa: C901, PLR0911, PLR0912 - one case for
             return f"declined {number} {reason}"
         case SnapshotCommitted(number, root):
             return f"committed {number} {position_name(root)}"
-        case WorkerMetrics():
+        case Metrics():
             return "metrics"
         case Failure():
             return "failure"

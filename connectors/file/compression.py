@@ -86,6 +86,11 @@ class CompressedBlocks:
         del byte
         return self._identity
 
+    def bytes_passed(self, byte: int) -> int:
+        """Return how many compressed bytes were taken."""
+        del byte
+        return self._file.tell()
+
     def close(self) -> None:
         """Close the file."""
         self._file.close()

@@ -155,6 +155,10 @@ class GeneratorReader:
         bounds, _ = string_buffers(lines)
         return Chunk(columns, numbers, (), int(bounds[-1] - bounds[0]))
 
+    def bytes_passed(self) -> int:
+        """Return 0: there is no file."""
+        return 0
+
     def source_offset(self) -> SourceOffset:
         """Return where the reader stands; a generator has neither lines nor bytes."""
         return SourceOffset(self._row, 0, 0)

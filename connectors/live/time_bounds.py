@@ -131,6 +131,10 @@ class ClockedBlocks:
         """Return what the blocks return."""
         return self._blocks.content_before(byte)
 
+    def bytes_passed(self, byte: int) -> int:
+        """Return what the blocks return."""
+        return self._blocks.bytes_passed(byte)
+
     def close(self) -> None:
         """Close the blocks."""
         self._blocks.close()
@@ -310,6 +314,10 @@ class BoundedBlocks:
     def content_before(self, byte: int) -> str:
         """Return what the blocks return."""
         return self._blocks.content_before(byte)
+
+    def bytes_passed(self, byte: int) -> int:
+        """Return what the blocks return."""
+        return self._blocks.bytes_passed(byte)
 
     def close(self) -> None:
         """Close blocks and bounds."""

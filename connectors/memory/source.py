@@ -50,6 +50,10 @@ class MemoryReader:
         columns = [_contiguous(column) for column in piece.columns]
         return Chunk(columns, np.arange(first, self._row, dtype=np.int64), (), piece.nbytes)
 
+    def bytes_passed(self) -> int:
+        """Return 0: there is no file."""
+        return 0
+
     def source_offset(self) -> SourceOffset:
         """Return where the reader stands."""
         return SourceOffset(self._row, self._row + 1, 0)

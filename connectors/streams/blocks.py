@@ -42,6 +42,9 @@ class Blocks(Protocol):
             FsqlError: E535, if the operating system fails to read.
         """
 
+    def bytes_passed(self, byte: int) -> int:
+        """Return how far the file is read, in bytes as it has them, where `byte` is that of the stream."""
+
     def close(self) -> None:
         """Release what is held."""
 
@@ -75,6 +78,10 @@ class FileBlocks:
             return content_before(self._descriptor, byte)
         except OSError as error:
             raise paths.failed("reading", self._name, error) from None
+
+    def bytes_passed(self, byte: int) -> int:
+        """Return `byte`: the file is read as it is."""
+        return byte
 
     def close(self) -> None:
         """Close the descriptor."""

@@ -87,6 +87,10 @@ class LineReader:
         read = lines.end_byte - byte
         return Chunk(columns, rows, rejects, read, unknown, time_at_most=self._time_at_most)
 
+    def bytes_passed(self) -> int:
+        """Return how far the reader is in its file."""
+        return self._blocks.bytes_passed(self._place.byte)
+
     def source_offset(self) -> SourceOffset:
         """Return where the reader stands.
 

@@ -67,6 +67,7 @@ class ParquetReader:
         self._columns = columns
         try:
             self._content = _identity(path)
+            self._size = path.stat().st_size
             self._file = pq.ParquetFile(path)
         except (OSError, pa.ArrowInvalid) as error:
             raise _refused(path, _reason(error)) from None
@@ -80,6 +81,7 @@ class ParquetReader:
             raise
         self._batch: pa.RecordBatch | None = None
         self._bytes = self._bytes_before(self._row)
+        self._bytes_in_all = self._bytes_before(self._file.metadata.num_rows)
 
     def read(self, rows_max: int) -> Chunk | None:
         """Return up to `rows_max` further rows, or None at the end.
@@ -97,6 +99,10 @@ class ParquetReader:
                 return None
         part, self._batch = self._batch.slice(0, rows_max), self._batch.slice(rows_max)
         return self._chunk(part)
+
+    def bytes_passed(self) -> int:
+        """Return how far the reader is: of the bytes of the file, the share of the row groups' bytes."""
+        return self._size * self._bytes // max(self._bytes_in_all, 1)
 
     def source_offset(self) -> SourceOffset:
         """Return where the reader stands."""

@@ -25,7 +25,13 @@ from fsql.runtime.cluster.frames import (
 )
 from fsql.runtime.cluster.frontier_updates import FrontierUpdates
 from fsql.runtime.cluster.links import Links
-from fsql.runtime.cluster.node import CommitManifest, Finish, ManifestNotCommitted, SinkOpened
+from fsql.runtime.cluster.node import (
+    CommitManifest,
+    Finish,
+    ManifestNotCommitted,
+    Progress,
+    SinkOpened,
+)
 from fsql.runtime.cluster.output_release import OutputRelease
 from fsql.runtime.cluster.snapshots import Snapshots
 from fsql.runtime.dataflow.acker import Acker
@@ -37,7 +43,7 @@ from fsql.runtime.dataflow.messages import (
     Promise,
 )
 from fsql.runtime.dataflow.topology import topology
-from fsql.runtime.metrics import JobMetrics, WorkerMetrics
+from fsql.runtime.metrics import Metrics
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -51,6 +57,7 @@ if TYPE_CHECKING:
         Delivered,
         ManifestCommitted,
     )
+    from fsql.runtime.cluster.phase import Phase
 
 
 class CoordinatorEpoch:
@@ -70,14 +77,15 @@ class CoordinatorEpoch:
         self.start = START if manifest is None else manifest.root
         self.addresses = tuple(addresses)
         self.running = False
-        self.worker_metrics: dict[int, WorkerMetrics] = {}
+        self._worker_metrics: dict[int, Metrics] = {}
         self.trouble = ""
         """Why the last snapshot could not be made, until one can."""
         self._assignment = spec.plan.assignment
         self._barrier_stage = len(spec.plan.stages)
         fronts = [(task.number, task.ordinal) for task in spec.fronts]
         self.acker = Acker(*topology(spec.plan, fronts), start=self.start)
-        self.output = OutputRelease(spec, number, self.start, settings.bundle_rows_max)
+        self._instrumentation = settings.instrument()
+        self.output = OutputRelease(spec, number, self.start, settings, self._instrumentation)
         workers = dict(enumerate(addresses))
         self._links = Links(spec.job, spec.tick, number, COORDINATOR, workers, settings.link)
         self.detector: FailureDetector[int] = FailureDetector(settings.failure_after)
@@ -162,29 +170,16 @@ class CoordinatorEpoch:
         effects, self._effects = self._effects, []
         return effects
 
-    def metrics(self) -> JobMetrics:
-        """Return what has been done so far."""
-        worker_metrics = self.worker_metrics.values()
-        # At the end, the last counts of the workers are out of date.
-        pending = [] if self.output.out_below() == END else list(worker_metrics)
-        return JobMetrics(
-            rows_in=sum(one.rows_in for one in worker_metrics),
-            bytes_in=sum(one.bytes_in for one in worker_metrics),
-            rows_out=self.deliveries.rows_out,
-            rows_late=self.output.rows_late,
-            rows_rejected=self.output.rows_rejected,
-            unknown_fields=sum(one.unknown_fields for one in worker_metrics),
-            rows_redone=sum(one.rows_redone for one in worker_metrics),
-            rows_held=sum(one.rows_held for one in worker_metrics),
-            rows_state=sum(one.rows_state for one in worker_metrics),
-            messages=sum(one.messages for one in worker_metrics),
-            acknowledgements=self.acker.acknowledgements,
-            releases=self.output.releases,
-            snapshots=self.snapshots.committed,
-            behind_us=max([one.behind_us for one in pending], default=0),
-            rows_unreleased=sum(one.rows_unreleased for one in pending),
-            held=self.acker.least_promise,
+    def progress(self, phase: Phase, detail: str) -> Progress:
+        """Return what is to be reported; `detail` is the last failure."""
+        own = Metrics(
+            acknowledgements=self.acker.acknowledgements, snapshots=self.snapshots.committed
         )
+        own.set_operators(self._instrumentation.operators)
+        metrics = self.output.all_metrics([own, *self._worker_metrics.values()])
+        troubles = (self.trouble,) if self.trouble else ()
+        held = self.acker.least_promise
+        return Progress(phase.value, self.number, detail, metrics, held, self.start, troubles)
 
     def next_timer(self) -> float:
         """Return when to call `advance` at the latest, infinity for never."""
@@ -225,8 +220,8 @@ class CoordinatorEpoch:
             case SnapshotDeclined(snapshot, reason):
                 self.trouble = f"no snapshot can be stored: worker {worker}: {reason}"
                 self._links.put_all(self.snapshots.on_declined(snapshot, now))
-            case WorkerMetrics():
-                self.worker_metrics[worker] = item
+            case Metrics():
+                self._worker_metrics[worker] = item
             case Failure(diagnostics):
                 self._effects.append(Finish(diagnostics=diagnostics))
             case _:

@@ -15,7 +15,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from fsql.compiler.diagnostics.encoding import diagnostics_bytes
-from fsql.runtime.batch import START
+from fsql.runtime.batch import END, START
 from fsql.runtime.cluster.control_messages import ControlMessages
 from fsql.runtime.cluster.coordinator_epoch import CoordinatorEpoch
 from fsql.runtime.cluster.delivery import PositionRefusedError
@@ -52,7 +52,7 @@ from fsql.runtime.cluster.phase import Phase
 from fsql.runtime.cluster.restart_strategy import RestartStrategy
 from fsql.runtime.cluster.skipped_rows import SkippedRows
 from fsql.runtime.dataflow.invariants import InvariantError
-from fsql.runtime.metrics import JobMetrics
+from fsql.runtime.metrics import Metrics
 
 if TYPE_CHECKING:
     from fsql.runtime.cluster.job_spec import JobSpec, Settings
@@ -343,7 +343,5 @@ class CoordinatorNode:
 
     def _progress(self) -> Progress:
         if (epoch := self.epoch) is None:
-            return Progress(self.phase.value, 0, self._detail, JobMetrics(), START)
-        metrics, begins = epoch.metrics(), epoch.start
-        troubles = (epoch.trouble,) if epoch.trouble else ()
-        return Progress(self.phase.value, epoch.number, self._detail, metrics, begins, troubles)
+            return Progress(self.phase.value, 0, self._detail, Metrics(), (0, END), START)
+        return epoch.progress(self.phase, self._detail)

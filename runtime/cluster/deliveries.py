@@ -23,7 +23,8 @@ class Deliveries:
         self, outputs: tuple[Output, ...], epoch: int, start: Root, bundle_rows_max: int
     ) -> None:
         """Know nothing of the sinks yet; the input is replayed from `start`."""
-        self.rows_out = 0
+        self.rows_of_inserts: dict[int, int] = {}
+        """How many rows were sent, by the number of the INSERT."""
         self._outputs = outputs
         self._epoch = epoch
         self._start = start
@@ -109,6 +110,8 @@ class Deliveries:
 
     def _send(self, output: int, bundles: Iterable[Bundle]) -> list[Deliver]:
         effects = [Deliver(self._epoch, output, bundle) for bundle in bundles]
-        if self._outputs[output].insert is not None:
-            self.rows_out += sum(effect.bundle.rows for effect in effects)
+        insert = self._outputs[output].insert
+        if insert is not None:
+            before = self.rows_of_inserts.get(insert, 0)
+            self.rows_of_inserts[insert] = before + sum(effect.bundle.rows for effect in effects)
         return effects

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from fsql.runtime.metrics import WorkerMetrics
+from fsql.runtime.metrics import Metrics
 
 if TYPE_CHECKING:
     from fsql.runtime.batch import Root
@@ -121,7 +121,7 @@ Control = (
     | SnapshotAcknowledged
     | SnapshotDeclined
     | SnapshotCommitted
-    | WorkerMetrics
+    | Metrics
     | Failure
 )
 Item: TypeAlias = "Message | Acknowledgement | Promise | MinTime | Control"

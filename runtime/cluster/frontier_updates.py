@@ -11,7 +11,7 @@ To every other worker it is sent with a later frame, at most every `UPDATE_EVERY
 Nothing waits for a late update.  A fold that may still send something has a hold, whose entry comes in the
 acknowledgement that lets min time advance beyond it, not later.  To all other folds min time only says which
 state can be dropped.  A worker with state to drop has sent an acknowledgement of the rows, and that is
-acknowledged within `LinkSettings.acknowledge_after`, as is every `WorkerMetrics`; the update goes with that.
+acknowledged within `LinkSettings.acknowledge_after`, as is every `Metrics`; the update goes with that.
 """
 
 from __future__ import annotations

@@ -9,11 +9,13 @@ from fsql.runtime.batch import origin_parts
 from fsql.runtime.cluster.link_settings import LinkSettings
 from fsql.runtime.dataflow.barrier import DeadLetters, LateRows, Released
 from fsql.runtime.dataflow.read_ahead import LEAST_BYTES
+from fsql.runtime.dataflow.stage_pipeline import Uninstrumented
 
 if TYPE_CHECKING:
     from fsql.compiler.assignment import FrontTask
     from fsql.compiler.tick_plan import TickPlan
     from fsql.runtime.cluster.delivery import DeliveryOption
+    from fsql.runtime.dataflow.stage_pipeline import Instrument
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +82,7 @@ class Settings:
     """Times in seconds, and sizes; nothing here shows in what is released.
 
     A node that is silent for `failure_after` has failed; it grows up to `failure_after_most`, see
-    `failure_detector`.
+    `failure_detector`.  `instrument` makes what measures the operators in an epoch.
     """
 
     read_ahead_seconds: float = 0.5
@@ -96,3 +98,4 @@ class Settings:
     snapshot_every: float | None = 1.0
     bundle_rows_max: int = 262_144
     link: LinkSettings = _LINK
+    instrument: Instrument = Uninstrumented

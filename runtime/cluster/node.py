@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from fsql.runtime.cluster.manifest import Manifest, StateSegment
     from fsql.runtime.dataflow.barrier import Stopped
     from fsql.runtime.kernels.keyed.incremental_snapshot import IncrementalSnapshot
-    from fsql.runtime.metrics import JobMetrics
+    from fsql.runtime.metrics import Metrics
     from fsql.runtime.ports import Chunk, SourceOffset, Wait
 
 # Both kinds of nodes.
@@ -95,11 +95,16 @@ class LeaderFound:
 
 @dataclass(frozen=True, slots=True)
 class ChunkRead:
-    """Event: front number `front` has read; its reader stood at `source_offset` before.  None is its end."""
+    """Event: front number `front` has read; its reader stood at `source_offset` before.  None is its end.
+
+    For monitoring: how many `seconds` the read took, and how many bytes of its file the reader has passed.
+    """
 
     front: int
     chunk: Chunk | Wait | None
     source_offset: SourceOffset
+    seconds: float = 0.0
+    bytes_passed: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -303,14 +308,16 @@ class ManifestNotCommitted:
 class Progress:
     """Effect: report the phase, the epoch, the last failure in `detail`, and the metrics.
 
-    `begins` is the position from which the epoch replays the input: it grows with committed snapshots.
+    `held` is the front with the least promise, and this promise.  `begins` is the position from which the
+    epoch replays the input: it grows with committed snapshots.
     `troubles` are the failures that last.
     """
 
     phase: str
     epoch: int
     detail: str
-    metrics: JobMetrics
+    metrics: Metrics
+    held: tuple[int, Root]
     begins: Root
     troubles: tuple[str, ...] = ()
 

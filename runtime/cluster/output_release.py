@@ -7,25 +7,34 @@ from typing import TYPE_CHECKING
 from fsql.runtime.batch import END, Root
 from fsql.runtime.cluster.deliveries import Deliveries
 from fsql.runtime.dataflow.barrier import Barrier, DeadLetters, LateRows, Stopped
+from fsql.runtime.metrics import Metrics, merge
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from fsql.runtime.cluster.delivery import Contents
-    from fsql.runtime.cluster.job_spec import JobSpec
+    from fsql.runtime.cluster.job_spec import JobSpec, Settings
     from fsql.runtime.cluster.node import Deliver
     from fsql.runtime.dataflow.messages import Parcel
+    from fsql.runtime.dataflow.stage_pipeline import Instrumentation
 
 
 class OutputRelease:
     """Barrier and deliveries of one epoch."""
 
-    def __init__(self, spec: JobSpec, epoch: int, start: Root, bundle_rows_max: int) -> None:
+    def __init__(
+        self, spec: JobSpec, epoch: int, start: Root, settings: Settings, watch: Instrumentation
+    ) -> None:
         """Begin at `start`, before anything is released."""
-        self.deliveries = Deliveries(spec.outputs, epoch, start, bundle_rows_max)
-        self.rows_late = 0
-        self.rows_rejected = 0
+        self.deliveries = Deliveries(spec.outputs, epoch, start, settings.bundle_rows_max)
+        self.metrics = Metrics()
+        """What is counted here: late and rejected rows."""
         self.stopped: Stopped | None = None
         """The error that ends the job, once it is released."""
         self._barrier = Barrier(spec.plan.sinks, len(spec.plan.late_windows), start=start)
+        self._advance = watch("barrier", self._barrier.advance)
+        self._tables = spec.plan.tables
+        self._sinks = spec.plan.sinks
         self._min_time: Root | None = None
         """Min time at the barrier that may not be released yet: without the lease nothing may."""
 
@@ -33,11 +42,6 @@ class OutputRelease:
     def min_time(self) -> Root:
         """Return the position below which everything is released."""
         return self._barrier.min_time
-
-    @property
-    def releases(self) -> int:
-        """Return how often the barrier has released something."""
-        return self._barrier.releases
 
     def accept(self, parcel: Parcel) -> None:
         """Take what a worker has sent to the barrier."""
@@ -52,7 +56,7 @@ class OutputRelease:
         if self._min_time is None:
             return []
         min_time, self._min_time = self._min_time, None
-        outputs = self._barrier.advance(min_time)
+        outputs = self._advance(min_time)
         bound = min_time
         if outputs and isinstance(last := outputs[-1], Stopped):
             outputs = outputs[:-1]
@@ -61,11 +65,23 @@ class OutputRelease:
         for contents in outputs:
             assert not isinstance(contents, Stopped)
             if isinstance(contents, LateRows):
-                self.rows_late += len(contents.rows)
+                self.metrics.count_late(contents.window, len(contents.rows))
             elif isinstance(contents, DeadLetters):
-                self.rows_rejected += len(contents.rejects)
+                self.metrics.count_rejected(contents.rejects, self._tables)
             released.append(contents)
         return self.deliveries.release(released, bound)
+
+    def all_metrics(self, nodes: Iterable[Metrics]) -> Metrics:
+        """Return the metrics of this part and of `nodes`."""
+        total = merge([self.metrics, *nodes])
+        if self.out_below() == END:
+            # At the end, the last counts of the workers are out of date.
+            total.seconds_behind, total.rows_unreleased = 0.0, 0
+        for insert, rows in self.deliveries.rows_of_inserts.items():
+            total.sink(self._sinks[insert].table.name).rows += rows
+            total.rows_out += rows
+        total.releases = self._barrier.releases
+        return total
 
     def out_below(self) -> Root:
         """Return below which position everything is released and stored by every sink."""

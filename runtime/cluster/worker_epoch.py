@@ -31,8 +31,9 @@ from fsql.runtime.cluster.worker_snapshots import WorkerSnapshots
 from fsql.runtime.dataflow.freshness import Freshness
 from fsql.runtime.dataflow.front import Front
 from fsql.runtime.dataflow.messages import Message, MinTime
+from fsql.runtime.dataflow.stage_pipeline import uninstrumented
 from fsql.runtime.dataflow.worker import BARRIER, SendMessage, Worker
-from fsql.runtime.metrics import WorkerMetrics
+from fsql.runtime.metrics import Metrics, OperatorMetrics
 from fsql.runtime.ports import Wait
 
 if TYPE_CHECKING:
@@ -72,6 +73,8 @@ class WorkerEpoch:
         self._half_read: list[LocalFront] = []
         """The fronts of which a chunk was taken and not processed to its end."""
         self._messages = 0
+        self._instrumentation: Instrumentation = uninstrumented
+        self._reading = OperatorMetrics()
         self._freshness = Freshness()
         self._behind: float | None = None
         """How far behind the output was at the last update; None if none came since it was last reported."""
@@ -102,13 +105,14 @@ class WorkerEpoch:
 
     # Events.
 
-    def on_loaded(self, loaded: Loaded, watch: Instrumentation, now: float) -> list[WorkerEffect]:
+    def on_loaded(self, loaded: Loaded, now: float) -> list[WorkerEffect]:
         """Build the machines as of the snapshot, and report that the worker is ready."""
         begin, manifest = self.begin, self._manifest
         start = START if manifest is None else manifest.root
         self._settings = loaded.settings
         self._plan = loaded.plan
-        self._worker = Worker(loaded.plan, begin.number, begin.epoch, watch)
+        self._instrumentation = loaded.settings.instrument()
+        self._worker = Worker(loaded.plan, begin.number, begin.epoch, self._instrumentation)
         self._fronts = LocalFronts(loaded.settings)
         self._snapshots = WorkerSnapshots(begin.epoch, self._worker, self._fronts)
         tables = loaded.plan.tables
@@ -145,6 +149,8 @@ class WorkerEpoch:
             return []
         self._read_rest()
         here.credit = None
+        here.front.bytes_passed = read.bytes_passed
+        self._reading.seconds += read.seconds
         if read.chunk is None:
             self._put_effects(self._worker.end(here.front, read.source_offset))
             self._links.put(COORDINATOR, self._metrics(now))
@@ -305,22 +311,14 @@ class WorkerEpoch:
             self._next_heartbeat = now + self._settings.heartbeat_every
         return [*transmits]
 
-    def _metrics(self, now: float) -> WorkerMetrics:
+    def _metrics(self, now: float) -> Metrics:
         assert self._worker is not None
         released = self._fronts.released
         behind, self._behind = self._behind, None
         if behind is None:
             behind = self._freshness.seconds_behind(released, now)
-        folds = self._worker.folds.values()
-        fronts = list(self._fronts)
-        return WorkerMetrics(
-            sum(front.rows_read for front in fronts),
-            sum(front.bytes_read for front in fronts),
-            sum(fold.rows_redone for fold in folds),
-            sum(fold.rows_held for fold in folds),
-            sum(fold.state_rows() for fold in folds),
-            self._messages,
-            sum(front.unknown_fields for front in fronts),
-            round(behind * 1e6),
-            sum(front.rows_above(released) for front in fronts),
-        )
+        metrics = Metrics(messages=self._messages, seconds_behind=behind)
+        metrics.set_folds(self._worker.folds.values())
+        metrics.set_fronts(self._fronts, released)
+        metrics.set_operators({"read": self._reading, **self._instrumentation.operators})
+        return metrics

@@ -43,7 +43,6 @@ from fsql.runtime.cluster.node import (
 )
 from fsql.runtime.cluster.worker_epoch import WorkerEpoch
 from fsql.runtime.dataflow.invariants import InvariantError
-from fsql.runtime.dataflow.stage_pipeline import Instrumentation, uninstrumented
 
 if TYPE_CHECKING:
     from fsql.runtime.cluster.job_spec import Settings
@@ -59,7 +58,6 @@ class WorkerNode:
         name: str,
         address: str,
         settings: Settings,
-        watch: Instrumentation = uninstrumented,
     ) -> None:
         """Be idle; `name` is new at each start of the process, `address` is the node's own.
 
@@ -67,7 +65,6 @@ class WorkerNode:
         """
         self._hello = Hello(job, name, address)
         self._settings = settings
-        self._watch = watch
         self._leader: str | None = None
         self._next_hello = 0.0
         self._newest = 0
@@ -149,7 +146,7 @@ class WorkerNode:
     ) -> list[WorkerEffect]:
         match event:
             case Loaded():
-                return epoch.on_loaded(event, self._watch, now)
+                return epoch.on_loaded(event, now)
             case NotLoaded(_, reason, diagnostics):
                 if diagnostics is None:
                     return self._leave(reason, now)

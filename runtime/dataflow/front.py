@@ -55,6 +55,8 @@ class Front:
         self.promised = START
         self.rows_read = 0
         self.bytes_read = 0
+        self.bytes_passed = 0
+        """How far the reader is in its file, as the driver says: for monitoring."""
         self.unknown_fields = 0
         self._kind = table.time
         self._base = origin(table.ordinal, split, 0)

@@ -6,7 +6,8 @@ Every step is compiled for columns.  Where all steps of a stage have a form for 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
 from fsql.compiler.functions.failure import RowFailure
 from fsql.compiler.tick_plan import HEAD, SourceHead, ToFold, ToLate, ToSink
@@ -16,29 +17,44 @@ from fsql.runtime.kernels.maps import compile_map
 from fsql.runtime.kernels.maps.few_rows import FewRows, are_few, compile_few, is_trivial
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from fsql.compiler.schema import Schema
     from fsql.compiler.tick_plan import Send, Stage
     from fsql.runtime.batch import Batch
     from fsql.runtime.kernels.maps.few_rows import FewFunction
+    from fsql.runtime.metrics import OperatorMetrics
 
+    Instrument = Callable[[], "Instrumentation"]
+    """Makes the instrumentation of one epoch."""
     Sends = list[tuple[Address | ToFold, Batch]]
 
 _Result = TypeVar("_Result")
 
 
 class Instrumentation(Protocol):
-    """Wraps the work of an operator, so that a driver can time it: the dataflow has no clock."""
+    """Wraps the work of operators, so that a driver can time it: the dataflow has no clock."""
+
+    @property
+    def operators(self) -> Mapping[str, OperatorMetrics]:
+        """Return what was measured so far, by operator."""
 
     def __call__(self, operator: str, work: Callable[..., _Result]) -> Callable[..., _Result]:
         """Return `work`, or a function that does the same and measures it."""
 
 
-def uninstrumented(operator: str, work: Callable[..., _Result]) -> Callable[..., _Result]:
-    """Return `work` as it is."""
-    del operator
-    return work
+class Uninstrumented:
+    """Measures nothing."""
+
+    operators: Mapping[str, OperatorMetrics] = MappingProxyType({})
+
+    def __call__(self, operator: str, work: Callable[..., _Result]) -> Callable[..., _Result]:
+        """Return `work` as it is."""
+        del operator
+        return work
+
+
+uninstrumented: Final = Uninstrumented()
 
 
 class StagePipeline:

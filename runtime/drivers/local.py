@@ -16,7 +16,7 @@ from fsql.runtime.dataflow.freshness import Freshness
 from fsql.runtime.dataflow.holder import Holder
 from fsql.runtime.dataflow.stage_pipeline import Instrumentation, uninstrumented
 from fsql.runtime.drivers.cluster import Cluster, Fair, FrontAt, fronts_of
-from fsql.runtime.metrics import RunMetrics
+from fsql.runtime.metrics import Metrics
 from fsql.runtime.ports import Wait
 
 if TYPE_CHECKING:
@@ -36,6 +36,9 @@ READ_AHEAD_ROWS = 1_000_000
 WAIT_SECONDS_MAX = 0.1
 """How long to sleep where nothing can be read, so that whoever watches hears from the run."""
 
+_STATE_COUNTED_EVERY = 0.25
+"""Seconds between two looks at the size of the state."""
+
 
 class ReleaseTaker(Protocol):
     """Takes what the barrier releases."""
@@ -52,7 +55,7 @@ class ReleaseTaker(Protocol):
 
 
 def held_name(table: str, split: str) -> str:
-    """Return a table and its split as `RunMetrics.held_by` names them."""
+    """Return a table and its split as `Metrics.held_by` names them."""
     return f"{table} ({split})"
 
 
@@ -72,25 +75,26 @@ class LocalRun:
     edges: Edges
     read_ahead_rows: int = READ_AHEAD_ROWS
     chunk_rows: int = CHUNK_ROWS
-    counters: RunMetrics = field(default_factory=RunMetrics)
+    metrics: Metrics = field(default_factory=Metrics)
     stopped: Stopped | None = None
     freshness: Freshness = field(default_factory=Freshness)
     watch: Instrumentation = uninstrumented
     holder: Holder = field(default_factory=Holder)
     names: list[str] = field(default_factory=list)
     """The tables and splits of the fronts, by number."""
+    _next_count_of_state: float = 0.0
 
-    def run(self, on_progress: Callable[[RunMetrics], None] = lambda _: None) -> RunMetrics:
+    def run(self, on_progress: Callable[[Metrics], None] = lambda _: None) -> Metrics:
         """Run to the end; call `on_progress` after every chunk.
 
         Raises:
             FsqlError: if a source or a sink fails.
         """
-        for counters in self.steps():
-            on_progress(counters)
-        return self.counters
+        for metrics in self.steps():
+            on_progress(metrics)
+        return self.metrics
 
-    def steps(self) -> Iterator[RunMetrics]:
+    def steps(self) -> Iterator[Metrics]:
         """Run to the end; yield after every chunk, when all that it caused is written.
 
         Raises:
@@ -102,12 +106,12 @@ class LocalRun:
         try:
             while self._read_round(cluster, readers):
                 self._count(cluster, started)
-                yield self.counters
+                yield self.metrics
         finally:
+            self._count(cluster, started, last=True)
             for _, reader in readers:
                 reader.close()
-        self._count(cluster, started)
-        yield self.counters
+        yield self.metrics
 
     def _open(self) -> list[tuple[FrontAt, SplitReader]]:
         readers: list[tuple[FrontAt, SplitReader]] = []
@@ -126,6 +130,7 @@ class LocalRun:
             if not cluster.may_read(at, self.read_ahead_rows):
                 continue
             chunk = self.watch("read", reader.read)(self.chunk_rows)
+            at.front.bytes_passed = reader.bytes_passed()
             if isinstance(chunk, Wait):
                 waits.append(chunk.seconds)
                 continue
@@ -154,29 +159,28 @@ class LocalRun:
 
     def _count_released(self, contents: Contents) -> None:
         match contents:
-            case Released(_, release):
-                self.counters.rows_out += len(release.time)
-            case LateRows(_, rows):
-                self.counters.rows_late += len(rows)
+            case Released(insert, release):
+                self.metrics.rows_out += len(release.time)
+                self.metrics.sink(self.plan.sinks[insert].table.name).rows += len(release.time)
+            case LateRows(window, rows):
+                self.metrics.count_late(window, len(rows))
             case DeadLetters(rejects):
-                self.counters.rows_rejected += len(rejects)
+                self.metrics.count_rejected(rejects, self.plan.tables)
 
-    def _count(self, cluster: Cluster, started: float) -> None:
-        counters = self.counters
-        folds = [fold for worker in cluster.workers for fold in worker.folds.values()]
-        counters.rows_in = sum(at.front.rows_read for at in cluster.fronts)
-        counters.bytes_in = sum(at.front.bytes_read for at in cluster.fronts)
-        counters.unknown_fields = sum(at.front.unknown_fields for at in cluster.fronts)
-        counters.rows_redone = sum(fold.rows_redone for fold in folds)
-        counters.rows_held = sum(fold.rows_held for fold in folds)
-        counters.rows_state = sum(fold.state_rows() for fold in folds)
-        counters.messages = cluster.messages
-        counters.acknowledgements = cluster.acker.acknowledgements
-        counters.releases = cluster.barrier.releases
-        now = time.monotonic()
-        counters.seconds = now - started
-        counters.seconds_behind = self.freshness.seconds_behind(cluster.barrier.min_time, now)
+    def _count(self, cluster: Cluster, started: float, *, last: bool = False) -> None:
+        metrics, now = self.metrics, time.monotonic()
+        if last or now >= self._next_count_of_state:
+            # To look at all of the state takes longer than to take a chunk of few rows.
+            self._next_count_of_state = now + _STATE_COUNTED_EVERY
+            folds = [fold for worker in cluster.workers for fold in worker.folds.values()]
+            metrics.set_folds(folds)
+            metrics.set_operators(self.watch.operators)
         fronts = [at.front for at in cluster.fronts]
-        counters.rows_unreleased = sum(f.rows_above(cluster.barrier.min_time) for f in fronts)
+        metrics.set_fronts(fronts, cluster.barrier.min_time)
+        metrics.messages = cluster.messages
+        metrics.acknowledgements = cluster.acker.acknowledgements
+        metrics.releases = cluster.barrier.releases
+        metrics.seconds = now - started
+        metrics.seconds_behind = self.freshness.seconds_behind(cluster.barrier.min_time, now)
         held = self.holder.holds([(front.number, front.promised) for front in fronts], now)
-        counters.take_held(held, self.names)
+        metrics.set_held(held, self.names)

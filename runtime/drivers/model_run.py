@@ -17,7 +17,7 @@ from fsql.runtime.arrow_types import from_arrow, to_arrow
 from fsql.runtime.batch import END, Batch, origin_parts
 from fsql.runtime.dataflow.barrier import DeadLetters, LateRows, Released, Stopped, in_order
 from fsql.runtime.drivers.local import CHUNK_ROWS
-from fsql.runtime.metrics import RunMetrics
+from fsql.runtime.metrics import Metrics
 from fsql.runtime.model.run import run
 from fsql.runtime.ports import OPERATIONS, Chunk, DeadLetter, Release, Wait
 
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from fsql.compiler.expression import Value
     from fsql.compiler.graph import Graph
+    from fsql.compiler.logical import Table
     from fsql.compiler.schema import Schema
     from fsql.runtime.batch import Root
     from fsql.runtime.drivers.local import Edges
@@ -48,10 +49,10 @@ class ModelRun:
     graph: Graph
     edges: Edges
     workers: int = 1
-    counters: RunMetrics = field(default_factory=RunMetrics)
+    metrics: Metrics = field(default_factory=Metrics)
     stopped: Stopped | None = None
 
-    def run(self, on_progress: Callable[[RunMetrics], None] = lambda _: None) -> RunMetrics:
+    def run(self, on_progress: Callable[[Metrics], None] = lambda _: None) -> Metrics:
         """Run to the end; call `on_progress` after every chunk that was read, and at the end.
 
         Raises:
@@ -60,25 +61,23 @@ class ModelRun:
         started = time.monotonic()
 
         def progress() -> None:
-            self.counters.seconds = time.monotonic() - started
-            on_progress(self.counters)
+            self.metrics.seconds = time.monotonic() - started
+            on_progress(self.metrics)
 
         inputs: Inputs = {}
         for vertex in self.graph.vertices:
             if isinstance(vertex.operation, Source):
                 table = vertex.operation.table
                 splits = self.edges.splits[table.ordinal]
-                inputs[table.ordinal] = [
-                    self._rows(split, table.columns, progress) for split in splits
-                ]
+                inputs[table.ordinal] = [self._rows(split, table, progress) for split in splits]
         result = run(self.graph, inputs, seed=_SEED, workers=self.workers, on_step=progress)
         self._write(result)
         self._count(result, inputs)
         progress()
-        return self.counters
+        return self.metrics
 
     def _rows(
-        self, split: Split, columns: Schema, progress: Callable[[], None]
+        self, split: Split, table: Table, progress: Callable[[], None]
     ) -> list[Values | DeadLetter]:
         """Return all rows of a split, the malformed ones in their places."""
         rows: list[Values | DeadLetter] = []
@@ -88,20 +87,28 @@ class ModelRun:
                 if isinstance(chunk, Wait):
                     time.sleep(max(0.0, chunk.seconds))
                 else:
-                    rows += rows_of_chunk(chunk, columns)
-                    self.counters.rows_in += len(chunk.rows) + len(chunk.rejects)
-                    self.counters.bytes_in += chunk.bytes_read
-                    self.counters.unknown_fields += chunk.unknown_fields
+                    rows += rows_of_chunk(chunk, table.columns)
+                    self._count_chunk(table, chunk)
                 progress()
         finally:
             reader.close()
         return rows
 
+    def _count_chunk(self, table: Table, chunk: Chunk) -> None:
+        rows, source = len(chunk.rows) + len(chunk.rejects), self.metrics.source(table.name)
+        self.metrics.rows_in += rows
+        self.metrics.bytes_in += chunk.bytes_read
+        self.metrics.unknown_fields += chunk.unknown_fields
+        source.rows += rows
+        source.bytes += chunk.bytes_read
+
     def _write(self, result: ModelResult) -> None:
-        late = []
+        late, tables = [], {}
         for vertex in self.graph.vertices:
             match vertex.operation:
-                case Sink(insert=insert) if result.sinks[insert]:
+                case Source(table=table):
+                    tables[table.ordinal] = table
+                case Sink(insert=insert, table=table) if result.sinks[insert]:
                     roots, labels, rows = zip(*result.sinks[insert], strict=True)
                     operations = None
                     if labels[0] is not None:
@@ -109,25 +116,26 @@ class ModelRun:
                     columns = _columns(rows, vertex.schema)
                     release = Release(columns, operations, *_roots(roots))
                     self.edges.outputs.take(Released(insert, release))
-                    self.counters.rows_out += len(rows)
+                    self.metrics.rows_out += len(rows)
+                    self.metrics.sink(table.name).rows += len(rows)
                 case LateSink(window=window) if result.late[window]:
                     roots, rows, _ = zip(*result.late[window], strict=True)
                     columns = _columns(rows, vertex.schema)
                     late.append(LateRows(window, Batch(columns, *_roots(roots), ())))
-                    self.counters.rows_late += len(rows)
+                    self.metrics.count_late(window, len(rows))
         for each in in_order(late):
             self.edges.outputs.take(each)
         if result.rejects:
             self.edges.outputs.take(DeadLetters(tuple(result.rejects)))
-            self.counters.rows_rejected = len(result.rejects)
+            self.metrics.count_rejected(result.rejects, tables)
         self.edges.outputs.advance(END if result.error is None else result.error.root)
 
     def _count(self, result: ModelResult, inputs: Inputs) -> None:
-        counted = result.counters
-        self.counters.messages = counted.messages
-        self.counters.acknowledgements = counted.acknowledgements
-        self.counters.rows_redone = counted.repairs
-        self.counters.releases = counted.releases
+        counted = result.metrics
+        self.metrics.messages = counted.messages
+        self.metrics.acknowledgements = counted.acknowledgements
+        self.metrics.rows_redone = counted.repairs
+        self.metrics.releases = counted.releases
         if result.error is not None:
             root = result.error.root
             self.stopped = Stopped(root, result.error.code, _malformed_at(root, inputs))

@@ -33,6 +33,7 @@ from fsql.runtime.cluster.node import (
 )
 from fsql.runtime.coordination.port import CoordinationError
 from fsql.runtime.hosts.host import Host
+from fsql.runtime.metrics import Metrics, OperatorMetrics, merge
 from fsql.runtime.sink import OpenRequest, SinkLostError, SinkMissingError
 from fsql.runtime.state.snapshots import SnapshotNotWrittenError
 from fsql.runtime.wire.seal import VERSION
@@ -89,6 +90,7 @@ class CoordinatorHost(Host["CoordinatorMachine"]):
         self._monitor = monitor
         self._epoch = 0
         self._sent: dict[int, Root] = {}
+        self._writing = OperatorMetrics()
         self._never_open = set() if again else set(range(len(sinks)))
         self._next_lease = clock()
 
@@ -126,11 +128,16 @@ class CoordinatorHost(Host["CoordinatorMachine"]):
             case CommitManifest():
                 self._background.submit(self._commit(effect))
             case Progress():
-                troubles = (*effect.troubles, *self._missing(), *self._of_other_versions())
-                self._monitor.tell(replace(effect, troubles=troubles))
+                self._tell(effect)
             case Finish():
                 self._monitor.tell(effect)
                 self.done = True
+
+    def _tell(self, progress: Progress) -> None:
+        """Report progress, with what only the host knows."""
+        troubles = (*progress.troubles, *self._missing(), *self._of_other_versions())
+        metrics = merge([progress.metrics, Metrics(operators={"write": self._writing})])
+        self._monitor.tell(replace(progress, metrics=metrics, troubles=troubles))
 
     # Sinks.
 
@@ -151,6 +158,7 @@ class CoordinatorHost(Host["CoordinatorMachine"]):
 
     def _open_outputs(self, effect: OpenSinks) -> None:
         self._epoch = effect.epoch
+        self._writing = OperatorMetrics()
         self._sent = {}
         for output in range(len(self._sinks)):
             self._background.submit(self._open_output(output, effect))
@@ -161,7 +169,9 @@ class CoordinatorHost(Host["CoordinatorMachine"]):
         output, bundle = effect.output, effect.bundle
         if bundle.last:
             self._sent[output] = bundle.ends
+        started = self.clock()
         self._with_sink(output, partial(self._sinks[output].deliver, bundle))
+        self._writing.seconds += self.clock() - started
         self._hear(output)
 
     def _hear(self, output: int) -> None:

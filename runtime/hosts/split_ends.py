@@ -138,6 +138,10 @@ class _EndingReader:
                 return Wait(RETRY_SECONDS)
         return chunk
 
+    def bytes_passed(self) -> int:
+        """Return how far the reader is in its file."""
+        return self._reader.bytes_passed()
+
     def source_offset(self) -> SourceOffset:
         """Return where the reader stands."""
         return self._reader.source_offset()

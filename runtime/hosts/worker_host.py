@@ -97,14 +97,15 @@ class WorkerHost(Host["WorkerMachine"]):
             return
         reader = self._reader(readable[0])
         try:
-            source_offset = reader.source_offset()
+            source_offset, started = reader.source_offset(), self.clock()
             chunk = reader.read(self._chunk_rows)
             if isinstance(chunk, Chunk):
                 chunk.check_row_numbers()
         except FsqlError as error:
             self.step(SourceFailed(diagnostics_bytes(error)))
             return
-        self.step(ChunkRead(readable[0], chunk, source_offset))
+        seconds, passed = self.clock() - started, reader.bytes_passed()
+        self.step(ChunkRead(readable[0], chunk, source_offset, seconds, passed))
 
     def _reader(self, front: int) -> SplitReader:
         reader = self._readers.get(front)

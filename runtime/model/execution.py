@@ -49,7 +49,7 @@ LEAD: Final = 4
 
 
 @dataclass(frozen=True)
-class Counters:
+class ModelMetrics:
     """What an execution cost.
 
     `messages` carried items; `repairs` are the tombstones that groupings made for late items, and
@@ -134,9 +134,9 @@ class Execution:
         return True
 
     @property
-    def counters(self) -> Counters:
+    def metrics(self) -> ModelMetrics:
         """Return what has been done so far."""
-        return Counters(
+        return ModelMetrics(
             self._messages,
             self._recalls,
             sum(grouping.repairs for grouping in self._groupings.values()),

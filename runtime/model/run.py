@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from fsql.compiler.graph import Graph, LateSink, Sink, Source
 from fsql.runtime.model.arrivals import arrivals
 from fsql.runtime.model.changes import appended, changed, consolidate
-from fsql.runtime.model.execution import LEAD, Counters, Execution
+from fsql.runtime.model.execution import LEAD, Execution, ModelMetrics
 from fsql.runtime.model.front import Front
 from fsql.runtime.model.item import Failure, Row
 from fsql.runtime.model.routing import FAILURES, REJECTS
@@ -64,7 +64,7 @@ class ModelResult:
     late: tuple[tuple[LateRow, ...], ...]
     rejects: tuple[RejectedItem, ...]
     error: Stop | None
-    counters: Counters
+    metrics: ModelMetrics
 
 
 def run(
@@ -76,7 +76,7 @@ def run(
     lead: int = LEAD,
     on_step: Callable[[], None] = lambda: None,
 ) -> ModelResult:
-    """Execute `graph` and return what it released; only the counters depend on seed and workers.
+    """Execute `graph` and return what it released; only the metrics depend on seed and workers.
 
     `inputs` are the splits of each table, by its ordinal, in the order of the splits' names; the seed
     decides in which order messages arrive, the workers own equal hash ranges, and a front hands in no more
@@ -91,7 +91,7 @@ def run(
     outlet = Outlet(graph)
     execution = Execution(graph, fronts, outlet.release, seed=seed, workers=workers, lead=lead)
     execution.run(on_step)
-    return outlet.result(execution.counters)
+    return outlet.result(execution.metrics)
 
 
 class Outlet:
@@ -128,14 +128,14 @@ class Outlet:
                     raise AssertionError(operation)
         return True
 
-    def result(self, counters: Counters) -> ModelResult:
+    def result(self, metrics: ModelMetrics) -> ModelResult:
         """Return all that was given out."""
         return ModelResult(
             tuple(map(tuple, self._sinks)),
             tuple(map(tuple, self._late)),
             tuple(self._rejects),
             self._stop,
-            counters,
+            metrics,
         )
 
 

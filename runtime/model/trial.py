@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from fsql.runtime.model.barrier import Group
-    from fsql.runtime.model.execution import Counters
+    from fsql.runtime.model.execution import ModelMetrics
 
 
 def wire(*operations: tuple[Operation, tuple[int, ...]]) -> Graph:
@@ -80,9 +80,9 @@ class Trial:
         return [payload for _, payload in self.released]
 
     @property
-    def counters(self) -> Counters:
+    def metrics(self) -> ModelMetrics:
         """Return what has been done so far."""
-        return self._execution.counters
+        return self._execution.metrics
 
     def _release(self, root: Root, group: Group) -> bool:
         items = [item for items in group.values() for item in items]

@@ -70,7 +70,7 @@ TRAVELS: Final = (
     "Acknowledgement",
     "Promise",
     "MinTime",
-    "WorkerMetrics",
+    "Metrics",
     "Blocked",
     "Credit",
     "AnnounceSnapshot",

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from fsql.runtime.cluster.frames import Credit, Frame, SnapshotAnswer, SnapshotDeclined
 from fsql.runtime.dataflow.messages import Message, PortKind
-from fsql.runtime.metrics import WorkerMetrics
+from fsql.runtime.metrics import Metrics
 
 if TYPE_CHECKING:
     from fsql.runtime.cluster.frames import Datagram, Item
@@ -29,7 +29,7 @@ def _look_at(item: Item, coverage: Coverage) -> None:
                 coverage.sometimes("late rows under way")
             if parcel.rejects:
                 coverage.sometimes("rejects under way")
-        case WorkerMetrics():
+        case Metrics():
             if item.rows_held:
                 coverage.sometimes("rows held")
         case Credit():

@@ -137,6 +137,10 @@ class SimulatedReader:
         self._of = split
         self._row = row
 
+    def bytes_passed(self) -> int:
+        """Return 0: there is no file."""
+        return 0
+
     def source_offset(self) -> SourceOffset:
         """See `SplitReader`."""
         return SourceOffset(self._row, self._row + 1, self._row)

@@ -25,7 +25,7 @@ from fsql.runtime.dataflow.messages import (
     Promise,
 )
 from fsql.runtime.dataflow.resume_point import ResumePoint
-from fsql.runtime.metrics import WorkerMetrics
+from fsql.runtime.metrics import Metrics
 from fsql.runtime.ports import DeadLetter  # noqa: TC001 - msgspec asks what fields are
 from fsql.runtime.wire.batches import BatchShape, put_batch, take_batch
 
@@ -102,7 +102,7 @@ _ITEMS: Final[tuple[RecordForm[Any], ...]] = (
     RecordForm(frames.SnapshotAcknowledged, 10),
     RecordForm(frames.SnapshotDeclined, 11),
     RecordForm(frames.SnapshotCommitted, 12),
-    RecordForm(WorkerMetrics, 13),
+    RecordForm(Metrics, 13),
     RecordForm(frames.Failure, 14),
     RecordForm(frames.Blocked, 15),
 )

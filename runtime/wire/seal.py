@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     from typing_extensions import Buffer
 
-VERSION: Final = 5
+VERSION: Final = 6
 """The version of the whole wire format: to be raised with every change that older nodes do not read."""
 _MAGIC: Final = b"fsql"
 _START: Final = struct.Struct("<4sHH")

@@ -104,11 +104,18 @@ def test_the_summary_names_what_was_written(folder: Path, flags: tuple[str, ...]
     path = folder / "copied.jsonl"
     said = fsql("run", *flags, folder / "job.sql")
     assert [line for line in said.err.splitlines() if "written" in line] == [
-        f"  written       16 B  {path}"
+        f"  written       2 rows  16 B  {path}"
     ]
     said = fsql("run", "--json", "--append", *flags, folder / "job.sql")
     assert json.loads(said.err.splitlines()[-1])["outputs"] == [
-        {"table": "copied", "option": "path", "path": str(path), "bytes": 32}
+        {
+            "table": "copied",
+            "option": "path",
+            "target": str(path),
+            "rows": 2,
+            "path": str(path),
+            "bytes": 32,
+        }
     ]
 
 

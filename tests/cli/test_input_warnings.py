@@ -61,7 +61,8 @@ def test_rows_that_are_not_kept(tmp_path: Path) -> None:
     assert warnings_of("run", tmp_path, text, "{}\n[]\n") == [warning]
     said = fsql("run", tmp_path / "job.sql")
     assert said.err.endswith(
-        "  rejected rows were dropped: the source table has no 'rejects_path'\n"
+        "  written       1 row    standard output\n"
+        "  1 rejected row was dropped: table \"t\" has no 'rejects_path'\n"
     )
 
 

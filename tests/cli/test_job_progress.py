@@ -7,25 +7,24 @@ from typing import TYPE_CHECKING
 from fsql.console.job_progress import JobProgress
 from fsql.console.progress import NoProgress
 from fsql.console.reporter import Reporter
-from fsql.job.process_counters import ProcessCounters
+from fsql.job.process_metrics import ProcessMetrics
 from fsql.runtime.batch import END
 from fsql.runtime.drivers.processes.lines import ProgressReport
+from fsql.runtime.metrics import Metrics
 
 if TYPE_CHECKING:
     import pytest
-
-    from fsql.runtime.metrics import RunMetrics
 
 FULL = 'writing "out.jsonl": no space left on device'
 
 
 def said(capsys: pytest.CaptureFixture[str], *courses: tuple[str, int, str]) -> str:
     shown = JobProgress(Reporter())
-    counters = ProcessCounters()
+    metrics = ProcessMetrics()
     for phase, epoch, why in courses:
-        report = ProgressReport(phase, epoch, why, {}, (epoch // 10, 0))
-        counters.add(report)
-        shown.on_report(report, counters)
+        report = ProgressReport(phase, epoch, why, Metrics(), (epoch // 10, 0))
+        metrics.add(report)
+        shown.on_report(report, metrics)
     return capsys.readouterr().err
 
 
@@ -38,26 +37,28 @@ class Shown(NoProgress):
     def begin(self, doing: str) -> None:
         self.seen.append(doing)
 
-    def update(self, counters: RunMetrics) -> None:
-        self.seen.append(f"{counters.rows_in} rows")
+    def update(self, metrics: Metrics) -> None:
+        self.seen.append(f"{metrics.rows_in} rows")
 
 
 def test_what_is_done_before_rows_flow_is_shown() -> None:
     shown, progress = JobProgress(Reporter(quiet=True)), Shown()
     shown.show(progress)
-    counters = ProcessCounters()
+    metrics = ProcessMetrics()
     phases = ("waiting for workers", "loading state", "running", "loading state")
     for epoch, phase in enumerate(phases):
-        report = ProgressReport(phase, epoch, "", {"rows_in": 7 * epoch}, (0, 0))
-        counters.add(report)
-        shown.on_report(report, counters)
+        report = ProgressReport(phase, epoch, "", Metrics(rows_in=7 * epoch), (0, 0))
+        metrics.add(report)
+        shown.on_report(report, metrics)
     assert progress.seen == ["starting processes", *phases[:2], "21 rows", "42 rows"]
 
 
 def test_a_trouble_is_said_when_it_begins(capsys: pytest.CaptureFixture[str]) -> None:
     shown = JobProgress(Reporter())
     for troubles in ((), ("one",), ("one", "two"), (), ("two",)):
-        shown.on_report(ProgressReport("running", 1, "", {}, (0, 0), troubles), ProcessCounters())
+        shown.on_report(
+            ProgressReport("running", 1, "", Metrics(), (0, 0), troubles), ProcessMetrics()
+        )
     assert capsys.readouterr().err == "warning: one\nwarning: two\nwarning: two\n"
 
 
@@ -93,9 +94,9 @@ def test_the_loss_of_the_coordinator_is_a_recovery(capsys: pytest.CaptureFixture
 
 
 def test_what_holds_output_back_is_named() -> None:
-    counters = ProcessCounters()
-    counters.name_fronts(["t (a)", "t (b)"])
-    counters.add(ProgressReport("running", 1, "", {}, (0, 0), (), (1, 5, 7)))
-    assert counters.total.held_by == "t (b)"
-    counters.add(ProgressReport("running", 1, "", {}, (0, 0), (), (0, END.time, END.origin)))
-    assert (counters.total.held_by, counters.total.held_seconds) == ("", 0.0)
+    metrics = ProcessMetrics()
+    metrics.name_fronts(["t (a)", "t (b)"])
+    metrics.add(ProgressReport("running", 1, "", Metrics(), (0, 0), (), (1, 5, 7)))
+    assert metrics.total.held_by == "t (b)"
+    metrics.add(ProgressReport("running", 1, "", Metrics(), (0, 0), (), (0, END.time, END.origin)))
+    assert (metrics.total.held_by, metrics.total.held_seconds) == ("", 0.0)

@@ -25,7 +25,7 @@ from fsql.tests.kept_port import KeptPort
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from fsql.runtime.metrics import RunMetrics
+    from fsql.runtime.metrics import Metrics
 
 pytestmark = pytest.mark.slow
 
@@ -54,7 +54,7 @@ def test_ctrl_c_ends_the_model_while_it_executes(tmp_path: Path) -> None:
     result = compile_job(read_script(str(tmp_path / "job.sql"), {}))
     asked = 0
 
-    def check(_: RunMetrics) -> None:
+    def check(_: Metrics) -> None:
         nonlocal asked
         asked += 1
         if asked == 20:
@@ -63,7 +63,7 @@ def test_ctrl_c_ends_the_model_while_it_executes(tmp_path: Path) -> None:
     with open_run(result, open_splits(result), RunOptions(model=True)) as run:
         with pytest.raises(Interrupted):
             run.run(check)
-        assert run.counters.rows_in == 50
+        assert run.metrics.rows_in == 50
 
 
 def test_ctrl_c_before_anything_runs(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ import fsql
 from fsql.job import session
 
 if TYPE_CHECKING:
-    from fsql.job.process_counters import ProcessCounters
+    from fsql.job.process_metrics import ProcessMetrics
     from fsql.runtime.drivers.processes.lines import ProgressReport
 
 pytestmark = pytest.mark.cluster
@@ -57,8 +57,8 @@ def test_a_killed_worker_does_not_show_in_the_output(
 ) -> None:
     killed: list[int] = []
 
-    def kill_once(observer: object, report: ProgressReport, counters: ProcessCounters) -> None:
-        del observer, counters
+    def kill_once(observer: object, report: ProgressReport, metrics: ProcessMetrics) -> None:
+        del observer, metrics
         if report.phase == "running" and not killed:
             killed.append(worker_processes()[0])
             os.kill(killed[0], signal.SIGKILL)
@@ -66,8 +66,8 @@ def test_a_killed_worker_does_not_show_in_the_output(
     monkeypatch.setattr(session._SilentObserver, "on_report", kill_once)
     run(folder, "right.jsonl")
     state = folder / "state"
-    counters = run(folder, "sums.jsonl", processes=2, state=state)
-    assert counters.recoveries == 1
+    metrics = run(folder, "sums.jsonl", processes=2, state=state)
+    assert metrics.recoveries == 1
     assert (folder / "sums.jsonl").read_bytes() == (folder / "right.jsonl").read_bytes()
     assert worker_processes() == []
 

@@ -218,7 +218,7 @@ class Launcher:
         that begins at a later snapshot has something behind it, also where nobody heard of that before
         a process ended.
         """
-        done = (*report.begins, report.metrics["rows_in"], report.metrics["releases"])
+        done = (*report.begins, report.metrics.rows_in, report.metrics.releases)
         if report.epoch and done > self._best:
             self._best, self._crashes = done, 0
 

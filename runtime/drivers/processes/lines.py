@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from fsql.runtime.drivers.descriptors import wait_readable
-from fsql.runtime.metrics import JobMetrics
+from fsql.runtime.metrics import Metrics  # noqa: TC001 - msgspec asks what fields are
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -46,7 +46,7 @@ class ProgressReport(msgspec.Struct, frozen=True, tag=True):
     phase: str
     epoch: int
     detail: str
-    metrics: dict[str, int]
+    metrics: Metrics
     begins: tuple[int, int]
     troubles: tuple[str, ...] = ()
     held: tuple[int, int, int] | None = None
@@ -84,16 +84,13 @@ _DECODER: Final = msgspec.json.Decoder(Line)
 
 def encode_progress(progress: Progress) -> ProgressReport:
     """Return a node's progress as a line."""
-    metrics = {
-        name: getattr(progress.metrics, name) for name in JobMetrics.__slots__ if name != "held"
-    }
-    front, promised = progress.metrics.held
+    front, promised = progress.held
     begins = progress.begins.time, progress.begins.origin
     return ProgressReport(
         progress.phase,
         progress.epoch,
         progress.detail,
-        metrics,
+        progress.metrics,
         begins,
         progress.troubles,
         (front, promised.time, promised.origin),

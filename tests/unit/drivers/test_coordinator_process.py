@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
 from fsql.connectors.blackhole.sink import NullEncoder
 from fsql.connectors.stream_stores import NullStore
-from fsql.runtime.batch import START, Root
+from fsql.runtime.batch import END, START, Root
 from fsql.runtime.cluster.delivery import Bundle, DeliveryOption
 from fsql.runtime.cluster.frames import COORDINATOR, Heartbeat
 from fsql.runtime.cluster.job_spec import Output
@@ -28,7 +28,7 @@ from fsql.runtime.cluster.node import (
 )
 from fsql.runtime.dataflow.barrier import DeadLetters
 from fsql.runtime.drivers.processes.coordinator_process import CoordinatorProcess
-from fsql.runtime.metrics import JobMetrics
+from fsql.runtime.metrics import Metrics
 from fsql.runtime.sink import LocalSink, OpenReply, OpenRequest
 from fsql.runtime.wire.seal import VERSION
 
@@ -163,7 +163,7 @@ def test_what_a_consumer_refuses_at_a_commit_is_the_outputs_loss() -> None:
 
 
 def test_a_worker_of_another_version_is_told_of_and_told() -> None:
-    progress = Progress("running", 1, "", JobMetrics(), START, ("a disk is full",))
+    progress = Progress("running", 1, "", Metrics(), (0, END), START, ("a disk is full",))
     node = Script(LeaseHeld=[progress, Finish()])
     _, told, sent = run(node, SinkOfTwo(), {"tcp://127.0.0.1:7": 1})
     stranger = (

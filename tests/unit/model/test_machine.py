@@ -174,7 +174,7 @@ def test_a7_three_chained_groupings(workers: int) -> None:
     for seed in SEEDS:
         trial = Trial(graph, dealt(values, 3), seed=seed, workers=workers).run()
         assert trial.payloads == expected
-        repairs += trial.counters.repairs
+        repairs += trial.metrics.repairs
     assert repairs > 0, "no interleaving put a grouping to the test"
 
 
@@ -387,13 +387,13 @@ def test_a_late_item_costs_little_although_everything_behind_it_is_made_anew() -
     for seed in SEEDS:
         trial = Trial(graph, dealt([1] * 40, 4), seed=seed, lead=1000).run()
         assert trial.payloads == expected
-        assert trial.counters.recalls > 0
-        messages += trial.counters.messages
+        assert trial.metrics.recalls > 0
+        messages += trial.metrics.messages
     assert messages < 20_000  # Without recalls it is 40,000.
 
 
 def test_a_run_follows_from_its_seed_and_its_result_does_not() -> None:
     fronts = dealt(list(range(40)), 3)
     first, again = (Trial(SUMMING, fronts, seed=9).run() for _ in range(2))
-    assert first.counters == again.counters
-    assert len({Trial(SUMMING, fronts, seed=seed).run().counters for seed in SEEDS}) > 1
+    assert first.metrics == again.metrics
+    assert len({Trial(SUMMING, fronts, seed=seed).run().metrics for seed in SEEDS}) > 1

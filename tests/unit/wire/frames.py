@@ -25,7 +25,7 @@ from fsql.runtime.dataflow.messages import (
     Promise,
 )
 from fsql.runtime.dataflow.resume_point import ResumePoint
-from fsql.runtime.metrics import WorkerMetrics
+from fsql.runtime.metrics import Metrics, OperatorMetrics, SinkMetrics, SourceMetrics
 from fsql.runtime.ports import DeadLetter
 
 if TYPE_CHECKING:
@@ -72,7 +72,15 @@ CONTROL: tuple[Item, ...] = (
     frames.SnapshotAcknowledged(5, (), ()),
     frames.SnapshotDeclined(4, "no space left: ☃"),
     frames.SnapshotCommitted(4, ROOT, ("a/1", "b/2")),
-    WorkerMetrics(1, 2, 3, 4, 5, 6, 7, 8, 9),
+    Metrics(
+        1,
+        2,
+        seconds_behind=0.5,
+        operators={"Filter": OperatorMetrics(0.25, 3)},
+        sources={"t": SourceMetrics(4, 5, 6, 7)},
+        sinks={"s": SinkMetrics(8)},
+        rows_late_by_window={9: 10},
+    ),
     frames.Failure(b'{"code": "E531"}'),
     Acknowledgement((Entry(1, Kind.MESSAGE, ROOT, 2**64 - 1), Entry(2, Kind.HOLD, START, 0))),
     Acknowledgement(()),

@@ -7,7 +7,8 @@ import pytest
 from fsql.job.compilation import compile_job
 from fsql.job.run import RunOptions, open_run, open_splits
 from fsql.job.script import script_of_text
-from fsql.runtime.drivers.operator_metrics import OperatorMetric, OperatorMetrics
+from fsql.runtime.drivers.operator_times import OperatorTimes
+from fsql.runtime.metrics import OperatorMetrics, slowest
 
 SCRIPT = """
 CREATE TABLE lines (line STRING) WITH ('connector' = 'words', 'count' = '1000');
@@ -17,25 +18,21 @@ INSERT INTO nowhere SELECT COUNT(*) OVER (ROWS UNBOUNDED PRECEDING) FROM lines W
 
 
 def test_rows_are_those_that_operators_are_given() -> None:
-    metrics = OperatorMetrics()
     result = compile_job(script_of_text(SCRIPT, {}))
-    with open_run(result, open_splits(result), RunOptions(), watch=metrics) as run:
-        run.run(lambda _: None)
-    rows = {name: metric.rows for name, metric in metrics.operators.items() if metric.rows}
+    with open_run(result, open_splits(result), RunOptions()) as run:
+        metrics = run.run(lambda _: None)
+    rows = {name: operator.rows for name, operator in metrics.operators.items() if operator.rows}
     assert rows == {"Scan lines": 1000, "Filter": 1000, "Project": 1000, "over-47c4b09c388e": 1000}
     assert {"read", "write", "barrier"} <= set(metrics.operators)
 
 
 def test_the_slowest_come_first() -> None:
-    metrics = OperatorMetrics()
-    metrics.operators = {
-        name: OperatorMetric(t) for name, t in (("a", 1.0), ("b", 3.0), ("c", 2.0))
-    }
-    assert [name for name, _ in metrics.slowest(2)] == ["b", "c"]
+    operators = {name: OperatorMetrics(t) for name, t in (("a", 1.0), ("b", 3.0), ("c", 2.0))}
+    assert [name for name, _ in slowest(operators)] == ["b", "c", "a"]
 
 
 def test_what_fails_is_measured_as_well() -> None:
-    metrics = OperatorMetrics()
+    metrics = OperatorTimes()
 
     def fail() -> None:
         raise LookupError

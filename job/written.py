@@ -1,0 +1,112 @@
+"""What a run has written where, and which rows it has written nowhere."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from fsql.job.file_uses import FileUses
+from fsql.job.sinks import window_columns
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from fsql.compiler.logical import SinkTable
+    from fsql.job.compilation import Compiled
+    from fsql.runtime.metrics import Metrics
+
+LATE_PATH: Final = "late_path"
+REJECTS_PATH: Final = "rejects_path"
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenOutput:
+    """Where the rows of a table went, or its late or malformed rows, and how many they are.
+
+    `option` of the table names the `target`; it is "connector" where no option does.  `path` and `bytes`, the
+    size of the whole file, are None where the target is no regular file.
+    """
+
+    table: str
+    option: str
+    target: str
+    rows: int
+    path: str | None
+    bytes: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class UnkeptRows:
+    """Rows that were counted and written nowhere: `option` of `table` would keep them."""
+
+    table: str
+    option: str
+    rows: int
+
+
+def written_outputs(compiled: Compiled, metrics: Metrics) -> list[WrittenOutput]:
+    """Return all outputs of a job, in the order of the script, with what a run has written to them."""
+    files = FileUses(compiled)
+    outputs = []
+    for sink in dict.fromkeys(insert.sink for insert in compiled.job.inserts):
+        option, target = target_of(sink)
+        rows = metrics.sink(sink.name).rows
+        uses = files.of(sink.name, "path")
+        path = uses[0].path if uses else None
+        outputs.append(_output(sink.name, option, target, rows, path))
+    for number, insert in enumerate(compiled.job.inserts):
+        for use in files.of(insert.sink.name, LATE_PATH):
+            rows = _late_rows(compiled, number, metrics)
+            outputs.append(_output(use.table, use.option, str(use.path), rows, use.path))
+    for table in compiled.job.tables:
+        for use in files.of(table.name, REJECTS_PATH):
+            rows = metrics.source(table.name).rows_rejected
+            outputs.append(_output(use.table, use.option, str(use.path), rows, use.path))
+    return outputs
+
+
+def unkept_rows(compiled: Compiled, metrics: Metrics) -> list[UnkeptRows]:
+    """Return which rows a run has counted and written nowhere."""
+    inserts = compiled.job.inserts
+    kept = {
+        window
+        for insert in inserts
+        if LATE_PATH in dict(insert.sink.options)
+        for window in window_columns(compiled.job, insert)
+    }
+    late = {
+        insert.sink.name: sum(
+            metrics.rows_late_by_window.get(window, 0)
+            for window in window_columns(compiled.job, insert)
+            if window not in kept
+        )
+        for insert in inserts
+    }
+    rejected = {
+        table.name: metrics.source(table.name).rows_rejected
+        for table in compiled.job.tables
+        if REJECTS_PATH not in dict(table.options)
+    }
+    return [
+        *(UnkeptRows(table, LATE_PATH, rows) for table, rows in late.items() if rows),
+        *(UnkeptRows(table, REJECTS_PATH, rows) for table, rows in rejected.items() if rows),
+    ]
+
+
+def target_of(sink: SinkTable) -> tuple[str, str]:
+    """Return the option that says where the rows of a table go, and what it says."""
+    options = dict(sink.options)
+    option = next((each for each in ("path", "address") if each in options), "connector")
+    target = options[option]
+    return option, "standard output" if target == "stdout" else target
+
+
+def _late_rows(compiled: Compiled, insert: int, metrics: Metrics) -> int:
+    windows = window_columns(compiled.job, compiled.job.inserts[insert])
+    return sum(metrics.rows_late_by_window.get(window, 0) for window in windows)
+
+
+def _output(table: str, option: str, target: str, rows: int, path: Path | None) -> WrittenOutput:
+    if path is None or not path.is_file():
+        return WrittenOutput(table, option, target, rows, None, None)
+    return WrittenOutput(table, option, str(path), rows, str(path), path.stat().st_size)
