@@ -20,7 +20,7 @@ from fsql.deployment.directory import JobDirectory, JobStatus, Outcome, take_loc
 from fsql.deployment.plans import check_deployable
 from fsql.job.compilation import compile_job
 from fsql.job.plan_file import script_of_plan
-from fsql.job.process_counters import ProcessCounters
+from fsql.job.process_metrics import ProcessMetrics
 from fsql.job.process_run import ProcessOptions, run_on_processes
 from fsql.job.run import RunOptions
 from fsql.runtime.cluster.phase import Phase
@@ -84,7 +84,7 @@ def _run(job: JobDirectory, deployment: Deployment, observer: _Observer) -> Outc
     observer.catch_signals()
     compiled = compile_job(script)
     check_deployable(compiled)
-    error = run_on_processes(compiled, options, process_options, observer, observer.counters)
+    error = run_on_processes(compiled, options, process_options, observer, observer.metrics)
     if error is not None:
         raise error
     return Outcome("finished", time.time())
@@ -94,7 +94,7 @@ class _Observer:
     """Writes the status file and the log; see `fsql.job.process_run.ProcessObserver`."""
 
     def __init__(self, job: JobDirectory) -> None:
-        self.counters = ProcessCounters()
+        self.metrics = ProcessMetrics()
         self._job = job
         self._started = time.time()
         self._written = 0.0
@@ -143,9 +143,9 @@ class _Observer:
         self.log("running", {"resumed": resumed})
         yield
 
-    def on_report(self, report: ProgressReport, counters: ProcessCounters) -> None:
+    def on_report(self, report: ProgressReport, metrics: ProcessMetrics) -> None:
         """Record how the job is doing."""
-        del counters
+        del metrics
         now = time.time()
         phase = (report.phase, report.epoch, report.detail)
         if phase != self._phase:
@@ -158,8 +158,8 @@ class _Observer:
             if trouble not in self._troubles:
                 self.log("warning", {"message": trouble})
         self._troubles = report.troubles
-        if report.metrics["snapshots"] != self._snapshots:
-            self._snapshots, self._snapshot_at = report.metrics["snapshots"], now
+        if report.metrics.snapshots != self._snapshots:
+            self._snapshots, self._snapshot_at = report.metrics.snapshots, now
         if now - self._written >= _STATUS_SECONDS:
             self._written = now
             self._job.set_status(self._status(report, now))
@@ -174,7 +174,7 @@ class _Observer:
             self._restoring = None
 
     def _status(self, report: ProgressReport, now: float) -> JobStatus:
-        total = self.counters.total
+        total = self.metrics.total
         counters = {
             "rows_in": total.rows_in,
             "bytes_in": total.bytes_in,
