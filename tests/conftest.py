@@ -32,6 +32,7 @@ SLOW = (
     "library/test_processes.py",
     "property",
     "simulation",
+    "zookeeper",
 )
 """Folders and files whose tests are slow, each of them; other slow tests are marked one by one."""
 

@@ -1,7 +1,9 @@
 """The port to coordination: small entries under keys, changed by compare-and-set, and sessions that end.
 
 * A **session** lives while somebody says so at least every `ttl_seconds`.  Once it has ended it never lives
-  again, and nobody writes under it: that is what fences a process that was away for too long.
+  again, and nobody writes under it: that is what fences a process that was away for too long.  Every client
+  can write under a session or close it; the one that has opened it keeps it alive and makes its ephemeral
+  entries.
 * An **entry** has a version, which differs with each write as long as the entry is there.  An ephemeral
   entry goes with the session that made it.
 * Writes are atomic, durable, and in one order for everybody.  A read may be older than the newest write;
@@ -55,6 +57,10 @@ class CoordinationUnavailableError(CoordinationError):
     """No answer came: a write may have happened or not."""
 
 
+class CoordinationRefusedError(CoordinationError):
+    """This client may not do that; trying again does not help."""
+
+
 class DamagedCoordinationError(CoordinationError):
     """What is stored is not what was written; trying again does not help."""
 
@@ -106,4 +112,7 @@ class Coordination(Protocol):
         """Return what has changed since `mark`, which is 0 or of an earlier answer."""
 
     def close(self) -> None:
-        """Release what this one holds; sessions live on until they are closed or end."""
+        """Release what this client holds.
+
+        The sessions that it has opened end now, or when their time is over.
+        """

@@ -1,0 +1,1 @@
+"""Coordination by a ZooKeeper ensemble."""

@@ -1,0 +1,51 @@
+"""Checks that nobody without the credentials can change what is kept."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from kazoo.security import Permissions
+
+from fsql.runtime.coordination.port import CoordinationRefusedError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from fsql.runtime.coordination.zookeeper.address import ZooKeeperAddress
+    from fsql.runtime.coordination.zookeeper.connection import Connection
+
+_CHANGES: Final = Permissions.CREATE | Permissions.WRITE | Permissions.DELETE | Permissions.ADMIN
+
+
+def check_guard(connection: Connection, address: ZooKeeperAddress, children: Sequence[str]) -> None:
+    """Check the access lists of the path of an address, of what it is below, and of its children.
+
+    A node is deleted by whoever may delete children of its *parent*.  So the nodes above the path are checked
+    too, except "/": it is open on most servers, and a node that has children cannot be deleted.
+
+    Raises:
+        CoordinationRefusedError: if anybody may change one of them, or read what is kept.
+    """
+    names = address.path.removeprefix("/").split("/")
+    for depth in range(1, len(names)):
+        path = "/" + "/".join(names[:depth])
+        _check_node(address, path, _of_anybody(connection, path) & _CHANGES)
+    for path in (address.path, *children):
+        _check_node(address, path, _of_anybody(connection, path))
+
+
+def _check_node(address: ZooKeeperAddress, path: str, permissions: int) -> None:
+    if permissions:
+        raise CoordinationRefusedError(
+            f'the node "{path}" of {address} is open to everybody, so it is not used'
+        )
+
+
+def _of_anybody(connection: Connection, path: str) -> int:
+    """Return the permissions that everybody has."""
+    access, _ = connection.call("get_acls", path)
+    permissions = 0
+    for each in access:
+        if (each.id.scheme, each.id.id) == ("world", "anyone"):
+            permissions |= each.perms
+    return permissions
