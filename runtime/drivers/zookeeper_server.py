@@ -126,7 +126,7 @@ class ZooKeeperServer:
             command = [str(java.command), *self._arguments()]
         except OSError as error:
             reason = (error.strerror or str(error)).lower()
-            raise _not_started(
+            raise _not_running(
                 f'its directory "{self._options.directory}" cannot be used: {reason}'
             ) from None
         with (self._options.directory / LOG).open("ab") as log:  # what Java says before it logs
@@ -149,16 +149,24 @@ class ZooKeeperServer:
         deadline = time.monotonic() + _START_SECONDS
         while not _answers(self.port, alone=self._options.number is None):
             check()
-            if not self.runs():
-                raise _not_started("it has ended", *self._last_lines())
+            self.check()
             if time.monotonic() > deadline:
                 reason = f"it does not listen after {_START_SECONDS:.0f} s"
-                raise _not_started(reason, *self._last_lines())
+                raise _not_running(reason, *self._last_lines())
             time.sleep(_POLL_SECONDS)
 
     def runs(self) -> bool:
         """Return whether the server's process exists."""
         return self._process is not None and self._process.poll() is None
+
+    def check(self) -> None:
+        """Check that the server runs.
+
+        Raises:
+            FsqlError: E645, if it has ended by itself.
+        """
+        if not self.runs():
+            raise _not_running("it has ended", *self._last_lines())
 
     def stop(self) -> None:
         """End the server; what clients have been answered is on disk."""
@@ -240,12 +248,12 @@ def _jars() -> list[str]:
     """
     spec = importlib.util.find_spec("pyspark")  # importing it would take a second
     if spec is None or spec.origin is None:
-        raise _not_started("the package pyspark, which has its jars, is not installed")
+        raise _not_running("the package pyspark, which has its jars, is not installed")
     directory = Path(spec.origin).parent / "jars"
     found = [sorted(str(path) for path in directory.glob(pattern)) for pattern in _JARS]
     if not all(found):
         missing = ", ".join(p for p, each in zip(_JARS, found, strict=True) if not each)
-        raise _not_started(f'"{directory}" has no {missing}')
+        raise _not_running(f'"{directory}" has no {missing}')
     return [path for each in found for path in each]
 
 
@@ -260,7 +268,7 @@ def _free_port(wanted: int) -> int:
             return int(listening.getsockname()[1])
     except OSError as error:
         reason = os.strerror(error.errno or 0).lower()
-        raise _not_started(f"port {wanted} cannot be listened at: {reason}") from None
+        raise _not_running(f"port {wanted} cannot be listened at: {reason}") from None
 
 
 def _answers(port: int, *, alone: bool) -> bool:
@@ -281,6 +289,6 @@ def _end_with_parent() -> None:
     ctypes.CDLL(None).prctl(set_parent_death_signal, signal.SIGKILL, 0, 0, 0)
 
 
-def _not_started(reason: str, *notes: str) -> FsqlError:
-    message = f"the ZooKeeper server cannot be started: {reason}"
+def _not_running(reason: str, *notes: str) -> FsqlError:
+    message = f"the ZooKeeper server does not run: {reason}"
     return FsqlError([Diagnostic("E645", message, notes=notes, helps=(CODES["E645"].fix,))])

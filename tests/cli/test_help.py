@@ -45,6 +45,7 @@ Commands:
   stop           Stop a job.
   up             Start the agent that keeps deployed jobs running.
   worker         Join a run as a worker.
+  zookeeper      Run a ZooKeeper server on this machine.
 
   Exit codes:
 
@@ -79,6 +80,7 @@ def test_version() -> None:
         "sim",
         "snapshot",
         "worker",
+        "zookeeper",
     ],
 )
 def test_every_command_has_help(command: str) -> None:
