@@ -70,9 +70,8 @@ def run_worker(
     name = f"{os.getpid()}-{secrets.token_hex(8)}"
     node = WorkerNode("", name, transport.address, Settings())
     supervisor = Supervisor.of_worker(transport.address) if supervised else None
-    waiting = JoinDeadline(leader, key, join_deadline, transport.other_versions, notify)
-    on_silence = (lambda _: None) if supervised else waiting.wait
-    process = WorkerProcess(node, transport, prepare, supervisor, on_silence)
+    deadline = JoinDeadline(leader, key, join_deadline, transport.other_versions, notify)
+    process = WorkerProcess(node, transport, prepare, supervisor, None if supervised else deadline)
     if not supervised:
         notify(f"joining the run at {leader}\n")
     try:

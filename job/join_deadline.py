@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
 from fsql.compiler.diagnostics.codes import CODES
+from fsql.runtime.cluster.failure_detector import FailureDetector
 from fsql.runtime.wire.seal import VERSION
 
 if TYPE_CHECKING:
@@ -37,23 +38,33 @@ class JoinDeadline:
         """
         self._leader = leader
         self._key = key
-        self._seconds = seconds
+        self._detector: FailureDetector[str] = FailureDetector(seconds)
         self._other_versions = other_versions
         self._notify = notify
         self._notified = False
 
-    def wait(self, silent_seconds: float) -> None:
-        """Notify the user once of a silence of so many seconds.
+    def start(self, now: float) -> None:
+        """Begin to wait for messages."""
+        self._detector.watch([self._leader], now)
+
+    def on_message(self, now: float) -> None:
+        """Record a message from the run."""
+        self._detector.on_heartbeat(self._leader, now)
+
+    def check(self, now: float) -> None:
+        """Notify the user once of each long silence.
 
         Raises:
             FsqlError: E604, if the deadline has passed; E605, if the run has another version.
         """
         if self._leader in self._other_versions:
             raise _another_version(self._leader, self._other_versions[self._leader])
-        if silent_seconds > self._seconds:
-            message = f"nothing has been heard from {self._leader} for {self._seconds:g} s"
+        if self._detector.has_failed(self._leader, now):
+            seconds = self._detector.timeout
+            message = f"nothing has been heard from {self._leader} for {seconds:g} s"
             raise FsqlError([Diagnostic("E604", message, helps=(CODES["E604"].fix,))])
-        notified, self._notified = self._notified, silent_seconds > NOTICE_AFTER_SECONDS
+        silence = self._detector.silence(self._leader, now)
+        notified, self._notified = self._notified, silence > NOTICE_AFTER_SECONDS
         if self._notified and not notified:
             self._notify(
                 f"nothing is heard from {self._leader}: is a run there, and is {self._key} its key?\n"

@@ -60,11 +60,14 @@ class ControlMessages:
         beat = Heartbeat(self._spec.job, _number(epoch), COORDINATOR)
         return [Transmit(address, beat) for address in addresses]
 
-    def goodbyes(
-        self, addresses: Iterable[str], epoch: CoordinatorEpoch | None, *, finished: bool
-    ) -> list[Transmit]:
-        """Tell workers that the epoch is over, or that the job is finished."""
-        goodbye = Goodbye(self._spec.job, _number(epoch), COORDINATOR, finished=finished)
+    def end_epoch(self, addresses: Iterable[str], epoch: int) -> list[Transmit]:
+        """Tell workers that the epoch of that number is over."""
+        goodbye = Goodbye(self._spec.job, epoch, COORDINATOR, finished=False)
+        return [Transmit(address, goodbye) for address in addresses]
+
+    def end_job(self, addresses: Iterable[str], epoch: CoordinatorEpoch | None) -> list[Transmit]:
+        """Tell workers that the job is finished."""
+        goodbye = Goodbye(self._spec.job, _number(epoch), COORDINATOR, finished=True)
         return [Transmit(address, goodbye) for address in addresses]
 
 

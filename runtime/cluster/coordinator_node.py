@@ -184,20 +184,34 @@ class CoordinatorNode:
         match received.what:
             case Frame() as frame:
                 if epoch is None or frame.epoch != epoch.number:
-                    return []
+                    return self._on_other_epoch(frame, received.source, now)
                 epoch.receive(frame, now)
             case Hello(job, worker, address):
                 if job in {"", self._spec.job}:
                     return self._on_hello(worker, address, now)
-            case Heartbeat(_, number, sender):
-                if epoch is not None and number == epoch.number:
-                    epoch.detector.on_heartbeat(sender, now)
+            case Heartbeat(_, number, sender) as heartbeat:
+                if epoch is None or number != epoch.number:
+                    return self._on_other_epoch(heartbeat, received.source, now)
+                epoch.detector.on_heartbeat(sender, now)
             case Goodbye(_, number, sender) as goodbye:
                 if epoch is not None and number == epoch.number and sender != COORDINATOR:
                     return self._on_leave(epoch, goodbye, now)
             case _:
                 pass
         return []
+
+    def _on_other_epoch(
+        self, what: Frame | Heartbeat, source: str, now: float
+    ) -> list[CoordinatorEffect]:
+        """Tell a worker that its epoch is over, which the coordinator before this one cannot.
+
+        While the lease is held there is no epoch but that of this coordinator.
+        """
+        is_of_worker = what.job == self._spec.job and what.sender != COORDINATOR
+        is_over = self.epoch is None or what.epoch < self.epoch.number
+        if not (is_of_worker and is_over and self._fence.is_open(now)):
+            return []
+        return [*self._messages.end_epoch([source], what.epoch)]
 
     def _on_leave(
         self, epoch: CoordinatorEpoch, goodbye: Goodbye, now: float
@@ -328,18 +342,18 @@ class CoordinatorNode:
         self._next_heartbeat = now
         self._skipped.on_epoch_lost(epoch.acker.promises)
         self._members.scatter()
-        return [*self._messages.goodbyes(epoch.addresses, epoch, finished=False)]
+        return [*self._messages.end_epoch(epoch.addresses, epoch.number)]
 
     def _finish(self) -> list[CoordinatorEffect]:
         self.phase = Phase.FINISHED
         addresses = self._members.addresses()
-        return [*self._messages.goodbyes(addresses, self.epoch, finished=True)]
+        return [*self._messages.end_job(addresses, self.epoch)]
 
     def _repeat_goodbye(self, event: CoordinatorEvent) -> list[CoordinatorEffect]:
         """Repeat to a worker that the job is done."""
         if not isinstance(event, Received) or isinstance(event.what, Goodbye):
             return []
-        return [*self._messages.goodbyes([event.source], self.epoch, finished=True)]
+        return [*self._messages.end_job([event.source], self.epoch)]
 
     def _progress(self) -> Progress:
         if (epoch := self.epoch) is None:

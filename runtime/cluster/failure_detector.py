@@ -1,13 +1,15 @@
 """Failure detection: how long a silent node is waited for, and when it has failed.
 
-Contract.  A peer has failed that has been silent for the timeout, or that has acknowledged nothing of what is
-on its link for as long.  Nodes ask at ticks only, when all that has come is dealt with.
+Contract.  A peer has failed if it has been silent for the timeout, or has acknowledged nothing of what is on
+its link for as long.  Nodes ask at ticks only, when all input is processed.
 
-A node that is in one long step is as silent as one that is gone, and would be as silent in the next epoch.
-So each epoch that is lost to silence, where no output has stored anything since the last one that was,
-doubles the timeout, from `failure_after` to `failure_after_most`.  It never shrinks: a job with such
-steps has more of them.  In the same way an epoch that workers did not load in time doubles the time for
-loading.
+A node in one long step is as silent as a node that is gone, and would be as silent in the next epoch.  So an
+epoch that is lost to silence doubles the timeout, from `failure_after` up to `failure_after_most`, unless an
+output has stored something since the last such epoch.  The timeout never shrinks: a job that has such steps
+has more of them.  In the same way, an epoch that was not loaded in time doubles the time for loading.
+
+The launcher detects processes that hang in the same way, and a worker that was started by hand a run that is
+gone.
 
 Not promised: that a step ends.  Processes that have ended are reported by their launcher, at once.
 """
@@ -49,10 +51,18 @@ class FailureDetector(Generic[PeerT]):
         if peer in self._heard_at:
             self._heard_at[peer] = now
 
+    def silence(self, peer: PeerT, now: float) -> float:
+        """Return for how many seconds a peer has been silent, 0 if it is not watched."""
+        return now - self._heard_at.get(peer, now)
+
+    def has_failed(self, peer: PeerT, now: float) -> bool:
+        """Return whether a peer is watched and has been silent for the timeout."""
+        return peer in self._heard_at and now >= self._heard_at[peer] + self.timeout
+
     def silent(self, now: float) -> PeerT | None:
         """Return a peer that has been silent for the timeout, None if there is none."""
-        for peer, heard_at in self._heard_at.items():
-            if now >= heard_at + self.timeout:
+        for peer in self._heard_at:
+            if self.has_failed(peer, now):
                 return peer
         return None
 
@@ -68,6 +78,11 @@ class FailureDetector(Generic[PeerT]):
         return min(self._heard_at.values(), default=float("inf")) + self.timeout
 
 
+def longer_timeout(timeout: float, most: float) -> float:
+    """Return the timeout after one that was too short: twice as long, up to `most`."""
+    return max(timeout, min(2 * timeout, most))
+
+
 class Timeouts:
     """The timeouts of one coordinator, and of the workers that it leads, in seconds."""
 
@@ -81,7 +96,7 @@ class Timeouts:
     def on_silence(self, done: Root) -> None:
         """Record an epoch lost to silence, at which all sinks have stored what is below `done`."""
         if done <= self._done:
-            self.silence = max(self.silence, min(2 * self.silence, self._silence_most))
+            self.silence = longer_timeout(self.silence, self._silence_most)
         self._done = max(done, self._done)
 
     def on_loading_too_long(self) -> None:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
 import fsql
-from fsql.job import session
+from fsql.job import process_run, session
 
 if TYPE_CHECKING:
     from fsql.job.process_metrics import ProcessMetrics
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.cluster
 
+HANGS_AFTER_SECONDS: Final = 300.0
 ROWS: Final = 200_000
 SCRIPT: Final = """
     CREATE TABLE numbers (k BIGINT, v BIGINT) WITH ('connector' = 'file', 'path' = 'in.jsonl');
@@ -38,8 +41,8 @@ def run(folder: Path, to: str, **options: Any) -> Any:
     return fsql.Session(base_directory=folder, parameters={"to": to}).run(SCRIPT, **options)
 
 
-def worker_processes() -> list[int]:
-    """Return the workers that this process has started."""
+def child_processes(kind: str) -> list[int]:
+    """Return the workers, or the coordinator, that this process has started."""
     found = []
     for entry in Path("/proc").glob("[0-9]*"):
         try:
@@ -47,7 +50,7 @@ def worker_processes() -> list[int]:
             parent = (entry / "stat").read_text().rpartition(")")[2].split()[1]
         except OSError:  # it has ended
             continue
-        if b"worker" in words and b"--spare" not in words and int(parent) == os.getpid():
+        if kind.encode() in words and b"--spare" not in words and int(parent) == os.getpid():
             found.append(int(entry.name))
     return sorted(found)
 
@@ -60,7 +63,7 @@ def test_a_killed_worker_does_not_show_in_the_output(
     def kill_once(observer: object, report: ProgressReport, metrics: ProcessMetrics) -> None:
         del observer, metrics
         if report.phase == "running" and not killed:
-            killed.append(worker_processes()[0])
+            killed.append(child_processes("worker")[0])
             os.kill(killed[0], signal.SIGKILL)
 
     monkeypatch.setattr(session._SilentObserver, "on_report", kill_once)
@@ -69,10 +72,53 @@ def test_a_killed_worker_does_not_show_in_the_output(
     metrics = run(folder, "sums.jsonl", processes=2, state=state)
     assert metrics.recoveries == 1
     assert (folder / "sums.jsonl").read_bytes() == (folder / "right.jsonl").read_bytes()
-    assert worker_processes() == []
+    assert child_processes("worker") == []
 
     # The state says that the job has finished: what is written stays as it is.
     run(folder, "sums.jsonl", processes=2, state=state)
+    assert (folder / "sums.jsonl").read_bytes() == (folder / "right.jsonl").read_bytes()
+
+
+WITH_LONG_TIMEOUTS: Final = """
+import sys
+from dataclasses import replace
+from fsql.job import entry_points
+from fsql.job.description import PreparedJob
+from fsql.runtime.drivers.processes.job_state import open_job_state
+from fsql.cli import main
+
+settings = PreparedJob.settings
+PreparedJob.settings = lambda job: replace(settings(job), failure_after=3600.0)
+entry_points.open_job_state = lambda *given: open_job_state(*given, lease_seconds=3600.0)
+sys.argv[0] = "coordinator"
+main()
+"""
+
+
+def test_a_killed_coordinator_is_not_waited_for(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither its lease nor the silence of its workers has to time out: here that would take an hour."""
+    killed: list[int] = []
+    give_up_at = time.monotonic() + HANGS_AFTER_SECONDS
+
+    def kill_once(observer: object, report: ProgressReport, counters: ProcessCounters) -> None:
+        del observer, counters
+        assert time.monotonic() < give_up_at, f"the run hangs: {report}"
+        if report.phase == "running" and not killed:
+            killed.extend(child_processes("coordinator"))
+            os.kill(killed[0], signal.SIGKILL)
+
+    def command(kind: str, *arguments: str) -> list[str]:
+        head = ["-m", "fsql"] if kind == "worker" else ["-c", WITH_LONG_TIMEOUTS]
+        return [sys.executable, "-P", *head, kind, *arguments]
+
+    monkeypatch.setattr(process_run, "_command", command)
+    monkeypatch.setattr(session._SilentObserver, "on_report", kill_once)
+    run(folder, "right.jsonl")
+    counters = run(folder, "sums.jsonl", processes=2, state=folder / "state")
+    assert len(killed) == 1
+    assert counters.recoveries == 1
     assert (folder / "sums.jsonl").read_bytes() == (folder / "right.jsonl").read_bytes()
 
 

@@ -1,16 +1,18 @@
-"""The launcher: starts the processes of a run, starts them again, and leaves nothing behind.
+"""The launcher: starts the processes of a run, restarts them, and leaves none behind.
 
-Whatever ends but for the end of the job is started again.  A process that says nothing for too long
-hangs, and is killed; so no stopped process can go on later beside the one that took its place.  Where
-it was at a step that takes long the next one would be, too, so each one that is killed gives all others
-twice as long.
+A process that ends before the job does is started again.  A process that writes nothing for too long hangs
+and is killed, so that no stopped process can continue beside its replacement.  It may have been in a step
+that takes long, which the replacement would have to do too: so each process that is killed doubles the time
+that all others are given.
 
-One worker more than the job needs waits, with all that it takes long to import, to take the place of one
-that ends: the **spare**.  It is told to join when that process is gone, and takes no part before.  It is
-started when the job has run for a while, so that it is in nobody's way.
+The launcher knows at once that a process has ended.  It tells the coordinator which worker has, and calls
+`on_coordinator_ended`, which ends the lease.
 
-Children end when their standard input does: when the launcher ends, however that comes about, they end
-too.
+A **spare** is one worker more than the job needs.  It has imported everything, and waits until it replaces a
+worker that has ended.  It is started when the job has run for a while, so that it does not slow down the
+start.
+
+Children end when their standard input does.  So they end with the launcher, however it ends.
 """
 
 from __future__ import annotations
@@ -23,6 +25,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from fsql.runtime.batch import START
+from fsql.runtime.cluster.failure_detector import FailureDetector, longer_timeout
 from fsql.runtime.cluster.phase import Phase
 from fsql.runtime.drivers.descriptors import wait_readable
 from fsql.runtime.drivers.processes.lines import (
@@ -37,25 +40,25 @@ from fsql.runtime.drivers.processes.lines import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
 
 HUNG_AFTER: Final = 10.0
-"""A child that has written no line for so many seconds is killed."""
+"""Seconds without a line after which a child is killed."""
 
 HUNG_AFTER_MOST: Final = 640.0
-"""So many seconds this may come to, where processes are killed for it."""
+"""Limit of that time, which doubles each time that a process is killed."""
 
 STARTS_WITHIN: Final = 120.0
-"""So many seconds it may take to its first line: it imports much, and the machine may have more to do."""
+"""Seconds until the first line: a child imports much, and the machine may be busy."""
 
 CRASHES_MAX: Final = 8
-"""So many ends of processes without any progress in between end the run."""
+"""Number of processes that may end without any progress in between before the run is given up."""
 
 SPARE_AFTER: Final = 2.0
-"""So many seconds the job runs before a spare is started."""
+"""Seconds that the job runs before a spare is started."""
 
 SPARES_LOST_MAX: Final = 8
-"""So many spares may end before they are needed; then the run goes on without."""
+"""Number of spares that may end before they are needed; then the run continues without one."""
 
 _POLL_SECONDS: Final = 0.1
 _END_SECONDS: Final = 10.0
@@ -65,7 +68,7 @@ class GivenUpError(Exception):
     """Processes keep ending and nothing gets done; says which, and how it ended."""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class _Child:
     """A process and the pipes to it."""
 
@@ -75,8 +78,6 @@ class _Child:
     process: subprocess.Popen[bytes] = field(init=False)
     reader: LineReader = field(init=False)
     writer: LineWriter = field(init=False)
-    heard_at: float = field(init=False)
-    has_begun: bool = field(init=False)
     address: str | None = None
 
     def start(self, *, again: bool = False) -> None:
@@ -91,15 +92,7 @@ class _Child:
         assert self.process.stdout is not None
         self.reader = LineReader(self.process.stdout.fileno())
         self.writer = LineWriter(self.process.stdin.fileno())
-        self.heard_at = time.monotonic()
-        self.has_begun = False
         self.address = None
-
-    def lines(self, now: float) -> Iterator[Line]:
-        """Return what it has said since the last call."""
-        for line in self.reader.lines():
-            self.heard_at, self.has_begun = now, True
-            yield line
 
     def leave_alone(self) -> None:
         """Let it see that nobody needs it any more, whereupon it ends."""
@@ -145,7 +138,9 @@ class Launcher:
         self._on_coordinator_ended = on_coordinator_ended
         self._over: Finished | None = None
         self._crashes = 0
-        self._hung_after = HUNG_AFTER
+        self._starting: FailureDetector[_Child] = FailureDetector(STARTS_WITHIN)
+        """Watches processes that have written no line yet."""
+        self._started: FailureDetector[_Child] = FailureDetector(HUNG_AFTER)
         self._best = (*START, 0, 0)
         self._gone: deque[str] = deque()
         self._spare: _Child | None = None
@@ -160,7 +155,7 @@ class Launcher:
         """
         try:
             for child in self._children:
-                child.start()
+                self._start(child)
             while self._over is None:
                 self._round()
                 self._check()
@@ -175,32 +170,38 @@ class Launcher:
         for child in children:
             # First this: of one that has ended, the lines that are read then are all that it wrote.
             ended = child.process.poll()
-            for line in child.lines(now):
-                self._heard(child, line)
+            for line in child.reader.lines():
+                self._on_line(child, line, now)
             if self._over is not None:
                 return
             if ended is not None:
-                self._lost(child, f"ended with {ended}")
+                self._on_lost(child, f"ended with {ended}")
             else:
                 self._end_if_hung(child, now)
         while self._gone and self._coordinator.process.poll() is None:
             self._coordinator.writer.write(WorkerExited(self._gone.popleft()))
         self._keep_a_spare(now)
 
-    def _end_if_hung(self, child: _Child, now: float) -> None:
-        at_most = self._hung_after if child.has_begun else STARTS_WITHIN
-        if now - child.heard_at <= at_most:
-            return
-        if child.has_begun:
-            self._hung_after = max(at_most, min(2 * at_most, HUNG_AFTER_MOST))
-        self._lost(child, f"has said nothing for {at_most:.0f} s")
+    def _start(self, child: _Child, *, again: bool = False) -> None:
+        child.start(again=again)
+        self._starting.watch([child], time.monotonic())
 
-    def _heard(self, child: _Child, line: Line) -> None:
+    def _end_if_hung(self, child: _Child, now: float) -> None:
+        if self._starting.has_failed(child, now):
+            self._on_lost(child, f"has said nothing for {self._starting.timeout:.0f} s")
+        elif self._started.has_failed(child, now):
+            seconds = self._started.timeout
+            self._started.timeout = longer_timeout(seconds, HUNG_AFTER_MOST)
+            self._on_lost(child, f"has said nothing for {seconds:.0f} s")
+
+    def _on_line(self, child: _Child, line: Line, now: float) -> None:
+        self._starting.forget(child)
+        self._started.watch([child], now)
         match line:
             case Address(address):
                 child.address = address
             case ProgressReport():
-                self._note_what_is_done(line)
+                self._record_what_is_done(line)
                 if line.phase != Phase.RUNNING.value:
                     self._runs_since = None
                 elif self._runs_since is None:
@@ -211,12 +212,11 @@ class Launcher:
             case _:
                 pass
 
-    def _note_what_is_done(self, report: ProgressReport) -> None:
-        """See whether more is done than ever before.
+    def _record_what_is_done(self, report: ProgressReport) -> None:
+        """Reset the count of crashes if more is done than ever before.
 
-        Each epoch counts from nothing, so what it does may be less than what one before it did.  But one
-        that begins at a later snapshot has something behind it, also where nobody heard of that before
-        a process ended.
+        Each epoch counts from zero, so its counts may be lower than those of an earlier one.  An epoch that
+        begins at a later snapshot has made progress, even if no report of it came before a process ended.
         """
         done = (*report.begins, report.metrics.rows_in, report.metrics.releases)
         if report.epoch and done > self._best:
@@ -229,14 +229,16 @@ class Launcher:
         if self._spare is None and runs and not alone and self._spares_lost < SPARES_LOST_MAX:
             spare = _Child([*self._worker, "--spare"], coordinator=False)
             try:
-                spare.start()
+                self._start(spare)
             except OSError:
                 self._spares_lost += 1  # there is no room for it
             else:
                 self._spare = spare
 
-    def _lost(self, child: _Child, how: str) -> None:
+    def _on_lost(self, child: _Child, how: str) -> None:
         """Replace a child: by the spare, or by starting it again."""
+        self._starting.forget(child)
+        self._started.forget(child)
         self._runs_since = None
         if child is self._spare:
             child.end()
@@ -253,7 +255,7 @@ class Launcher:
         if child.coordinator:
             self._on_coordinator_ended()
         if child.coordinator or self._spare is None:
-            child.start(again=True)
+            self._start(child, again=True)
             return
         spare, self._spare = self._spare, None
         spare.command = self._worker

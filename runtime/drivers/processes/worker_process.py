@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from fsql.runtime.cluster.node import Received
 from fsql.runtime.drivers.memory import collect_while_idle
@@ -11,8 +11,6 @@ from fsql.runtime.drivers.processes.background import BackgroundThread
 from fsql.runtime.hosts.worker_host import WorkerHost
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from fsql.runtime.cluster.node import WorkerEvent
     from fsql.runtime.drivers.processes.supervised import Supervisor
     from fsql.runtime.drivers.transport import Transport
@@ -21,6 +19,23 @@ if TYPE_CHECKING:
 
 IDLE_SECONDS_MAX = 0.1
 """How long to wait for anything before asking whether the launcher still lives."""
+
+
+class MessageDeadline(Protocol):
+    """Ends a worker that gets no messages; times are in seconds of the monotonic clock."""
+
+    def start(self, now: float) -> None:
+        """Begin to wait for messages."""
+
+    def on_message(self, now: float) -> None:
+        """Record a message."""
+
+    def check(self, now: float) -> None:
+        """Check the deadline; called often.
+
+        Raises:
+            FsqlError: to end the worker.
+        """
 
 
 class WorkerProcess:
@@ -32,22 +47,20 @@ class WorkerProcess:
         transport: Transport,
         prepare: Prepare,
         supervisor: Supervisor | None,
-        on_silence: Callable[[float], None] = lambda _: None,
+        deadline: MessageDeadline | None = None,
     ) -> None:
-        """Take what a worker is made of.
-
-        `on_silence` is told often for how many seconds nothing has come; it may raise to end the worker.
-        """
+        """Take what a worker is made of; `deadline` ends one that has no supervisor."""
         self._transport = transport
         self._supervisor = supervisor
         self._background = BackgroundThread(transport.wake)
         self._host = WorkerHost(node, time.monotonic, transport, self._background, prepare)
-        self._on_silence = on_silence
-        self._heard_at = time.monotonic()
+        self._deadline = deadline
 
     def run(self) -> bool:
         """Run; return whether the job is done (and not only the launcher gone)."""
         host = self._host
+        if self._deadline is not None:
+            self._deadline.start(time.monotonic())
         try:
             while not host.done and (self._supervisor is None or self._supervisor.alive()):
                 self._round()
@@ -61,7 +74,7 @@ class WorkerProcess:
         self._host.step(event)
 
     def _round(self) -> None:
-        """Deal with everything that has come, then read once, then do what the time demands."""
+        """Process all input that has come, read once, and advance the time."""
         host = self._host
         now = time.monotonic()
         readable = host.node.readable(now)
@@ -70,9 +83,10 @@ class WorkerProcess:
         if not readable:
             collect_while_idle()
         came = self._transport.receive(0.0 if readable else max(0.0, wait))
-        if came:
-            self._heard_at = now
-        self._on_silence(now - self._heard_at)
+        if self._deadline is not None:
+            if came:
+                self._deadline.on_message(now)
+            self._deadline.check(now)
         for source, what in came:
             host.step(Received(what, source))
         self._background.hand_over(host.step)
