@@ -46,6 +46,17 @@ LEADER: Final = "leader"
 _ATTEMPTS: Final = 5
 
 
+def close_leader_session(coordination: Coordination, owner: str) -> None:
+    """Close the session of the coordinator `owner`, which has ended, if it leads.
+
+    Raises:
+        CoordinationError: if coordination does not answer.
+    """
+    entry = coordination.get(LEADER)
+    if entry is not None and entry.session is not None and entry.value == owner.encode():
+        coordination.close_session(entry.session)
+
+
 class JobState:
     """The state of one job, as one coordinator has it."""
 

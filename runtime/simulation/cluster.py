@@ -374,8 +374,9 @@ class SimulatedCluster:
             self.coverage.struck(f"kill {kind}", f"{kind} {step}")
             least_us, more_us = RESTART_US
             self.world.after(least_us + self._restarts.below(more_us), self.start_again, process)
-            if self.run_settings.launcher_tells and process in self.workers:
-                self.world.after(5 * MILLISECOND, self._tell, process.name)
+            if self.run_settings.launcher_tells:
+                tell = self._tell if process in self.workers else self._end_leadership
+                self.world.after(5 * MILLISECOND, tell, process.name)
 
         return killed
 
@@ -383,6 +384,10 @@ class SimulatedCluster:
         for process in self.coordinators:
             if process.up:
                 process.later(0, process.handle, WorkerExited(address))
+
+    def _end_leadership(self, owner: str) -> None:
+        if self.coordination.end_leadership(owner):
+            self.coverage.sometimes("lease ended by the launcher")
 
 
 def _clock(choices: Stream) -> Clock:

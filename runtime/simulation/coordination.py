@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from fsql.runtime.coordination.commits import committed
 from fsql.runtime.coordination.in_memory import Ensemble, MemoryCoordination
-from fsql.runtime.hosts.job_state import LEADER
+from fsql.runtime.hosts.job_state import LEADER, close_leader_session
 from fsql.runtime.simulation.world import MILLISECOND, SECOND
 
 if TYPE_CHECKING:
@@ -38,6 +38,14 @@ class Coordination:
     def newest_committed(self) -> Committed | None:
         """Return the newest snapshot, as somebody outside of the cluster sees it."""
         return committed(MemoryCoordination(self.ensemble))
+
+    def end_leadership(self, owner: str) -> bool:
+        """End the session of a coordinator that was killed, as the launcher does; say whether it led."""
+        if not self.reachable:
+            return False
+        entry = self.ensemble.states[-1].entries.get(LEADER)
+        close_leader_session(MemoryCoordination(self.ensemble), owner)
+        return entry is not None and entry.value == owner.encode()
 
     def holds(self, lease: Lease) -> bool:
         """Return whether a lease is really held now."""

@@ -36,6 +36,7 @@ PROBES: Final = (
     "bundle came twice",
     "bundle refused by its consumer",
     "bundle of an old coordinator",
+    "lease ended by the launcher",
     "lease lost",
     "two coordinators",
     "stopped process went on",

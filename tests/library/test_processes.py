@@ -102,8 +102,8 @@ def test_a_killed_coordinator_is_not_waited_for(
     killed: list[int] = []
     give_up_at = time.monotonic() + HANGS_AFTER_SECONDS
 
-    def kill_once(observer: object, report: ProgressReport, counters: ProcessCounters) -> None:
-        del observer, counters
+    def kill_once(observer: object, report: ProgressReport, metrics: ProcessMetrics) -> None:
+        del observer, metrics
         assert time.monotonic() < give_up_at, f"the run hangs: {report}"
         if report.phase == "running" and not killed:
             killed.extend(child_processes("coordinator"))
@@ -116,9 +116,9 @@ def test_a_killed_coordinator_is_not_waited_for(
     monkeypatch.setattr(process_run, "_command", command)
     monkeypatch.setattr(session._SilentObserver, "on_report", kill_once)
     run(folder, "right.jsonl")
-    counters = run(folder, "sums.jsonl", processes=2, state=folder / "state")
+    metrics = run(folder, "sums.jsonl", processes=2, state=folder / "state")
     assert len(killed) == 1
-    assert counters.recoveries == 1
+    assert metrics.recoveries == 1
     assert (folder / "sums.jsonl").read_bytes() == (folder / "right.jsonl").read_bytes()
 
 

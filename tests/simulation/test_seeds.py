@@ -25,6 +25,7 @@ RARE = {
     "bundle refused by its consumer",
     "input that cannot be read again",
     "late rows under way",
+    "lease ended by the launcher",
     "lease lost",
     "manifest not committed",
     "older manifest used",

@@ -10,7 +10,7 @@ from fsql.compiler.diagnostics import Diagnostic, FsqlError
 from fsql.runtime.coordination.embedded import FILE, EmbeddedCoordination
 from fsql.runtime.coordination.port import CoordinationError, CoordinationUnavailableError
 from fsql.runtime.hosts.front_logs import FrontLogs
-from fsql.runtime.hosts.job_state import LEADER, LEASE_SECONDS, JobState, damage_told
+from fsql.runtime.hosts.job_state import LEASE_SECONDS, JobState, close_leader_session, damage_told
 from fsql.runtime.state.local_directory import LocalDirectory
 
 if TYPE_CHECKING:
@@ -68,6 +68,4 @@ def end_leadership(directory: Path, owner: str) -> None:
     except CoordinationError:
         return
     with closing(coordination), suppress(CoordinationError):
-        entry = coordination.get(LEADER)
-        if entry is not None and entry.session is not None and entry.value == owner.encode():
-            coordination.close_session(entry.session)
+        close_leader_session(coordination, owner)
