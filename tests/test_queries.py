@@ -9,6 +9,7 @@ files are there to be read.
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from itertools import groupby, zip_longest
 from pathlib import Path
@@ -151,6 +152,20 @@ def test_the_live_index_writes_what_the_index_of_the_files_writes(tmp_path: Path
     assert run.communicate("\n".join(documents).encode()) == (b"", b"")
     written = (tmp_path / "live_changes.jsonl").read_text()
     assert written == example.expected["changes.jsonl"]
+
+
+def test_the_live_index_differs_in_the_options_of_tables_only() -> None:
+    folder = EXAMPLES["inverted_index"].folder
+    live, query = (
+        re.sub(
+            r"WITH \(.*?\);",
+            "",
+            (folder / name).read_text().partition("\nCREATE")[2],
+            flags=re.DOTALL,
+        )
+        for name in ("live.sql", "query.sql")
+    )
+    assert live == query
 
 
 def totals_after_each_group(outcome: Outcome) -> list[Value]:

@@ -1,4 +1,5 @@
 -- The inverted index of query.sql over documents that come by standard input: each line is one, `title | text`.
+-- Only the options of the two tables differ from query.sql.
 -- `python3 dev.py demo` sends the documents in input/ at a steady pace.  By hand:
 --
 --     cat input/*.txt | fsql run --overwrite live.sql
