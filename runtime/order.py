@@ -1,13 +1,13 @@
 """Orders over columns: stable radix orders, position orders, canonical ranks.
 
-Everything here works on whole columns.  Measured on one core, for 300,000 elements: a stable argsort of
-uint16 takes 5-10 ns an element (NumPy has a radix sort for 16 bits), of int64 60-110 ns; so orders of
-integers are built from 16-bit digits, the least first, as long as that is the shorter way.
+Everything here works on whole columns, except for a few rows (`few_rows`).  Measured on one core, for 300,000
+elements: a stable argsort of uint16 takes 5-10 ns an element (NumPy has a radix sort for 16 bits), of int64
+60-110 ns; so orders of integers are built from 16-bit digits, the least first, as long as that is faster.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 
 from fsql.runtime.batch import Batch, Root, span_of_all
 from fsql.runtime.dictionaries import DictionaryRanks, begins_with
+from fsql.runtime.few_rows import FEW_ROWS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -58,7 +59,7 @@ def starts_of_runs(*columns: NDArray[np.signedinteger]) -> Ints:
 def lexicographic_order(columns: Sequence[Ints]) -> Ints | None:
     """Return the stable order by `columns`, the first most significant; None if already in order."""
     count = len(columns[0])
-    if count <= _FEW:
+    if count <= FEW_ROWS:
         rows = _rows(columns)
         few = sorted(range(count), key=rows.__getitem__)
         return None if few == list(range(count)) else np.array(few)
@@ -69,10 +70,6 @@ def lexicographic_order(columns: Sequence[Ints]) -> Ints | None:
     for word in reversed(words[:-1]):
         order = order[stable_order(word[order])]
     return order
-
-
-_FEW: Final = 16
-"""So few rows are ordered, and texts ranked, in 2 to 5 µs by Python; in columns it takes a dozen calls."""
 
 
 def _rows(columns: Sequence[Ints]) -> list[tuple[int, ...]]:
@@ -163,13 +160,13 @@ def position_order(batch: Batch, *, ties: bool) -> Ints | None:
     if batch.ascending or len(batch) < 2:
         return None
     columns = position_columns(batch)
-    if len(batch) > _FEW:
+    if len(batch) > FEW_ROWS:
         if _strictly_in_order(columns):
             return None
         if len(columns) == 1 and (only := _order_of_distinct(columns[0])) is not None:
             return only
     order = lexicographic_order(columns)
-    if not ties or (len(batch) <= _FEW and len(set(_rows(columns))) == len(batch)):
+    if not ties or (len(batch) <= FEW_ROWS and len(set(_rows(columns))) == len(batch)):
         return order
     ordered = columns if order is None else [column[order] for column in columns]
     if len(starts_of_runs(*ordered)) == len(batch):
@@ -327,7 +324,7 @@ def canonical_rank(array: pa.Array, known: DictionaryRanks | None = None) -> Int
         return np.zeros(len(array), np.int64)
     if of_lists(array.type):
         return _rank_of_lists(plain(array))
-    if len(array) <= _FEW:
+    if len(array) <= FEW_ROWS:
         texts = array.to_pylist()
         places = {text: place for place, text in enumerate(sorted({*texts} - {None}))}
         return np.array([places.get(text, len(texts)) for text in texts], np.int64)

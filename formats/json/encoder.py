@@ -19,7 +19,7 @@ from fsql.compiler.logical import Changes
 from fsql.compiler.sqltypes import STRING, Kind, SqlType
 from fsql.formats.json.columns import Formatted, format_column, format_dictionary
 from fsql.formats.json.dictionary import DictionaryMemory, Use
-from fsql.formats.json.few_rows import FEW_MAX, FewRows
+from fsql.formats.json.few_rows import FewRows
 from fsql.formats.json.pieces import (
     OPERATIONS,
     OUTPUT_BYTES_MAX,
@@ -31,6 +31,7 @@ from fsql.formats.json.pieces import (
     sequence,
     write_pieces,
 )
+from fsql.runtime.few_rows import FEW_ROWS_IN_C
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -87,7 +88,7 @@ class JsonEncoder:
         names: Sequence[str],
         types: Sequence[SqlType],
         operation_name: str | None = None,
-        few_max: int = FEW_MAX,
+        few_max: int = FEW_ROWS_IN_C,
     ) -> None:
         """`few_max` is how many rows count as few; it shows in no byte."""
         self._labelled = operation_name is not None

@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-FEW_MAX: Final = 1024
-"""More rows than this are written faster by pieces."""
 _LOOKED_UP_BYTES_MAX: Final = 1 << 26
 """Rows that look more up in a dictionary are left to the pieces, which know how long a text may be."""
 _CONVERTED: Final = {Kind.DOUBLE, Kind.TIMESTAMP, Kind.INTERVAL}

@@ -1,7 +1,7 @@
 """The stage pipeline: the compiled steps of a stage between two exchanges, and where their rows go.
 
 Every step is compiled for columns.  Where all steps of a stage have a form for a few rows as well
-(`kernels.few_rows`), a batch of a few rows takes it, from the head to where its rows leave the stage.
+(`kernels.maps.few_rows`), a batch of a few rows takes it, from the head to where its rows leave the stage.
 """
 
 from __future__ import annotations
@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 from fsql.compiler.functions.failure import RowFailure
 from fsql.compiler.tick_plan import HEAD, SourceHead, ToFold, ToLate, ToSink
 from fsql.runtime.dataflow.messages import Address, PortKind
+from fsql.runtime.few_rows import are_few
 from fsql.runtime.kernels.keyed.prepare import Evaluator
 from fsql.runtime.kernels.maps import compile_map
-from fsql.runtime.kernels.maps.few_rows import FewRows, are_few, compile_few, is_trivial
+from fsql.runtime.kernels.maps.few_rows import FewRows, compile_few, is_trivial
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -89,7 +90,7 @@ class StagePipeline:
 
     def run(self, batch: Batch) -> tuple[Sends, list[Batch]]:
         """Return what goes where, and the errors; empty batches go nowhere."""
-        if self._few_steps is not None and are_few(batch):
+        if self._few_steps is not None and are_few(batch.columns, len(batch)):
             try:
                 return self._run_few(self._few_steps, batch), []
             except RowFailure:

@@ -26,6 +26,7 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import compute
 
+from fsql.runtime.few_rows import FEW_ROWS_IN_C
 from fsql.runtime.wire.errors import MalformedError
 
 if TYPE_CHECKING:
@@ -51,9 +52,8 @@ _DEPTH_MAX: Final = 32
 _LENGTH_MAX: Final = 2**31 - 1
 _OFFSET: Final = Struct("<i")
 _INDEX: Final = pa.int32()
-_FEW_ROWS_MAX: Final = 1024
-_FEW_BYTES_MAX: Final = 1 << 22
-"""More than this a few strings do not come to, however often one of them stands there."""
+_PLAIN_BYTES_MAX: Final = 1 << 22
+"""Strings that may be more than this when each row has its own are sent with a dictionary."""
 
 
 def type_code(kind: pa.DataType) -> str:
@@ -89,16 +89,16 @@ def _type(code: str) -> pa.DataType:
 def as_sent(column: pa.Array) -> pa.Array:
     """Return a column as it is to be sent.
 
-    A dictionary pays where values repeat.  Of a few they hardly do, and then it is a second column that
-    whoever receives it checks, joins with others and looks up in.
+    A dictionary saves work where values repeat.  In a few rows they rarely do, and the receiver, which looks
+    up as few rows one by one, would have to check and merge a second column.
     """
     rows = len(column)
-    if rows > _FEW_ROWS_MAX or not isinstance(column, pa.DictionaryArray):
+    if rows > FEW_ROWS_IN_C or not isinstance(column, pa.DictionaryArray):
         return column
     words = column.dictionary
     if 2 * len(words) < rows or not pa.types.is_string(words.type):
         return column
-    if rows * words.get_total_buffer_size() > _FEW_BYTES_MAX:
+    if rows * words.get_total_buffer_size() > _PLAIN_BYTES_MAX:
         return column
     return words.take(column.indices)
 

@@ -16,13 +16,14 @@ import pyarrow as pa
 from fsql.compiler.logical import FrameEnd
 from fsql.runtime.arrow_types import arrow_type
 from fsql.runtime.batch import Batch
+from fsql.runtime.few_rows import FEW_ROWS_IN_C
 from fsql.runtime.kernels.aggregate.accumulators import Accumulator, accumulator
 from fsql.runtime.kernels.aggregate.grouped import SUM_OVERFLOW
 from fsql.runtime.kernels.aggregate.slot_snapshots import SlotSnapshots
 from fsql.runtime.kernels.aggregate.steps import Steps, Values, only_step, steps_of
 from fsql.runtime.kernels.keyed.kernel import ApplyResult, KeyedRows
 from fsql.runtime.kernels.keyed.prepare import Evaluator
-from fsql.runtime.kernels.keyed.slots import FEW_ROWS, SlotTable
+from fsql.runtime.kernels.keyed.slots import SlotTable
 from fsql.runtime.order import concat_arrays, stable_order
 
 if TYPE_CHECKING:
@@ -148,7 +149,7 @@ def _by_slot(slot: Ints) -> tuple[Ints | None, Steps]:
     if len(slot) == 1:
         return None, only_step(slot)
     rows = np.arange(len(slot))
-    if len(slot) <= FEW_ROWS and len(set(slot.tolist())) == len(slot):
+    if len(slot) <= FEW_ROWS_IN_C and len(set(slot.tolist())) == len(slot):
         return None, Steps(rows, len(slot), slot, rows)
     order = stable_order(slot)
     in_order = slot[order]

@@ -19,6 +19,7 @@ from fsql.compiler.sqltypes import (
     SqlType,
 )
 from fsql.runtime.arrow_types import arrow_type
+from fsql.runtime.few_rows import FEW_ROWS
 from fsql.runtime.kernels.expressions.strict import from_text, over_dictionary, partial, total
 from fsql.runtime.kernels.expressions.timestamp_text import format_timestamps, parse_timestamps
 from fsql.runtime.kernels.expressions.vectors import (
@@ -48,8 +49,6 @@ _SHORT: Final = 100
 """A number of no more characters, and with an exponent of two digits at most, is finite."""
 _DIGITS_MAX: Final = 19
 """More digits than this, leading zeros apart, are out of the range of BIGINT; so many fit uint64."""
-_MANY: Final = 64
-"""From so many rows on, doubles are written once for each distinct one, and timestamps by column."""
 
 
 def cast_kernel(source: SqlType, target: SqlType) -> Kernel:
@@ -129,7 +128,7 @@ def _texts(vector: Vector, source: SqlType) -> pa.StringArray:
             return _double_texts(values)
         case Kind.TIMESTAMP:
             values = np.clip(values, TIMESTAMP_MIN, TIMESTAMP_MAX)
-            if len(values) < _MANY:
+            if len(values) <= FEW_ROWS:
                 return pa.array([format_timestamp(value) for value in values.tolist()], pa.string())
             return format_timestamps(values)
         case Kind.BOOLEAN:
@@ -139,7 +138,7 @@ def _texts(vector: Vector, source: SqlType) -> pa.StringArray:
 
 
 def _double_texts(values: NDArray[np.float64]) -> pa.StringArray:
-    if len(values) < _MANY:
+    if len(values) <= FEW_ROWS:
         return pa.array([format_double(value) for value in values.tolist()], pa.string())
     encoded = pa.array(values.view(np.int64)).dictionary_encode()
     distinct = fixed_values(encoded.dictionary, np.dtype(np.float64)).tolist()

@@ -7,12 +7,13 @@ they also compute the values under a NULL or a failure, which are masked afterwa
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 
 from fsql.compiler.functions.failure import RowFailure
+from fsql.runtime.few_rows import FEW_ROWS
 from fsql.runtime.kernels.expressions.vectors import (
     Vector,
     both_valid,
@@ -36,10 +37,6 @@ if TYPE_CHECKING:
 
     Parse = Callable[[pa.StringArray], tuple[NDArray[Any], Codes | None]]
     """What reads a column of texts: the values, and the codes of rows that cannot be read."""
-
-
-_FEW: Final = 64
-"""Below so many texts a Python loop is faster than the dozens of calls that read a column."""
 
 
 def all_valid(arguments: Sequence[Vector]) -> Bools | None:
@@ -107,7 +104,7 @@ def from_text(parse: Parse, parse_one: Callable[[str], Value], dtype: np.dtype[A
     def kernel(arguments: Sequence[Vector]) -> Vector:
         (argument,) = arguments
         texts = plain_values(argument)
-        if len(texts) < _FEW:
+        if len(texts) <= FEW_ROWS:
             values, own = _read_one_by_one(texts.to_pylist(), parse_one, dtype)
         else:
             values, own = parse(texts)

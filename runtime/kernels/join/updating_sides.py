@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     Bools = NDArray[np.bool_]
 
 LEFT, RIGHT = 0, 1
-_FEW_KEYS = 1024
-"""With so few keys, it does not pay to look for those without rows."""
+_KEYS_MIN = 1024
+"""With so few keys in the state, it does not pay to look for those without rows."""
 
 
 @dataclass(slots=True, eq=False)
@@ -65,7 +65,7 @@ class UpdatingSides:
 
         A slot that changed in an application that may be taken back has rows again then.
         """
-        if self.table.live <= _FEW_KEYS + 2 * sum(map(len, self.rows)):
+        if self.table.live <= _KEYS_MIN + 2 * sum(map(len, self.rows)):
             return
         used = np.zeros(len(self.table), np.bool_)
         for rows in self.rows:

@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from fsql.runtime.dictionaries import begins_with
+from fsql.runtime.few_rows import FEW_ROWS_IN_C
 from fsql.runtime.kernels.keyed.key_objects import (
     comparable_column,
     compared_in_python,
@@ -29,9 +30,6 @@ if TYPE_CHECKING:
     Ints = NDArray[np.int64]
 
 NO_SLOT: Final = -1
-FEW_ROWS: Final = 1024
-"""So few rows are looked up one by one, which is faster than the dozens of calls that it takes to find what
-is distinct among them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,11 +61,12 @@ class SlotTable:
 
     A slot that is freed is retired: nobody gets it before `recycle` says that no log knows it any more.
 
-    Cost of `find`: vectorised per row, one dictionary look-up per distinct key of the batch; for keys in a
-    dictionary, per value that the dictionary of the batch before did not have.
+    Cost of `find`: a few rows are looked up one by one.  Otherwise vectorised per row, one dictionary look-up
+    per distinct key of the batch; for keys in a dictionary, per value that the dictionary of the batch before
+    did not have.
     """
 
-    def __init__(self, few_rows: int = FEW_ROWS) -> None:
+    def __init__(self, few_rows: int = FEW_ROWS_IN_C) -> None:
         """Start without keys; `few_rows` affects speed only."""
         self._few_rows = few_rows
         self._slot_of: dict[object, int] = {}

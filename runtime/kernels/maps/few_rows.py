@@ -48,9 +48,6 @@ if TYPE_CHECKING:
     from fsql.compiler.sqltypes import SqlType
     from fsql.runtime.kernels.maps.repeats import Repeats, Rows
 
-_ROWS_MAX: Final = 8
-_BYTES_MAX: Final = 1 << 18
-"""Batches of more rows go through functions in columns; so do long rows, with which Python takes longer."""
 _NODES_MAX: Final = 64
 """Expressions of more nodes, each counted as often as it is looked at, are for columns."""
 
@@ -130,17 +127,6 @@ class FewRows:
             for row, value in zip(rows, self.columns[index].values, strict=True):
                 row[index] = value
         return rows
-
-
-def are_few(batch: Batch) -> bool:
-    """Return whether the rows of a batch are few, and short."""
-    if len(batch) > _ROWS_MAX:
-        return False
-    # Buffers may belong to a larger array; only then is it worth to ask what is used of them.
-    return all(
-        column.get_total_buffer_size() <= _BYTES_MAX or column.nbytes <= _BYTES_MAX
-        for column in batch.columns
-    )
 
 
 if TYPE_CHECKING:

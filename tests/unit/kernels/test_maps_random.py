@@ -10,7 +10,6 @@ from __future__ import annotations
 from random import Random
 from typing import TYPE_CHECKING
 
-import numpy as np
 import pytest
 
 from fsql.compiler.expression import AggregateCall, AggregateFunction, ColumnRef
@@ -20,9 +19,8 @@ from fsql.compiler.functions.failure import RowFailure
 from fsql.compiler.graph import Compute, Explode, ExplodeAggregate, Select
 from fsql.compiler.schema import Column
 from fsql.compiler.sqltypes import BIGINT, BOOLEAN, DOUBLE, STRING, array_of
-from fsql.runtime.batch import Root
 from fsql.runtime.kernels.maps import compile_map
-from fsql.runtime.kernels.maps.few_rows import FewRows, are_few, compile_few
+from fsql.runtime.kernels.maps.few_rows import FewRows, compile_few
 from fsql.tests.property.expressions import TYPES, random_expression
 from fsql.tests.reference.aggregates import aggregate
 from fsql.tests.reference.order import normalised, order_key
@@ -238,19 +236,6 @@ def test_explode_aggregate(seed: int) -> None:
         function = ExplodeAggregate(array, ordinality, predicate, keys, calls)
         added = (*(key.type for key in keys), *(call.type for call in calls))
         check(function, naive_lateral(function), rows, (*TYPES, *added))
-
-
-def test_rows_are_few_by_their_number_and_length() -> None:
-    def texts(*lengths: int) -> Batch:
-        rows = [Row(("x" * n,), Root(0, i), (), 1) for i, n in enumerate(lengths)]
-        return batch_of(rows, [STRING])
-
-    assert are_few(texts(*[100] * 8))
-    assert not are_few(texts(*[100] * 9))
-    assert not are_few(texts(1 << 19))
-    assert are_few(texts(1 << 19, 10).take(np.array([1])))
-    slice_of_long = texts(10).with_columns([texts(1 << 19, 10).columns[0].slice(1)])
-    assert are_few(slice_of_long)
 
 
 @pytest.mark.parametrize("seed", range(2))
