@@ -14,6 +14,7 @@ from fsql.console.flags import define, delivery, existing_of, existing_outputs, 
 
 if TYPE_CHECKING:
     from fsql.console.reporter import Reporter
+    from fsql.deployment.messages import Request
 
 
 _name = click.argument("name")
@@ -139,13 +140,22 @@ def logs(
 
 @click.command(short_help="Stop a job.")
 @_name
+@click.option("--drain", is_flag=True, help="Stop at a committed position.")
+@_drain_seconds
 @cluster_directory
 @reporting
-def stop(reporter: Reporter, name: str, directory: Path | None) -> None:
-    """Stop the job NAME.  It keeps its state, and continues with `fsql restart`."""
+def stop(
+    reporter: Reporter, name: str, directory: Path | None, *, drain: bool, drain_seconds: float
+) -> None:
+    """Stop the job NAME.  It keeps its state, and continues with `fsql restart`.
+
+    With --drain it releases all rows up to the position of a last snapshot and none behind it: then outputs
+    and snapshot are of one position, and nothing has to be computed again.
+    """
     from fsql.deployment.messages import Stop
 
-    _ask(reporter, directory, Stop(name), "stopped", name)
+    seconds = drain_seconds if drain else None
+    _ask(reporter, directory, Stop(name, seconds), "stopped", name, (seconds or 0.0) + 60.0)
 
 
 @click.command(short_help="Start a job again.")
@@ -185,12 +195,19 @@ def drop(reporter: Reporter, name: str, directory: Path | None) -> None:
     _ask(reporter, directory, Drop(name), "dropped", name)
 
 
-def _ask(reporter: Reporter, directory: Path | None, request: object, done: str, name: str) -> None:
+def _ask(
+    reporter: Reporter,
+    directory: Path | None,
+    request: Request,
+    done: str,
+    name: str,
+    seconds: float = 60.0,
+) -> None:
     """Send a request to the agent, and report that it was carried out."""
     from fsql.deployment.client import ask_agent
     from fsql.deployment.directory import find_directory
 
-    answer = ask_agent(find_directory(directory), request)  # type: ignore[arg-type]
+    answer = ask_agent(find_directory(directory), request, seconds=seconds)
     fields = {"job": name, "id": answer.job, "seconds": round(answer.seconds, 3)}
     reporter.inform(done.split(maxsplit=1)[0], fields, f"{name} is {done}\n")
 

@@ -67,6 +67,9 @@ class _ConsoleObserver:
             self._job_progress.show(progress)
             yield
 
+    def on_drained(self) -> None:
+        self._reporter.inform("drained", {}, "the job is stopped at a committed position\n")
+
     def on_report(self, report: ProgressReport, metrics: ProcessMetrics) -> None:
         self._job_progress.on_report(report, metrics)
 

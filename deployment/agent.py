@@ -20,6 +20,7 @@ import msgspec
 
 from fsql import __version__
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
+from fsql.compiler.diagnostics.codes import CODES
 from fsql.deployment.directory import AgentAddress, Deployment, take_lock
 from fsql.deployment.files import write_bytes
 from fsql.deployment.messages import (
@@ -33,8 +34,9 @@ from fsql.deployment.messages import (
     Stop,
 )
 from fsql.deployment.server import RequestServer
-from fsql.deployment.supervisor import Supervisor
+from fsql.deployment.supervisor import STOP_SECONDS, Supervisor
 from fsql.job.plan_file import parse_plan_file
+from fsql.job.snapshot_request import request_snapshot
 from fsql.runtime.key_file import cluster_key
 
 if TYPE_CHECKING:
@@ -155,9 +157,25 @@ class _Agent:
     def _stop(self, request: Stop) -> str:
         job, _ = self._directory.named(request.name)
         with self._supervisor.changing(job.path.name):
+            if request.drain_seconds is not None:
+                self._drain(job, request.drain_seconds)
             self._want(job, "stopped")
             self._supervisor.stop(job)
         return job.path.name
+
+    def _drain(self, job: JobDirectory, seconds: float) -> None:
+        """Stop a running job at a committed position, above which nothing is released.
+
+        Raises:
+            FsqlError: E636, if it does not get there in time; E637, if it does not run.
+        """
+        if job.runner() is None:
+            message = f'the job "{job.deployment().name}" is not running'
+            raise FsqlError([Diagnostic("E637", message, helps=(CODES["E637"].fix,))])
+        request_snapshot(
+            job.state, last=True, seconds=seconds, is_running=lambda: job.runner() is not None
+        )
+        self._supervisor.wait_until_ended(job, STOP_SECONDS)
 
     def _start(self, name: str) -> str:
         job, _ = self._directory.named(name)

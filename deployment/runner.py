@@ -87,6 +87,8 @@ def _run(job: JobDirectory, deployment: Deployment, observer: _Observer) -> Outc
     error = run_on_processes(compiled, options, process_options, observer, observer.metrics)
     if error is not None:
         raise error
+    if observer.drained:
+        return Outcome("drained", time.time())
     return Outcome("finished", time.time())
 
 
@@ -105,6 +107,7 @@ class _Observer:
         self._restoring: float | None = None
         self._restore_seconds: float | None = None
         self._asked = False
+        self.drained = False
 
     def catch_signals(self) -> None:
         """Let SIGTERM and SIGINT end the run between two chunks."""
@@ -142,6 +145,10 @@ class _Observer:
         del job
         self.log("running", {"resumed": resumed})
         yield
+
+    def on_drained(self) -> None:
+        """Record that the run ended at a committed position."""
+        self.drained = True
 
     def on_report(self, report: ProgressReport, metrics: ProcessMetrics) -> None:
         """Record how the job is doing."""

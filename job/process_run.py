@@ -84,6 +84,9 @@ class ProcessObserver(Protocol):
     def on_report(self, report: ProgressReport, metrics: ProcessMetrics) -> None:
         """Take note of a report of the coordinator, which is in the metrics already."""
 
+    def on_drained(self) -> None:
+        """Take note that the run ended at a committed position, because that was asked for."""
+
     def check(self) -> None:
         """Raise to end the run; called several times a second."""
 
@@ -143,6 +146,9 @@ def run_on_processes(
             raise _given_up(str(error)) from None
         finally:
             metrics.finish()
+        if finished.drained:
+            observer.on_drained()
+            return None
         stopped = _stopped(finished)
         if stopped is None:
             record_finished(state)

@@ -70,6 +70,8 @@ IN_NO_CASE = {
     "E633": "a job that is not there; tests/deployment/test_jobs.py has it",
     "E634": "a name that jobs cannot have; tests/deployment/test_jobs.py has it",
     "E635": "a script that cannot be deployed; tests/deployment/test_jobs.py has it",
+    "E636": "a job that cannot be drained; tests/deployment/test_drain.py has it",
+    "E637": "a job that is not running; tests/deployment/test_drain.py has it",
     "E506": "2 GiB of text; tests/unit/kernels/test_large_texts.py has a smaller limit",
     "E616": "2 GiB of text; tests/unit/state/test_large_state.py has a smaller limit",
     "E624": "a machine on which processes keep ending; tests/unit/drivers/test_launcher.py makes some",

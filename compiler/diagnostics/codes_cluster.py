@@ -165,6 +165,20 @@ CLUSTER_ROWS: Final[tuple[Row, ...]] = (
         "fsql deploy query.sql  # which ends with a bare SELECT",
     ),
     (
+        "E636",
+        "no snapshot could be taken",
+        "The job has committed none in time: an input is silent and holds it back, or a sink waits.",
+        "See why with `fsql status NAME --why`; give it more time with `--drain-seconds`.",
+        "fsql stop orders --drain  # while one of two sockets is silent",
+    ),
+    (
+        "E637",
+        "job is not running",
+        "The command needs a running job, and this one was stopped, has finished or has failed.",
+        "Start it again with `fsql restart NAME`; `fsql status NAME --why` says why it ended.",
+        "fsql stop orders --drain  # of a job that was stopped",
+    ),
+    (
         "E641",
         "invalid address of ZooKeeper",
         "The address does not have the form `zookeeper://HOST:PORT/PATH`, or it contains credentials.",

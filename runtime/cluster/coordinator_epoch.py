@@ -150,12 +150,15 @@ class CoordinatorEpoch:
         if self.running:
             self._advance_min_times()
             if may_release:
-                self._effects += self.output.release()
+                self._effects += self.output.release(self.snapshots.requested.release_bound)
             self._update_read_ahead(now)
             self._grant_credit()
             self._advance_snapshots(now)
             self._put_urgent_updates()
-            if self.output.is_over():
+            drained_at = self.snapshots.requested.drained_at
+            if drained_at is not None and self.deliveries.are_complete(drained_at):
+                self._effects.append(Finish(drained=True))
+            elif self.output.is_over():
                 self._effects.append(Finish(stopped=self.output.stopped))
         self._send(now)
         effects, self._effects = self._effects, []
@@ -269,6 +272,8 @@ class CoordinatorEpoch:
         """Grant a credit if nothing is in flight and everything is out: blocked fronts hold up the job."""
         if not self._credits.any_blocked or self.acker.messages_in_flight():
             return
+        if self.output.holds_back:
+            return  # the run ends at a position that was reached
         if self.output.out_below() < self.output.min_time:
             return
         credit = self._credits.grant(self.acker.least_promise)
@@ -286,12 +291,15 @@ class CoordinatorEpoch:
         self.snapshots.on_min_time(self.output.min_time)
         promises = [root for root in self.acker.promises.values() if root != END]
         lull = has_stored and self.output.out_below() >= max(promises, default=END)
-        self._links.put_all(self.snapshots.due(promises, now, lull=lull))
+        stored_below = self.deliveries.stored_below_any()
+        due = self.snapshots.due(promises, now, lull=lull, stored_below=stored_below)
+        self._links.put_all(due)
         if self.snapshots.stored_below(self.output.min_time):
             self._effects += self.deliveries.announce_bound()
         manifest = self.snapshots.take_manifest(self.output.complete_below())
         if manifest is not None:
-            self._effects.append(CommitManifest(manifest))
+            request = self.snapshots.requested.answers(manifest.snapshot)
+            self._effects.append(CommitManifest(manifest, request))
 
     def _send(self, now: float) -> None:
         """Make a frame of all that there is for each worker, with updates for those who get one."""

@@ -43,6 +43,7 @@ from fsql.runtime.cluster.node import (
     Received,
     SinkLost,
     SinkOpened,
+    SnapshotRequested,
     StateLost,
     TakeEpoch,
     Tick,
@@ -133,6 +134,8 @@ class CoordinatorNode:
                 return self._on_epoch_taken(event, now)
             case SinkLost() | StateLost():
                 return self._on_loss(event, now)
+            case SnapshotRequested() if self.epoch is not None:  # else it comes again
+                self.epoch.snapshots.requested.ask(event)
             case SinkOpened() | Delivered() | ManifestCommitted() | ManifestNotCommitted():
                 if self.epoch is not None and self.epoch.number == event.epoch:
                     return self._on_answer(self.epoch, event, now)

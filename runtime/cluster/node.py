@@ -281,9 +281,13 @@ class SinkLost:
 
 @dataclass(frozen=True, slots=True)
 class CommitManifest:
-    """Effect: write the manifest and commit it.  Answer: `ManifestCommitted` or `ManifestNotCommitted`."""
+    """Effect: write the manifest and commit it.  Answer: `ManifestCommitted` or `ManifestNotCommitted`.
+
+    It answers the request for a snapshot with the id `request`, if that is not "".
+    """
 
     manifest: Manifest
+    request: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -293,6 +297,14 @@ class ManifestCommitted:
     epoch: int
     snapshot: int
     unneeded: Mapping[int, tuple[str, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class SnapshotRequested:
+    """Event: somebody asks for a snapshot, under an id; the `last` one ends the run at its position."""
+
+    request: str
+    last: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -328,11 +340,14 @@ class Finish:
 
     With `diagnostics` (JSON) it cannot go on: a source cannot be read, an output cannot be written; nor
     `refused` has the output whose sink reports an impossible position, and the reason.
+    With `drained` it goes on later: everything below the position of a committed snapshot is stored by
+    every sink, and nothing at or above it was released.
     """
 
     stopped: Stopped | None = None
     diagnostics: bytes | None = None
     refused: tuple[int, str] | None = None
+    drained: bool = False
 
 
 CoordinatorEvent: TypeAlias = (
@@ -342,6 +357,7 @@ CoordinatorEvent: TypeAlias = (
     | LeaseLost
     | WorkerExited
     | EpochTaken
+    | SnapshotRequested
     | StateLost
     | SinkOpened
     | Delivered

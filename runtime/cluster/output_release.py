@@ -36,7 +36,7 @@ class OutputRelease:
         self._tables = spec.plan.tables
         self._sinks = spec.plan.sinks
         self._min_time: Root | None = None
-        """Min time at the barrier that may not be released yet: without the lease nothing may."""
+        """Min time at the barrier that is not released yet: without the lease nothing may be."""
 
     @property
     def min_time(self) -> Root:
@@ -51,11 +51,22 @@ class OutputRelease:
         """Record min time at the barrier."""
         self._min_time = root
 
-    def release(self) -> list[Deliver]:
-        """Release what min time allows; return the bundles to deliver."""
-        if self._min_time is None:
+    @property
+    def holds_back(self) -> bool:
+        """Return whether min time allows more than was released."""
+        return self._min_time is not None
+
+    def release(self, below: Root | None = None) -> list[Deliver]:
+        """Release what min time allows, and nothing at or above `below`; return the bundles to deliver."""
+        min_time = self._min_time
+        if min_time is None:
             return []
-        min_time, self._min_time = self._min_time, None
+        if below is None or min_time <= below:
+            self._min_time = None
+        elif self.min_time < below:
+            min_time = below
+        else:
+            return []
         outputs = self._advance(min_time)
         bound = min_time
         if outputs and isinstance(last := outputs[-1], Stopped):

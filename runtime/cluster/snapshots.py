@@ -32,6 +32,7 @@ from fsql.runtime.cluster.frames import (
 )
 from fsql.runtime.cluster.manifest import KEPT, Manifest
 from fsql.runtime.cluster.node import ManifestCommitted
+from fsql.runtime.cluster.requested_snapshot import RequestedSnapshot
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -42,6 +43,9 @@ if TYPE_CHECKING:
 
 EARLY_SECONDS: Final = 0.05
 """How much earlier than it is due a snapshot may come; never by more than half of the time between two."""
+
+UNASKED_PATIENCE: Final = 1.0
+"""How many seconds to wait for the input to come up to a position, in a job that takes none by itself."""
 
 NUMBERS_OF_AN_EPOCH: Final = 1_000_000_000
 """Snapshot numbers grow from epoch to epoch, whatever became of the snapshots of the one before.
@@ -83,7 +87,7 @@ class Snapshots:
         self._number = first_number(epoch) + 1
         self._margin = 0
         self._pending: AnnounceSnapshot | None = None
-        self._patience = every or 0.0
+        self._patience = every or UNASKED_PATIENCE
         self._patient_until: float | None = None
         self._announced_at = START
         self._looked_at = START
@@ -93,6 +97,7 @@ class Snapshots:
         self._saved: dict[int, dict[int, SnapshotAcknowledged]] = {}
         self._committing = False
         self._kept_at: tuple[Root, ...] = ()
+        self.requested = RequestedSnapshot()
         self.committed = 0
         self.skipped: tuple[SkippedRange, ...] = ()
 
@@ -111,6 +116,8 @@ class Snapshots:
         """Return whether no snapshot is in progress, and none is due, even in a lull."""
         if self._pending is not None or self._passed is not None:
             return False
+        if self.requested.is_due:
+            return False
         return self._every is None or now < self._next_at - self._early
 
     def on_min_time(self, min_time: Root) -> None:
@@ -125,27 +132,39 @@ class Snapshots:
         return len(self._answers) == self._spec.plan.workers
 
     def due(
-        self, promises: Iterable[Root], now: float, *, lull: bool = False
+        self,
+        promises: Iterable[Root],
+        now: float,
+        *,
+        lull: bool = False,
+        stored_below: Root = START,
     ) -> AnnounceSnapshot | CancelSnapshot | None:
         """Return the announcement of a snapshot, if it is time and there is a position for it.
 
         Return the cancellation of the one that is pending, if the input takes too long to come up to it.
+        The last snapshot of a run is not below `stored_below`, the greatest position of a sink.
         """
         greatest = max(promises, default=START)
         if self._pending is not None:
             return self._out_of_reach(greatest, now)
-        if self._every is None or now < self._next_at - (self._early if lull else 0.0):
+        asked = self.requested.is_due
+        every = self._every
+        if not asked and (every is None or now < self._next_at - (self._early if lull else 0.0)):
             return None
-        # One that is early or late does not make all that follow so, nor do many that are late come at once.
-        self._next_at = max(self._next_at, now - self._every / 2) + self._every
+        if every is not None:
+            # One that is early or late does not make all that follow so, nor do late ones come at once.
+            self._next_at = max(self._next_at, now - every / 2) + every
         position = greatest
         if self._margin:
             position = Root(greatest.time + self._margin, START.origin)
-        if greatest == START or self._kept_at == (position,) * KEPT:
+        if greatest == START or (not asked and self._kept_at == (position,) * KEPT):
             return None
+        if asked and self.requested.is_last:
+            position = max(position, stored_below)
         self._number += 1
         self._announced_at = self._looked_at = greatest
         self._pending = AnnounceSnapshot(self._number, position)
+        self.requested.on_announced(self._pending)
         self._answers = {}
         self._saved[self._number] = {}
         return self._pending
@@ -187,6 +206,7 @@ class Snapshots:
     def _cancel(self, now: float) -> CancelSnapshot:
         assert self._pending is not None
         cancel = CancelSnapshot(self._pending.snapshot)
+        self.requested.on_cancelled(cancel.snapshot)
         del self._saved[self._pending.snapshot]
         self._pending = self._patient_until = None
         self._next_at = now
@@ -202,6 +222,7 @@ class Snapshots:
         cancel: CancelSnapshot | None = None
         if self._passed is not None and snapshot == self._passed.snapshot:
             cancel = CancelSnapshot(snapshot)
+            self.requested.on_cancelled(snapshot)
             del self._saved[snapshot]
             self._passed = None
         elif self._pending is not None and snapshot == self._pending.snapshot:
@@ -248,11 +269,14 @@ class Snapshots:
             return None
         self._passed = None
         del self._saved[passed.snapshot]
-        self._patience = self._every or 0.0
+        self._patience = self._every or UNASKED_PATIENCE
         self._committing = False
         if isinstance(event, ManifestCommitted):
+            self.requested.on_committed(event.snapshot)
             self.committed += 1
             self._kept_at = (*self._kept_at, passed.position)[-KEPT:]
+        else:
+            self.requested.on_cancelled(event.snapshot)
         return passed
 
 

@@ -27,6 +27,7 @@ from fsql.runtime.cluster.node import (
     Progress,
     SinkLost,
     SinkOpened,
+    SnapshotRequested,
     StateLost,
     TakeEpoch,
     Transmit,
@@ -211,6 +212,9 @@ class CoordinatorHost(Host["CoordinatorMachine"]):
             yield LeaseLost(str(error))
         else:
             yield LeaseLost() if until is None else LeaseHeld(until)
+            request = None if until is None else self._state.open_request()
+            if request is not None:
+                yield SnapshotRequested(request.id, request.last)
 
     def _open_output(self, output: int, effect: OpenSinks) -> Work:
         option = self._spec.outputs[output].option
@@ -241,7 +245,7 @@ class CoordinatorHost(Host["CoordinatorMachine"]):
         manifest = effect.manifest
         try:
             yield from self._sync_sinks()
-            unneeded = yield from self._state.commit(manifest)
+            unneeded = yield from self._state.commit(manifest, effect.request)
         except (CoordinationError, SinkLostError, SnapshotNotWrittenError, OSError) as error:
             yield ManifestNotCommitted(manifest.epoch, manifest.snapshot, str(error))
         else:

@@ -6,7 +6,7 @@ for disks.  What may take long is in steps (`Steps`).
 
 from __future__ import annotations
 
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
@@ -23,6 +23,7 @@ from fsql.runtime.coordination.port import (
     CoordinationUnavailableError,
     DamagedCoordinationError,
 )
+from fsql.runtime.coordination.snapshot_requests import SnapshotTaken, open_request, put_answer
 from fsql.runtime.state.snapshots import NoSnapshotError, OtherFormatSnapshotError, Snapshots
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 
     from fsql.runtime.cluster.manifest import Manifest
     from fsql.runtime.coordination.port import Coordination
+    from fsql.runtime.coordination.snapshot_requests import SnapshotRequest
     from fsql.runtime.hosts.front_logs import FrontLogs
     from fsql.runtime.hosts.ports import Clock, Steps
     from fsql.runtime.state.directory import StateDirectory
@@ -70,13 +72,18 @@ class JobState:
         *,
         logs: FrontLogs,
         lease_seconds: float = LEASE_SECONDS,
+        takes_requests: bool = False,
     ) -> None:
-        """Take two ways to coordination, one for each executor; `owner` is what others read of who leads."""
+        """Take two ways to coordination, one for each executor; `owner` is what others read of who leads.
+
+        With `takes_requests`, other processes may ask for snapshots by way of coordination.
+        """
         self._snapshots = Snapshots(directory)
         self._keeper = keeper
         self._deciding = deciding
         self._clock = clock
         self._logs = logs
+        self._takes_requests = takes_requests
         self._asked_at = 0.0
         self.lease = Lease(keeper, LEADER, owner.encode(), lease_seconds, lambda: self._asked_at)
         self.lease_renewed_every = lease_seconds / RENEWALS
@@ -101,6 +108,14 @@ class JobState:
                 raise
             return self.lease.held_until
         return self.lease.held_until if held else None
+
+    def open_request(self) -> SnapshotRequest | None:
+        """Return the request for a snapshot that is not answered yet, as far as coordination answers."""
+        if not self._takes_requests:
+            return None
+        with suppress(CoordinationError):
+            return open_request(self._keeper)
+        return None
 
     # The executor that waits for disks.
 
@@ -129,10 +144,11 @@ class JobState:
             raise CoordinationUnavailableError(f"cannot read snapshots: {error}") from None
         return epoch, found.manifest
 
-    def commit(self, manifest: Manifest) -> Steps[dict[int, tuple[str, ...]]]:
+    def commit(self, manifest: Manifest, request: str = "") -> Steps[dict[int, tuple[str, ...]]]:
         """Write and commit a manifest; return, by worker, the keys that no kept manifest names.
 
-        What is not needed any more, and cannot be removed now, stays.
+        It answers the request for a snapshot with the id `request`, if that is not "".  What is not needed
+        any more, and cannot be removed now, stays.
 
         Raises:
             SnapshotNotWrittenError: if it could not be written.
@@ -141,6 +157,12 @@ class JobState:
         digest = self._snapshots.write(manifest)
         yield
         yield from self._commit(Committed(manifest.snapshot, digest, manifest.epoch))
+        if request:
+            with suppress(
+                CoordinationError
+            ):  # the request stays open, and the next snapshot answers it
+                taken = SnapshotTaken(request, manifest.snapshot, manifest.position)
+                put_answer(self._deciding, self.lease.session, taken)
         try:
             self._logs.committed(manifest)
             yield

@@ -54,6 +54,7 @@ def open_job_state(
         time.monotonic,
         logs=FrontLogs(logs),
         lease_seconds=lease_seconds,
+        takes_requests=True,
     )
 
 

@@ -66,6 +66,7 @@ class Finished(msgspec.Struct, frozen=True, tag=True):
     stopped: StopRow | None
     diagnostics: bytes | None
     refused: tuple[int, str] | None
+    drained: bool = False
 
 
 class WorkerExited(msgspec.Struct, frozen=True, tag=True):
@@ -100,7 +101,7 @@ def encode_progress(progress: Progress) -> ProgressReport:
 def encode_finish(finish: Finish) -> Finished:
     """Return the end of a job as a line."""
     stopped = None if finish.stopped is None else _stop_row(finish.stopped)
-    return Finished(stopped, finish.diagnostics, finish.refused)
+    return Finished(stopped, finish.diagnostics, finish.refused, finish.drained)
 
 
 def _stop_row(stopped: Stopped) -> StopRow:

@@ -1,0 +1,54 @@
+"""A job stopped at a committed position: outputs, snapshot and answer are of one position."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from fsql.tests.cluster.twin import OUTPUTS, expected, script
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from fsql.tests.deployment.cluster import TestCluster
+
+pytestmark = pytest.mark.cluster
+
+
+def newest_position(state: Path) -> list[int]:
+    manifests = sorted((state / "snapshots").glob("*.json"), key=lambda path: int(path.stem))
+    position: list[int] = json.loads(manifests[-1].read_bytes().partition(b"\n")[0])["position"]
+    return position
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_a_drained_job_goes_on(cluster: TestCluster, tmp_path: Path, workers: str) -> None:
+    path = tmp_path / "work" / "job.sql"
+    path.parent.mkdir()
+    path.write_text(script(400, 2000))
+    cluster.call("deploy", path, "--name", "words", "-w", workers, "--snapshot-ms", "60000")
+    cluster.wait_for_rows("words", 100)
+    cluster.call("stop", "words", "--drain")
+    [job] = list(cluster.directory.jobs())
+    outcome = job.outcome()
+    assert outcome is not None
+    assert outcome.kind == "drained"
+    # The time of a row of `words` is its number: what is below the position is written, and no more.
+    assert (path.parent / "lines.txt").read_bytes().count(b"\n") == newest_position(job.state)[0]
+    cluster.call("restart", "words")
+    cluster.wait_for_state("words", "finished")
+    written = {name: (path.parent / name).read_bytes() for name in OUTPUTS}
+    assert written == expected(tmp_path, 2000)
+
+
+def test_a_stopped_job_cannot_be_drained(cluster: TestCluster, tmp_path: Path) -> None:
+    path = tmp_path / "job.sql"
+    path.write_text(script(100, 1_000_000))
+    cluster.call("deploy", path)
+    cluster.wait_for_rows("job", 1)
+    cluster.call("stop", "job")
+    assert cluster.say("stop", "job", "--drain").err.splitlines()[0] == (
+        'error[FSQL-E637]: the job "job" is not running'
+    )
