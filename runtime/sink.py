@@ -50,6 +50,10 @@ class SinkLostError(Exception):
     """A sink does not answer, or refused; another epoch may succeed."""
 
 
+class SinkDiskError(SinkLostError):
+    """The disk of a sink is full or fails."""
+
+
 class SinkMissingError(SinkLostError):
     """Nothing answers at the address of a sink, or what answers is not one."""
 

@@ -25,7 +25,7 @@ from fsql.connectors.file.file_layer import FileLayer
 from fsql.connectors.file.store import PASSING
 from fsql.runtime.batch import END, START, Root
 from fsql.runtime.dataflow.barrier import Released
-from fsql.runtime.sink import LOCAL_WINDOW, OpenReply, Sequencer, SinkLostError
+from fsql.runtime.sink import LOCAL_WINDOW, OpenReply, Sequencer, SinkDiskError, SinkLostError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -322,7 +322,7 @@ class PartFiles:
         """Return what an error of the operating system means."""
         path = error.filename or self._directory
         if error.errno in PASSING:
-            return SinkLostError(f'writing "{path}": {error.strerror}')
+            return SinkDiskError(f'writing "{path}": {error.strerror}')
         return paths.failed("writing", path, error)
 
     def _unfit(self, reason: str) -> FsqlError:

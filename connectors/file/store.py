@@ -31,7 +31,7 @@ from fsql.connectors.file.journal import Entry, Journal
 from fsql.connectors.streams.replay import CHECKED_BYTES
 from fsql.runtime.batch import START, Root
 from fsql.runtime.cluster.delivery import DeliveryOption
-from fsql.runtime.sink import SinkLostError
+from fsql.runtime.sink import SinkDiskError, SinkLostError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -304,5 +304,5 @@ class FileStore:
         except OSError as error:
             path = error.filename or self._path
             if error.errno in PASSING:
-                raise SinkLostError(f'writing "{path}": {error.strerror}') from None
+                raise SinkDiskError(f'writing "{path}": {error.strerror}') from None
             raise paths.failed("writing", path, error) from None

@@ -38,6 +38,33 @@ class InvariantFailures:
         return self._count >= INVARIANT_FAILURES_MAX
 
 
+DISK_FAILURES_MIN: Final = 8
+DISK_FAILURES_SECONDS: Final = 30.0
+"""How long, and how often at least, a disk may fail while nothing gets done."""
+
+
+class DiskFailures:
+    """Counts the failures of disks in a row.
+
+    A disk that is full may have room again soon, so the job is tried again for a while.
+    """
+
+    def __init__(self) -> None:
+        self._done = START
+        self._count = 0
+        self._since = 0.0
+        self._last = float("-inf")
+
+    def record(self, done: Root, now: float) -> bool:
+        """Count a failure, at which all sinks have stored what is below `done`; say whether to give up."""
+        in_a_row = done <= self._done and now <= self._last + DISK_FAILURES_SECONDS
+        if not in_a_row:
+            self._done, self._count, self._since = max(done, self._done), 0, now
+        self._count += 1
+        self._last = now
+        return self._count >= DISK_FAILURES_MIN and now - self._since >= DISK_FAILURES_SECONDS
+
+
 class Backoff:
     """The attempts of one coordinator."""
 

@@ -81,6 +81,8 @@ class CoordinatorNode:
         self._next_heartbeat = 0.0
         self._next_progress = 0.0
         self._detail = ""
+        self._done = START
+        """Below which all outputs had stored everything when an epoch last failed."""
         self._restarts = RestartStrategy(settings)
         self._skipped = SkippedRows(spec)
         self._next_try: float | None = None
@@ -122,12 +124,14 @@ class CoordinatorNode:
             due = min(due, self._next_heartbeat, self.epoch.next_timer())
         return due
 
-    def _handle(self, event: CoordinatorEvent, now: float) -> list[CoordinatorEffect]:
+    def _handle(  # noqa: PLR0911 - one case for each kind
+        self, event: CoordinatorEvent, now: float
+    ) -> list[CoordinatorEffect]:
         match event:
             case Received():
                 return self._on_received(event, now)
             case LeaseHeld() | LeaseLost():
-                self._on_lease(event)
+                return self._on_lease(event, now)
             case WorkerExited(address) if self._members.on_exit(address):
                 return self._give_up(f"the worker at {address} has ended", now)
             case EpochTaken():
@@ -148,20 +152,27 @@ class CoordinatorNode:
             return [Finish(diagnostics=lost.diagnostics)]
         if self.epoch is None:
             return []
-        return self._fail(f"{self._spec.outputs[lost.output].name}: {lost.reason}", now)
+        why = f"{self._spec.outputs[lost.output].name}: {lost.reason}"
+        return self._fail(why, now, disk_failed=lost.disk_failed)
 
-    def _on_lease(self, event: LeaseHeld | LeaseLost) -> None:
-        if isinstance(event, LeaseLost):
-            self._fence.on_lease_lost()
-            self._detail = event.reason or self._detail
-            self.epoch, self.phase = None, Phase.WAITING
-            # Workers find out by themselves; what was asked for may never be answered.
-            self._members.scatter()
-            self._asked = False
-            return
-        self._fence.on_lease_held(event.until)
-        if self.phase is Phase.WAITING:
-            self.phase = Phase.GATHERING
+    def _on_lease(self, event: LeaseHeld | LeaseLost, now: float) -> list[CoordinatorEffect]:
+        if isinstance(event, LeaseHeld):
+            self._fence.on_lease_held(event.until)
+            if self.phase is Phase.WAITING:
+                self.phase = Phase.GATHERING
+            return []
+        self._fence.on_lease_lost()
+        self._detail = event.reason or self._detail
+        if self.epoch is not None:
+            self._done = self.epoch.deliveries.stored_below_all()
+        self.epoch, self.phase = None, Phase.WAITING
+        # Workers find out by themselves; what was asked for may never be answered.
+        self._members.scatter()
+        self._asked = False
+        if not event.disk_failed:
+            return []
+        error = self._restarts.on_disk_failure(event.reason, self._done, now)
+        return [] if error is None else [Finish(diagnostics=diagnostics_bytes(error))]
 
     def _on_answer(
         self,
@@ -224,7 +235,7 @@ class CoordinatorNode:
             return self._on_broken_invariant(why, now)
         if goodbye.reason == UNHEARD:
             self._restarts.timeouts.on_silence(epoch.deliveries.stored_below_all())
-        return self._fail(why, now)
+        return self._fail(why, now, disk_failed=goodbye.disk_failed)
 
     def _on_hello(self, worker: str, address: str, now: float) -> list[CoordinatorEffect]:
         if self._members.on_hello(worker, address, now):
@@ -321,10 +332,14 @@ class CoordinatorNode:
         self._next_begin = now
         epoch.begin_loading(now)
 
-    def _fail(self, why: str, now: float) -> list[CoordinatorEffect]:
-        """Give the epoch up for what may well happen again."""
+    def _fail(self, why: str, now: float, *, disk_failed: bool = False) -> list[CoordinatorEffect]:
+        """Give up the epoch because of what may well happen again, or the job if a disk stays full."""
         if self.epoch is not None:
-            self._restarts.on_failure(self.epoch.deliveries.stored_below_all(), now)
+            self._done = self.epoch.deliveries.stored_below_all()
+            self._restarts.on_failure(self._done, now)
+        error = self._restarts.on_disk_failure(why, self._done, now) if disk_failed else None
+        if error is not None:
+            return [Finish(diagnostics=diagnostics_bytes(error))]
         return self._give_up(why, now)
 
     def _on_broken_invariant(self, why: str, now: float) -> list[CoordinatorEffect]:

@@ -189,7 +189,8 @@ class Heartbeat:
 class Goodbye:
     """The sender leaves `epoch`; the workers of a coordinator that has `finished` may exit.
 
-    `reason` is why a worker leaves; `broken_invariant` says that it has found one broken.
+    `reason` is why a worker leaves; `broken_invariant` says that it has found one broken, and
+    `disk_failed` that it cannot use its store.
     """
 
     job: str
@@ -198,6 +199,7 @@ class Goodbye:
     finished: bool
     reason: str = ""
     broken_invariant: bool = False
+    disk_failed: bool = False
 
 
 Datagram = Hello | Begin | Heartbeat | Goodbye

@@ -196,9 +196,13 @@ class LeaseHeld:
 
 @dataclass(frozen=True, slots=True)
 class LeaseLost:
-    """Event: another coordinator may hold the lease; `reason` is any other cause."""
+    """Event: another coordinator may hold the lease; `reason` is any other cause.
+
+    `disk_failed` says that coordination has no room on its disk, or cannot use it.
+    """
 
     reason: str = ""
+    disk_failed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -272,11 +276,15 @@ class Delivered:
 
 @dataclass(frozen=True, slots=True)
 class SinkLost:
-    """Event: the sink of an output does not answer, or refused; `diagnostics` if it has failed for good."""
+    """Event: the sink of an output does not answer, or refused; `diagnostics` if it has failed for good.
+
+    `disk_failed` says that the sink has no room on its disk, or cannot use it.
+    """
 
     output: int
     reason: str
     diagnostics: bytes | None = None
+    disk_failed: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,21 +2,33 @@
 
 Contract.  A failure that may happen again is followed by a new epoch after a delay (`Backoff`).  An epoch
 that was lost to silence, or was not loaded in time, gives the next one more time (`Timeouts`).  Epochs that
-end with a broken invariant are tried again a few times only, and then end the job with the error I902.
+end with a broken invariant are tried again a few times only, and then end the job with the error I902.  A
+disk that stays full ends it with E621; the job can be started again when there is room.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
 from fsql.runtime.batch import Root, position_text
-from fsql.runtime.cluster.backoff import INVARIANT_FAILURES_MAX, Backoff, InvariantFailures
+from fsql.runtime.cluster.backoff import (
+    INVARIANT_FAILURES_MAX,
+    Backoff,
+    DiskFailures,
+    InvariantFailures,
+)
 from fsql.runtime.cluster.failure_detector import Timeouts
 from fsql.runtime.dataflow.invariants import BROKEN_INVARIANT
 
 if TYPE_CHECKING:
     from fsql.runtime.cluster.job_spec import Settings
+
+
+_KEPT: Final = "a job with --state continues where it stood when it is started again"
+_MAKE_ROOM: Final = (
+    "make room on the disk, and start the job again with the same state directory",
+)
 
 
 class RestartStrategy:
@@ -29,6 +41,7 @@ class RestartStrategy:
         self.timeouts = Timeouts(settings)
         self._backoff = Backoff()
         self._invariant_failures = InvariantFailures()
+        self._disk_failures = DiskFailures()
 
     def retry_at(self, now: float) -> float | None:
         """Return when the next epoch may begin, None if it may now."""
@@ -37,6 +50,13 @@ class RestartStrategy:
     def on_failure(self, done: Root, now: float) -> None:
         """Record a failure that may well happen again."""
         self._backoff.on_failure(done, now)
+
+    def on_disk_failure(self, why: str, done: Root, now: float) -> FsqlError | None:
+        """Record that a disk has failed; return the error that ends the job if it has failed for long."""
+        if not self._disk_failures.record(done, now):
+            return None
+        message = f"the job cannot continue without room on a disk: {why}"
+        return FsqlError([Diagnostic("E621", message, notes=(_KEPT,), helps=_MAKE_ROOM)])
 
     def on_broken_invariant(self, why: str, done: Root) -> FsqlError | None:
         """Record a broken invariant; return the error that ends the job if restarts have not helped."""

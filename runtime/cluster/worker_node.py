@@ -149,7 +149,7 @@ class WorkerNode:
                 return epoch.on_loaded(event, now)
             case NotLoaded(_, reason, diagnostics):
                 if diagnostics is None:
-                    return self._leave(reason, now)
+                    return self._leave(reason, now, disk_failed=True)
                 return epoch.send([Failure(diagnostics)], now)
             case Stored() | NotStored():
                 return epoch.on_stored(event, now)
@@ -183,7 +183,12 @@ class WorkerNode:
         return [Transmit(self._leader, self._hello)]
 
     def _leave(
-        self, reason: str, now: float, *, broken_invariant: bool = False
+        self,
+        reason: str,
+        now: float,
+        *,
+        broken_invariant: bool = False,
+        disk_failed: bool = False,
     ) -> list[WorkerEffect]:
         """Leave the epoch, and tell the coordinator why if it can be told."""
         assert self.epoch is not None
@@ -195,6 +200,7 @@ class WorkerNode:
             finished=False,
             reason=reason,
             broken_invariant=broken_invariant,
+            disk_failed=disk_failed,
         )
         return [Transmit(begin.coordinator, goodbye), *self._become_idle(now)]
 

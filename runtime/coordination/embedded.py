@@ -26,6 +26,7 @@ import xxhash
 
 from fsql.runtime.coordination.port import (
     Changes,
+    CoordinationDiskError,
     CoordinationUnavailableError,
     DamagedCoordinationError,
     Entry,
@@ -43,6 +44,9 @@ FILE: Final = "coordination.sqlite"
 FORMAT: Final = 1
 """The number of the format, which the file has as its `user_version`."""
 _BUSY_SECONDS: Final = 5.0
+_DISK_FAILED: Final = frozenset(
+    {sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN}
+)
 _DAMAGED: Final = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR})
 """SQLITE_ERROR: our statements are right, so the tables are not ours."""
 
@@ -301,9 +305,8 @@ class EmbeddedCoordination:
             code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
             if code in _DAMAGED:
                 raise self._damaged(str(error)) from None
-            raise CoordinationUnavailableError(
-                f'cannot use the coordination file "{self._path}": {error}'
-            ) from None
+            kind = CoordinationDiskError if code in _DISK_FAILED else CoordinationUnavailableError
+            raise kind(f'cannot use the coordination file "{self._path}": {error}') from None
         except UnicodeDecodeError:  # of what SQLite says, which quotes the file
             raise self._damaged("it has text that is none") from None
 

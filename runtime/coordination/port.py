@@ -61,6 +61,10 @@ class CoordinationRefusedError(CoordinationError):
     """This client may not do that; trying again does not help."""
 
 
+class CoordinationDiskError(CoordinationUnavailableError):
+    """The disk of coordination fails or is full."""
+
+
 class DamagedCoordinationError(CoordinationError):
     """What is stored is not what was written; trying again does not help."""
 

@@ -32,10 +32,10 @@ from fsql.runtime.cluster.node import (
     TakeEpoch,
     Transmit,
 )
-from fsql.runtime.coordination.port import CoordinationError
+from fsql.runtime.coordination.port import CoordinationDiskError, CoordinationError
 from fsql.runtime.hosts.host import Host
 from fsql.runtime.metrics import Metrics, OperatorMetrics, merge
-from fsql.runtime.sink import OpenRequest, SinkLostError, SinkMissingError
+from fsql.runtime.sink import OpenRequest, SinkDiskError, SinkLostError, SinkMissingError
 from fsql.runtime.state.snapshots import SnapshotNotWrittenError
 from fsql.runtime.wire.seal import VERSION
 
@@ -209,7 +209,7 @@ class CoordinatorHost(Host["CoordinatorMachine"]):
         except FsqlError as error:
             yield StateLost(diagnostics_bytes(error))
         except CoordinationError as error:
-            yield LeaseLost(str(error))
+            yield LeaseLost(str(error), isinstance(error, CoordinationDiskError))
         else:
             yield LeaseLost() if until is None else LeaseHeld(until)
             request = None if until is None else self._state.open_request()
@@ -237,7 +237,7 @@ class CoordinatorHost(Host["CoordinatorMachine"]):
             yield StateLost(diagnostics_bytes(error))
         except CoordinationError as error:
             # Without the lease, or without an answer, there is no epoch: the node asks again.
-            yield LeaseLost(str(error))
+            yield LeaseLost(str(error), isinstance(error, CoordinationDiskError))
         else:
             yield EpochTaken(epoch, manifest)
 
@@ -268,4 +268,4 @@ class CoordinatorHost(Host["CoordinatorMachine"]):
 
 def _lost(output: int, error: SinkLostError | FsqlError) -> SinkLost:
     lasting = diagnostics_bytes(error) if isinstance(error, FsqlError) else None
-    return SinkLost(output, str(error), lasting)
+    return SinkLost(output, str(error), lasting, isinstance(error, SinkDiskError))

@@ -4,10 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
+
 from fsql.compiler.diagnostics.encoding import error_of
 from fsql.optimizer.choose import choose
 from fsql.runtime.batch import START, Root
-from fsql.runtime.cluster.backoff import INVARIANT_FAILURES_MAX, InvariantFailures
+from fsql.runtime.cluster.backoff import (
+    DISK_FAILURES_SECONDS,
+    INVARIANT_FAILURES_MAX,
+    DiskFailures,
+    InvariantFailures,
+)
 from fsql.runtime.cluster.coordinator_node import CoordinatorNode
 from fsql.runtime.cluster.delivery import DeliveryOption
 from fsql.runtime.cluster.frames import COORDINATOR, Begin, Goodbye, Heartbeat, Hello
@@ -16,6 +23,7 @@ from fsql.runtime.cluster.node import (
     EpochTaken,
     Finish,
     LeaseHeld,
+    LeaseLost,
     OpenSinks,
     Progress,
     Received,
@@ -28,6 +36,8 @@ from fsql.runtime.cluster.node import (
 from fsql.tests.queries.examples import EXAMPLES
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from fsql.runtime.cluster.node import CoordinatorEffect, CoordinatorEvent
 
 OUTPUT = Output(DeliveryOption.EXACTLY_ONCE, insert=0, name='table "out"')
@@ -83,6 +93,70 @@ def test_an_output_that_is_lost_again_and_again() -> None:
         waits.append(round(led.waited(), 3))
     assert waits == [0.0, 0.125, 0.25, 0.5, 1.0]
     assert set(led.details[1:]) == {"", 'table "out": no space left'}
+
+
+def sink_without_room(led: Led) -> list[CoordinatorEffect]:
+    led.waited()
+    return led.step(SinkLost(0, "no space left", disk_failed=True))
+
+
+def coordination_without_room(led: Led) -> list[CoordinatorEffect]:
+    led.now += 0.5
+    return led.step(LeaseLost("no space left", disk_failed=True))
+
+
+def store_without_room(led: Led) -> list[CoordinatorEffect]:
+    led.waited()
+    led.step(SinkOpened(led.epochs, 0, START, 4))
+    reason = "no space left"
+    goodbye = Goodbye("job", led.epochs, 0, finished=False, reason=reason, disk_failed=True)
+    return led.step(Received(goodbye, "there"))
+
+
+@pytest.mark.parametrize(
+    ("fail", "why"),
+    [
+        (sink_without_room, 'table "out": no space left'),
+        (coordination_without_room, "no space left"),
+        (store_without_room, "worker 0 has left: no space left"),
+    ],
+)
+def test_a_job_whose_disk_stays_full_ends(
+    fail: Callable[[Led], list[CoordinatorEffect]], why: str
+) -> None:
+    led = Led()
+    assert not any(isinstance(each, Finish) for each in fail(led))
+    first = led.now
+    finish: list[Finish] = []
+    while not finish:
+        finish = [each for each in fail(led) if isinstance(each, Finish)]
+        assert led.now - first < 3 * DISK_FAILURES_SECONDS
+    assert led.now - first >= DISK_FAILURES_SECONDS
+    assert finish[0].diagnostics is not None
+    [error] = error_of(finish[0].diagnostics).diagnostics
+    assert (error.code, error.message, error.notes) == (
+        "E621",
+        f"the job cannot continue without room on a disk: {why}",
+        ("a job with --state continues where it stood when it is started again",),
+    )
+
+
+def test_an_output_that_is_missing_is_waited_for() -> None:
+    led = Led()
+    for _ in range(100):
+        led.waited()
+        effects = led.step(SinkLost(0, "nobody listens"))
+        assert not any(isinstance(each, Finish) for each in effects)
+
+
+def test_disk_failures_with_progress_or_long_pauses_in_between_do_not_add_up() -> None:
+    failures = DiskFailures()
+    assert not any(failures.record(Root(second, 0), second) for second in range(100))
+    assert not any(failures.record(START, 200.0 + 31 * number) for number in range(100))
+    assert [failures.record(START, 5000.0 + 5 * number) for number in range(8)] == [
+        *[False] * 7,
+        True,
+    ]
 
 
 def left(epoch: int) -> Received:

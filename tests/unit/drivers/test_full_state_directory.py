@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import resource
-from contextlib import contextmanager
+from collections import deque
+from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING
 
 import pytest
@@ -11,6 +12,7 @@ import pytest
 from fsql.compiler.diagnostics import FsqlError
 from fsql.job.description import JobDescription
 from fsql.job.state_directory import resume_or_create
+from fsql.runtime.coordination.port import CoordinationDiskError
 from fsql.runtime.drivers.processes.job_state import open_job_state
 
 if TYPE_CHECKING:
@@ -59,6 +61,14 @@ def test_the_description_of_the_job_cannot_be_written(tmp_path: Path) -> None:
     )
     assert not (tmp_path / "job.json").exists()
     assert resume_or_create(tmp_path, JOB) == JOB
+
+
+def test_the_coordination_file_cannot_grow(tmp_path: Path) -> None:
+    """The lease is lost because of the disk, which ends the job if it lasts."""
+    with closing(open_job_state(tmp_path, "me", {})) as state, no_file_may_grow():
+        steps = state.renew_lease()
+        with pytest.raises(CoordinationDiskError):
+            deque(steps, maxlen=0)
 
 
 def test_the_coordination_file_cannot_be_written(tmp_path: Path) -> None:
