@@ -73,6 +73,7 @@ IN_NO_CASE = {
     "E636": "a job that cannot be drained; tests/deployment/test_drain.py has it",
     "E637": "a job that is not running; tests/deployment/test_drain.py has it",
     "E506": "2 GiB of text; tests/unit/kernels/test_large_texts.py has a smaller limit",
+    "E507": "2 GiB of text; tests/library/test_large_windows.py has a smaller limit",
     "E616": "2 GiB of text; tests/unit/state/test_large_state.py has a smaller limit",
     "E624": "a machine on which processes keep ending; tests/unit/drivers/test_launcher.py makes some",
     "E641": "an address of a server; tests/zookeeper/test_access.py has it",

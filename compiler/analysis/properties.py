@@ -61,10 +61,15 @@ WindowColumns = tuple[WindowColumn | None, ...]
 
 def window_columns(plan: Plan) -> WindowColumns:
     """Return, for each column of `plan`, the window's bound that it holds; None for all others."""
+    return _window_columns_of_all(plan)[plan]
+
+
+def _window_columns_of_all(plan: Plan) -> dict[Plan, WindowColumns]:
+    """Return the window columns of `plan` and of all operators below it."""
     found: dict[Plan, WindowColumns] = {}
     for node in operators(plan):
         found[node] = _window_columns(node, [found[below] for below in node.inputs])
-    return found[plan]
+    return found
 
 
 def _window_columns(plan: Plan, below: Sequence[WindowColumns]) -> WindowColumns:
@@ -102,9 +107,10 @@ def derived_keys(plan: Plan) -> tuple[Key, ...]:
 
     Keys with fewer columns come first, then those further left.  The empty key means at most one row.
     """
+    windows = _window_columns_of_all(plan)
     found: dict[Plan, tuple[Key, ...]] = {}
     for node in operators(plan):
-        found[node] = _least(_keys(node, [found[below] for below in node.inputs]))
+        found[node] = _least(_keys(node, [found[below] for below in node.inputs], windows[node]))
     return found[plan]
 
 
@@ -117,10 +123,12 @@ def _least(keys: Iterable[frozenset[int]]) -> tuple[Key, ...]:
     return tuple(tuple(sorted(key)) for key in kept[:KEYS_MAX])
 
 
-def _keys(plan: Plan, below: Sequence[Sequence[Key]]) -> list[frozenset[int]]:
+def _keys(
+    plan: Plan, below: Sequence[Sequence[Key]], windows: WindowColumns
+) -> list[frozenset[int]]:
     match plan:
         case Aggregate() | WindowAggregate():
-            return _keys_of_groups(plan)
+            return _keys_of_groups(plan, windows)
         case Filter() | Over():
             return [frozenset(key) for key in below[0]]
         case Project():
@@ -134,11 +142,13 @@ def _keys(plan: Plan, below: Sequence[Sequence[Key]]) -> list[frozenset[int]]:
             return []
 
 
-def _keys_of_groups(plan: Aggregate | WindowAggregate) -> list[frozenset[int]]:
+def _keys_of_groups(
+    plan: Aggregate | WindowAggregate, windows: WindowColumns
+) -> list[frozenset[int]]:
     """The keys of the groups; of the bounds of one window, one is enough."""
     by_windows: dict[AssignWindows, list[int]] = {}
     others: list[int] = []
-    for place, column in enumerate(window_columns(plan)[: len(plan.keys)]):
+    for place, column in enumerate(windows[: len(plan.keys)]):
         if column is None:
             others.append(place)
         else:

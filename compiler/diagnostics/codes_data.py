@@ -51,6 +51,13 @@ DATA_ROWS: Final[tuple[Row, ...]] = (
         "SELECT REPLACE(s, 'a', 'a long text') FROM t;  -- gigabytes of text",
     ),
     (
+        "E507",
+        "windows too large",
+        "The rows of windows that close together have more than 2 GiB of text or arrays in one column.",
+        "Use more workers, smaller windows, or shorter texts.",
+        "SELECT s, COUNT(*) FROM t GROUP BY s, TUMBLE(at, INTERVAL '1' DAY);  -- gigabytes of text",
+    ),
+    (
         "E511",
         "line is not JSON",
         "The record is not one JSON value: it is truncated, followed by other text, or not JSON.",

@@ -6,21 +6,61 @@ A window that ends at e closes at the punctuation (close_time(e), PUNCTUATION); 
 from __future__ import annotations
 
 import heapq
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import pyarrow as pa
 
+from fsql.compiler.diagnostics import Diagnostic, FsqlError
+from fsql.compiler.diagnostics.codes import CODES
 from fsql.runtime.batch import PUNCTUATION, Root
 from fsql.runtime.kernels.aggregate.state_column import StateColumn
 from fsql.runtime.order import stable_order, starts_of_runs
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
     from numpy.typing import NDArray
 
     from fsql.compiler.graph import Closing
 
     Ints = NDArray[np.int64]
+
+
+COLUMN_BYTES_MAX: Final = 2**31 - 1
+"""How many bytes a column of texts or arrays can have: Arrow counts them with 32 bits."""
+_SLOTS_OF_PART: Final = 1 << 14
+_BUFFERS_OF_NUMBERS: Final = 2
+
+
+class ClosedColumns:
+    """Counts the bytes of the rows of windows that close together, which become one batch."""
+
+    def __init__(self) -> None:
+        self._bytes: dict[int, int] = {}
+
+    def add(self, columns: Sequence[pa.Array | pa.ChunkedArray]) -> None:
+        """Count the bytes of a part of the rows.
+
+        Raises:
+            FsqlError: E507, if a column has too many.
+        """
+        for place, column in enumerate(columns):
+            if column.type.num_buffers > _BUFFERS_OF_NUMBERS or pa.types.is_nested(column.type):
+                self._bytes[place] = self._bytes.get(place, 0) + column.nbytes
+            # Arrow makes several chunks of values that do not fit one array.
+            if self._bytes.get(place, 0) > COLUMN_BYTES_MAX or isinstance(column, pa.ChunkedArray):
+                message = (
+                    f"windows that close together have more than {COLUMN_BYTES_MAX:,} bytes"
+                    " in one column on one worker"
+                )
+                raise FsqlError([Diagnostic("E507", message, helps=(CODES["E507"].fix,))])
+
+
+def split_slots(slots: Ints) -> Iterator[Ints]:
+    """Yield the slots in parts whose rows are likely to fit one batch."""
+    for start in range(0, len(slots), _SLOTS_OF_PART):
+        yield slots[start : start + _SLOTS_OF_PART]
 
 
 class Closings:

@@ -22,19 +22,23 @@ from fsql.compiler.sqltypes import BIGINT
 from fsql.runtime.arrow_types import arrow_type
 from fsql.runtime.batch import PUNCTUATION, Batch, Root
 from fsql.runtime.kernels.aggregate.accumulators import Accumulator, accumulator
-from fsql.runtime.kernels.aggregate.closings import Closings
+from fsql.runtime.kernels.aggregate.closings import ClosedColumns, Closings, split_slots
 from fsql.runtime.kernels.aggregate.emptied_slots import EmptiedSlots
 from fsql.runtime.kernels.aggregate.slot_snapshots import SlotSnapshots
-from fsql.runtime.kernels.aggregate.steps import ONLY_ROW, Steps, Values, only_step, steps_of
+from fsql.runtime.kernels.aggregate.steps import (
+    ONLY_ROW,
+    Steps,
+    Values,
+    only_step,
+    order_within_ties,
+    steps_of,
+)
 from fsql.runtime.kernels.keyed.kernel import ApplyResult, KeyedRows, merge_results
 from fsql.runtime.kernels.keyed.prepare import Evaluator
 from fsql.runtime.kernels.keyed.slots import SlotTable
 from fsql.runtime.order import (
-    canonical_rank,
     concat_arrays,
     key_values,
-    lexicographic_order,
-    position_columns,
     roots_of,
     sameness,
     stable_order,
@@ -196,7 +200,7 @@ class AggregateKernel:
                 sorted_columns[column] = values if len(order) == 1 else values.take(indexes)
             values = sorted_columns[column]
             if call.function is AggregateFunction.ARRAY_AGG and len(order) > 1:
-                tie_order = _order_within_ties(batch, order, values, steps)
+                tie_order = order_within_ties(batch, order, values, steps)
                 if tie_order is not None:
                     tied_weights = None if weights is None else weights[tie_order]
                     results.append(one.add(values.take(pa.array(tie_order)), tied_weights, steps))
@@ -279,23 +283,28 @@ class AggregateKernel:
     def close(self, min_time: Root) -> ApplyResult[_Undo] | None:
         if self._closings is None:
             return None
-        closed = [self._close(*window) for window in self._closings.pop_below(min_time)]
-        return merge_results([applied for applied in closed if applied is not None])
+        sizes, closed = ClosedColumns(), []
+        for time, slots in self._closings.pop_below(min_time):
+            closed += self._close(time, slots, sizes)
+        return merge_results(closed)
 
-    def _close(self, time: int, slots: Ints) -> ApplyResult[_Undo] | None:
-        made = self._final_rows(time, slots) if self._combine.final else None
+    def _close(self, time: int, slots: Ints, sizes: ClosedColumns) -> list[ApplyResult[_Undo]]:
+        made = []
+        if self._combine.final:
+            made = [self._final_rows(time, part, sizes) for part in split_slots(slots)]
         for one in self._accumulators:
             one.clear(slots)
         self._table.free(slots)
         return made
 
-    def _final_rows(self, time: int, slots: Ints) -> ApplyResult[_Undo]:
+    def _final_rows(self, time: int, slots: Ints, sizes: ClosedColumns) -> ApplyResult[_Undo]:
         groups = self._groups([one.read(slots) for one in self._accumulators])
         keys = self._table.keys(slots, self._key_types)
         times = np.full(len(slots), time, np.int64)
         origins = np.full(len(slots), PUNCTUATION, np.int64)
         path = np.full(len(slots), self._combine.mention, np.int64)
         columns = [*keys, *(value.array for value in groups.values)]
+        sizes.add(columns)
         batch = Batch(columns, times, origins, (path,))
         shown, failing = np.flatnonzero(groups.shown), np.flatnonzero(groups.fails)
         rows = KeyedRows(batch.take(shown), slots[shown])
@@ -388,12 +397,3 @@ def _errors(batch: Batch, rows: Ints, slots: Ints) -> KeyedRows | None:
         return None
     codes = pa.array(np.full(len(rows), SUM_OVERFLOW, np.int16))
     return KeyedRows(Batch([codes], batch.time[rows], batch.origin[rows], ()), slots)
-
-
-def _order_within_ties(batch: Batch, order: Ints, values: pa.Array, steps: Steps) -> Ints | None:
-    """Return how to sort rows of one slot and position by their values; None if no rows tie."""
-    columns = [column[order] for column in position_columns(batch)]
-    slot = np.repeat(steps.slot, np.diff(np.append(steps.start, steps.rows)))
-    if len(starts_of_runs(slot, *columns)) == len(order):
-        return None
-    return lexicographic_order([slot, *columns, canonical_rank(values)])

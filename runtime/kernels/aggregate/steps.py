@@ -16,9 +16,13 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
 import numpy as np
 
+from fsql.runtime.order import canonical_rank, lexicographic_order, position_columns, starts_of_runs
+
 if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import NDArray
+
+    from fsql.runtime.batch import Batch
 
     Ints = NDArray[np.int64]
 
@@ -125,3 +129,12 @@ def steps_of(slot: Ints, start: Ints) -> Steps:
     new[:1] = True
     np.not_equal(slot_of_step[1:], slot_of_step[:-1], out=new[1:])
     return Steps(start, len(slot), slot_of_step, np.flatnonzero(new))
+
+
+def order_within_ties(batch: Batch, order: Ints, values: pa.Array, steps: Steps) -> Ints | None:
+    """Return how to sort rows of one slot and position by their values; None if no rows tie."""
+    columns = [column[order] for column in position_columns(batch)]
+    slot = np.repeat(steps.slot, np.diff(np.append(steps.start, steps.rows)))
+    if len(starts_of_runs(slot, *columns)) == len(order):
+        return None
+    return lexicographic_order([slot, *columns, canonical_rank(values)])
