@@ -1,8 +1,8 @@
-"""When to try again, where another attempt may help and may not: a disk is full, a store is locked.
+"""When to try again after a failure that may or may not persist: a full disk, a locked store.
 
-Contract.  The first failure is followed by an attempt at once.  Each further one is waited for twice as long,
-from `FIRST_SECONDS` up to `MOST_SECONDS`, until an attempt has got something done: then all begins anew.
-What is done is a position that only grows while every output takes what it is given.
+Contract.  The first failure is followed by an attempt at once.  The delay before further attempts doubles,
+from `FIRST_SECONDS` up to `MOST_SECONDS`.  It starts from zero again when an attempt has made progress.
+Progress is a position that only grows while every output stores what it is given.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ MOST_SECONDS: Final = 8.0
 
 
 INVARIANT_FAILURES_MAX: Final = 3
-"""How many epochs may end with a broken invariant while nothing gets done."""
+"""How many epochs may end with a broken invariant without progress in between."""
 
 
 class InvariantFailures:
     """Counts the epochs that end with a broken invariant at one position.
 
-    Such a failure is a bug.  Another order of messages may avoid it, so the job is tried again; where nothing
-    gets done between the failures, it would be tried for ever.
+    Such a failure is a bug.  Another order of messages may avoid it, so the job is tried again, but not
+    forever if there is no progress.
     """
 
     def __init__(self) -> None:
@@ -31,7 +31,7 @@ class InvariantFailures:
         self._count = 0
 
     def record(self, done: Root) -> bool:
-        """Count a failure, after which all outputs have what is below `done`; say whether to give up."""
+        """Count a failure, at which outputs have stored what is below `done`; return whether to give up."""
         if done > self._done:
             self._done, self._count = done, 0
         self._count += 1
@@ -40,7 +40,7 @@ class InvariantFailures:
 
 DISK_FAILURES_MIN: Final = 8
 DISK_FAILURES_SECONDS: Final = 30.0
-"""How long, and how often at least, a disk may fail while nothing gets done."""
+"""How long, and how often at least, a disk may fail without progress in between."""
 
 
 class DiskFailures:
@@ -56,7 +56,7 @@ class DiskFailures:
         self._last = float("-inf")
 
     def record(self, done: Root, now: float) -> bool:
-        """Count a failure, at which all sinks have stored what is below `done`; say whether to give up."""
+        """Count a failure, at which outputs have stored what is below `done`; return whether to give up."""
         in_a_row = done <= self._done and now <= self._last + DISK_FAILURES_SECONDS
         if not in_a_row:
             self._done, self._count, self._since = max(done, self._done), 0, now
@@ -66,7 +66,7 @@ class DiskFailures:
 
 
 class Backoff:
-    """The attempts of one coordinator."""
+    """The delays of one coordinator."""
 
     def __init__(self) -> None:
         self._done = START

@@ -1,8 +1,7 @@
 """Membership: which workers there are, and which of them take part in the epoch.
 
-Contract.  A worker is known by the name that it gave itself at its start; one address has one worker,
-the last that said Hello there.  Workers that take part in an epoch keep their numbers in the next one
-if they can.
+Contract.  A worker is known by the name that it chose at its start.  Each address has one worker: the last
+that sent a Hello from there.  Workers of an epoch keep their numbers in the next one if possible.
 """
 
 from __future__ import annotations
@@ -44,7 +43,7 @@ class Members:
         if old is not None and old.name == name:
             if old.number is None:
                 old.hello_at = now
-            # Otherwise it does not know yet that it takes part, or it has left.
+            # Otherwise it does not know yet that it takes part, or has left the epoch.
             return False
         lost = old is not None and old.number is not None
         last_number = None if old is None else old.last_number
@@ -75,7 +74,7 @@ class Members:
         return [address for _, address in self.of_epoch]
 
     def scatter(self) -> None:
-        """Let the workers of the epoch be idle again; each has to say Hello before it is taken."""
+        """End the part of all workers in the epoch; each has to send a Hello before it is chosen again."""
         for member in self._members.values():
             if member.number is not None:
                 member.number = None

@@ -118,7 +118,7 @@ class EmbeddedCoordination:
         return int(version)
 
     def _prepare(self, version: int, busy_seconds: float) -> None:
-        """Have everything written survive, and make the tables where there are none."""
+        """Make writes durable, and create the tables if there are none."""
         with self._telling():
             self._use_log(busy_seconds)
             self._connection.execute("PRAGMA synchronous = FULL")
@@ -159,7 +159,7 @@ class EmbeddedCoordination:
             return made.lastrowid
 
     def keep_alive(self, session: int) -> None:
-        """Let the session live for its `ttl_seconds` from now on."""
+        """Keep the session alive for its `ttl_seconds` from now on."""
         with self._writing(session) as now:
             self._connection.execute(
                 "UPDATE sessions SET ends = ? + ttl WHERE id = ?", (now, session)
@@ -171,7 +171,7 @@ class EmbeddedCoordination:
             self._end(session)
 
     def _over(self, now: float) -> list[int]:
-        """Return the sessions whose time is over."""
+        """Return the sessions that have expired."""
         rows = self._connection.execute("SELECT id FROM sessions ORDER BY id").fetchall()
         return [session for (session,) in rows if not self._lives(session, now)]
 
@@ -200,14 +200,14 @@ class EmbeddedCoordination:
         return None
 
     def create(self, session: int, key: str, value: bytes, *, ephemeral: bool = False) -> Entry:
-        """Make an entry."""
+        """Create an entry."""
         with self._writing(session):
             if self._current(key) is not None:
                 raise EntryExistsError(f'there is an entry "{key}"')
             return self._write(key, value, session if ephemeral else None)
 
     def replace(self, session: int, key: str, value: bytes, version: int) -> Entry:
-        """Give the entry of that version another value."""
+        """Replace the value of the entry of that version."""
         with self._writing(session):
             return self._write(key, value, self._of_version(key, version).session)
 
@@ -218,7 +218,7 @@ class EmbeddedCoordination:
             self._write(key, None, None)
 
     def changed_since(self, mark: int) -> Changes:
-        """Return what has changed since `mark`; sessions whose time is over end now."""
+        """Return what has changed since `mark`; end the sessions that have expired."""
         with self._telling():
             over = self._over(self._clock())
         if over:
@@ -274,7 +274,7 @@ class EmbeddedCoordination:
 
     @contextmanager
     def _writing(self, session: int | None = None) -> Iterator[float]:
-        """Do something as one write, under a session that lives, if one is given; gives the time."""
+        """Run one write transaction, under a live session if one is given; yield the time."""
         with self._telling(), self._transaction():
             now = self._clock()  # behind the lock: no one else writes between this and the commit
             for ended in self._over(now):
@@ -298,7 +298,7 @@ class EmbeddedCoordination:
 
     @contextmanager
     def _telling(self) -> Iterator[None]:
-        """Turn errors of SQLite into those of the port."""
+        """Translate the errors of SQLite into those of the port."""
         try:
             yield
         except sqlite3.Error as error:
@@ -307,7 +307,7 @@ class EmbeddedCoordination:
                 raise self._damaged(str(error)) from None
             kind = CoordinationDiskError if code in _DISK_FAILED else CoordinationUnavailableError
             raise kind(f'cannot use the coordination file "{self._path}": {error}') from None
-        except UnicodeDecodeError:  # of what SQLite says, which quotes the file
+        except UnicodeDecodeError:  # of a message of SQLite that quotes the file
             raise self._damaged("it has text that is none") from None
 
     def _damaged(self, reason: str) -> DamagedCoordinationError:
@@ -317,7 +317,7 @@ class EmbeddedCoordination:
 
 
 def _make(path: Path) -> None:
-    """Make the file, if there is none, before SQLite does: whatever lies beside it gets its permissions."""
+    """Create the file, if there is none, before SQLite does: the files beside it get its permissions."""
     with suppress(OSError):  # SQLite says what is wrong
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
 
@@ -325,8 +325,8 @@ def _make(path: Path) -> None:
 def _uri(path: Path, *, read_only: bool) -> str:
     """Return the file's name for SQLite.
 
-    Who only reads may not be able to write the files beside it by which SQLite keeps readers and writers
-    apart.  Where there is no log nobody writes, and it need not.
+    A reader may lack the permission to write the files beside it by which SQLite separates readers from
+    writers.  If there is no log, nobody writes, and the reader does not need them.
     """
     mode = "rw"
     if read_only:

@@ -1,8 +1,9 @@
 """The lease: at any time at most one process holds it.
 
-It is an ephemeral entry of the holder's session.  The holder knows until when it holds it at least: from
-before it asked, for as long as a session lives, less what its clock may be slower.  Whoever was away for
-longer finds that time in the past, and finds its session ended if it writes all the same.
+The lease is an ephemeral entry of the holder's session.  The holder knows a time until which it certainly
+holds the lease: the time of its request, plus the lifetime of a session, less the possible difference of the
+clocks.  A process that was stopped for longer finds that this time is past; if it writes nevertheless, it
+finds that its session has ended.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from fsql.runtime.coordination.port import Coordination
 
 CLOCKS_DIFFER: Final = 0.005
-"""By what part of a second clocks may differ in a second: many times what clocks of computers do."""
+"""How many seconds clocks may drift apart in a second: many times the drift of real clocks."""
 
 
 class Lease:
@@ -26,10 +27,11 @@ class Lease:
 
     Args:
         coordination: where it is.
-        key: the entry's.
-        owner: what others read there: who holds it.
-        ttl_seconds: how long it is held without being renewed.
-        clock: seconds that never go back.  It need not be that of coordination, only about as fast.
+        key: the key of the entry.
+        owner: the value of the entry: who holds the lease.
+        ttl_seconds: how long the lease is held without being renewed.
+        clock: returns seconds that never go back.  It may differ from the clock of coordination, but must run
+            about as fast.
     """
 
     def __init__(
@@ -67,17 +69,17 @@ class Lease:
         return self._session
 
     def hold(self) -> bool:
-        """Renew the lease, or where it is not held try to get it; say whether it is held now.
+        """Renew the lease, or try to acquire it if it is not held; return whether it is held now.
 
-        One that turns out to be lost is not got again by the same call: others may have had it meanwhile,
-        and who led under it must hear of that.
+        A call that finds the lease lost does not acquire it again: others may have held it meanwhile, and the
+        coordinator must learn of that.
         """
         return self.renew() if self._has_entry else self.acquire()
 
     def acquire(self) -> bool:
-        """Try to get the lease, and say whether it is held now.
+        """Try to acquire the lease; return whether it is held now.
 
-        Where no answer comes it may be tried again: a lease that was got without knowing is recognized.
+        If no answer comes, the call can be repeated: a lease that was acquired unnoticed is recognized.
         """
         start = self._clock()
         try:
@@ -102,12 +104,12 @@ class Lease:
         return True
 
     def renew(self) -> bool:
-        """Hold the lease for longer; say whether it is still held.
+        """Extend the lease; return whether it is still held.
 
-        It is lost for good if not, and `acquire` may get it anew, with another session.
+        If not, it is lost for good; `acquire` can acquire it anew, with another session.
         """
         if self._session is None or not self._has_entry:
-            # Who has tried in vain has a session too.
+            # A process that has tried in vain to acquire the lease has a session, too.
             return False
         start = self._clock()
         try:
@@ -119,7 +121,7 @@ class Lease:
         return True
 
     def release(self) -> None:
-        """Let the lease go, for others to have it at once."""
+        """Release the lease, so that others can acquire it at once."""
         session = self._session
         self._lose()
         if session is not None:

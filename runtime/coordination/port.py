@@ -1,16 +1,16 @@
 """The port to coordination: small entries under keys, changed by compare-and-set, and sessions that end.
 
-* A **session** lives while somebody says so at least every `ttl_seconds`.  Once it has ended it never lives
-  again, and nobody writes under it: that is what fences a process that was away for too long.  Every client
-  can write under a session or close it; the one that has opened it keeps it alive and makes its ephemeral
-  entries.
-* An **entry** has a version, which differs with each write as long as the entry is there.  An ephemeral
-  entry goes with the session that made it.
-* Writes are atomic, durable, and in one order for everybody.  A read may be older than the newest write;
-  compare-and-set finds out.
+* A **session** lives while it is kept alive at least every `ttl_seconds`.  A session that has ended never
+  lives again, and nobody can write under it.  This fences a process that was stopped for too long.  Every
+  client can write under a session or close it; the client that has opened it keeps it alive and creates its
+  ephemeral entries.
+* An **entry** has a version, which changes with each write while the entry exists.  An ephemeral entry is
+  removed with the session that created it.
+* Writes are atomic, durable, and in the same order for all clients.  A read may return an older state than
+  the newest write; compare-and-set detects that.
 
-Nobody is called back: whoever wants to know asks `changed_since`.  `tests/unit/coordination/conformance.py`
-is what a driver must pass.
+There are no callbacks: changes are polled with `changed_since`.  Each driver must pass
+`tests/unit/coordination/conformance.py`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from typing import Protocol
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A value under a key; `session` is None where it outlives the session that made it."""
+    """A value under a key; `session` is None if the entry outlives the session that created it."""
 
     key: str
     value: bytes
@@ -31,14 +31,14 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """Keys that were written or deleted since a mark, ascending, and the mark to ask with next time."""
+    """Keys that were written or deleted since a mark, ascending, and the mark for the next call."""
 
     mark: int
     keys: tuple[str, ...]
 
 
 class CoordinationError(Exception):
-    """Coordination did not do what it was asked for."""
+    """An operation failed."""
 
 
 class SessionExpiredError(CoordinationError):
@@ -46,15 +46,15 @@ class SessionExpiredError(CoordinationError):
 
 
 class EntryExistsError(CoordinationError):
-    """There is an entry under the key already; nothing was written."""
+    """The key exists already; nothing was written."""
 
 
 class EntryChangedError(CoordinationError):
-    """The entry has another version or is gone; nothing was written."""
+    """The entry has another version or does not exist; nothing was written."""
 
 
 class CoordinationUnavailableError(CoordinationError):
-    """No answer came: a write may have happened or not."""
+    """No answer came; a write may or may not have happened."""
 
 
 class CoordinationRefusedError(CoordinationError):
@@ -66,7 +66,7 @@ class CoordinationDiskError(CoordinationUnavailableError):
 
 
 class DamagedCoordinationError(CoordinationError):
-    """What is stored is not what was written; trying again does not help."""
+    """The stored data is damaged; trying again does not help."""
 
 
 class Coordination(Protocol):
@@ -76,7 +76,7 @@ class Coordination(Protocol):
         """Return a new session."""
 
     def keep_alive(self, session: int) -> None:
-        """Let the session live for its `ttl_seconds` from now on.
+        """Keep the session alive for its `ttl_seconds` from now on.
 
         Raises:
             SessionExpiredError: if it has ended.
@@ -89,7 +89,7 @@ class Coordination(Protocol):
         """Return the entry under a key, None if there is none."""
 
     def create(self, session: int, key: str, value: bytes, *, ephemeral: bool = False) -> Entry:
-        """Make an entry.
+        """Create an entry.
 
         Raises:
             SessionExpiredError: if the session has ended.
@@ -97,7 +97,7 @@ class Coordination(Protocol):
         """
 
     def replace(self, session: int, key: str, value: bytes, version: int) -> Entry:
-        """Give the entry of that version another value; it stays ephemeral if it was.
+        """Replace the value of the entry of that version; it stays ephemeral if it was.
 
         Raises:
             SessionExpiredError: if the session has ended.
@@ -113,7 +113,7 @@ class Coordination(Protocol):
         """
 
     def changed_since(self, mark: int) -> Changes:
-        """Return what has changed since `mark`, which is 0 or of an earlier answer."""
+        """Return what has changed since `mark`, which is 0 or comes from an earlier answer."""
 
     def close(self) -> None:
         """Release what this client holds.

@@ -21,14 +21,14 @@ if TYPE_CHECKING:
     from fsql.runtime.sink import Sink
 
 IDLE_SECONDS_MAX = 0.1
-"""How long to wait for anything before asking whether the launcher still lives."""
+"""Seconds to wait for input before checking whether the launcher is alive."""
 
 CONSUMER_SECONDS = 0.001
-"""How long to wait at most while a consumer has not been sent all that it was given."""
+"""Seconds to wait at most while rows for a sink are not sent yet."""
 
 
 class CoordinatorProcess:
-    """Runs until the job is over, or the launcher gone."""
+    """Runs until the job is over or the launcher has ended."""
 
     def __init__(  # noqa: PLR0913 - it stands between many
         self,
@@ -41,7 +41,7 @@ class CoordinatorProcess:
         *,
         again: bool = False,
     ) -> None:
-        """Take what a coordinator is made of; `again` says that there was one in this run before it."""
+        """Take the parts of a coordinator; `again` says that an earlier one of this run has ended."""
         self._transport = transport
         self._supervisor = supervisor
         self._background = BackgroundThread(transport.wake)
@@ -60,7 +60,7 @@ class CoordinatorProcess:
         )
 
     def run(self) -> bool:
-        """Run; return whether the job is over (and not only the launcher gone)."""
+        """Run; return whether the job is over, False if only the launcher has ended."""
         host = self._host
         try:
             while not host.done and self._supervisor.alive():
@@ -72,7 +72,7 @@ class CoordinatorProcess:
         return host.done
 
     def _round(self) -> None:
-        """Deal with everything that has come, then do what the time demands."""
+        """Process all input that has come, and advance the time."""
         host = self._host
         wait = min(IDLE_SECONDS_MAX, host.next_timer() - time.monotonic())
         descriptors = host.awaited()

@@ -1,8 +1,7 @@
-"""What the launcher and its processes tell each other: JSON lines on the pipes between them.
+"""The lines that the launcher and its child processes exchange: JSON on the pipes between them.
 
-A child reads the launcher's lines from its standard input; when that ends, the launcher is gone, and so
-goes the child.  It writes its own lines to its standard output, some at least every second: one that is
-silent for long hangs.
+A child reads the launcher's lines from its standard input, and ends when its standard input ends.  It writes
+its own lines to its standard output, at least one each second; a child that writes none for long hangs.
 """
 
 from __future__ import annotations
@@ -22,23 +21,23 @@ if TYPE_CHECKING:
     from fsql.runtime.dataflow.barrier import Stopped
 
 ALIVE_EVERY: Final = 0.5
-"""How many seconds may pass between two lines of a child."""
+"""Seconds between two lines of a child, at most."""
 
 _READ_BYTES: Final = 1 << 16
 
 
 class Address(msgspec.Struct, frozen=True, tag=True):
-    """From a worker: where it is reached."""
+    """From a worker: its address."""
 
     address: str
 
 
 class Alive(msgspec.Struct, frozen=True, tag=True):
-    """From a worker: it is not stuck."""
+    """From a worker: it does not hang."""
 
 
 class ProgressReport(msgspec.Struct, frozen=True, tag=True):
-    """From the coordinator: how it goes; see `node.Progress`.
+    """From the coordinator: the progress of the job; see `node.Progress`.
 
     `held` is the front that has promised least, and the time and origin that it has promised.
     """
@@ -76,7 +75,7 @@ class WorkerExited(msgspec.Struct, frozen=True, tag=True):
 
 
 class Join(msgspec.Struct, frozen=True, tag=True):
-    """To a worker that waits to be needed: it is."""
+    """To a spare worker: it is needed."""
 
 
 Line = Address | Alive | ProgressReport | Finished | WorkerExited | Join
@@ -121,7 +120,7 @@ def _stop_row(stopped: Stopped) -> StopRow:
 
 
 class LineWriter:
-    """Writes lines to a descriptor; that nobody listens is no reason to fail."""
+    """Writes lines to a descriptor; ignores that nobody reads them."""
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
@@ -148,7 +147,7 @@ class LineReader:
         """Return the lines that have come since the last call.
 
         Raises:
-            msgspec.MsgspecError: if one is no line of ours.
+            msgspec.MsgspecError: if one is malformed.
         """
         while not self.ended and wait_readable([self.descriptor], 0.0):
             data = os.read(self.descriptor, _READ_BYTES)

@@ -1,4 +1,4 @@
-"""What a process that the launcher has started has of it: two pipes."""
+"""The launcher as seen by a process that it has started: two pipes."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class Supervisor:
-    """The launcher, as its child sees it."""
+    """The pipes from and to the launcher."""
 
     def __init__(self, reading: int, writing: int) -> None:
         self._reader = LineReader(reading)
@@ -36,7 +36,7 @@ class Supervisor:
 
     @classmethod
     def of_worker(cls, address: str) -> Supervisor:
-        """Return the supervisor on standard input and output, and tell it where the worker is."""
+        """Return the supervisor on standard input and output, and report the address of the worker."""
         supervisor = cls(sys.stdin.fileno(), sys.stdout.fileno())
         supervisor._writer.write(Address(address))
         return supervisor
@@ -68,7 +68,7 @@ class Supervisor:
 
     @property
     def descriptor(self) -> int | None:
-        """Return what can be read when the launcher has said something, or is gone; None if nothing can."""
+        """Return the descriptor that is readable when the launcher has written or ended; None for none."""
         return self._reader.descriptor
 
     def take_exited(self) -> Sequence[str]:
@@ -78,7 +78,7 @@ class Supervisor:
         return exited
 
     def tell(self, effect: Progress | Finish) -> None:
-        """Tell how it goes."""
+        """Report the progress or the end of the job."""
         self._told_at = time.monotonic()
         self._writer.write(
             encode_progress(effect) if isinstance(effect, Progress) else encode_finish(effect)

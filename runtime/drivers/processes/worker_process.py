@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from fsql.runtime.hosts.prepared import Prepare
 
 IDLE_SECONDS_MAX = 0.1
-"""How long to wait for anything before asking whether the launcher still lives."""
+"""Seconds to wait for input before checking whether the launcher is alive."""
 
 
 class MessageDeadline(Protocol):
@@ -39,7 +39,7 @@ class MessageDeadline(Protocol):
 
 
 class WorkerProcess:
-    """Runs until the job is done, or whoever started the worker is gone."""
+    """Runs until the job is done or the supervisor has ended."""
 
     def __init__(
         self,
@@ -49,7 +49,7 @@ class WorkerProcess:
         supervisor: Supervisor | None,
         deadline: MessageDeadline | None = None,
     ) -> None:
-        """Take what a worker is made of; `deadline` ends one that has no supervisor."""
+        """Take the parts of a worker; `deadline` ends one that has no supervisor."""
         self._transport = transport
         self._supervisor = supervisor
         self._background = BackgroundThread(transport.wake)
@@ -57,7 +57,7 @@ class WorkerProcess:
         self._deadline = deadline
 
     def run(self) -> bool:
-        """Run; return whether the job is done (and not only the launcher gone)."""
+        """Run; return whether the job is done, False if only the launcher has ended."""
         host = self._host
         if self._deadline is not None:
             self._deadline.start(time.monotonic())
@@ -70,7 +70,7 @@ class WorkerProcess:
         return host.done
 
     def step(self, event: WorkerEvent) -> None:
-        """Let the node deal with an event."""
+        """Give an event to the node."""
         self._host.step(event)
 
     def _round(self) -> None:
