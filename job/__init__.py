@@ -11,6 +11,8 @@ The console, the library and the worker processes use it.  It knows files and di
 | `run`              | runs a compiled job in this process                                           |
 | `process_run`      | runs a compiled job on processes, and reports to an observer                  |
 | `process_metrics` | what a run on processes has done, over all its epochs                         |
+| `silent_process_run` | a run on processes for the library: it reports nothing                      |
+| `written`          | what a run has written where, and which rows it has dropped                   |
 | `entry_points`     | what the processes execute: the coordinator and the workers                   |
 | `listener`, `join_deadline` | workers that are started by hand                                     |
 | `standard_output_server` | takes rows for standard output from the processes                       |

@@ -12,8 +12,6 @@
 
 from __future__ import annotations
 
-import sys
-from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal
@@ -27,8 +25,6 @@ from fsql.job.compilation import compile_job
 from fsql.job.errors import raise_typed_errors
 from fsql.job.explain_stage import explain_stage
 from fsql.job.memory import MemorySink, declare_tables
-from fsql.job.process_metrics import ProcessMetrics
-from fsql.job.process_run import ProcessOptions, run_on_processes
 from fsql.job.run import RunOptions, open_run, open_splits
 from fsql.job.script import Script
 from fsql.job.stop import stop_error
@@ -36,13 +32,10 @@ from fsql.runtime.drivers.local import LocalRun
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
-    from contextlib import AbstractContextManager
     from os import PathLike
 
     from fsql.job.compilation import Compiled
-    from fsql.job.description import PreparedJob
     from fsql.job.memory import Memory, Rows, Table
-    from fsql.runtime.drivers.processes.lines import ProgressReport
     from fsql.runtime.metrics import Metrics
     from fsql.runtime.ports import Release
 
@@ -170,13 +163,16 @@ class Session:
             if processes is not None or state is not None or delivery is not None:
                 if tables:
                     raise _tables_stay_here(min(tables))
+                # Processes need ZeroMQ and more; what runs in this process starts sooner without.
+                from fsql.job.silent_process_run import ProcessOptions, run_silently_on_processes
+
                 process_options = ProcessOptions(
                     state=None if state is None else Path(state),
                     snapshot_every=self.snapshot_every,
                     delivery=delivery,
                 )
                 options = replace(self._options, workers=processes or self.workers)
-                return _run_on_processes(result, options, process_options)
+                return run_silently_on_processes(result, options, process_options)
             splits = open_splits(result)
             with open_run(result, splits, self._options) as run:
                 run.run(lambda _: None)
@@ -208,37 +204,6 @@ class Session:
         policy = None if self.policy is None else Policy(self.policy)
         existing = Existing(self.existing)
         return RunOptions(workers=self.workers, policy=policy, existing=existing)
-
-
-class _SilentObserver:
-    """Shows nothing of a run; see `fsql.job.process_run.ProcessObserver`."""
-
-    def on_ready(self, job: PreparedJob) -> None: ...
-    def on_already_finished(self, state: Path) -> None: ...
-    def on_listening(self, job: PreparedJob) -> None: ...
-    def on_waiting(self, workers: int, address: str, key: Path) -> None: ...
-    def on_report(self, report: ProgressReport, metrics: ProcessMetrics) -> None: ...
-    def on_drained(self) -> None: ...
-    def check(self) -> None: ...
-    def show(self, job: PreparedJob, *, resumed: bool) -> AbstractContextManager[None]:
-        del job, resumed
-        return nullcontext()
-
-
-def _run_on_processes(
-    compiled: Compiled, options: RunOptions, process_options: ProcessOptions
-) -> Metrics:
-    """Run a job on processes; return what it did.
-
-    Raises:
-        FsqlError: what is wrong with a source, a sink, the state directory or a row.
-    """
-    metrics = ProcessMetrics()
-    stdout = None if sys.stdout is None else sys.stdout.buffer
-    error = run_on_processes(compiled, options, process_options, _SilentObserver(), metrics, stdout)
-    if error is not None:
-        raise error
-    return metrics.total
 
 
 def _tables_stay_here(name: str) -> FsqlError:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -12,7 +13,8 @@ from typing import TYPE_CHECKING, Any, Final
 import pytest
 
 import fsql
-from fsql.job import process_run, session
+from fsql.job import process_run
+from fsql.job.silent_process_run import SilentObserver
 
 if TYPE_CHECKING:
     from fsql.job.process_metrics import ProcessMetrics
@@ -66,7 +68,7 @@ def test_a_killed_worker_does_not_show_in_the_output(
             killed.append(child_processes("worker")[0])
             os.kill(killed[0], signal.SIGKILL)
 
-    monkeypatch.setattr(session._SilentObserver, "on_report", kill_once)
+    monkeypatch.setattr(SilentObserver, "on_report", kill_once)
     run(folder, "right.jsonl")
     state = folder / "state"
     metrics = run(folder, "sums.jsonl", processes=2, state=state)
@@ -114,7 +116,7 @@ def test_a_killed_coordinator_is_not_waited_for(
         return [sys.executable, "-P", *head, kind, *arguments]
 
     monkeypatch.setattr(process_run, "_command", command)
-    monkeypatch.setattr(session._SilentObserver, "on_report", kill_once)
+    monkeypatch.setattr(SilentObserver, "on_report", kill_once)
     run(folder, "right.jsonl")
     metrics = run(folder, "sums.jsonl", processes=2, state=folder / "state")
     assert len(killed) == 1
@@ -146,3 +148,11 @@ def test_tables_of_the_program_stay_in_one_process() -> None:
         "E542",
         'table "t" is of this program, and other processes cannot read it',
     )
+
+
+def test_what_processes_need_is_imported_with_the_first_of_them() -> None:
+    command = "import sys, fsql; fsql.sql; print('zmq' in sys.modules)"
+    said = subprocess.run(
+        [sys.executable, "-c", command], capture_output=True, text=True, check=True
+    )
+    assert said.stdout == "False\n"
