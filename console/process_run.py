@@ -14,6 +14,7 @@ from fsql.console.interrupt import Interrupt, Interrupted
 from fsql.console.job_progress import JobProgress
 from fsql.console.progress import choose_progress_display
 from fsql.console.standard_output import open_standard_output
+from fsql.console.time_warnings import TimeWarnings
 from fsql.console.unused_parameters import warn_unused_parameters
 from fsql.job.compilation import compile_job
 from fsql.job.overview import describe_job
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from fsql.console.progress import Progress
     from fsql.console.reporter import Reporter
     from fsql.job.description import PreparedJob
     from fsql.job.process_run import ProcessOptions
@@ -39,10 +41,13 @@ class _ConsoleObserver:
         self._title = title
         self._reporter = reporter
         self._job_progress = JobProgress(reporter)
+        self._progress: Progress | None = None
+        self._times: TimeWarnings | None = None
         self.check = interrupt.check
 
     def on_ready(self, job: PreparedJob) -> None:
         print_warnings(job.compiled, job.splits, self._reporter)
+        self._times = TimeWarnings(job.compiled, job.splits, self._reporter)
 
     def on_already_finished(self, state: Path) -> None:
         text = (
@@ -65,6 +70,7 @@ class _ConsoleObserver:
             job.compiled.job, overview, self._title, self._reporter
         ) as progress:
             self._job_progress.show(progress)
+            self._progress = progress
             yield
 
     def on_drained(self) -> None:
@@ -72,6 +78,8 @@ class _ConsoleObserver:
 
     def on_report(self, report: ProgressReport, metrics: ProcessMetrics) -> None:
         self._job_progress.on_report(report, metrics)
+        if self._times is not None and self._progress is not None:
+            self._times.print_new(metrics.total, self._progress)
 
 
 def run_script_on_processes(

@@ -12,6 +12,7 @@ from fsql.console.broken_pipe import discard_standard_output, is_broken_pipe
 from fsql.console.interrupt import Interrupt, Interrupted
 from fsql.console.progress import choose_progress_display
 from fsql.console.standard_output import open_standard_output
+from fsql.console.time_warnings import TimeWarnings
 from fsql.console.unused_parameters import warn_unused_parameters
 from fsql.job.compilation import compile_job
 from fsql.job.open_files import raise_open_files_limit
@@ -44,6 +45,7 @@ def run_script(
     splits = open_splits(result)
     print_warnings(result, splits, reporter)
     stdout = open_standard_output(result.job, form, reporter) if sys.stdout is not None else None
+    times = TimeWarnings(result, splits, reporter)
     metrics: Metrics | None = None
     listening = False
     status, code = summary.FINISHED, exit_codes.OK
@@ -64,6 +66,7 @@ def run_script(
                         listening = True
                         print_listening(result, reporter)
                     progress.update(metrics)
+                    times.print_new(metrics, progress)
                     interrupt.check()
 
                 collect_less_often()

@@ -11,22 +11,26 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from fsql.compiler.diagnostics import Diagnostic, FsqlError, Label
+from fsql.compiler.functions.timestamps import format_timestamp
 from fsql.compiler.sqltypes import Kind
 from fsql.connectors.file.source import FileSplit
 from fsql.job.places import option_span
 from fsql.job.run import open_splits
+from fsql.job.sinks import window_columns
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-    from pathlib import Path
 
     from fsql.compiler.logical import Table
     from fsql.job.compilation import Compiled
     from fsql.job.run import Splits
+    from fsql.runtime.metrics import Metrics
+    from fsql.runtime.ports import Split
 
 _PASSING: Final = {"E531", "E543"}
 """What a file that is there when the job runs may mend."""
 _FIRST_BYTES: Final = 1 << 16
+_FIRST_ROWS: Final = 100
 _EPOCH_SECONDS: Final = range(10**9, 10**11)
 """Seconds of the years 2001 to 5138; as milliseconds they are of 1970 to 1973."""
 
@@ -41,43 +45,68 @@ def missing_inputs(compiled: Compiled) -> list[Diagnostic]:
 
 
 def unkept_rows(compiled: Compiled) -> list[Diagnostic]:
-    """Return warnings of tables whose malformed rows are counted, and written nowhere."""
+    """Return warnings of tables whose malformed or late rows are counted, and written nowhere."""
     warnings = []
     for table in compiled.job.tables:
         options = dict(table.options)
         if options.get("on_error") == "reject" and "rejects_path" not in options:
-            span = option_span(compiled.syntax, table.name, "on_error")
             message = f'malformed rows of table "{table.name}" are counted and dropped'
             helps = ("add 'rejects_path' = 'rejects.jsonl'",)
-            label = None if span is None else Label(span)
-            warnings.append(Diagnostic("W502", message, label, helps=helps))
-    return warnings
+            warnings.append(_at_option(compiled, table.name, "on_error", "W502", message, helps))
+    for insert in compiled.job.inserts:
+        name = insert.sink.name
+        declared = option_span(compiled.syntax, name, "late_path") is not None
+        if not declared or "late_path" in dict(insert.sink.options):
+            continue  # a SELECT without a table has no options: the summary counts its late rows
+        if window_columns(compiled.job, insert):
+            message = (
+                f'rows that are too late for the windows of table "{name}" are counted and dropped'
+            )
+            helps = ("add 'late_path' = 'late.jsonl'",)
+            warnings.append(_at_option(compiled, name, "late_path", "W505", message, helps))
+    return list(dict.fromkeys(warnings))
+
+
+def _at_option(
+    compiled: Compiled, table: str, option: str, code: str, message: str, helps: tuple[str, ...]
+) -> Diagnostic:
+    span = option_span(compiled.syntax, table, option)
+    return Diagnostic(code, message, None if span is None else Label(span), helps=helps)
 
 
 def first_row_warnings(compiled: Compiled, splits: Splits) -> list[Diagnostic]:
-    """Return warnings of what the first row of each table that is read from JSON files shows."""
+    """Return warnings of what the first rows of each table that is read from JSON files show.
+
+    Other formats refuse what would be a silent mistake in JSON: a number for a timestamp, a missing column.
+    """
     warnings: list[Diagnostic] = []
     for table in compiled.job.tables:
         if dict(table.options).get("format", "json") == "json":
             for split in splits[table.ordinal][:1]:
-                row = _first_row(split.path) if isinstance(split, FileSplit) else None
-                if row is not None:
-                    warnings += _of_row(table, row, str(split.name))
+                seen: set[tuple[str, str]] = set()
+                for number, row in enumerate(_first_rows(split)):
+                    for warning in _of_row(table, row, f'row {number} of "{split.name}"'):
+                        if (warning.code, warning.message) not in seen:
+                            seen.add((warning.code, warning.message))
+                            warnings.append(warning)
     return warnings
 
 
-def _first_row(path: Path) -> dict[str, object] | None:
-    """Return the first row of a file of JSON lines, None if it cannot be read; then the run says why."""
+def _first_rows(split: Split) -> list[dict[str, object]]:
+    """Return the first rows of a file of JSON lines, as far as they can be read; the run says why not."""
+    if not isinstance(split, FileSplit):
+        return []
+    rows = []
     try:
-        with path.open("rb") as file:
-            line = file.readline(_FIRST_BYTES)
-        row = msgspec.json.decode(line)
-    except (OSError, ValueError, RecursionError, msgspec.MsgspecError):
-        return None
-    return row if isinstance(row, dict) else None
+        for line in split.first_bytes(_FIRST_BYTES).splitlines()[:_FIRST_ROWS]:
+            row = msgspec.json.decode(line)
+            rows += [row] if isinstance(row, dict) else []
+    except (FsqlError, ValueError, RecursionError, msgspec.MsgspecError):
+        pass
+    return rows
 
 
-def _of_row(table: Table, row: dict[str, object], split: str) -> Iterator[Diagnostic]:
+def _of_row(table: Table, row: dict[str, object], place: str) -> Iterator[Diagnostic]:
     names = {column.name for column in table.columns}
     by_lower = {column.name.lower(): column.name for column in table.columns}
     for field in row:
@@ -86,7 +115,7 @@ def _of_row(table: Table, row: dict[str, object], split: str) -> Iterator[Diagno
             yield Diagnostic(
                 "W503",
                 f'field "{field}" of table "{table.name}" is not column "{meant}": case matters',
-                notes=(f'the first row of "{split}" has that field, and column "{meant}" is NULL',),
+                notes=(f'{place} has that field, and column "{meant}" is NULL',),
                 helps=(f'declare the column as "{field}", with the quotes',),
             )
     for column in table.columns:
@@ -96,7 +125,7 @@ def _of_row(table: Table, row: dict[str, object], split: str) -> Iterator[Diagno
                 "W504",
                 f'column "{column.name}" of table "{table.name}" seems to have seconds since 1970',
                 notes=(
-                    f'the first row of "{split}" has {value}, which is read as milliseconds: 1970',
+                    f"{place} has {value}, which is read as milliseconds: a day of 1970 to 1973",
                 ),
                 helps=(
                     f"declare it as BIGINT, and compute TIMESTAMP_MILLIS({column.name} * 1000)",
@@ -107,3 +136,35 @@ def _of_row(table: Table, row: dict[str, object], split: str) -> Iterator[Diagno
 def warnings_of(compiled: Compiled, splits: Splits) -> Sequence[Diagnostic]:
     """Return all warnings of a job that is about to run."""
     return (*compiled.warnings, *unkept_rows(compiled), *first_row_warnings(compiled, splits))
+
+
+def time_warnings(
+    compiled: Compiled, splits: Splits, metrics: Metrics
+) -> Iterator[tuple[Diagnostic, str]]:
+    """Return warnings of what the event times show that have been read, each with the name of its table."""
+    for table in compiled.job.tables:
+        source = metrics.sources.get(table.name)
+        if source is None:
+            continue
+        if source.first_time is not None and source.first_time // 1_000 in _EPOCH_SECONDS:
+            yield (
+                Diagnostic(
+                    "W504",
+                    f'event times of table "{table.name}" seem to be seconds since 1970',
+                    notes=(f"the first is {format_timestamp(source.first_time)}",),
+                    helps=("multiply seconds by 1000 where milliseconds are read",),
+                ),
+                table.name,
+            )
+        if source.far_ahead is not None:
+            split, row, time, later = source.far_ahead
+            name = splits[table.ordinal][split].name
+            yield (
+                Diagnostic(
+                    "W506",
+                    f'row {row} of "{name}" in table "{table.name}" is dated {format_timestamp(time)}',
+                    notes=(f"a later row is of {format_timestamp(later)}: such rows may be late",),
+                    helps=("correct the row, or remove it",),
+                ),
+                table.name,
+            )

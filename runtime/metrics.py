@@ -7,9 +7,11 @@ A run has those of all of its epochs.  All are of one type, and `merge` makes on
 from __future__ import annotations
 
 from dataclasses import dataclass, field, fields, replace
-from typing import TYPE_CHECKING, Final, TypeVar
+from operator import add
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from fsql.runtime.batch import START, origin_parts
+from fsql.runtime.dataflow.event_times import FarAhead
 from fsql.runtime.dataflow.state_size import state_bytes
 
 if TYPE_CHECKING:
@@ -36,12 +38,16 @@ class SourceMetrics:
     """What has been read of a table.
 
     `bytes_passed` is how far its readers are in its files, as these are stored: compressed, for example.
+    `first_time` is the least of the event times of the first rows of its splits, in microseconds; `far_ahead`
+    the first row that is dated far ahead of rows behind it.
     """
 
     rows: int = 0
     bytes: int = 0
     rows_rejected: int = 0
     bytes_passed: int = 0
+    first_time: int | None = None
+    far_ahead: FarAhead | None = None
 
 
 @dataclass(slots=True)
@@ -115,6 +121,9 @@ class Metrics:
             source.rows += front.rows_read
             source.bytes += front.bytes_read
             source.bytes_passed += front.bytes_passed
+            seen = front.event_times
+            source.first_time = _least(source.first_time, seen.first)
+            source.far_ahead = _least(source.far_ahead, seen.far_ahead)
 
     def set_folds(self, folds: Collection[Fold]) -> None:
         """Set what folds have done, and the size of their state."""
@@ -151,6 +160,7 @@ class Metrics:
 
 _GREATEST: Final = ("seconds", "seconds_behind")
 _OF_RUN: Final = ("held_by", "held_seconds", "min_time")
+_LEAST: Final = {"first_time", "far_ahead"}
 _BY_NAME: Final = ("operators", "sources", "sinks")
 _SUMS: Final = tuple(
     each.name
@@ -159,6 +169,7 @@ _SUMS: Final = tuple(
 )
 
 _Part = TypeVar("_Part", OperatorMetrics, SourceMetrics, SinkMetrics)
+_Value = TypeVar("_Value", int, FarAhead)
 
 
 def merge(parts: Iterable[Metrics]) -> Metrics:
@@ -193,8 +204,16 @@ def _merge_by_name(total: dict[str, _Part], added: dict[str, _Part]) -> None:
 
 
 def _sum(one: _Part, other: _Part) -> _Part:
-    kind = type(one)
-    return kind(*(getattr(one, each.name) + getattr(other, each.name) for each in fields(kind)))
+    values: dict[str, Any] = {}
+    for name in (each.name for each in fields(one)):
+        values[name] = (_least if name in _LEAST else add)(getattr(one, name), getattr(other, name))
+    return type(one)(**values)
+
+
+def _least(one: _Value | None, other: _Value | None) -> _Value | None:
+    if one is None or other is None:
+        return other if one is None else one
+    return min(one, other)
 
 
 def slowest(operators: Mapping[str, OperatorMetrics]) -> list[tuple[str, OperatorMetrics]]:

@@ -260,4 +260,18 @@ DATA_ROWS: Final[tuple[Row, ...]] = (
         "Declare the column as BIGINT, and compute the time with TIMESTAMP_MILLIS(column * 1000).",
         '{"at": 1767225600}  -- 2026 in seconds, January 1970 in milliseconds',
     ),
+    (
+        "W505",
+        "late rows are not kept",
+        "Without 'late_path' rows that are too late for the windows of a query are counted and dropped.",
+        "Add the option 'late_path' to the table that is written.",
+        "INSERT INTO t SELECT … FROM TUMBLE(clicks, at, INTERVAL '1' MINUTE) …;  -- t without 'late_path'",
+    ),
+    (
+        "W506",
+        "row is dated far ahead",
+        "A row's event time is at least a year after that of a later row, which may be late for that reason.",
+        "Correct or remove the row.",
+        '{"at": "2099-01-01T00:00:00Z"}  -- among rows of 2026',
+    ),
 )

@@ -64,6 +64,21 @@ class FileSplit:
         """
         self._take_header(self.decoder())
 
+    def first_bytes(self, count: int) -> bytes:
+        """Return up to about `count` of the first bytes, decompressed, in whole lines unless one is longer.
+
+        Raises:
+            FsqlError: E531, if the file cannot be opened; E535, if it cannot be read.
+        """
+        blocks = self._blocks(None, count)
+        try:
+            data = blocks.read()
+        finally:
+            blocks.close()
+        block = data if isinstance(data, bytes) else b""
+        end = block.rfind(b"\n") + 1
+        return block[:end] if end and len(block) >= count else block
+
     def _take_header(self, decoder: LineDecoder) -> None:
         if not decoder.has_header:
             return

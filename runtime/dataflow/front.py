@@ -18,6 +18,7 @@ import numpy as np
 from fsql.compiler.functions.timestamps import format_timestamp
 from fsql.compiler.logical import Table, TimeKind
 from fsql.runtime.batch import END, START, TIME_START, Batch, Root, origin
+from fsql.runtime.dataflow.event_times import EventTimes
 from fsql.runtime.dataflow.resume_point import ResumePoint
 from fsql.runtime.kernels.expressions import compile_expressions
 from fsql.runtime.order import below, integers
@@ -58,6 +59,7 @@ class Front:
         self.bytes_passed = 0
         """How far the reader is in its file, as the driver says: for monitoring."""
         self.unknown_fields = 0
+        self.event_times = EventTimes(split)
         self._kind = table.time
         self._base = origin(table.ordinal, split, 0)
         self._event_time = None
@@ -147,6 +149,8 @@ class Front:
                 kept = np.flatnonzero(failed == 0)
                 picked = Batch(columns, rows, rows, ()).take(kept)
                 columns, rows, times = picked.columns, picked.time, times[kept]
+        if self._event_time is not None and len(times):
+            self.event_times.add(times, rows)
         time = self._times(times)
         positioned = self._positioned(time, rows, rejects) if rejects else ()
         if len(time):

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from typing import TYPE_CHECKING
+
+import pytest
 
 from fsql.tests.cli.commands import fsql
 
@@ -26,7 +29,7 @@ def warnings_of(
     (directory / "r.jsonl").unlink(missing_ok=True)
     if rows is not None:
         (directory / "t.jsonl").write_text(rows)
-    said = fsql(command, "--json", directory / "job.sql")
+    said = fsql(*command.split(), "--json", directory / "job.sql")
     assert said.code == 0, said
     text = said.out if command == "check" else said.err
     events = [json.loads(line) for line in text.splitlines()]
@@ -78,3 +81,91 @@ def test_a_first_row_that_is_not_utf8_is_the_affair_of_the_run(tmp_path: Path) -
     (tmp_path / "t.jsonl").write_bytes(b'{"s":"\xff"}\n')
     said = fsql("run", "--quiet", tmp_path / "job.sql")
     assert said.err.startswith("error[FSQL-E515]: ")
+
+
+WINDOWS = """
+CREATE TABLE t (n BIGINT, at TIMESTAMP, WATERMARK FOR at AS at)
+    WITH ('connector' = 'file', 'path' = 't.jsonl');
+CREATE TABLE counts (start TIMESTAMP, n BIGINT)
+    WITH ('connector' = 'file', 'path' = 'counts.jsonl'{options});
+INSERT INTO counts
+SELECT window_start, COUNT(*) FROM TUMBLE(t, at, INTERVAL '1' MINUTE) GROUP BY window_start, window_end;
+"""
+LATE = "".join(
+    f'{{"n":{number},"at":"{time}"}}\n'
+    for number, time in enumerate(
+        (
+            "2026-01-01T00:00:00Z",
+            "2099-01-01T00:00:00Z",
+            "2026-01-01T00:00:01Z",
+            "2026-01-02T00:00:00Z",
+        )
+    )
+)
+AHEAD = (
+    "FSQL-W506",
+    'row 1 of "t.jsonl" in table "t" is dated 2099-01-01T00:00:00Z',
+)
+DROPPED = (
+    "FSQL-W505",
+    'rows that are too late for the windows of table "counts" are counted and dropped',
+)
+
+
+def test_late_rows_without_a_path(tmp_path: Path) -> None:
+    text = WINDOWS.format(options="")
+    assert warnings_of("check", tmp_path, text, LATE) == [DROPPED]
+    assert warnings_of("run", tmp_path, text, LATE) == [DROPPED, AHEAD]
+    said = fsql("run", "--overwrite", tmp_path / "job.sql")
+    assert said.err.splitlines()[-2:] == [
+        f"  written       2 rows  {(tmp_path / 'counts.jsonl').stat().st_size} B  {tmp_path}/counts.jsonl",
+        "  2 late rows were dropped: table \"counts\" has no 'late_path'",
+    ]
+
+
+def test_late_rows_with_a_path(tmp_path: Path) -> None:
+    text = WINDOWS.format(options=", 'late_path' = 'late.jsonl'")
+    assert warnings_of("check", tmp_path, text, LATE) == []
+    assert warnings_of("run", tmp_path, text, LATE) == [AHEAD]
+    said = fsql("run", "--overwrite", tmp_path / "job.sql")
+    assert [line.split()[:3] for line in said.err.splitlines()[-2:]] == [
+        ["written", "2", "rows"],
+        ["written", "2", "late"],
+    ]
+
+
+def test_windows_that_print_are_told_of_late_rows_at_the_end(tmp_path: Path) -> None:
+    text = WINDOWS[: WINDOWS.index("CREATE TABLE counts")] + WINDOWS[WINDOWS.index("SELECT") :]
+    assert warnings_of("check", tmp_path, text, LATE) == []
+    said = fsql("run", tmp_path / "job.sql")
+    assert said.err.endswith("  2 late rows were dropped: table \"stdout\" has no 'late_path'\n")
+
+
+@pytest.mark.cluster
+def test_a_row_far_ahead_is_named_by_processes_too(tmp_path: Path) -> None:
+    text = WINDOWS.format(options=", 'late_path' = 'late.jsonl'")
+    assert warnings_of("run --workers 2", tmp_path, text, LATE) == [AHEAD]
+
+
+def test_first_rows_of_a_compressed_file(tmp_path: Path) -> None:
+    rows = '{"userid":1,"at":null}\n' * 3 + '{"userid":2,"at":1767225600}\n' * 2
+    (tmp_path / "t.jsonl.gz").write_bytes(gzip.compress(rows.encode()))
+    text = table().replace("t.jsonl", "t.jsonl.gz")
+    assert warnings_of("run", tmp_path, text, None) == [
+        ("FSQL-W504", 'column "at" of table "t" seems to have seconds since 1970')
+    ]
+
+
+def test_event_times_in_seconds_of_another_format(tmp_path: Path) -> None:
+    text = """
+    CREATE TABLE t (s BIGINT, at AS TIMESTAMP_MILLIS(s), WATERMARK FOR at AS at)
+        WITH ('connector' = 'file', 'path' = 't.csv', 'format' = 'csv');
+    SELECT s FROM t;
+    """
+    (tmp_path / "t.csv").write_text("s\n1767225600\n1767225601\n")
+    (tmp_path / "job.sql").write_text(text)
+    said = fsql("run", tmp_path / "job.sql")
+    assert said.err.splitlines()[0] == (
+        'warning[FSQL-W504]: event times of table "t" seem to be seconds since 1970;'
+        " the first is 1970-01-21T10:53:45.600Z"
+    )

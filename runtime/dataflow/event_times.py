@@ -1,0 +1,60 @@
+"""Monitors the event times of a split, for warnings; nothing that is released depends on it.
+
+A single row that is dated far ahead makes the rows behind it late.  Such a row is found where the time leaps
+by a year or more, or at the first row of the split, once a later row lies a year or more before it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Ints = NDArray[np.int64]
+
+FAR_US: Final = 365 * 86_400_000_000
+
+
+class FarAhead(NamedTuple):
+    """A row that is dated far ahead: its split and number, its time, and that of a later row."""
+
+    split: int
+    row: int
+    time: int
+    later_time: int
+
+
+class EventTimes:
+    """The event times of one split, as far as they are read."""
+
+    def __init__(self, split: int) -> None:
+        self.first: int | None = None
+        self.far_ahead: FarAhead | None = None
+        self._split = split
+        self._greatest = 0
+        self._leap = (0, 0)
+        """The number and the time of the last row at which the time leapt."""
+
+    def add(self, times: Ints, rows: Ints) -> None:
+        """Take the event times of the next rows, at least one, with the numbers of the rows."""
+        if self.far_ahead is not None:
+            return
+        if self.first is None:
+            self.first = self._greatest = int(times[0])
+            self._leap = int(rows[0]), self.first
+        greatest = max(self._greatest, int(times.max()))
+        if greatest - self._greatest >= FAR_US or self._leap[1] - int(times.min()) >= FAR_US:
+            self._look_at_each(times, rows)
+        self._greatest = greatest
+
+    def _look_at_each(self, times: Ints, rows: Ints) -> None:
+        greatest = self._greatest
+        for row, time in zip(rows.tolist(), times.tolist(), strict=True):
+            if self._leap[1] - time >= FAR_US:
+                self.far_ahead = FarAhead(self._split, *self._leap, time)
+                return
+            if time - greatest >= FAR_US:
+                self._leap = row, time
+            greatest = max(greatest, time)
