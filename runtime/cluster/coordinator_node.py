@@ -88,7 +88,7 @@ class CoordinatorNode:
         self._next_try: float | None = None
 
     def step(self, event: CoordinatorEvent, now: float) -> list[CoordinatorEffect]:
-        """Deal with an event."""
+        """Process an event."""
         if self.phase is Phase.FINISHED:
             return self._repeat_goodbye(event)
         phase = self.phase
@@ -286,7 +286,7 @@ class CoordinatorNode:
         return effects + epoch.advance(now, may_release=self._fence.is_open(now))
 
     def _give_up_if_lost(self, now: float) -> list[CoordinatorEffect]:
-        """Give the epoch up if it is lost; asked at ticks, when all that has come is dealt with."""
+        """Give up the epoch if it is lost; called at ticks, when all input is processed."""
         epoch = self.epoch
         if epoch is None:
             return []

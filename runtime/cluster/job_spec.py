@@ -1,4 +1,4 @@
-"""What nodes are told once: the job, and the settings of the protocol."""
+"""What nodes get once: the job, and the settings of the protocol."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The allocator of a worker process: memory that a batch has used is kept for the next one.
+"""Memory of a worker process: what one batch has used is kept for the next one.
 
 NumPy takes the arrays of a batch from the C library, whose default is to hand large blocks back to the
 system as soon as they are free; the next batch then faults every page in again.  For batches of 300,000
@@ -20,11 +20,11 @@ _M_MMAP_THRESHOLD: Final = -3
 _BLOCK_BYTES_MAX: Final = 32 << 20
 """Blocks up to this size come from the heap: the greatest that glibc accepts."""
 _FREE_BYTES_MAX: Final = 512 << 20
-"""So much free memory at the top of the heap is kept."""
+"""Free memory at the top of the heap that is kept."""
 
 
 _OBJECTS_BETWEEN_COLLECTIONS: Final = 20_000
-"""A batch makes far fewer that are there at once."""
+"""Far more objects than one batch has at the same time."""
 
 
 _OBJECTS_WHILE_IDLE: Final = 1_000
@@ -32,16 +32,16 @@ _YOUNG_COLLECTIONS_MAX: Final = 20
 
 
 def collect_less_often() -> None:
-    """Let the collector pass over all that is there now, and run for larger numbers of new objects."""
+    """Exclude all present objects from the garbage collector, and run it less often."""
     gc.collect()
     gc.freeze()
     gc.set_threshold(_OBJECTS_BETWEEN_COLLECTIONS, _YOUNG_COLLECTIONS_MAX, _YOUNG_COLLECTIONS_MAX)
 
 
 def collect_while_idle() -> None:
-    """Look at the new objects while nobody waits, if there are enough of them: 0.2 ms instead of 3 to 5.
+    """Collect garbage among the new objects if there are many: 0.2 ms now instead of 3 to 5 ms later.
 
-    The oldest ones are left to the collector itself.
+    The oldest generation is left to the collector itself.
     """
     objects, collections, _ = gc.get_count()
     if objects >= _OBJECTS_WHILE_IDLE:
@@ -49,7 +49,7 @@ def collect_while_idle() -> None:
 
 
 def keep_freed_memory() -> bool:
-    """Tell the C library to keep freed memory; return whether it does (glibc does)."""
+    """Make the C library keep freed memory; return whether it does (glibc does)."""
     try:
         mallopt = ctypes.CDLL(None).mallopt
     except (AttributeError, OSError):

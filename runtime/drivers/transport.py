@@ -1,16 +1,16 @@
 """The transport of real nodes: frames and datagrams over ZeroMQ, between processes of one machine.
 
-A node listens on one socket and has another for each node that it sends to.  Things travel one way
-only on each: so nothing hangs on identities that peers claim (who sent something, its seal says), and a
-node that comes back at the same address is found again by reconnecting.  All are DEALERs: sending on one
-says whether it was taken, which other kinds keep to themselves.
+A node listens on one socket and has one more for each node that it sends to.  Each socket is used in one
+direction only.  So nothing depends on identities that peers claim: the seal names the sender; and a node that
+restarts at the same address is reached again by reconnecting.  All sockets are DEALERs, since only for these
+a send reports whether the frame was accepted.
 
-Sending never waits: what a peer does not take is lost, as what a broken connection held is.  That is
-what links are for.  Everything is sealed with the cluster's key; what does not hold is dropped and
+Sending never waits: a frame that a peer does not accept is lost, and so is what a broken connection held.
+Links repair that.  Everything is sealed with the cluster's key; frames with an invalid seal are dropped and
 counted.
 
-Only the loopback is spoken over: there is no encryption here, and the seal is no match for somebody who
-reads along.
+Only the loopback is used: nothing is encrypted, and the seal does not protect against a party that can read
+the traffic.
 """
 
 from __future__ import annotations
@@ -42,17 +42,17 @@ ANY_PORT: Final = "tcp://127.0.0.1:*"
 PORT_MAX: Final = 65_535
 _WAKE_BYTES: Final = 1 << 16
 _LAST_MS: Final = 1_000
-"""So long `close` waits until last words are on their way."""
+"""Milliseconds that `close` waits until the last datagrams are sent."""
 
 
 @dataclass(frozen=True, slots=True)
 class TransportSettings:
     """Limits and times of a transport.
 
-    `queue_frames` may wait in either direction for each peer; a part may have `part_bytes_max`; one call
-    of `receive` hands out at most `receive_max`.  A connection on which nothing comes for
-    `dead_after_ms` is given up and made anew: one that hangs looks like a slow one otherwise.
-    `announced` is the address that others are told to send to, if that is not where the node listens.
+    `queue_frames` limits the frames that wait for each peer in each direction; `part_bytes_max` the size of
+    a part; `receive_max` what one call of `receive` returns.  A connection without traffic for
+    `dead_after_ms` is closed and opened again, since it may hang.  `announced` is the address that others
+    use, if it differs from the one that the node listens on.
     """
 
     queue_frames: int = 1000
@@ -67,7 +67,7 @@ class TransportSettings:
 
 
 class Transport:
-    """One node's way to the others; for one thread, but for `wake`."""
+    """The transport of one node; not thread-safe, except for `wake`."""
 
     def __init__(
         self,
@@ -91,7 +91,7 @@ class Transport:
         self.lost = 0
         """How many frames and datagrams were not sent, because their peer takes no more."""
         self.other_versions: dict[str, int] = {}
-        """Nodes of this cluster that speak another version of the wire format, by address."""
+        """Nodes of this cluster that use another version of the wire format, by address."""
         self._settings = settings or TransportSettings()
         self._seal = Seal(key)
         self._context = zmq.Context()
@@ -124,7 +124,7 @@ class Transport:
         Raises:
             FsqlError: E601 if the address is not on the loopback.
         """
-        peer = self._peers.pop(address, None) or self._connected(address)
+        peer = self._peers.pop(address, None) or self._connect(address)
         self._peers[address] = peer
         parts = self._seal.close(self.address, encode(what))
         try:
@@ -142,7 +142,7 @@ class Transport:
     def receive(
         self, timeout_seconds: float, also: Sequence[int] = ()
     ) -> list[tuple[str, Frame | Datagram]]:
-        """Return what has come, with the addresses of the senders.
+        """Return the frames and datagrams that have come, with the addresses of the senders.
 
         Waits until there is something, until `wake`, until a descriptor of `also` has something to
         read, or until the time is over: to the microsecond, where ZeroMQ's own poll knows milliseconds.
@@ -159,7 +159,7 @@ class Transport:
         return came
 
     def _wait(self, seconds: float, also: Sequence[int]) -> bool:
-        """Wait; return whether the listener has a word to say.  It has none but what `_signals` tells."""
+        """Wait; return whether something may have come on the listener."""
         ready = wait_readable([self._signals, self._woken, *also], seconds)
         if self._woken in ready:
             os.read(self._woken, _WAKE_BYTES)
@@ -171,7 +171,7 @@ class Transport:
             os.write(self._waker, b"\0")
 
     def close(self) -> None:
-        """Close all; what is under way is lost, but for last words."""
+        """Close all sockets; what is in transit is lost, except for the last datagrams."""
         self._context.destroy()
         os.close(self._woken)
         os.close(self._waker)
@@ -190,7 +190,7 @@ class Transport:
             if isinstance(error, VersionError):
                 self.other_versions[error.source] = error.theirs
 
-    def _connected(self, address: str) -> zmq.Socket[bytes]:
+    def _connect(self, address: str) -> zmq.Socket[bytes]:
         check_address(address)
         if len(self._peers) >= self._settings.peers_max:
             # Nodes that have ended leave addresses behind to which nothing is sent any more.

@@ -62,13 +62,13 @@ class Transport(Protocol):
 
     @property
     def other_versions(self) -> Mapping[str, int]:
-        """Return the wire formats of nodes that speak another version, by address."""
+        """Return the wire formats of nodes that use another version, by address."""
 
     def send(self, address: str, what: Frame | Datagram) -> object:
         """Send to the node at an address."""
 
     def send_last(self, address: str, what: Datagram) -> None:
-        """Send something so that it leaves also if this process exits at once."""
+        """Send a datagram that is sent even if this process exits at once."""
 
 
 class Background(Protocol):
@@ -86,10 +86,10 @@ class Monitor(Protocol):
 
 
 class FrontLog(Protocol):
-    """The log of a front whose source cannot be read again; a row is read of it once it is durable."""
+    """The log of a front whose source cannot be read again; rows are read from it once they are durable."""
 
     def trim(self, byte: int) -> None:
-        """Remove what nobody needs who reads from `byte` on.
+        """Remove what a reader from `byte` on does not need.
 
         Raises:
             OSError: if it cannot be removed.

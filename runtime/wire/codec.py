@@ -1,7 +1,7 @@
 """Frames and datagrams as parts, and back.
 
 The first part has a number of 4 bytes, little-endian: the length of the header that follows.  The
-header is MessagePack: an array that begins with a number for the kind.  Behind it, aligned, come the
+header is MessagePack: an array that begins with a number for the kind.  After it, aligned, follow the
 small buffers, and then, as parts, the large ones.
 """
 
@@ -60,7 +60,7 @@ _DECODER: Final = _decoder()
 
 
 def encode(what: Frame | Datagram) -> list[Buffer]:
-    """Return a frame or datagram as parts; nobody may change what it was made of from now on."""
+    """Return a frame or datagram as parts, which share its memory: it must not change any more."""
     writer = PartsWriter()
     form: msgspec.Struct
     if isinstance(what, Frame):
@@ -83,10 +83,10 @@ def encode(what: Frame | Datagram) -> list[Buffer]:
 
 
 def decode(parts: Sequence[Buffer]) -> Frame | Datagram:
-    """Return the frame or datagram that parts say.  Its columns may lie in the parts.
+    """Return the frame or datagram that is encoded in parts.  Its columns may share their memory.
 
     Raises:
-        MalformedError: if they say none.
+        MalformedError: if the parts are malformed.
     """
     if not parts:
         raise MalformedError("there is no part")

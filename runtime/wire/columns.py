@@ -1,7 +1,7 @@
-"""Columns as buffers: what Arrow has in memory, cut to the rows that are meant.
+"""Columns as buffers: the buffers of Arrow, cut to the rows of the column.
 
 The types are those of `fsql.runtime.arrow_types`, and each has a code: one letter, with `[` before it
-for a list and `{` for a dictionary.  Beside the buffers, a column is described by whole numbers:
+for a list and `{` for a dictionary.  In addition to the buffers, a column is described by integers:
 
 | code  | type                                  | buffers               | numbers                      |
 |-------|---------------------------------------|-----------------------|------------------------------|
@@ -12,8 +12,8 @@ for a list and `{` for a dictionary.  Beside the buffers, a column is described 
 | `[x`  | ARRAY of x                            | nulls, offsets, x's   | nulls, elements, x's         |
 | `{x`  | x, in a dictionary with int32 indices | nulls, indices, x's   | nulls, words, x's            |
 
-There is a buffer of nulls only if there are nulls.  Of a dictionary longer than its column only those
-words are sent that the column uses; a few strings are sent without theirs.
+There is a buffer of nulls only if there are nulls.  If a dictionary is longer than its column, only the words
+that the column uses are sent; a column of few strings is sent without its dictionary.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ _LENGTH_MAX: Final = 2**31 - 1
 _OFFSET: Final = Struct("<i")
 _INDEX: Final = pa.int32()
 _PLAIN_BYTES_MAX: Final = 1 << 22
-"""Strings that may be more than this when each row has its own are sent with a dictionary."""
+"""Strings that would take more bytes than this without their dictionary are sent with it."""
 
 
 def type_code(kind: pa.DataType) -> str:
@@ -87,7 +87,7 @@ def _type(code: str) -> pa.DataType:
 
 
 def as_sent(column: pa.Array) -> pa.Array:
-    """Return a column as it is to be sent.
+    """Return a column in the form in which it is sent.
 
     A dictionary saves work where values repeat.  In a few rows they rarely do, and the receiver, which looks
     up as few rows one by one, would have to check and merge a second column.

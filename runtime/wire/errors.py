@@ -1,26 +1,26 @@
-"""What can be wrong with bytes that come."""
+"""The errors of received bytes."""
 
 from __future__ import annotations
 
 
 class WireError(Exception):
-    """What came is no frame or datagram of ours; it is dropped, and counted under its class."""
+    """The bytes are no valid frame or datagram; they are dropped, and counted by the class of the error."""
 
 
 class NotOursError(WireError):
-    """It does not begin as ours do: somebody else speaks here."""
+    """The first bytes are wrong: the sender is another program."""
 
 
 class DamagedError(WireError):
-    """Its hash does not fit: bytes were lost or altered under way."""
+    """The hash does not match: bytes were lost or altered in transit."""
 
 
 class ForeignError(WireError):
-    """It is whole, but the sender does not have the key of this cluster."""
+    """The bytes are intact, but the sender does not have the key of this cluster."""
 
 
 class VersionError(WireError):
-    """The sender belongs to the cluster but speaks another version of the format."""
+    """The sender belongs to the cluster but uses another version of the format."""
 
     def __init__(self, source: str, theirs: int, ours: int) -> None:
         self.source, self.theirs, self.ours = source, theirs, ours
@@ -30,4 +30,4 @@ class VersionError(WireError):
 
 
 class MalformedError(WireError):
-    """It is whole and from this cluster, but does not say what a frame or datagram says: a bug there."""
+    """The bytes are intact and from this cluster, but are no frame or datagram: a bug of the sender."""

@@ -1,7 +1,7 @@
 """Items in the form that msgspec writes and reads: arrays that begin with a number for their kind.
 
-Most kinds are records of plain values, and their form follows from their fields; only a message,
-which has a batch, is told apart.  The numbers of the kinds are part of the format.
+Most kinds are records of plain values, and their form follows from their fields; only messages, which have a
+batch, have a form of their own.  The numbers of the kinds are part of the format.
 """
 
 from __future__ import annotations

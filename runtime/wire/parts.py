@@ -1,6 +1,6 @@
-"""Buffers as parts: small ones one behind the other in the first part, each large one a part by itself.
+"""Buffers as parts: small ones one after the other in the first part, each large one as its own part.
 
-Writer and reader follow the same rule, so that only sizes need to be told.
+Writer and reader follow the same rule, so that only sizes are sent.
 """
 
 from __future__ import annotations
@@ -18,21 +18,21 @@ if TYPE_CHECKING:
     from typing_extensions import Buffer
 
 ALIGNMENT: Final = 8
-"""Every buffer begins at a multiple of this, as Arrow wants it."""
+"""Each buffer begins at a multiple of this, as Arrow recommends."""
 LARGE_BYTES: Final = 1 << 16
-"""Buffers of this size and more are parts by themselves."""
+"""Buffers of at least this size are parts of their own."""
 PIECE_BYTES: Final = 1 << 25
-"""Buffers of more are cut into parts of this size: transports limit what a part may have."""
+"""Larger buffers are cut into parts of this size: transports limit the size of a part."""
 _PADDING: Final = [bytes(count) for count in range(ALIGNMENT)]
 
 
 def padding(size: int) -> bytes:
-    """Return what has to follow `size` bytes so that the next ones are aligned."""
+    """Return the padding after `size` bytes that aligns what follows."""
     return _PADDING[-size % ALIGNMENT]
 
 
 class PartsWriter:
-    """Takes buffers, and gives what is small as one run of bytes and what is large as it is."""
+    """Collects buffers: small ones for the first part, large ones as parts of their own."""
 
     __slots__ = ("large", "small")
 
@@ -41,7 +41,7 @@ class PartsWriter:
         self.large: list[Buffer] = []
 
     def put(self, buffer: Buffer, size: int) -> None:
-        """Take a buffer of `size` bytes, which nobody may change from now on."""
+        """Add a buffer of `size` bytes, which must not change any more."""
         if size > PIECE_BYTES:
             whole = memoryview(buffer).cast("B")
             self.large += [whole[at : at + PIECE_BYTES] for at in range(0, size, PIECE_BYTES)]
@@ -54,7 +54,7 @@ class PartsWriter:
 
 
 class PartsReader:
-    """Gives the buffers back, in the order in which they were put."""
+    """Returns the buffers in the order in which they were put."""
 
     __slots__ = ("_large", "_offset", "_small")
 

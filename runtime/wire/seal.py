@@ -1,21 +1,21 @@
-"""The seal: in front of the first part, what says whose it is and that nothing of it was altered.
+"""The seal: a header of the first part that identifies the sender and detects changes.
 
 | bytes | what                                                                                      |
 |-------|-------------------------------------------------------------------------------------------|
 | 4     | `fsql`                                                                                    |
 | 2     | the version of the format                                                                 |
-| 2     | how long the sender's address is                                                          |
-| 16    | xxh3-128 of the 8 bytes before and of everything behind the seal, all parts               |
+| 2     | the length of the sender's address                                                        |
+| 16    | xxh3-128 of the 8 bytes before and of everything after the seal, all parts                |
 | 16    | BLAKE2b of that hash, with the cluster's key                                              |
 | …     | the sender's address, and zeros up to a multiple of 8                                     |
 
-Numbers are little-endian.  This table holds for all versions, so that a node of another version is
-known as such.
+Numbers are little-endian.  This table holds for all versions, so that a node of another version can be
+recognized.
 
-What the key is for: no one who does not have it can make a frame that is taken.  xxh3 is no
-cryptographic hash, so somebody who sees a sealed frame could make another with the same seal; nodes
-speak over the loopback only, where no one else sees frames.  Old frames that are sent again do no
-harm: links know what they have had, and nodes what epoch it is.
+Without the key nobody can make a frame that is accepted.  xxh3 is not a cryptographic hash, so a party that
+sees a sealed frame could make another one with the same seal; nodes communicate over the loopback only, where
+no other party sees frames.  Old frames that are sent again do no harm: links detect duplicates, and nodes
+check the epoch.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from typing_extensions import Buffer
 
 VERSION: Final = 6
-"""The version of the whole wire format: to be raised with every change that older nodes do not read."""
+"""The version of the wire format; increase it with each change that older nodes cannot read."""
 _MAGIC: Final = b"fsql"
 _START: Final = struct.Struct("<4sHH")
 _SEAL: Final = struct.Struct("<4sHH16s16s")
