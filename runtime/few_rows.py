@@ -40,10 +40,16 @@ FEW_BYTES: Final = 1 << 15
 
 def are_few(columns: Iterable[pa.Array], count: int) -> bool:
     """Return whether rows are few and short enough for Python code that looks at parts of their values."""
-    if count > FEW_ROWS:
-        return False
-    # Buffers may belong to a larger array; only then the size of the slice matters.
-    return all(
-        column.get_total_buffer_size() <= FEW_BYTES or column.nbytes <= FEW_BYTES
-        for column in columns
-    )
+    return count <= FEW_ROWS and not exceed(columns, FEW_BYTES)
+
+
+def exceed(columns: Iterable[pa.Array], bytes_max: int) -> bool:
+    """Return whether any column has more bytes than `bytes_max`.
+
+    The size of the buffers costs 0.2 µs a column, `nbytes` up to 14.  Buffers may belong to a larger array;
+    only then the size of the slice matters.
+    """
+    for column in columns:  # noqa: SIM110 - a generator costs as much as the rest
+        if column.get_total_buffer_size() > bytes_max and column.nbytes > bytes_max:
+            return True
+    return False

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from fsql.runtime.batch import START
+from fsql.runtime.batch import END, START
 from fsql.runtime.dataflow.waiting_rows import WaitingRows
 
 if TYPE_CHECKING:
@@ -52,6 +52,13 @@ class Backlog:
                     self._sides[side].append(rows.batch)
                     self._part_start = min(self._part_start, rows.batch.span().least)
                     self.is_behind = True
+
+    def pass_on(self, side: int, batch: Batch) -> list[list[Batch]]:
+        """Return what `take_below(END)` would behind `append`; nothing waits."""
+        batches: list[list[Batch]] = [[] for _ in self._sides]
+        batches[side].append(batch)
+        self._part_start = END
+        return batches
 
     def take_below(self, bound: Root) -> list[list[Batch]]:
         """Remove and return the rows below `bound`; if the fold is behind, only the next part of them."""

@@ -90,6 +90,9 @@ class Fold:
         prepared, errors = self._kernel.prepare(side, batch)
         output = FoldOutput([], [] if errors is None else [errors])
         if len(prepared):
+            if not self._holds and not self._backlog.rows:
+                self._apply_part(self._backlog.pass_on(side, prepared), output)
+                return output
             self._backlog.append(side, prepared)
             if self._holds:
                 self.rows_held += len(prepared)
@@ -175,8 +178,14 @@ class Fold:
 
     def _apply_waiting(self, output: FoldOutput, bound: Root = END) -> None:
         """Apply the waiting rows below `bound`; where the fold is behind, only the next part of them."""
-        was_behind, applied = self._backlog.is_behind, self._applied.applied
-        batches = self._backlog.take_below(bound)
+        was_behind = self._backlog.is_behind
+        self._apply_part(self._backlog.take_below(bound), output, was_behind=was_behind)
+
+    def _apply_part(
+        self, batches: list[list[Batch]], output: FoldOutput, *, was_behind: bool = False
+    ) -> None:
+        """Apply rows that were taken from the backlog, and set how many the next part has."""
+        applied = self._applied.applied
         self._apply_now(batches, output, was_behind=was_behind)
         self._backlog.resize_part(self._applied.applied - applied)
 

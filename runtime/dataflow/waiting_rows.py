@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from fsql.runtime.batch import END, Batch, Root
+from fsql.runtime.few_rows import exceed
 from fsql.runtime.order import below, concat, lexicographic_order
 
 if TYPE_CHECKING:
@@ -29,9 +30,9 @@ if TYPE_CHECKING:
 
 SMALL_ROWS: Final = 256
 SMALL_BYTES: Final = 1 << 18
-"""Batches of fewer rows and bytes are joined."""
+"""Batches of fewer rows, and of no more bytes in any column, are merged."""
 SMALL_BATCHES: Final = 64
-"""This many small batches are joined into one."""
+"""This many small batches are merged into one."""
 
 
 @dataclass(slots=True, eq=False)
@@ -102,7 +103,7 @@ class WaitingRows:
     def append(self, batch: Batch) -> None:
         """Add a batch of at least one row."""
         self.rows += len(batch)
-        if len(batch) >= SMALL_ROWS or sum(c.nbytes for c in batch.columns) >= SMALL_BYTES:
+        if len(batch) >= SMALL_ROWS or exceed(batch.columns, SMALL_BYTES):
             self._push(batch)
             return
         self._small.append(batch)
