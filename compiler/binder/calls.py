@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from fsql.compiler import syntax
 from fsql.compiler.binder.conditionals import bind_if, bind_nullif
@@ -160,10 +160,17 @@ def _argument_error(
     return refusal("E401", f"function {name} does not take ({given})", span, note=f"it is {forms}")
 
 
+_LITERALS: Final = {
+    "like": "pattern of LIKE",
+    "split": "separator of SPLIT",
+    "date_trunc": "unit of DATE_TRUNC",
+}
+
+
 def checked_literal(
     function: Function, made: Expression, written: syntax.FunctionCall | syntax.Like
 ) -> Expression:
-    """Return the call, its last argument made a literal where the function needs one.
+    """Return the call, with a literal as the argument where the function needs one.
 
     Raises:
         Refusal: E403 if it is not constant, E405 if the function does not accept it.
@@ -171,15 +178,18 @@ def checked_literal(
     if function.literal_check is None:
         return made
     assert isinstance(made, Call)
-    *others, last = made.arguments
-    place = written.arguments[-1] if isinstance(written, syntax.FunctionCall) else written.pattern
-    what = {"like": "pattern of LIKE", "split": "separator of SPLIT"}[function.name]
-    value = _constant_text(last)
+    arguments = list(made.arguments)
+    place = function.literal_place
+    span = (
+        written.arguments[place] if isinstance(written, syntax.FunctionCall) else written.pattern
+    ).span
+    value = _constant_text(arguments[place])
     if value is None:
-        raise refusal("E403", f"{what} is not constant", place.span)
+        raise refusal("E403", f"{_LITERALS[function.name]} is not constant", span)
     if wrong := function.literal_check(value):
-        raise refusal("E405", wrong, place.span)
-    return call(function.name, *others, Literal(STRING, nullable=False, value=value))
+        raise refusal("E405", wrong, span)
+    arguments[place] = Literal(STRING, nullable=False, value=value)
+    return call(function.name, *arguments)
 
 
 def _constant_text(expression: Expression) -> str | None:

@@ -166,7 +166,7 @@ MEANING_ROWS: Final[tuple[Row, ...]] = (
     (
         "E403",
         "argument is not constant",
-        "The pattern of LIKE and the separator of SPLIT must be constants.",
+        "The pattern of LIKE, the separator of SPLIT and the unit of DATE_TRUNC must be constants.",
         "Use a string literal.",
         "SELECT a FROM t WHERE s LIKE p;",
     ),
@@ -180,7 +180,7 @@ MEANING_ROWS: Final[tuple[Row, ...]] = (
     (
         "E405",
         "invalid constant argument",
-        "The pattern of LIKE or the separator of SPLIT is not valid.",
+        "The pattern of LIKE, the separator of SPLIT or the unit of DATE_TRUNC is not valid.",
         "Correct the constant as described in the message.",
         "SELECT SPLIT(s, '') AS x FROM t;",
     ),

@@ -1,9 +1,10 @@
-"""Conversions between timestamps, text, and milliseconds since the epoch."""
+"""Conversions between timestamps, text, and milliseconds since the epoch; and truncation."""
 
 from __future__ import annotations
 
 from fsql.compiler.functions.signature import Function, Signature
 from fsql.compiler.functions.timestamps import in_range, parse_timestamp
+from fsql.compiler.functions.truncation import truncate, unit_error
 from fsql.compiler.sqltypes import BIGINT, STRING, TIMESTAMP
 
 _MILLISECOND_US = 1_000
@@ -30,5 +31,12 @@ EVENT_TIMES = (
         "epoch_millis",
         ("EPOCH_MILLIS", "UNIX_MILLIS"),
         (Signature((TIMESTAMP,), BIGINT, lambda at: at // _MILLISECOND_US),),
+    ),
+    Function(
+        "date_trunc",
+        ("DATE_TRUNC",),
+        (Signature((STRING, TIMESTAMP), TIMESTAMP, truncate),),
+        literal_check=unit_error,
+        literal_place=0,
     ),
 )

@@ -64,7 +64,6 @@ _TABLE_OVER_FILE: Final = "declare a table: CREATE TABLE … WITH ('connector' =
 _JSON: Final = "declare the fields of the JSON object as columns of the table"
 
 OTHER_DIALECTS: Final[Mapping[str, str]] = {
-    "DATE_TRUNC": "group by a window: TUMBLE(t, at, INTERVAL '1' MINUTE)",
     "DATE_BIN": "group by a window: TUMBLE(t, at, INTERVAL '1' MINUTE)",
     "TIME_BUCKET": "group by a window: TUMBLE(t, at, INTERVAL '1' MINUTE)",
     "NVL": "use COALESCE",

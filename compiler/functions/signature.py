@@ -74,8 +74,8 @@ class Function:
     """A row of the table: `name` in the plan, and the `spellings` that SQL text has for it.
 
     `strict` functions are NULL where any argument is, and their `scalar` never sees NULL.  With
-    `literal` the last argument has to be a constant, which `check` then verifies: it returns what is
-    wrong with it, or None.
+    `literal_check` the argument at `literal_place` has to be a constant, which the check verifies: it returns
+    what is wrong with it, or None.
     """
 
     name: str
@@ -84,6 +84,7 @@ class Function:
     nullability: Nullability = Nullability.ANY_ARGUMENT
     strict: bool = True
     literal_check: Callable[[str], str | None] | None = None
+    literal_place: int = -1
 
 
 @dataclass(frozen=True, slots=True)

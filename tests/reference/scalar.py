@@ -200,6 +200,26 @@ def substring(value: str, start: int, length: int | None = None) -> str:
     )
 
 
+def date_trunc(unit: str, at: int) -> int:
+    """Return the beginning of a unit of time, by fields of the calendar."""
+    epoch = datetime(1970, 1, 1, tzinfo=UTC)
+    moment = epoch + timedelta(microseconds=at)
+    day = moment.replace(hour=0, minute=0, second=0, microsecond=0)
+    beginnings = {
+        "microsecond": moment,
+        "millisecond": moment.replace(microsecond=moment.microsecond // 1000 * 1000),
+        "second": moment.replace(microsecond=0),
+        "minute": moment.replace(second=0, microsecond=0),
+        "hour": moment.replace(minute=0, second=0, microsecond=0),
+        "day": day,
+        "week": day - timedelta(days=day.isoweekday() - 1),
+        "month": day.replace(day=1),
+        "quarter": day.replace(day=1, month={0: 1, 1: 4, 2: 7, 3: 10}[(day.month - 1) // 3]),
+        "year": day.replace(day=1, month=1),
+    }
+    return (beginnings[unit.lower()] - epoch) // timedelta(microseconds=1)
+
+
 def element_at(array: tuple[Value, ...], position: int) -> Value:
     """Return the element at `position` from 1, NULL where there is none."""
     return array[position - 1] if 1 <= position <= len(array) else None
@@ -282,6 +302,7 @@ FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {
     "to_timestamp": timestamp_of_text,
     "timestamp_millis": lambda a: a * 1000,
     "epoch_millis": lambda a: a // 1000,
+    "date_trunc": date_trunc,
 }
 """The functions over values that are not NULL; results out of range fail afterwards."""
 

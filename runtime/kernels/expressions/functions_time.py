@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+import numpy as np
+
+from fsql.compiler.expression import Literal
 from fsql.compiler.functions.timestamps import parse_timestamp
+from fsql.compiler.functions.truncation import FIXED_US, MONTHS, WEEK_START_US
 from fsql.compiler.sqltypes import TIMESTAMP_MAX, TIMESTAMP_MIN, Kind
 from fsql.runtime.kernels.expressions.strict import from_text, over_dictionary, partial, total
 from fsql.runtime.kernels.expressions.timestamp_text import parse_timestamps
@@ -13,7 +17,6 @@ from fsql.runtime.kernels.expressions.vectors import DTYPES, TIMESTAMP_RANGE, co
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    import numpy as np
     from numpy.typing import NDArray
 
     from fsql.compiler.expression import Call
@@ -32,10 +35,32 @@ def _to_millis(time_us: NDArray[np.int64]) -> NDArray[np.int64]:
     return time_us // _MILLISECOND_US
 
 
+def _truncation(unit: str) -> Callable[[object, NDArray[np.int64]], NDArray[np.int64]]:
+    """Return what truncates to a unit; its first argument is the unit as a column."""
+    if unit in FIXED_US:
+        length, start = FIXED_US[unit], WEEK_START_US if unit == "week" else 0
+        return lambda _unit, at: at - (at - start) % length
+    months = MONTHS[unit]
+
+    def truncate(_unit: object, at: NDArray[np.int64]) -> NDArray[np.int64]:
+        month = at.view("datetime64[us]").astype("datetime64[M]").view(np.int64)
+        first = (month - month % months).view("datetime64[M]")
+        return first.astype("datetime64[us]").view(np.int64)
+
+    return truncate
+
+
+def _date_trunc(call: Call) -> Kernel:
+    unit = call.arguments[0]
+    assert isinstance(unit, Literal)
+    return total(_truncation(str(unit.value).lower()))
+
+
 MAKERS: Final[dict[str, Callable[[Call], Kernel]]] = {
     "to_timestamp": lambda _call: over_dictionary(
         from_text(parse_timestamps, parse_timestamp, DTYPES[Kind.TIMESTAMP])
     ),
     "timestamp_millis": lambda _call: partial(_of_millis),
     "epoch_millis": lambda _call: total(_to_millis),
+    "date_trunc": _date_trunc,
 }
