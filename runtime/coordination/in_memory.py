@@ -123,7 +123,7 @@ class MemoryCoordination:
     def get(self, key: str) -> Entry | None:
         """Return the entry under a key, None if there is none."""
         self._reach()
-        return self._seen().entries.get(key)
+        return self._read_state().entries.get(key)
 
     def create(self, session: int, key: str, value: bytes, *, ephemeral: bool = False) -> Entry:
         """Make an entry."""
@@ -152,7 +152,7 @@ class MemoryCoordination:
     def changed_since(self, mark: int) -> Changes:
         """Return what has changed since `mark`."""
         self._reach()
-        newer = {key: when for key, when in self._seen().changed.items() if when > mark}
+        newer = {key: when for key, when in self._read_state().changed.items() if when > mark}
         return Changes(max([mark, *newer.values()]), tuple(sorted(newer)))
 
     def close(self) -> None:
@@ -171,7 +171,7 @@ class MemoryCoordination:
             self.faults.replies_lost -= 1
             raise CoordinationUnavailableError("no answer came")
 
-    def _seen(self) -> _State:
+    def _read_state(self) -> _State:
         states = self._ensemble.states
         return states[max(0, len(states) - 1 - self.faults.stale_writes)]
 

@@ -94,7 +94,7 @@ class Acker:
         if not self._may_rise:
             return []
         self._may_rise = False
-        return self._advanced()
+        return self._advance_stages()
 
     @property
     def least_promise(self) -> tuple[int, Root]:
@@ -128,7 +128,7 @@ class Acker:
         """Return how many roots the heaps of the ack table hold; those of entries that are zero count."""
         return sum(table.heap_size() for table in (*self._messages, *self._holds))
 
-    def _advanced(self) -> list[MinTime]:
+    def _advance_stages(self) -> list[MinTime]:
         arriving = [table.least() for table in self._messages]
         leaving = list(map(min, arriving, [table.least() for table in self._holds]))
         promised = {

@@ -152,7 +152,7 @@ class Front:
         if self._event_time is not None and len(times):
             self.event_times.add(times, rows)
         time = self._times(times)
-        positioned = self._positioned(time, rows, rejects) if rejects else ()
+        positioned = self._position_rejects(time, rows, rejects) if rejects else ()
         if len(time):
             self._greatest_time = int(time[-1])
         last = max([reject.row for reject in rejects], default=-1)
@@ -161,7 +161,7 @@ class Front:
         self.unknown_fields += chunk.unknown_fields
         batch = Batch(columns, time, rows + self._base, ()) if len(rows) else None
         if last >= 0 and self._drops():
-            batch, positioned = self._kept(batch), self._kept_rejects(positioned)
+            batch, positioned = self._drop_rows(batch), self._drop_rejects(positioned)
         self._count_sent((0 if batch is None else len(batch)) + len(positioned), last)
         if chunk.time_at_least is not None:
             self._pass_time(chunk.time_at_least)
@@ -192,7 +192,7 @@ class Front:
         ends = [self._below, *(end for _, end in self._skipped)]
         return self._read_up_to < max(ends)
 
-    def _kept(self, batch: Batch | None) -> Batch | None:
+    def _drop_rows(self, batch: Batch | None) -> Batch | None:
         if batch is None:
             return None
         marks = ~below(batch, self._below)
@@ -201,7 +201,7 @@ class Front:
         kept = np.flatnonzero(marks)
         return batch.take(kept) if len(kept) else None
 
-    def _kept_rejects(
+    def _drop_rejects(
         self, rejects: tuple[tuple[Root, DeadLetter], ...]
     ) -> tuple[tuple[Root, DeadLetter], ...]:
         return tuple(
@@ -217,7 +217,7 @@ class Front:
             return np.full(len(times), TIME_START, np.int64)
         return times
 
-    def _positioned(
+    def _position_rejects(
         self, time: Ints, rows: Ints, rejects: list[DeadLetter]
     ) -> tuple[tuple[Root, DeadLetter], ...]:
         placed = []

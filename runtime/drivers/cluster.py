@@ -145,7 +145,7 @@ class Cluster:
         if not queue:
             del self._channels[channel]
         self.messages += 1
-        return self._delivered(channel[1], carried)
+        return self._deliver(channel[1], carried)
 
     def deliver_all(self) -> Iterator[BarrierOutput]:
         """Deliver until no channel holds anything."""
@@ -170,7 +170,7 @@ class Cluster:
             + self.barrier.rows_buffered()
         )
 
-    def _delivered(self, receiver: int, carried: Carried) -> list[BarrierOutput]:
+    def _deliver(self, receiver: int, carried: Carried) -> list[BarrierOutput]:
         match carried:
             case Acknowledgement():
                 self.acker.acknowledge(carried)

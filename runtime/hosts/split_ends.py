@@ -87,7 +87,7 @@ class SplitEnds:
             self._files.sync(_NAME)
             self._files.sync("")
         except OSError as error:
-            raise self._failed("writing", error) from None
+            raise self._error_of("writing", error) from None
 
     def _end_of(self, front: int) -> _End | None:
         """Return the first end that anybody has noted of a front's split."""
@@ -96,7 +96,7 @@ class SplitEnds:
         except FileNotFoundError:
             return None
         except OSError as error:
-            raise self._failed("reading", error) from None
+            raise self._error_of("reading", error) from None
         whole = data[: data.rfind(b"\n") + 1]
         self._read_up_to += len(whole)
         for record in whole.splitlines():
@@ -106,7 +106,7 @@ class SplitEnds:
                 self._ends.setdefault(end.front, end)
         return self._ends.get(front)
 
-    def _failed(self, action: str, reason: OSError) -> FsqlError | StateFailedError:
+    def _error_of(self, action: str, reason: OSError) -> FsqlError | StateFailedError:
         if reason.errno in _PASSING:
             return StateFailedError(f"{action} split ends failed: {reason.strerror}")
         path = self._files.path / _NAME
