@@ -2,18 +2,18 @@
 
 See FlameStream (2018), sections 2.2 to 2.7, and FlameStream data flow, in docs/bibliography.md.
 
-A vertex names its inputs; a cycle is an input that comes later in `Graph.vertices` (always into the `Merge`
-before a `Grouping`).  Business logic is stateless: it stands in the map functions below, as data.  State is
-an item that goes round the cycle
+A vertex lists its inputs; a cycle is an input that comes later in `Graph.vertices` (always an input of the
+`Merge` before a `Grouping`).  Business logic is stateless: it is described by the map functions below, as
+data.  State is an item that flows around the cycle
 
     input ─▶ Merge ─▶ Grouping(window 2) ─▶ Map(combine) ─▶ Broadcast ─┬─▶ Map(finish) ─▶ output
                ▲                                                        │
                └────────────────────────────────────────────────────────┘
 
-Combine is given `(item)`, `(state, item)` or `(item, state)`; the last, which only shows a state
-behind the item that made it, it drops.  What it returns is a state, which remembers the rows that its
-last item caused; finish turns those into rows.  `fsql.runtime.model` executes this literally; a tick
-plan fuses each cycle into one fold.
+Combine is applied to `(item)`, `(state, item)` or `(item, state)`; it drops the last, which is a state
+after the item that made it.  It returns a state, which includes the rows that its last item caused;
+finish returns these rows.  `fsql.runtime.model` executes the cycle literally; a tick plan fuses each
+cycle into one fold.
 """
 
 from __future__ import annotations
@@ -31,10 +31,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class MapFunction(Node):
-    """The base of what a Map does: a pure function from one item to any number of items.
+    """The base of the functions of Map: a pure function from one item to any number of items.
 
-    All are pure in value and in the number of outputs.  A row whose expression fails becomes an error
-    row at its own position, with its weight.
+    A row whose expression fails becomes an error row at its own position, with its weight.
     """
 
 
@@ -47,7 +46,7 @@ class Select(MapFunction):
 
 @dataclass(frozen=True, eq=False)
 class Compute(MapFunction):
-    """Make a row of `expressions`.  (`logical.Project`)."""
+    """Compute a row of `expressions`.  (`logical.Project`)."""
 
     expressions: tuple[Expression, ...]
 
@@ -82,8 +81,8 @@ class ToWindows(MapFunction):
 
 
 @dataclass(frozen=True, eq=False)
-class Mention(MapFunction):
-    """Append `ordinal` to the path: the copy of a table's row that its mention gets.  (`Scan`)."""
+class ScanRows(MapFunction):
+    """Append `ordinal`, the number of the scan, to the path.  (`logical.Scan`)."""
 
     ordinal: int
 
@@ -106,7 +105,7 @@ class Closing(Node):
 
 @dataclass(frozen=True, eq=False)
 class OnTime(MapFunction):
-    """Keep the row if its root is not behind the position at which its window closes."""
+    """Keep the row if its root is not above the position at which its window closes."""
 
     closing: Closing
 
@@ -127,12 +126,12 @@ class Combine(MapFunction):
 class CombineAggregate(Combine):
     """`logical.Aggregate`, and `logical.WindowAggregate` where `closing` is given.
 
-    `mention` is the path of the rows it makes.  With `final` the row comes with the punctuation.
+    `scan_number` is the path of the rows it makes.  With `final` the row comes with the punctuation.
     """
 
     keys: tuple[Expression, ...]
     aggregates: tuple[AggregateCall, ...]
-    mention: int
+    scan_number: int
     input_append_only: bool
     closing: Closing | None
     final: bool
@@ -172,14 +171,14 @@ class Side(MapFunction):
 
 @dataclass(frozen=True, eq=False)
 class Finish(MapFunction):
-    """Turn a state into the rows that its last item caused (`combine` says which state)."""
+    """Return the rows that the last item of a state caused; `combine` made the state."""
 
     combine: Combine
 
 
 @dataclass(frozen=True, eq=False)
 class Operation(Node):
-    """The base of what a vertex is."""
+    """The base of the operations of vertices."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -198,7 +197,7 @@ class Map(Operation):
 
 @dataclass(frozen=True, eq=False)
 class Broadcast(Operation):
-    """Send each item to every vertex that names this one as an input."""
+    """Send each item to every vertex that has this one as an input."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -231,7 +230,7 @@ class Sink(Operation):
 
 @dataclass(frozen=True, eq=False)
 class LateSink(Operation):
-    """The barrier's port for late rows: counted, and written where an INSERT names a late output."""
+    """The barrier's port for late rows: they are counted, and written if the sink has a `late_path`."""
 
     window: int
 
@@ -240,7 +239,7 @@ class LateSink(Operation):
 class Vertex:
     """One operation in its place.  `inputs` are indexes of vertices; `schema` and `depth` of its rows.
 
-    `origin` says which logical operator it comes from, for display; `cycle` is the number of the
+    `origin` names the logical operator that it was lowered from, for display; `cycle` is the number of the
     drifting-state cycle it belongs to, if any, and `operator` the stable id of the operator that the cycle
     stands for.
     """
@@ -256,7 +255,7 @@ class Vertex:
 
 @dataclass(frozen=True)
 class Graph:
-    """The vertices; inputs come before, but for the way back of a cycle."""
+    """The vertices; inputs come before their readers, except for the back edge of a cycle."""
 
     vertices: tuple[Vertex, ...]
 

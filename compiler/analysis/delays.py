@@ -1,17 +1,17 @@
-"""An analysis: how far event-time columns can be from the time of their row's root position.
+"""An analysis: the difference between event-time columns and the time of their row's root position.
 
-The **delay** of an event-time column is how far it can be behind its row's root time where no row of the
-input is behind its table's delay; windows over the column close so much behind their end, and so wait for
-all that is not late.  Most operators keep their input's delays.  A pair of a ranged join may come long
-after the earlier of its rows, so it is further behind:
+The **delay** of an event-time column is the most that it can be behind its row's root time, provided that
+no input row is later than its table's delay.  Windows over the column close this much after their end, so
+that they include all rows that are not late.  Most operators keep their input's delays.  A pair of a join
+with a time range may be emitted long after the earlier of its rows, so its delay is greater:
 
     join on right_time in [left_time + low, left_time + high]        l, r: the delays of the two columns
-    left_time     l, where the left row is the later one; else left_time >= right_time - high: r + high
-    right_time    r, where the right row is the later one; else right_time >= left_time + low: l - low
-    others        their delay, and how long their row's root may precede the other side's
+    left_time     l, if the left row is the later one; otherwise left_time >= right_time - high: r + high
+    right_time    r, if the right row is the later one; otherwise right_time >= left_time + low: l - low
+    others        their delay plus the most that their row's root may precede the other side's
 
-A column can also be **ahead** of its root: the end of a window that is still open, by the window's size.
-What is added to a delay is rounded up to the grain, in which windows close and their rows come.
+A column can also be **ahead** of its root: the end of an open window, by the window's size.  What is added
+to a delay is rounded up to the grain of the watermark.
 """
 
 from __future__ import annotations
@@ -44,18 +44,18 @@ if TYPE_CHECKING:
 
 
 DELAY_US_MAX: Final = 400_000_000_000_000_000
-"""More than any two timestamps are apart, so no delay need be longer."""
+"""Greater than the difference of any two timestamps."""
 
 
 @dataclass(frozen=True, slots=True)
 class Distance:
-    """By how much a column can be behind its row's root time, and by how much ahead of it."""
+    """The most that a column can be behind and ahead of its row's root time."""
 
     behind_us: int
     ahead_us: int = 0
 
     def at_least(self, behind_us: int) -> Distance:
-        """Return the distance where the column can be `behind_us` behind as well."""
+        """Return the distance with `behind_us` at least this great."""
         return replace(self, behind_us=min(max(self.behind_us, behind_us), DELAY_US_MAX))
 
 
@@ -71,7 +71,7 @@ def delay_us(plan: Plan, column: int) -> int:
 
 
 def join_delay_us(join: Join) -> int:
-    """Return the delay of the watermark that decides which pairs of a ranged join come too late."""
+    """Return the delay of the watermark that decides which pairs of a join with a time range are too late."""
     if join.time_range is None:
         return 0
     return max(
@@ -110,7 +110,7 @@ def _distances(plan: Plan, below: Sequence[Distances]) -> Distances:
             made = _of_pairs(plan, bounds, *below)
         case _:
             pass
-    # What an operator appends, and what it computes, is no event time.
+    # Columns that an operator appends or computes are not event time.
     return made + (None,) * (len(plan.schema) - len(made))
 
 
@@ -124,7 +124,7 @@ def _of_expression(plan: Project, expression: Expression, below: Distances) -> D
 
 
 def _of_windows(plan: AssignWindows, below: Distances) -> Distances:
-    """`window_start` is no event time; the others are behind their row's time, by up to the size."""
+    """`window_start` is not event time; the others are behind their row's time by up to the size."""
     time = below[plan.time_column]
     assert time is not None, "windows are over event time"
     size_us = _rounded_up(plan.size_us, grain_us(plan))
@@ -133,7 +133,7 @@ def _of_windows(plan: AssignWindows, below: Distances) -> Distances:
 
 
 def _of_key(plan: WindowAggregate, key: Expression, below: Distances) -> Distance | None:
-    """The row comes when the window closes, so it is as far from the window's end as that is."""
+    """The row is emitted when the window closes, so its distance is that from the window's end."""
     ends = below[plan.window_end]
     if not isinstance(key, ColumnRef) or ends is None or below[key.index] is None:
         return None
@@ -160,7 +160,7 @@ def _of_pairs(plan: Join, bounds: TimeRange, left: Distances, right: Distances) 
             (right, left_time.behind_us + minus_low_us + right_time.ahead_us),
         )
     )
-    # The range bounds these two themselves, not only by way of their rows' roots.
+    # The range bounds these two columns directly, not only through their rows' roots.
     lefts[bounds.left_time] = left_time.at_least(right_time.behind_us + high_us)
     rights[bounds.right_time] = right_time.at_least(left_time.behind_us + minus_low_us)
     return (*lefts, *rights)

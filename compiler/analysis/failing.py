@@ -1,8 +1,8 @@
-"""Which part of a plan failed a row: an analysis for messages, which point at it.
+"""An analysis for messages: which part of a plan failed on a row.
 
-A job that stops knows the row and the error's code.  Operators that look at one row at a time are carried
-out once more for that row, up to where it fails.  What depends on other rows (the value of an aggregate,
-the partner in a join) cannot be found so; then all parts remain that can fail with that code at all.
+A job that stops reports the row and the code of the error.  Operators that process one row at a time are
+executed again for that row until one fails.  Failures that depend on other rows (the value of an aggregate,
+the partner in a join) cannot be located this way; then all parts that can fail with the code are candidates.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _DIVIDED: Final = {"divide": {501, 502}, "modulo": {501}, "to_timestamp": {503, 
 
 
 class FailingPart(NamedTuple):
-    """The innermost part of a plan that fails a row, and how."""
+    """The innermost part of a plan that fails on a row, and its failure."""
 
     part: Node
     failure: RowFailure
@@ -74,7 +74,7 @@ def parts_that_may_fail(job: Job, code: int) -> list[Node]:
 
 
 def failing_part(job: Job, table: Table, row: Row, code: int, *, time: int) -> FailingPart | None:
-    """Return the part that fails with `code` on a row of `table`; None if other rows are needed to decide.
+    """Return the part that fails with `code` on a row of `table`; None if it depends on other rows.
 
     `time` is that of the row's root.
     """
@@ -89,7 +89,7 @@ def failing_part(job: Job, table: Table, row: Row, code: int, *, time: int) -> F
 
 
 class _Attempt:
-    """One operator on the rows derived from one row; `found` is what fails with the code looked for."""
+    """Executes operators on the rows derived from one row; `found` is the part that fails with the code."""
 
     def __init__(self, code: int, time: int) -> None:
         self._code = code
@@ -97,7 +97,7 @@ class _Attempt:
         self.found: FailingPart | None = None
 
     def rows_of(self, plan: Plan, table: Table, row: Row, rows: dict[Plan, list[Row]]) -> list[Row]:
-        """Return what `plan` makes of the rows below it; none if that depends on other rows."""
+        """Return the output rows of `plan`; none if they depend on other rows."""
         below = [each for input_ in plan.inputs for each in rows[input_]]
         match plan:
             case Scan():
@@ -151,7 +151,7 @@ class _Attempt:
             yield (*row, start, start + plan.size_us, start + plan.size_us - 1)
 
     def _values(self, expressions: Sequence[Expression], row: Row) -> Row | None:
-        """Return the values over `row`; None if one fails, which is noted."""
+        """Return the values over `row`; if one fails, record it and return None."""
         for expression in expressions:
             failing = _innermost(expression, row)
             if failing is not None:
@@ -165,7 +165,7 @@ class _Attempt:
 
 
 def _innermost(expression: Expression, row: Row) -> FailingPart | None:
-    """Return the part of `expression` that fails `row`, of which no part fails; None if it does not."""
+    """Return the innermost part of `expression` that fails on `row`; None if it does not fail."""
     try:
         evaluate(expression, row)
     except RowFailure as failure:
@@ -178,7 +178,7 @@ def _innermost(expression: Expression, row: Row) -> FailingPart | None:
 
 
 def _operands(expression: Expression, row: Row) -> Iterator[Expression]:
-    """Yield the operands that are evaluated, in order, for as long as none of them fails."""
+    """Yield the operands that are evaluated, in order, until one fails."""
     match expression:
         case Case(branches=branches, otherwise=otherwise):
             for condition, result in branches:

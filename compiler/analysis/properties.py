@@ -1,7 +1,7 @@
-"""Analyses of plans: which columns are bounds of windows, and which columns are keys.
+"""Analyses of plans: window bounds and keys.
 
-A **key** of a plan is a set of columns in which no two of its rows agree, behind every group of changes
-(NULL agrees with NULL).  A plan can have several: the start of a window determines its end.
+A **key** of a plan is a set of columns in which no two of its rows are equal, after each group of changes
+(NULL equals NULL).  A plan can have several: the start of a window determines its end.
 Both analyses are computed on demand.
 """
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
 KEYS_MAX: Final = 16
-"""A plan may have ever so many keys; the analysis keeps the least of them."""
+"""The number of keys can be exponential; the analysis keeps this many of the least."""
 
 
 class Bound(enum.Enum):
@@ -46,9 +46,9 @@ class Bound(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class WindowColumn:
-    """A column that holds a bound of the windows that `windows` assigned.
+    """A column with a bound of the windows that `windows` assigned.
 
-    It is `open` as long as the rows are those of the window, and not what became of the window.
+    It is `open` if the rows are those within the window, not the results of the closed window.
     """
 
     windows: AssignWindows
@@ -91,7 +91,7 @@ def _window_columns(plan: Plan, below: Sequence[WindowColumns]) -> WindowColumns
             )
         case _:
             found = ()
-    # What an operator appends, and what it computes, holds no bound.
+    # Columns that an operator appends or computes are not bounds.
     return found + (None,) * (len(plan.schema) - len(found))
 
 
@@ -145,7 +145,7 @@ def _keys(
 def _keys_of_groups(
     plan: Aggregate | WindowAggregate, windows: WindowColumns
 ) -> list[frozenset[int]]:
-    """The keys of the groups; of the bounds of one window, one is enough."""
+    """Return the keys of the groups; of the bounds of one window, one is enough."""
     by_windows: dict[AssignWindows, list[int]] = {}
     others: list[int] = []
     for place, column in enumerate(windows[: len(plan.keys)]):
@@ -158,7 +158,7 @@ def _keys_of_groups(
 
 
 def _keys_of_projection(plan: Project, below: Sequence[Key]) -> list[frozenset[int]]:
-    """A key survives where every column of it does, as it is or in a wider type."""
+    """Return the keys of which every column is kept, as it is or cast to a wider type."""
     places: dict[int, int] = {}
     for place, expression in enumerate(plan.expressions):
         source = _injective_source(expression)
@@ -172,7 +172,7 @@ def _keys_of_projection(plan: Project, below: Sequence[Key]) -> list[frozenset[i
 
 
 def _injective_source(expression: Expression) -> int | None:
-    """Return the column whose values the expression maps to different values."""
+    """Return the column of which the expression is an injective function."""
     inner = expression
     if isinstance(expression, Cast):
         source = expression.argument.type
@@ -184,7 +184,7 @@ def _injective_source(expression: Expression) -> int | None:
 def _keys_of_parts(
     plan: Unnest | LateralAggregate | AssignWindows, below: Sequence[Key]
 ) -> list[frozenset[int]]:
-    """Rows made of one row are distinguished by the appended columns, if at all."""
+    """Rows derived from one row can differ in the appended columns only."""
     width = len(plan.input.schema)
     match plan:
         case Unnest(ordinality_name=None):
@@ -199,7 +199,7 @@ def _keys_of_parts(
 
 
 def _keys_of_join(plan: Join, left: Sequence[Key], right: Sequence[Key]) -> list[frozenset[int]]:
-    """A pair is identified by both rows; by one alone where that one meets at most one other."""
+    """A pair is identified by both rows; by one alone if it joins with at most one other."""
     width = len(plan.left.schema)
     shifted = [tuple(width + column for column in key) for key in right]
     pairs = [frozenset((*one, *other)) for one in left for other in shifted]

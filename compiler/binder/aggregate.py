@@ -1,9 +1,9 @@
 """Aggregates and groups.
 
-The expressions of a grouped SELECT are bound over the rows that are grouped, with a stand-in for each
-aggregate; then the aggregate is made, and the expressions are carried over to its rows: what is
-identical to a key becomes that key's column, a stand-in its aggregate's, and any other column is refused,
-since rows of one group may differ in it.
+The expressions of a grouped SELECT are bound over the input rows, with a placeholder for each aggregate.
+Then the aggregate is built, and the expressions are rewritten over its rows: an expression that is equal to
+a key becomes a reference to that key's column, a placeholder one to its aggregate's column.  Any other
+column is refused, since rows of one group may differ in it.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 class AggregateCollector:
     """Collects the aggregates of a SELECT, each once, with its index.
 
-    With `may_be_empty` there is a group even where there are no rows.  Over input that is not
-    `append_only`, aggregates that need rows to stay are refused.
+    With `may_be_empty` there is a group even without rows.  Over input that is not `append_only`,
+    aggregates that do not support retraction are refused.
     """
 
     append_only: bool
@@ -43,7 +43,7 @@ class AggregateCollector:
     calls: dict[AggregateCall, int] = field(default_factory=dict)
 
     def bind(self, binder: ExpressionBinder, written: syntax.FunctionCall) -> Expression:
-        """Return the stand-in for an aggregate.
+        """Return the placeholder for an aggregate.
 
         Raises:
             Refusal: E2xx to E4xx.
@@ -155,8 +155,8 @@ def _refuse_later(function: AggregateFunction, written: syntax.FunctionCall) -> 
 class Groups:
     """The columns of an aggregate's rows, in terms of the rows that it groups.
 
-    Of the input's columns the first `passed` are there as they were; then come the keys, then the
-    aggregates.  `names` are the names of the input's columns, for messages.
+    The first `passed` columns of the input are kept; then come the keys, then the aggregates.  `names` are
+    the names of the input's columns, for messages.
     """
 
     keys: Mapping[Expression, int]

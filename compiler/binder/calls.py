@@ -50,7 +50,7 @@ def bind_function_call(binder: ExpressionBinder, written: syntax.FunctionCall) -
 
 
 def _refuse_name(name: str, written: syntax.FunctionCall) -> None:
-    """Raise for the functions that are known and cannot be called."""
+    """Raise for functions that are known but cannot be called."""
     if name in NOT_DETERMINISTIC:
         raise refusal(
             "E402",
@@ -241,7 +241,7 @@ def bind_array(binder: ExpressionBinder, array: syntax.ArrayConstructor) -> Expr
 
 
 def bind_subscript(binder: ExpressionBinder, subscript: syntax.Subscript) -> Expression:
-    """Bind `a[i]`: the element at an ordinal from 1, NULL where there is none."""
+    """Bind `a[i]`: the element at an ordinal from 1, NULL if there is none."""
     operand, index = binder.bind(subscript.operand), binder.bind(subscript.index)
     if operand.type.kind is not Kind.ARRAY:
         raise refusal(

@@ -35,10 +35,10 @@ class ComputedColumn:
 
 @dataclass(frozen=True, slots=True)
 class TableEntry:
-    """A declared table: what CREATE TABLE says, checked.
+    """A declared table: a checked CREATE TABLE.
 
-    `time` is None where neither an option nor a WATERMARK decides it: then the other tables of the job
-    do.  `option_spans` has the place of each option's value, for messages about it.
+    `time` is None if neither an option nor a WATERMARK sets it; then it follows from the other tables of
+    the job.  `option_spans` has the span of each option's value, for messages.
     """
 
     name: str
@@ -57,7 +57,7 @@ class TableEntry:
     grain_us: int
 
     def option(self, key: str) -> str | None:
-        """Return the option's value, its default where it is not given."""
+        """Return the value of an option, or its default."""
         given = dict(self.options).get(key)
         declared = self.connector.option(key)
         return given if given is not None or declared is None else declared.default
@@ -65,10 +65,10 @@ class TableEntry:
 
 @dataclass(frozen=True, slots=True)
 class ViewEntry:
-    """A view or common table: its plan, whose scans are numbered as mentions from 0.
+    """A view or common table: its plan, whose scans are numbered from 0.
 
-    `plan` is None where its declaration was refused, be it of a view or of a table: that has been
-    reported, and its mentions give no further errors.  `warnings` are shown where it is read.
+    `plan` is None if the declaration of the view or table was refused.  The error has been reported, and
+    references to it give no further errors.  `warnings` are shown where it is read.
     """
 
     name: str
@@ -94,14 +94,14 @@ class Catalog:
         self._by_lower_name.setdefault(entry.name.lower(), entry)
 
     def here(self, name: Identifier) -> Entry | None:
-        """Return the entry that the name means in this catalog, leaving out those behind."""
+        """Return the entry of that name in this catalog, ignoring `behind`."""
         exact = self._entries.get(name.name)
         if exact is not None or name.quoted:
             return exact
         return self._by_lower_name.get(name.name.lower())
 
     def find(self, name: Identifier) -> Entry | None:
-        """Return the entry that the name means."""
+        """Return the entry of that name."""
         found = self.here(name)
         if found is None and self._behind is not None:
             return self._behind.find(name)

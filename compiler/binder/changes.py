@@ -1,4 +1,4 @@
-"""How a table is written: the rows of a query as appends, upserts, or changes with retractions."""
+"""The kind of changes that a sink receives: appends, upserts, or changes with retractions."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
 
 
 def resolve_changes(table: TableEntry, query: Plan, span: Span) -> SinkTable:
-    """Return the table as the query's sink: how its changes are written, and by which key.
+    """Return the table as the query's sink, with the kind of changes and the key.
 
-    What the table does not say follows from the query: appends where its rows stay; else upserts where
-    the table has a PRIMARY KEY; else all changes.
+    The default depends on the query: appends if it is append-only; otherwise upserts if the table has a
+    PRIMARY KEY; otherwise all changes.
 
     Raises:
-        Refusal: E311 where the table does not accept the query's changes, E223 for the column `op`.
+        Refusal: E311 if the table does not accept the query's changes, E223 for the column `op`.
     """
     keys = derived_keys(query)
     asked = table.option("changes")
@@ -73,13 +73,13 @@ def _operation_column(table: TableEntry, changes: Changes, span: Span) -> str:
 
 
 def _updating(table: TableEntry, query: Plan, span: Span) -> Refusal:
-    """Return the refusal to append rows that are retracted, with the operator that retracts them."""
-    reason = "the query takes rows back"
+    """Return the refusal of an updating query, with the operator that retracts rows."""
+    reason = "the query retracts rows"
     for node in operators(query):
         if isinstance(node, Aggregate):
-            reason = "GROUP BY without a window takes its rows back when groups change"
+            reason = "GROUP BY without a window retracts a group's row when the group changes"
         elif isinstance(node, WindowAggregate) and not node.final:
-            reason = "EMIT CHANGES takes its rows back until the window closes"
+            reason = "EMIT CHANGES retracts rows until the window closes"
         else:
             continue
         break
@@ -95,9 +95,9 @@ def _updating(table: TableEntry, query: Plan, span: Span) -> Refusal:
 
 
 def _check_appended_key(table: TableEntry, keys: tuple[Key, ...], span: Span) -> None:
-    """Check that a query whose rows stay writes one row of each PRIMARY KEY.
+    """Check that an append-only query writes one row for each PRIMARY KEY.
 
-    A table that asks for appends is a log, whatever its key.
+    A table with the option 'changes' = 'append' is a log, and may have several.
 
     Raises:
         Refusal: E311.
@@ -137,9 +137,7 @@ def _check_upsert(table: TableEntry, query: Plan, keys: tuple[Key, ...], span: S
         "E311",
         f'the query does not guarantee the PRIMARY KEY ({declared}) of table "{table.name}"',
         span,
-        note=f"its rows are identified by ({guaranteed})"
-        if guaranteed
-        else "nothing tells its rows apart",
+        note=f"its rows are identified by ({guaranteed})" if guaranteed else "its rows have no key",
         help="write 'changes' = 'retract'"
         + (f", or PRIMARY KEY ({guaranteed}) NOT ENFORCED" if guaranteed else ""),
     )

@@ -90,7 +90,7 @@ def bind_cast(binder: ExpressionBinder, cast: syntax.Cast) -> Expression:
 
 
 def make_cast(operand: Expression, target: SqlType) -> Expression:
-    """Return the cast; of a literal, where it cannot fail, the literal of the other type."""
+    """Return the cast; for a literal, if it cannot fail, the converted literal."""
     if operand.type == target:
         return operand
     if isinstance(operand, Literal) and not cast_fallible(operand.type, target):

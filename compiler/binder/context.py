@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from fsql.compiler.binder.limits import MENTIONS_MAX
+from fsql.compiler.binder.limits import SCANS_MAX
 from fsql.compiler.binder.report import refusal
 
 if TYPE_CHECKING:
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from fsql.compiler.text.source import Span
 
 
-class Mentions:
-    """Numbers the mentions of tables within one INSERT, in the order of the text."""
+class ScanNumbers:
+    """Numbers the scans within one INSERT, in the order of the text."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -26,13 +26,13 @@ class Mentions:
         """Return the first of the next `count` numbers.
 
         Raises:
-            Refusal: E315, if the query mentions too many tables.
+            Refusal: E315, if the query reads too many tables.
         """
         first = self.count
-        if first + count > MENTIONS_MAX:
+        if first + count > SCANS_MAX:
             raise refusal(
                 "E315",
-                f"query reads {first + count:,} tables, views expanded; the limit is {MENTIONS_MAX:,}",
+                f"query reads {first + count:,} tables, views expanded; the limit is {SCANS_MAX:,}",
                 span,
                 help="write intermediate results to a table",
             )
@@ -42,21 +42,21 @@ class Mentions:
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """What binding a query needs beside its text: where diagnostics and spans go, and what names mean.
+    """The context of binding a query: the report, the source spans and the catalog.
 
-    `declared` has the connectors and formats that there are.
+    `declared` has the available connectors and formats.
     """
 
     report: Report
     catalog: Catalog
-    mentions: Mentions
+    scan_numbers: ScanNumbers
     source_spans: SourceSpans
     declared: Declarations
 
     def with_catalog(self, catalog: Catalog) -> Context:
-        """Return the context in which names mean what `catalog` says."""
+        """Return the context with another catalog."""
         return replace(self, catalog=catalog)
 
-    def with_own_mentions(self) -> Context:
-        """Return the context of a query that is put in elsewhere: its mentions count from 0."""
-        return replace(self, mentions=Mentions())
+    def with_own_scan_numbers(self) -> Context:
+        """Return the context of a query that is inlined elsewhere: its scans are numbered from 0."""
+        return replace(self, scan_numbers=ScanNumbers())

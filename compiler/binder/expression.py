@@ -1,8 +1,8 @@
 """Expressions: syntax to bound expressions.
 
-An `ExpressionBinder` binds the expressions of one place of a query: it knows what names mean there,
-and whether aggregates may stand there.  What each kind of expression means is in the files beside this
-one; they come back here for their operands.
+An `ExpressionBinder` binds the expressions of one clause of a query: it has the scope of names, and
+determines whether aggregates are allowed.  Each kind of expression is bound in a file beside this one, which
+calls back for the operands.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ if TYPE_CHECKING:
 class ExpressionBinder:
     """Binds expressions in one place: `clause` is its name in messages, `scope` resolves names.
 
-    Aggregates go to `aggregates`, running ones to `running`; without a collector they are refused.
+    Aggregates are added to `aggregates`, running ones to `running`; without a collector they are refused.
     `spans` has the last span of every expression bound so far, for errors that are found later;
-    `source_spans` is the table of the script.
+    `source_spans` has the spans of the whole script.
     """
 
     scope: Scope
@@ -50,7 +50,7 @@ class ExpressionBinder:
         """Return the expression bound.
 
         Raises:
-            Refusal: E2xx to E4xx, for what it cannot mean.
+            Refusal: E2xx to E4xx.
         """
         bound = _BINDERS[type(expression)](self, expression)
         self.spans[bound] = expression.span
@@ -58,7 +58,7 @@ class ExpressionBinder:
         return bound
 
     def bind_whole(self, expression: syntax.Expression) -> Expression:
-        """Return the expression bound, where it stands by itself: its size is checked.
+        """Return the bound expression after checking its size.
 
         Raises:
             Refusal: as `bind`, and E315.
@@ -68,7 +68,7 @@ class ExpressionBinder:
         return bound
 
     def bind_condition(self, expression: syntax.Expression) -> Expression:
-        """Return the expression bound, which has to be BOOLEAN.
+        """Return the bound expression, which must be BOOLEAN.
 
         Raises:
             Refusal: as `bind`, and E207.
@@ -84,7 +84,7 @@ class ExpressionBinder:
         return coerce(bound, BOOLEAN)
 
     def bind_whole_condition(self, expression: syntax.Expression) -> Expression:
-        """Return the condition bound, where it stands by itself: its size is checked.
+        """Return the bound condition after checking its size.
 
         Raises:
             Refusal: as `bind_condition`, and E315.
@@ -94,7 +94,7 @@ class ExpressionBinder:
         return bound
 
     def column(self, reference: syntax.ColumnReference) -> Field:
-        """Return the field that a column reference means.
+        """Return the field that a column reference refers to.
 
         Raises:
             Refusal: E203 if there is none, E204 if there are several, E301 for fields of rows.
@@ -119,7 +119,7 @@ def _bind_column(binder: ExpressionBinder, reference: syntax.ColumnReference) ->
 def _unknown_column(
     scope: Scope, name: syntax.Identifier, qualifier: syntax.Identifier | None
 ) -> Refusal:
-    """Return the refusal of a name that means no column: of what, and what there is instead."""
+    """Return the refusal of a column that does not exist, with the columns that do."""
     relations = scope.qualifiers()
     fields = [field for layer in scope.layers for field in layer]
     if qualifier is not None and not any(matches(qualifier, each) for each in relations):

@@ -1,8 +1,7 @@
 """FROM: relations, and how they are joined.
 
-Relations between commas are joined by the equalities that WHERE has for them, each as soon as there is
-one; explicit joins by ON, and by what WHERE adds.  Mentions of tables are numbered in the order of the
-text, whatever the order of the joins.
+Relations between commas are joined by the equalities in WHERE; explicit joins by ON and by conditions of
+WHERE.  Scans are numbered in the order of the text, which may differ from the order of the joins.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ _UPDATING_WINDOW: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """The result of FROM: a relation, and the conditions of WHERE that its joins have taken over."""
+    """The result of FROM: a relation, and the conditions of WHERE that its joins include."""
 
     relation: Relation
     taken: frozenset[Expression] = frozenset()
@@ -59,7 +58,7 @@ class FromBinder:
     bind_query: Callable[[syntax.Query, Context], Plan]
 
     def bind(self, relations: tuple[syntax.Relation, ...]) -> Source:
-        """Return what the relations between commas give.
+        """Return the join of the relations between commas.
 
         Raises:
             Refusal: E2xx to E4xx.
@@ -95,7 +94,7 @@ class FromBinder:
         return source
 
     def relation(self, written: syntax.Relation) -> Source:
-        """Return what one relation gives by itself.
+        """Bind one relation.
 
         Raises:
             Refusal: E2xx to E4xx.
@@ -190,7 +189,7 @@ class FromBinder:
         return conjuncts(binder.bind_whole_condition(clause.condition))
 
     def _join_lateral(self, source: Source, written: syntax.Relation) -> Source:
-        """Return each row beside what a lateral relation makes of it."""
+        """Return the lateral join of a relation."""
         if isinstance(written, syntax.Unnest):
             return Source(unnest(source.relation, written, self.context), source.taken)
         assert isinstance(written, syntax.Derived)
@@ -216,7 +215,7 @@ class FromBinder:
         return Source(joined.relation, left.taken | taken | joined.taken)
 
     def _where_between(self, left: Relation, right: Relation, fields: Layer) -> list[Expression]:
-        """Return those conditions of WHERE that are about both relations, over `fields`."""
+        """Return those conditions of WHERE that refer to both relations, over `fields`."""
         left_names, right_names = _qualifiers(left), _qualifiers(right)
         found: list[Expression] = []
         for condition in self.where:
@@ -226,7 +225,7 @@ class FromBinder:
             try:
                 found.extend(conjuncts(binder.bind_condition(condition.expression)))
             except Refusal:
-                # It is bound once more when all of FROM is there, and refused then if it has to be.
+                # It is bound again when all of FROM is bound; errors are reported then.
                 continue
         return found
 
@@ -250,7 +249,7 @@ def _qualifiers(relation: Relation) -> frozenset[str]:
 
 
 def _lateral(written: syntax.Relation) -> bool:
-    """Return whether a relation is computed from the row before it."""
+    """Return whether a relation depends on the relations before it."""
     return isinstance(written, syntax.Unnest) or (
         isinstance(written, syntax.Derived) and written.lateral
     )
@@ -281,7 +280,7 @@ def _cross_join(span: Span) -> Refusal:
 
 
 def _equality_help(clause: str, left: Relation, right: Relation) -> str:
-    """Return how to add an equality, with two columns of one name and type if there are such."""
+    """Return how to add an equality: with two columns of equal name and type, if there are any."""
     names = {field.name.lower(): field for field in left.fields}
     for field in right.fields:
         mate = names.get(field.name.lower())

@@ -1,4 +1,4 @@
-"""Which aggregate a GROUP BY is: one that closes with a window, or one that never closes."""
+"""Selects the aggregate of a GROUP BY: windowed, or unbounded."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ def make_group(
 ) -> Plan:
     """Return the aggregate of `plan` by `grouping`, released as `emit` says.
 
-    Grouping by a window's end makes it a window aggregate, which is final unless EMIT CHANGES.
-    `written` is the clause that groups, and where it stands.
+    Grouping by a window's end makes it a window aggregate, which is final unless EMIT CHANGES is given.
+    `written` is the clause that groups, with its span.
 
     Raises:
         Refusal: E305, E306.
@@ -71,7 +71,7 @@ def make_group(
 
 
 def refuse_final(emit: Emit | None) -> None:
-    """Refuse EMIT FINAL where there is no window.
+    """Refuse EMIT FINAL without a window.
 
     Raises:
         Refusal: E306.
@@ -87,9 +87,9 @@ def refuse_final(emit: Emit | None) -> None:
 
 
 def _window_end(plan: Plan, keyed: dict[int, WindowColumn]) -> int | None:
-    """Return the key that is the end of the window that closes the groups; None if none is.
+    """Return the key that is the end of the window that closes the groups; None if there is none.
 
-    Of several it is that of the window assigned last.
+    If there are several, it is the one of the window assigned last.
     """
     ends = [
         (column.open, index)
@@ -122,10 +122,10 @@ def _check_windowed(plan: Plan, columns: WindowColumns, span: Span, *, grouped: 
 
 
 def complete_windows(plan: Plan, keys: Sequence[Key], used: Iterable[Expression]) -> list[Key]:
-    """Return the keys, and with each bound of a window the others that it implies.
+    """Return the keys, with the other bounds of each window that they imply.
 
-    Grouping by one bound of a window is grouping by the window.  The end becomes a key since it closes the
-    groups, the start and the time where `used`, which is what the SELECT computes, has them.
+    Grouping by one bound of a window is grouping by the window.  The end is added as a key because it closes
+    the groups, the start and the time if `used`, the expressions of the SELECT, refers to them.
     """
     columns = window_columns(plan)
     keyed = {key.expression.index: key for key in keys if isinstance(key.expression, ColumnRef)}

@@ -1,4 +1,4 @@
-"""INSERT and bare SELECT: a query to the columns of a table, and to what the table takes."""
+"""INSERT and bare SELECT: assigns a query's columns to those of a table."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 def bind_insert(insert: syntax.Insert, context: Context) -> Insert:
-    """Return what an INSERT writes, and where.
+    """Bind an INSERT.
 
     Raises:
         Refusal: E2xx to E4xx.
@@ -54,7 +54,7 @@ def bind_insert(insert: syntax.Insert, context: Context) -> Insert:
 
 
 def bind_select_statement(select: syntax.SelectStatement, context: Context) -> Insert:
-    """Return what a bare SELECT prints: its rows, as JSON, on standard output.
+    """Bind a bare SELECT: an INSERT into standard output.
 
     Raises:
         Refusal: E2xx to E4xx.
@@ -72,7 +72,7 @@ def bind_select_statement(select: syntax.SelectStatement, context: Context) -> I
                 help="rename one of them with AS",
             )
     below, expressions = output_expressions(query)
-    # A column of bare NULLs has no type of its own; it is printed as any other NULL.
+    # A column of NULL literals has no type of its own; it is printed like any other NULL.
     typed = [coerce(each, STRING) if each.type == NULL else each for each in expressions]
     plan = project(below, typed, names)
     check_depth(plan, select.query.span)
@@ -126,7 +126,7 @@ def _written_table(name: syntax.QualifiedName, context: Context) -> TableEntry:
 
 
 def _output_spans(query: syntax.Query, count: int) -> list[Span]:
-    """Return the place of each column of a query: its select item, or else the query."""
+    """Return the span of each column of a query: its select item, otherwise the query."""
     body = query.body
     if isinstance(body, syntax.Select) and len(body.items) == count:
         return [item.span for item in body.items]
@@ -136,7 +136,7 @@ def _output_spans(query: syntax.Query, count: int) -> list[Span]:
 def _placed(
     insert: syntax.Insert, table: TableEntry, given: Sequence[tuple[Expression, Span]]
 ) -> list[tuple[Expression, Span]]:
-    """Return an expression and its place for each column of the table, in its order.
+    """Return an expression and its span for each column of the table, in the table's order.
 
     Columns that the INSERT does not name are NULL.
 

@@ -33,7 +33,7 @@ _REFUSED: Final = Literal(NULL, nullable=True, value=None)
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """A column that a SELECT gives; `alias` is the name that the text gives it, if it does."""
+    """An output column of a SELECT; `alias` is its explicit name, if any."""
 
     expression: Expression
     name: str
@@ -42,9 +42,9 @@ class Item:
 
 
 def bind_items(binder: ExpressionBinder, select: syntax.Select, report: Report) -> list[Item]:
-    """Return the columns of a SELECT, `*` written out.
+    """Return the columns of a SELECT, with `*` expanded.
 
-    What is refused is recorded, and NULL stands in its place: for the positions in GROUP BY.
+    A refused item is recorded and replaced by NULL, so that positions in GROUP BY remain valid.
     """
     items: list[Item] = []
     for written in select.items:
@@ -93,7 +93,7 @@ def _star(binder: ExpressionBinder, star: syntax.Star) -> Iterator[Item]:
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """A key of GROUP BY: what it is computed from, its name, and its place in the text."""
+    """A key of GROUP BY: its expression, its name, and its span."""
 
     expression: Expression
     name: str
@@ -120,7 +120,7 @@ def bind_key(
 def _item_meant(
     binder: ExpressionBinder, element: syntax.Expression, items: Sequence[Item]
 ) -> Item | None:
-    """Return the select item that a key means by its position or alias; None if it means none."""
+    """Return the select item that a key refers to by position or alias; None if it is an expression."""
     if isinstance(element, syntax.NumberLiteral) and element.text.isdigit():
         place = int(element.text) if len(element.text) < 9 else 0
         if not 1 <= place <= len(items):
@@ -183,7 +183,7 @@ def has_aggregate(expression: Expression) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Grouping:
-    """What an aggregate operator is made of: keys and aggregates, each once, with their names."""
+    """The keys and aggregates of an aggregate operator, each once, with their names."""
 
     keys: tuple[Expression, ...]
     key_names: tuple[str, ...]
@@ -199,8 +199,8 @@ class Grouping:
 def group(keys: Sequence[Key], collector: AggregateCollector, items: Sequence[Item]) -> Grouping:
     """Return the grouping by `keys` that computes all aggregates collected.
 
-    An aggregate that is a select item has the name that the text gives it.  A group without any column
-    counts its rows, so that it has a column.
+    An aggregate that is a select item has the name of the item.  For a group without any column, COUNT(*) is
+    added, so that it has a column.
     """
     by_expression = {key.expression: key.name for key in reversed(keys)}
     distinct = list(dict.fromkeys(key.expression for key in keys))

@@ -1,7 +1,7 @@
 """Joins: the conditions of ON and WHERE, divided into keys, a time range and the rest.
 
-Used for inner joins with ON and for comma joins with WHERE.  A condition from WHERE is only taken if
-it means the same inside the join: an equality or a bound of time that cannot fail.
+Used for inner joins with ON and for comma joins with WHERE.  A condition of WHERE is moved into the join
+only if its meaning does not change: an equality or a bound of time that cannot fail.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _SOME_VALUE: Final[Mapping[Kind, Value]] = {
     Kind.INTERVAL: 0,
     Kind.ARRAY: (),
 }
-"""A value of each kind, which stands for NULL in a key that says beside it whether it is NULL."""
+"""A value of each kind that replaces NULL in a null-safe key; a second key tells NULL apart."""
 
 
 def side_by_side(left: Relation, right: Relation, span: Span) -> Layer:
@@ -64,9 +64,9 @@ def side_by_side(left: Relation, right: Relation, span: Span) -> Layer:
 
 @dataclass(frozen=True, slots=True)
 class Joined:
-    """Two relations joined, and those of WHERE's conditions that the join has taken over.
+    """The join of two relations, and the conditions of WHERE that it includes.
 
-    `half_bounded` says that time is bounded in one direction only, which does not bound the state.
+    `half_bounded` means that time is bounded in one direction only, which does not bound the state.
     """
 
     relation: Relation
@@ -85,7 +85,7 @@ def join(
 ) -> Joined | None:
     """Return the join by the conditions, which are over both relations' columns; None without a key.
 
-    What of `on` is neither a key nor a time range becomes a filter above the join.
+    Conditions of `on` that are neither keys nor a time range become a filter above the join.
 
     Raises:
         Refusal: E205, E309.
@@ -94,7 +94,7 @@ def join(
     keys = _keys((*on, *(each for each in where if not fallible(each))), left, source_spans)
     if not keys:
         return None
-    # Sums with a timestamp can fail, as expressions; as bounds of a range they are never computed.
+    # Sums with a timestamp can fail as expressions, but as bounds of a range they are not evaluated.
     bounds = _time_range((*on, *where), left.plan, right.plan)
     time_range = None if bounds is None else bounds.time_range
     if time_range is not None and time_range.low_us > time_range.high_us:
@@ -114,14 +114,14 @@ def join(
 
 
 def fallible_key(left: Relation, where: Sequence[Expression], source_spans: SourceSpans) -> bool:
-    """Return whether `where` has an equality between the sides that must not be computed early."""
+    """Return whether `where` has an equality between the sides that must not be evaluated early."""
     return bool(_keys([each for each in where if fallible(each)], left, source_spans))
 
 
 def _keys(
     conditions: Sequence[Expression], left: Relation, source_spans: SourceSpans
 ) -> dict[Expression, list[tuple[Expression, Expression]]]:
-    """Return the equalities between the sides: each with its keys, over each side's own columns."""
+    """Return the equalities between the sides, each with its keys over each side's own columns."""
     keys: dict[Expression, list[tuple[Expression, Expression]]] = {}
     for condition in conditions:
         equated = _equality(condition)
@@ -136,7 +136,7 @@ def _keys(
 
 
 def _equality(condition: Expression) -> tuple[Expression, Expression] | None:
-    """Return what a condition says is equal, be it by `=` or by IS NOT DISTINCT FROM."""
+    """Return the operands of an equality, by `=` or by IS NOT DISTINCT FROM; None for other conditions."""
     match condition:
         case Call(function="eq", arguments=(one, other)):
             return one, other
@@ -159,7 +159,7 @@ def _equality(condition: Expression) -> tuple[Expression, Expression] | None:
 
 
 def _null_safe_keys(one: Expression, other: Expression) -> list[tuple[Expression, Expression]]:
-    """Return keys that are equal, and not NULL, where both sides are equal or both are NULL."""
+    """Return keys that are never NULL, and equal if and only if both sides are equal or both NULL."""
     if not (one.nullable and other.nullable):
         return [(one, other)]
     instead = Literal(one.type, nullable=False, value=_SOME_VALUE[one.type.kind])
@@ -170,8 +170,8 @@ def _null_safe_keys(one: Expression, other: Expression) -> list[tuple[Expression
 def _time_range(conditions: Sequence[Expression], left: Plan, right: Plan) -> FoundRange | None:
     """Return the time range of a join by conditions.
 
-    Windows that end between two times of the grain close behind their end, when a row at that very end would
-    be too late: there an equality bounds no time.
+    An equality of window ends that are no multiples of the grain bounds no time: such a window closes after
+    its end, when a row at the end itself would be too late.
     """
     grain = max(grain_us(left), grain_us(right))
     windows = [
@@ -194,7 +194,7 @@ def _time_range(conditions: Sequence[Expression], left: Plan, right: Plan) -> Fo
 
 
 def _window_starts(plan: Plan) -> dict[int, tuple[int, int]]:
-    """Return the starts of windows whose end is event time: for each the column of the end, and the size."""
+    """Return the starts of windows whose end is event time, each with the column of the end and the size."""
     columns = [(i, column) for i, column in enumerate(window_columns(plan)) if column is not None]
     ends = {
         column.windows: i
@@ -223,7 +223,7 @@ def _all_from(expression: Expression, width: int) -> bool:
 
 
 def shift_columns(expression: Expression, by: int, source_spans: SourceSpans) -> Expression:
-    """Return the expression for rows in which `by` columns stand before those it is over."""
+    """Return the expression with its column indexes increased by `by`."""
     return replace_pending(
         expression,
         lambda part: (

@@ -1,7 +1,7 @@
 """LATERAL: what is computed for each row from its own arrays.
 
-`UNNEST(array)` gives a row for each element.  A LATERAL subquery over UNNEST may filter and compute with
-the elements, which stays a row for each element, or aggregate them, which becomes one operator.
+`UNNEST(array)` returns a row for each element.  A LATERAL subquery over UNNEST either filters and computes
+with the elements, a row for each, or aggregates them, which is one operator.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class _Elements:
-    """The elements of a row's array, as columns behind the row's own."""
+    """The elements of a row's array, as columns after the row's own."""
 
     array: Expression
     fields: Layer
@@ -97,7 +97,7 @@ def unnest(outer: Relation, written: syntax.Unnest, context: Context) -> Relatio
 
 
 def bind_lateral(outer: Relation, derived: syntax.Derived, context: Context) -> Relation:
-    """Return each row of `outer` beside what a LATERAL subquery makes of its array.
+    """Return the join of `outer` with a LATERAL subquery over an array of each row.
 
     Raises:
         Refusal: E2xx to E4xx.
@@ -147,7 +147,7 @@ def _conditions(binder: ExpressionBinder, condition: syntax.Expression | None) -
 
 
 def _keys(select: syntax.Select, binder: ExpressionBinder, items: Sequence[Item]) -> list[Key]:
-    """Return what the elements are grouped by; DISTINCT groups by all that is selected."""
+    """Return the keys by which the elements are grouped; DISTINCT groups by all select items."""
     keys = [bind_key(binder, element, items) for element in select.group_by or ()]
     if not select.distinct:
         return keys
@@ -163,7 +163,7 @@ def _aggregate(
     grouping: Grouping,
     source_spans: SourceSpans,
 ) -> tuple[Plan, Groups]:
-    """Return the aggregate of each row's elements, and how its columns are found."""
+    """Return the aggregate of each row's elements, and the mapping to its columns."""
     plan = LateralAggregate(
         outer.plan,
         elements.array,
@@ -186,7 +186,7 @@ def _combine_fields(
     items: Sequence[Item],
     alias: syntax.TableAlias | None,
 ) -> Relation:
-    """Return the outer row's columns, and behind them the subquery's."""
+    """Return the outer row's columns, followed by the subquery's."""
     names = [*(column.name for column in outer.plan.schema), *(item.name for item in items)]
     plan = project(plan, [*column_refs(outer.plan), *expressions], names)
     inner = Relation(plan, fields_of(plan.schema, None)[outer.width :])

@@ -1,7 +1,7 @@
-"""Limits on what a text may lead to, so that no text exhausts the compiler's time or stack.
+"""Limits on bound plans, so that no script exhausts the compiler's time or stack.
 
-The parser bounds the text; views and operators that repeat an operand could still make a small text
-large.  Plans within these limits can be walked recursively.
+The parser bounds the text; but views and operators that repeat an operand can make a small text a large
+plan.  Plans within these limits can be walked recursively.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ EXPRESSION_SIZE_MAX: Final = 100_000
 PLAN_DEPTH_MAX: Final = 500
 RELATIONS_MAX: Final = 100
 """Between the commas of one FROM."""
-MENTIONS_MAX: Final = 1_000
-"""Tables in the FROM clauses of one INSERT, views and common tables put in."""
+SCANS_MAX: Final = 1_000
+"""Tables in the FROM clauses of one INSERT, with views and common tables expanded."""
 
 
 def check_size(expression: Expression, span: Span) -> None:
@@ -52,7 +52,7 @@ def check_size(expression: Expression, span: Span) -> None:
     if size > EXPRESSION_SIZE_MAX:
         raise refusal(
             "E315",
-            f"expression has {size:,} operations, repeated operands put in;"
+            f"expression has {size:,} operations, counting repeated operands;"
             f" the limit is {EXPRESSION_SIZE_MAX:,}",
             span,
             help="compute the repeated operand once, in a subquery",

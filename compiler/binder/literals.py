@@ -48,7 +48,7 @@ def bind_literal(literal: syntax.Literal) -> Literal:
     """Return the value of `literal`.
 
     Raises:
-        Refusal: E215 for a text without value, E301 for kinds that are not implemented.
+        Refusal: E215 for invalid text, E301 for kinds that are not implemented.
     """
     match literal:
         case syntax.NumberLiteral():
@@ -66,9 +66,9 @@ def bind_literal(literal: syntax.Literal) -> Literal:
 
 
 def bind_number(number: syntax.NumberLiteral, *, negative: bool = False) -> Literal:
-    """Return the number: INT or BIGINT where it is whole and fits, DOUBLE where it has a fraction.
+    """Return the number: INT or BIGINT for an integer, DOUBLE for a number with a fraction or exponent.
 
-    The sign belongs to it, so that the least BIGINT can be written.
+    The sign is part of the number, so that the least BIGINT can be written.
     """
     text = f"-{number.text}" if negative else number.text
     if not number.text.isdigit():

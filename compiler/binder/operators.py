@@ -1,7 +1,7 @@
 """Operators: arithmetic, comparison and logic.
 
-Chains of AND, OR and `||`, which can be long, become balanced trees.  The meaning is the same: these
-three are associative, also in what they leave unevaluated and in which failure is reported.
+Chains of AND, OR and `||`, which can be long, become balanced trees.  All three are associative, also in
+which operands they evaluate and which failure is reported.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def _nullable(rule: Nullability, arguments: Sequence[Expression]) -> bool:
 
 
 def call(name: str, *arguments: Expression) -> Expression:
-    """Return the call of a function whose arguments are known to fit."""
+    """Return the call of a function; the caller has checked that the arguments fit."""
     made = make_call(name, *arguments)
     assert made is not None, f"{name} does not take its arguments"
     return made
@@ -88,7 +88,7 @@ def combine_balanced(name: str, operands: Sequence[Expression]) -> Expression:
 def unify(
     operands: Sequence[tuple[Expression, Span]], refused_as: str = "cannot compare {} with {}"
 ) -> list[Expression]:
-    """Return the operands coerced to the one type that all have in common.
+    """Return the operands coerced to their common type.
 
     Raises:
         Refusal: E206 if there is none, E215 for text that cannot be read as the TIMESTAMP expected.
@@ -116,7 +116,7 @@ def unify(
 
 
 def _expected(operands: Sequence[tuple[Expression, Span]]) -> SqlType | None:
-    """Return the TIMESTAMP or ARRAY among the operands that text in quotes or `ARRAY[…]` bends to."""
+    """Return the TIMESTAMP or ARRAY among the operands to which quoted text or `ARRAY[…]` is coerced."""
     for expression, _ in operands:
         if expression.type.kind in {Kind.TIMESTAMP, Kind.ARRAY} and not _is_convertible(expression):
             return expression.type
@@ -124,7 +124,7 @@ def _expected(operands: Sequence[tuple[Expression, Span]]) -> SqlType | None:
 
 
 def _counts_as(expression: Expression, expected: SqlType | None) -> SqlType:
-    """Return the type that an operand counts as; text that is no TIMESTAMP is refused as such."""
+    """Return the type of an operand after coercion to `expected`; refuse text that is not a TIMESTAMP."""
     if expected is None or not _is_convertible(expression):
         return expression.type
     quoted_time = expected == TIMESTAMP and expression.type == STRING
@@ -132,7 +132,7 @@ def _counts_as(expression: Expression, expected: SqlType | None) -> SqlType:
 
 
 def _is_convertible(expression: Expression) -> bool:
-    """Return whether what is written becomes another type where that is expected."""
+    """Return whether the expression is quoted text or `ARRAY[…]`, which is coerced to an expected type."""
     quoted = isinstance(expression, Literal) and expression.type == STRING
     return quoted or constructs_array(expression)
 
@@ -160,7 +160,7 @@ def _help_for_types(
     left: tuple[SqlType, Span],
     right: tuple[SqlType, Span],
 ) -> _Help:
-    """Return what to write so that the two types go together."""
+    """Return the help that makes the two types compatible."""
     numeric = any(each.kind in {Kind.INT, Kind.BIGINT, Kind.DOUBLE} for each, _ in (left, right))
     for operand, span in operands:
         if numeric and span in {left[1], right[1]} and _is_quoted_number(operand):
@@ -176,7 +176,7 @@ def _is_quoted_number(expression: Expression) -> bool:
 
 
 def _cast_help(left: tuple[SqlType, Span], right: tuple[SqlType, Span]) -> _Help:
-    """Return what to cast so that the two types go together, if a cast does."""
+    """Return the cast that makes the two types compatible, if there is one."""
     for (source, span), (target, _) in ((left, right), (right, left)):
         if target.kind is Kind.STRING and castable(source, target):
             return {"help": f"cast the {source}: CAST(… AS STRING)", "quote": span}
@@ -184,7 +184,7 @@ def _cast_help(left: tuple[SqlType, Span], right: tuple[SqlType, Span]) -> _Help
 
 
 def bind_unary(binder: ExpressionBinder, unary: syntax.Unary) -> Expression:
-    """Bind `-a` and `+a`; a sign belongs to the number behind it."""
+    """Bind `-a` and `+a`; the sign of a number literal is part of it."""
     if unary.operator == "-" and isinstance(unary.operand, syntax.NumberLiteral):
         return bind_number(unary.operand, negative=True)
     operand = binder.bind(unary.operand)
@@ -236,7 +236,7 @@ def _arithmetic(
 ) -> Expression:
     made = make_call(_ARITHMETIC[link.operator], left, right)
     if made is None and link.operator in {"+", "*"}:
-        # The table has INTERVAL + TIMESTAMP and BIGINT * INTERVAL in the other order only.
+        # The table of functions has only TIMESTAMP + INTERVAL and INTERVAL * BIGINT.
         made = make_call(_ARITHMETIC[link.operator], right, left)
     if made is None:
         raise refusal(
@@ -276,10 +276,10 @@ def bind_comparison(binder: ExpressionBinder, comparison: syntax.Comparison) -> 
 def compare(
     operator: str, left: tuple[Expression, Span], right: tuple[Expression, Span]
 ) -> Expression:
-    """Return the comparison of two expressions, each with its place.
+    """Return the comparison of two expressions, each with its span.
 
     Raises:
-        Refusal: E206 where their types do not go together, or have no order.
+        Refusal: E206 if their types have no common type or no order.
     """
     operands = unify([left, right])
     made = make_call(_COMPARISONS[operator], *operands)
@@ -294,7 +294,7 @@ def compare(
 
 
 def bind_is_distinct(binder: ExpressionBinder, test: syntax.IsDistinct) -> Expression:
-    """Bind `a IS [NOT] DISTINCT FROM b`: comparison that takes NULL for a value, and is never NULL."""
+    """Bind `a IS [NOT] DISTINCT FROM b`: a comparison that treats NULL as a value and is never NULL."""
     left, right = binder.bind(test.left), binder.bind(test.right)
     same = compare("=", (left, test.left.span), (right, test.right.span))
     both_null = call("and", call("is_null", left), call("is_null", right))
@@ -327,7 +327,7 @@ def bind_between(binder: ExpressionBinder, between: syntax.Between) -> Expressio
 
 
 def bind_in_list(binder: ExpressionBinder, in_list: syntax.InList) -> Expression:
-    """Bind `a [NOT] IN (b, c)` as the comparisons that it stands for."""
+    """Bind `a [NOT] IN (b, c)` as a chain of comparisons."""
     operands = [(binder.bind(item), item.span) for item in (in_list.operand, *in_list.items)]
     value, *items = unify(operands)
     found = combine_balanced("or", [call("eq", value, item) for item in items])

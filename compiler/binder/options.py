@@ -1,4 +1,4 @@
-"""The options of a table: which there are, and whether their values can be."""
+"""The options of a table: checks their keys and values."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ _AT_MOST_ONCE: Final = "at-most-once"
 
 @dataclass(frozen=True, slots=True)
 class TableOptions:
-    """The checked options of a table: as given, keys in lower case, in the order of the text.
+    """The checked options of a table, with keys in lower case, in the order of the text.
 
-    `connector` has the options of the table's format among its own.
+    The options of `connector` include those of the table's format.
     """
 
     connector: Connector
@@ -38,7 +38,7 @@ class TableOptions:
     spans: dict[str, Span]
 
     def value(self, key: str) -> str | None:
-        """Return the option's value, its default where it is not given."""
+        """Return the value of an option, or its default."""
         for name, value in self.given:
             if name == key:
                 return value
@@ -50,7 +50,7 @@ def bind_options(table: syntax.CreateTable, context: Context) -> TableOptions:
     """Return the options of the table, checked against those of its connector and format.
 
     Raises:
-        Refusal: E212 where no connector is named, E223 where options conflict.
+        Refusal: E212 if no connector is named, E223 if options conflict.
         Abandoned: where other options were refused.
     """
     declared, report = context.declared, context.report
@@ -85,7 +85,7 @@ def bind_options(table: syntax.CreateTable, context: Context) -> TableOptions:
 def _format(
     table: syntax.CreateTable, connector: Connector, declared: Declarations
 ) -> Format | None:
-    """Return the format that the table names, else that of its connector; None if there is none."""
+    """Return the format of the table, by default that of its connector; None if there is none."""
     default = connector.option("format")
     if default is None:
         return None
@@ -125,7 +125,7 @@ def _connector(table: syntax.CreateTable, declared: Declarations) -> Connector:
 
 
 def check_clock_options(options: TableOptions) -> None:
-    """Check that a table without event time has no options that are about it.
+    """Check that a table without event time has no options for event time.
 
     Raises:
         Refusal: E222.
@@ -141,10 +141,10 @@ def check_clock_options(options: TableOptions) -> None:
 
 
 def check_deliveries(sinks: Sequence[SinkTable], declared: Iterable[TableEntry]) -> None:
-    """Check that what a job writes can be delivered as its tables ask.
+    """Check that the delivery guarantees of the sinks can be combined.
 
     Raises:
-        Refusal: E223, if one skips input that another needs.
+        Refusal: E223, if one sink skips input after a failure and another does not.
     """
     options = [(sink.name, dict(sink.options).get("delivery")) for sink in sinks]
     losing = [name for name, delivery in options if delivery == _AT_MOST_ONCE]

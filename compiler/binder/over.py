@@ -1,7 +1,7 @@
 """Running aggregates: `COUNT(*) OVER (PARTITION BY k ROWS UNBOUNDED PRECEDING)`.
 
-Rows are taken in the total order, so there is no ORDER BY; a frame begins with the first row of the
-partition and ends with the row itself, or with the one before it.
+Rows are processed in the total order, so there is no ORDER BY.  A frame begins with the first row of the
+partition and ends with the row itself, or with the row before it.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class RunningCollector:
     first_span: Span | None = None
 
     def bind(self, binder: ExpressionBinder, written: syntax.FunctionCall) -> Expression:
-        """Return the stand-in for a running aggregate.
+        """Return the placeholder for a running aggregate.
 
         Raises:
             Refusal: E2xx to E4xx.
@@ -56,7 +56,7 @@ class RunningCollector:
         return RunningValue(aggregate.type, aggregate.nullable, index)
 
     def expressions(self) -> Iterator[Expression]:
-        """Yield what the running aggregates are computed from."""
+        """Yield the arguments and partition keys of the running aggregates."""
         for partition, call in self.calls:
             yield from partition
             if call.aggregate.argument is not None:
@@ -88,7 +88,7 @@ def _unknown_window(name: syntax.Identifier, windows: tuple[syntax.NamedWindow, 
 
 
 def _frame_end(window: syntax.WindowSpecification, span: Span) -> FrameEnd:
-    """Return where the frame ends; the frames of the standard that are not there are refused."""
+    """Return the end of the frame; refuse the frames of the SQL standard that are not implemented."""
     if window.order_by:
         raise not_implemented(
             "ORDER BY in OVER",
@@ -113,10 +113,10 @@ def _frame_end(window: syntax.WindowSpecification, span: Span) -> FrameEnd:
 def run(
     plan: Plan, collector: RunningCollector, carry: Callable[[Expression], Expression]
 ) -> tuple[Plan, Callable[[Expression], Expression]]:
-    """Return `plan` with the running aggregates, and how stand-ins become their columns.
+    """Return `plan` with the running aggregates, and the function that resolves placeholders.
 
-    `carry` takes an expression of the SELECT to the columns of `plan`.  There is an operator for each
-    partition, in the order in which the text names them.
+    `carry` rewrites an expression of the SELECT over the columns of `plan`.  There is an operator for each
+    partition, in the order of the text.
     """
     by_partition: dict[tuple[Expression, ...], dict[int, OverCall]] = {}
     for (partition, call), index in collector.calls.items():

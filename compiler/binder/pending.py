@@ -1,7 +1,7 @@
-"""Values that a later operator computes: what stands for an aggregate until its operator exists.
+"""Placeholders for aggregates and running aggregates while the expressions of a SELECT are bound.
 
-While the expressions of a SELECT are bound, the operators that compute their aggregates and running
-aggregates are not there yet.  These two expressions keep the place; they never leave the binder.
+They are replaced by column references when the operators that compute them have been built, and never leave
+the binder.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ def replace_pending(
     replacement: Callable[[Expression], Expression | None],
     source_spans: SourceSpans,
 ) -> Expression:
-    """Return `expression` with the largest parts that have a replacement replaced by it.
+    """Return `expression` with each largest part that has a replacement replaced.
 
-    The parts of the result get the spans of those they were made of.
+    The parts of the result get the spans of the original parts.
     """
     results: dict[Node, Node] = {}
     waiting: list[tuple[Node, bool]] = [(expression, False)]

@@ -46,13 +46,13 @@ def bind_view(
     query: syntax.Query,
     context: Context,
 ) -> ViewEntry:
-    """Return a view or common table; its mentions count from 0.
+    """Return a view or common table; its scans are numbered from 0.
 
-    What is refused of its query is recorded, and it has no plan then.
+    If its query is refused, the error is reported and the entry has no plan.
     """
     plan = None
     with context.report.collect_warnings() as warnings, context.report.part():
-        bound = bind_query(query, context.with_own_mentions())
+        bound = bind_query(query, context.with_own_scan_numbers())
         check_depth(bound, query.span)
         names = [column.name for column in bound.schema]
         if columns:
@@ -63,7 +63,7 @@ def bind_view(
 
 
 def _with_common_tables(tables: Sequence[syntax.CommonTable], context: Context) -> Context:
-    """Return the context in which the common tables are known, each to those behind it."""
+    """Return the context with the common tables, each visible to those after it."""
     catalog = Catalog(behind=context.catalog)
     context = context.with_catalog(catalog)
     for table in tables:
@@ -88,7 +88,7 @@ def _bind_body(body: syntax.QueryBody, context: Context) -> Plan:
 
 
 def _bind_set_operation(operation: syntax.SetOperation, context: Context) -> Plan:
-    """Bind `a UNION ALL b UNION c`, from the left; what UNION ALL connects is one operator."""
+    """Bind `a UNION ALL b UNION c`, from the left; neighbouring UNION ALLs are one operator."""
     for term in operation.terms:
         if term.operator != "UNION":
             raise not_implemented(term.operator, term.span)
@@ -161,14 +161,14 @@ def _unlike_columns(
 
 
 def output_expressions(plan: Plan) -> tuple[Plan, list[Expression]]:
-    """Return a plan and the expressions over it that are the columns of `plan`."""
+    """Return a plan, and the expressions over it that compute the columns of `plan`."""
     if isinstance(plan, Project):
         return plan.input, list(plan.expressions)
     return plan, column_refs(plan)
 
 
 def with_types(plan: Plan, types: Sequence[SqlType], names: Sequence[str]) -> Plan:
-    """Return `plan` with its columns coerced to `types`, which they have to accept."""
+    """Return `plan` with its columns coerced to `types`; the caller has checked that they can be."""
     below, expressions = output_expressions(plan)
     assert all(accepts(each, type_) for each, type_ in zip(expressions, types, strict=True))
     coerced = [coerce(each, type_) for each, type_ in zip(expressions, types, strict=True)]
@@ -176,7 +176,7 @@ def with_types(plan: Plan, types: Sequence[SqlType], names: Sequence[str]) -> Pl
 
 
 def _distinct_rows(plan: Plan, span: Span, context: Context) -> Plan:
-    """Return the different rows of `plan`: what UNION without ALL gives."""
+    """Return the distinct rows of `plan`, for UNION without ALL."""
     context.report.warn(
         Diagnostic(
             "W301",

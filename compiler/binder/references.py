@@ -1,4 +1,4 @@
-"""Which relations a condition names, found in its text: so that it is bound only where it can be."""
+"""The relations that a condition refers to, found in the syntax before it is bound."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from fsql.compiler import syntax
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """A condition of WHERE, and the relations that it names.
+    """A condition of WHERE, and the relations that it refers to.
 
-    `qualifiers` are their names in lower case; None if a column stands without one, so that only binding
-    can tell what it means.
+    `qualifiers` are their names in lower case; None if a column has no qualifier, so that its relation is
+    known only after binding.
     """
 
     expression: syntax.Expression

@@ -1,4 +1,4 @@
-"""Relations: what FROM gives, a plan and the names of its columns; and small steps on plans."""
+"""Relations: a plan with the names of its columns; and functions that add operators to plans."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Relation:
-    """A plan, and the names by which its columns are known; hidden columns have no field."""
+    """A plan and the names of its columns; hidden columns have no field."""
 
     plan: Plan
     fields: Layer
@@ -93,7 +93,7 @@ def check_column_names(columns: Sequence[Identifier], count: int, owner: str) ->
 
 
 def project(plan: Plan, expressions: Sequence[Expression], names: Sequence[str]) -> Plan:
-    """Return the projection; `plan` itself where it would change nothing."""
+    """Return the projection; `plan` itself if the projection would be the identity."""
     unchanged = len(expressions) == len(plan.schema) and all(
         isinstance(expression, ColumnRef) and expression.index == i and column.name == name
         for i, (expression, name, column) in enumerate(
@@ -135,7 +135,7 @@ def replace_scans(plan: Plan, replacement: Callable[[Scan], Scan]) -> Plan:
 
     for node in operators(plan):
         changed = replacement(node) if isinstance(node, Scan) else map_children(node, change)
-        # Schemas are derived here, from those of the inputs, and so never by deep recursion.
+        # This derives each schema from those of the inputs, which avoids deep recursion.
         _ = changed.schema
         results[node] = changed
     return results[plan]

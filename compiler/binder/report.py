@@ -1,9 +1,8 @@
-"""How binding refuses: one refusal stops the smallest part that cannot mean anything, not the rest.
+"""Errors during binding: an error stops the smallest independent part of the script, not the rest.
 
-Deep inside, whatever cannot be bound raises a `Refusal`.  At the places where the parts of a text are
-independent of each other (select items, conditions, statements) `Report.part` catches it, records
-its diagnostic and continues; where the rest needs what failed, `Abandoned` propagates, and nothing
-is said twice.
+A part that cannot be bound raises `Refusal`.  `Report.part` catches it around parts of the text that are
+independent of each other (select items, conditions, statements), records its diagnostic and continues.
+If the rest needs the part that failed, `Abandoned` propagates, so that no error is reported twice.
 """
 
 from __future__ import annotations
@@ -22,14 +21,14 @@ if TYPE_CHECKING:
     from fsql.compiler.text.source import SourceText, Span
 
 DIAGNOSTICS_MAX: Final = 20
-"""Binding stops when it has found so many errors."""
+"""Binding stops after this many errors."""
 _QUOTE_CHARACTERS_MAX: Final = 40
 
 
-class Refusal(Exception):  # noqa: N818 - it carries an error, and ends as one
-    """What is being bound cannot mean anything, and this is why.
+class Refusal(Exception):  # noqa: N818 - it is reported as a diagnostic
+    """A part of the script cannot be bound; has the diagnostic.
 
-    The text at `quoted` stands for `…` in what the diagnostic says may help.
+    The text at `quoted` replaces `…` in the help of the diagnostic.
     """
 
     def __init__(self, diagnostic: Diagnostic, quoted: Span | None = None) -> None:
@@ -39,7 +38,7 @@ class Refusal(Exception):  # noqa: N818 - it carries an error, and ends as one
 
 
 class Abandoned(Exception):  # noqa: N818 - not an error by itself
-    """What is being bound needs a part that was refused; that has been recorded already."""
+    """A part of the script depends on a part that was refused; that has been recorded already."""
 
 
 class Report:
@@ -53,7 +52,7 @@ class Report:
 
     @property
     def full(self) -> bool:
-        """Return whether no more errors are to be collected."""
+        """Return whether the limit of errors has been reached."""
         return len(self.errors) >= DIAGNOSTICS_MAX
 
     def warn(self, diagnostic: Diagnostic) -> None:
@@ -63,7 +62,7 @@ class Report:
 
     @contextmanager
     def collect_warnings(self) -> Iterator[list[Diagnostic]]:
-        """Collect the warnings of the block in a list of their own, which is there behind it."""
+        """Collect the warnings of the block in the list that is returned."""
         outside, self.warnings = self.warnings, []
         try:
             yield self.warnings
@@ -72,7 +71,7 @@ class Report:
 
     @contextmanager
     def part(self) -> Iterator[None]:
-        """Record the refusal of the block, and continue after it."""
+        """Record a refusal of the block, and continue after the block."""
         try:
             yield
         except Refusal as refusal:
@@ -88,7 +87,7 @@ class Report:
                 raise
 
     def _with_quote(self, refusal: Refusal) -> Diagnostic:
-        """Return the diagnostic with the text that it quotes, unless that is too long to type."""
+        """Return the diagnostic with the quoted text in its help, unless the text is too long."""
         diagnostic = refusal.diagnostic
         text = "" if refusal.quoted is None else self._source.slice(refusal.quoted)
         if not text or len(text) > _QUOTE_CHARACTERS_MAX or "\n" in text:
@@ -97,7 +96,7 @@ class Report:
 
     @contextmanager
     def whole(self) -> Iterator[None]:
-        """Collect the refusals of the parts within, then abandon the block if there were any."""
+        """Collect the refusals of the parts within; raise `Abandoned` at the end if there were any."""
         before = self._refusals_count
         yield
         if self._refusals_count > before:
@@ -115,7 +114,7 @@ def refusal(  # noqa: PLR0913 - the parts of a diagnostic, each by its name
     help: str | None = None,
     quote: Span | None = None,
 ) -> Refusal:
-    """Return the refusal of what stands at `span`; the text at `quote` stands for `…` in `help`."""
+    """Return a refusal with its label at `span`; the text at `quote` replaces `…` in `help`."""
     return Refusal(
         Diagnostic(
             code,
@@ -137,9 +136,9 @@ def no_column(
     note: str | None = None,
     text_help: bool = False,
 ) -> Refusal:
-    """Return the refusal of a name that none of the columns `names` has (E203).
+    """Return the refusal of a name that is not among the columns `names` (E203).
 
-    With `text_help`, a text may have been meant: other dialects write one in double quotes.
+    With `text_help`, the help mentions string literals: other dialects allow them in double quotes.
     """
     near = near_name(name.name, names)
     help_ = f'a column with a similar name exists: "{near}"' if near else None
@@ -157,5 +156,5 @@ def no_column(
 
 
 def not_implemented(what: str, span: Span, *, help: str | None = None) -> Refusal:
-    """Return the refusal of a part of the language that this version does not carry out (E301)."""
+    """Return the refusal of a feature that is not implemented (E301)."""
     return refusal("E301", f"not implemented yet: {what}", span, help=help)

@@ -1,8 +1,8 @@
-"""Scopes: the columns that names can mean at one point of a query.
+"""Scopes: the columns that names can refer to at one point of a query.
 
-A scope is made of layers, searched from the first; a name that an inner layer has hides the same name
-of an outer one.  (Only LATERAL subqueries have a second layer: the row that they are computed for.)
-Names without quotes match without regard to case, quoted ones exactly.
+A scope has layers, searched from the first; a name in an inner layer hides the same name in an outer one.
+(Only LATERAL subqueries have a second layer: the outer row.)  Names without quotes match without regard to
+case, quoted ones exactly.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """A column that a name can mean: column `index` of the plan that the scope is about."""
+    """A column that a name can refer to: column `index` of the scope's plan."""
 
     qualifier: str | None
     name: str
@@ -28,7 +28,7 @@ class Field:
     column: Column
 
     def shifted(self, by: int) -> Field:
-        """Return the field for a plan in which `by` columns stand before this one's."""
+        """Return the field with its index increased by `by`."""
         return replace(self, index=self.index + by)
 
 
@@ -54,14 +54,14 @@ class Scope:
 
     @property
     def fields(self) -> Layer:
-        """Return the fields of the innermost layer: what `*` stands for."""
+        """Return the fields of the innermost layer, which `*` expands to."""
         return self.layers[0]
 
     def find(self, name: Identifier, qualifier: Identifier | None = None) -> Layer:
-        """Return the fields that the name means in the innermost layer that has it.
+        """Return the fields of that name in the innermost layer that has it.
 
-        No field: the name means nothing.  Several: it is ambiguous.  Of fields that differ in case
-        only, the one that is written the same is meant.
+        No field: the name does not exist.  Several: it is ambiguous.  If fields differ in case only, an exact
+        match is preferred.
         """
         for by_name in self._fields_by_name:
             found = [
@@ -101,7 +101,7 @@ def quantity_text(count: int, noun: str) -> str:
 
 
 def listing(names: Sequence[str], *, limit: int = 8) -> str:
-    """Return the names as a list to read, cut where it is long."""
+    """Return the names as a list for a message, cut if it is long."""
     if len(names) <= limit:
         return ", ".join(names)
     return f"{', '.join(names[:limit])} and {len(names) - limit} more"

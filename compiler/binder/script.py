@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from fsql.compiler import syntax
 from fsql.compiler.binder.catalog import Catalog, TableEntry, ViewEntry
-from fsql.compiler.binder.context import Context, Mentions
+from fsql.compiler.binder.context import Context, ScanNumbers
 from fsql.compiler.binder.ddl import create_table, create_view
 from fsql.compiler.binder.insert import bind_insert, bind_select_statement
 from fsql.compiler.binder.limits import check_ordinals
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from fsql.compiler.connectors import Declarations
 
 _STACK_DEPTH: Final = 10_000
-"""What the parser lets nest, 200 levels of subqueries, takes some 3,000 calls."""
+"""200 nested subqueries, the limit of the parser, need about 3,000 nested calls."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,12 +40,12 @@ class BoundScript:
 
 
 def bind(script: syntax.Script, declared: Declarations) -> BoundScript:
-    """Return the job that the script's INSERTs and its last SELECT are.
+    """Return the job of the script's INSERTs and its last SELECT.
 
-    `declared` has the connectors and formats that there are.
+    `declared` has the available connectors and formats.
 
     Raises:
-        FsqlError: E2xx to E4xx, all that were found, up to 20.
+        FsqlError: E2xx to E4xx, up to 20 diagnostics.
     """
     report = Report(script.source)
     source_spans = SourceSpans()
@@ -63,7 +63,7 @@ def bind(script: syntax.Script, declared: Declarations) -> BoundScript:
 
 @contextmanager
 def _deep_stack() -> Iterator[None]:
-    """Let calls nest as deep as the text may."""
+    """Raise the recursion limit to the depth that the text may have."""
     before = sys.getrecursionlimit()
     sys.setrecursionlimit(max(before, _STACK_DEPTH))
     try:
@@ -95,7 +95,7 @@ class _ScriptBinder:
         """Return the job.
 
         Raises:
-            Refusal, Abandoned: where anything was refused.
+            Refusal, Abandoned: if anything was refused.
         """
         with self._report.whole():
             for statement in self._script.statements:
@@ -116,7 +116,7 @@ class _ScriptBinder:
 
     def _bind_statement(self, statement: syntax.Statement) -> None:
         context = Context(
-            self._report, self._catalog, Mentions(), self._source_spans, self._declared
+            self._report, self._catalog, ScanNumbers(), self._source_spans, self._declared
         )
         match statement:
             case syntax.CreateTable():
@@ -146,7 +146,7 @@ class _ScriptBinder:
                 )
 
     def _declare(self, name: syntax.QualifiedName) -> None:
-        """Make a table that was refused known as such, so that nothing is said of its mentions."""
+        """Add an entry for a table that was refused, so that references to it give no further errors."""
         if self._catalog.here(name.parts[-1]) is None:
             self._catalog.add(ViewEntry(name.parts[-1].name, name.span, None))
 
@@ -180,7 +180,7 @@ class _ScriptBinder:
         )
 
     def _check_reads(self, inserts: Sequence[Insert]) -> None:
-        """Check that the job reads nothing that it writes.
+        """Check that the job does not read a table that it writes.
 
         Raises:
             Refusal: E314.

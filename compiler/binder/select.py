@@ -2,7 +2,7 @@
 
     FROM, WHERE ─▶ windows of GROUP BY ─▶ groups ─▶ HAVING ─▶ running aggregates ─▶ projection ─▶ DISTINCT
 
-Expressions are bound over what FROM gives and carried over each operator that is put on top.
+Expressions are bound over the result of FROM and rewritten over each operator that is added on top.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def bind_select(select: syntax.Select, context: Context, bind_query: QueryBinder
 
 
 def _source(select: syntax.Select, context: Context, bind_query: QueryBinder) -> Relation:
-    """Return what FROM gives and WHERE keeps; conditions that are refused are recorded."""
+    """Return the result of FROM and WHERE; conditions that are refused are recorded."""
     where = _and_parts(select.where)
     conditions = tuple(read_condition(condition) for condition in where)
     source = FromBinder(context, conditions, bind_query).bind(select.relations)
@@ -80,7 +80,7 @@ def _and_parts(condition: syntax.Expression | None) -> tuple[syntax.Expression, 
 def _windowed(
     select: syntax.Select, relation: Relation, context: Context
 ) -> tuple[Relation, list[Key]]:
-    """Return the relation with the windows that GROUP BY assigns, and the keys that they are."""
+    """Return the relation with the windows that GROUP BY assigns, and their keys."""
     keys: list[Key] = []
     for element in select.group_by or ():
         if isinstance(element, syntax.FunctionCall) and is_window_call(element):
@@ -100,7 +100,7 @@ def _windowed(
 
 
 class _SelectBinder:
-    """Binds what a SELECT computes from the rows that FROM and WHERE give."""
+    """Binds the expressions of a SELECT over the result of FROM and WHERE."""
 
     def __init__(
         self, select: syntax.Select, relation: Relation, window: list[Key], context: Context
@@ -175,9 +175,9 @@ class _SelectBinder:
         expressions: list[Expression],
         carry: Callable[[Expression], Expression],
     ) -> Plan:
-        """Return `plan` with running aggregates, projected to the items, each row once if DISTINCT.
+        """Return `plan` with running aggregates, projected to the items, with DISTINCT if given.
 
-        `carry` takes the parts of running aggregates to the columns of `plan`.
+        `carry` rewrites the parts of running aggregates over the columns of `plan`.
         """
         if self._running.calls:
             self._check_running(plan)
@@ -215,7 +215,7 @@ class _SelectBinder:
         return keys
 
     def _distinct(self, plan: Plan) -> Plan:
-        """Return the rows, each once."""
+        """Return the distinct rows."""
         names = tuple(column.name for column in plan.schema)
         grouping = Grouping(tuple(column_refs(plan)), names, (), ())
         grouped = self._select.group_by is not None or self._aggregates.calls

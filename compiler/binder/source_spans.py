@@ -1,7 +1,7 @@
 """Source spans of the parts of a plan: a table beside the plan.
 
-Nodes carry no spans (`compiler.node`): equal expressions that are written twice are one node, which then
-has two spans.  Whoever binds an expression, or makes one expression of another, adds to the table.
+Nodes have no spans (`compiler.node`): equal expressions that are written twice are one node, which has two
+spans in this table.  Code that binds or rewrites an expression adds to the table.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from fsql.compiler.text.source import SourceText, Span
 
 SPANS_OF_NODE_MAX: Final = 16
-"""Of a node that is written more often, the first spans are kept.  Without a bound, copying the spans of
+"""Only the first spans of a node are kept.  Without a bound, copying the spans of
 `a` for each term of `a + 1 = b AND a + 2 = b AND …` would take quadratic time."""
 
 
@@ -35,7 +35,7 @@ class SourceSpans:
             spans[span] = None
 
     def of(self, node: Node) -> tuple[Span, ...]:
-        """Return the spans of `node`, none if they are not known."""
+        """Return the spans of `node`; empty if they are not known."""
         return tuple(self._spans.get(_key(node), ()))
 
     def lines_of(self, node: Node, source: SourceText) -> tuple[int, ...]:
@@ -57,9 +57,9 @@ class SourceSpans:
 
 
 def _key(node: Node) -> Hashable:
-    # The times of tables are decided last, which makes their scans and the operators above them again.
+    # The times of tables are decided last, which replaces their scans and the operators above them.
     if isinstance(node, Scan):
-        return Scan, node.table.ordinal, node.mention
+        return Scan, node.table.ordinal, node.scan_number
     if isinstance(node, AssignWindows):
         return AssignWindows, node.size_us, node.slide_us, node.offset_us
     return node

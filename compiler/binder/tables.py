@@ -1,4 +1,4 @@
-"""Mentions of tables and views: what a name in FROM stands for."""
+"""References to tables and views in FROM."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
 
 def simple_name(name: QualifiedName) -> Identifier:
-    """Return the one part of a name.
+    """Return the only part of a name.
 
     Raises:
-        Refusal: E301, if it has a catalog or database in front.
+        Refusal: E301, if it is qualified with a catalog or database.
     """
     if len(name.parts) > 1:
         raise not_implemented(
@@ -67,7 +67,7 @@ def bind_table(name: QualifiedName, context: Context) -> Relation:
 
 
 def _scan(entry: TableEntry, context: Context, span: Span) -> Plan:
-    """Return the rows of a table, with its computed columns in their places."""
+    """Return the scan of a table, with its computed columns."""
     if not entry.connector.reads:
         raise refusal(
             "E217",
@@ -82,13 +82,13 @@ def _scan(entry: TableEntry, context: Context, span: Span) -> Plan:
         entry.ordinal,
         entry.columns,
         entry.options,
-        # Where nothing decides it, the job does, when all its tables are known (`time_kinds`).
+        # The kind of time may depend on the other tables of the job; see `time_kinds`.
         TimeKind.OFFSET if entry.time is None else entry.time,
         entry.event_time,
         entry.delay_us,
         entry.grain_us,
     )
-    scan = Scan(table, context.mentions.take(1, span))
+    scan = Scan(table, context.scan_numbers.take(1, span))
     context.source_spans.add(scan, span)
     expressions, names = column_refs(scan), [column.name for column in scan.schema]
     for column in entry.computed:
@@ -102,17 +102,17 @@ def _has_interval(type_: SqlType) -> bool:
 
 
 def _inline(view: ViewEntry, context: Context, span: Span) -> Plan:
-    """Return a copy of the view's plan whose scans are mentions of this query."""
+    """Return a copy of the view's plan with its scans numbered within this query."""
     if view.plan is None:
         raise Abandoned
     for warning in view.warnings:
         context.report.warn(warning)
     count = sum(isinstance(node, Scan) for node in operators(view.plan))
-    first = context.mentions.take(count, span)
+    first = context.scan_numbers.take(count, span)
 
-    def mentioned(scan: Scan) -> Scan:
-        made = Scan(scan.table, first + scan.mention)
+    def renumbered(scan: Scan) -> Scan:
+        made = Scan(scan.table, first + scan.scan_number)
         context.source_spans.add(made, span)
         return made
 
-    return replace_scans(view.plan, mentioned)
+    return replace_scans(view.plan, renumbered)

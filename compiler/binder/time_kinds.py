@@ -1,7 +1,7 @@
-"""The times of a job's tables: which kind orders them all.
+"""The kind of time of each of a job's tables.
 
-A WATERMARK makes event time, an option whatever it says.  The tables that say nothing are at rest beside
-event time, and numbered by their rows where nothing in the job has event time.
+A table with a WATERMARK has event time; an option sets the kind explicitly.  The default is static if some
+table of the job has event time, and row numbers otherwise.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def decide_times(
     """Return the INSERTs with the time of every table decided; `entries` are those by ordinal.
 
     Raises:
-        Refusal: E312, where the times do not go together.
+        Refusal: E312, if the kinds cannot be combined.
     """
     read = [entries[table.ordinal] for table in Job(tuple(inserts)).tables]
     eventful = [entry for entry in read if entry.time is TimeKind.EVENT]
@@ -40,7 +40,7 @@ def decide_times(
         return replace(table, time=undecided)
 
     def decided_scan(scan: Scan) -> Scan:
-        return Scan(decided(scan.table), scan.mention)
+        return Scan(decided(scan.table), scan.scan_number)
 
     return tuple(
         Insert(insert.sink, replace_scans(insert.query, decided_scan)) for insert in inserts

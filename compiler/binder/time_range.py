@@ -1,9 +1,9 @@
 """The time range of a join: conditions that bound the time between its two sides.
 
-`a.at BETWEEN b.at - INTERVAL '1' HOUR AND b.at` says the same as `b.at - a.at` in [0, 1 hour].  A
-condition is taken for a bound if each of its sides is a sum of event-time columns and constant
-intervals, in which one column of either input remains when one side is taken from the other.  An equality
-bounds the time from both directions.  The start of a window is its end less its size.
+`a.at BETWEEN b.at - INTERVAL '1' HOUR AND b.at` is equivalent to `b.at - a.at` in [0, 1 hour].  A condition
+is a bound if each side is a sum of event-time columns and constant intervals, and their difference has one
+column of each input.  An equality bounds the time from both directions.  The start of a window is its end
+minus its size.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class _Sum:
-    """`offset_us` plus each column so many times as `counts` says."""
+    """`offset_us` plus each column multiplied by its count in `counts`."""
 
     counts: Mapping[int, int]
     offset_us: int
@@ -51,16 +51,16 @@ class TimeBound:
 
 @dataclass(frozen=True, slots=True)
 class FoundRange:
-    """A time range, or half of one (`time_range` is None), and the conditions that make it."""
+    """A time range, or half of one (`time_range` is None), and the conditions that imply it."""
 
     time_range: TimeRange | None
     conditions: tuple[Expression, ...]
 
 
 _APART_US_MAX: Final = 400_000_000_000_000_000
-"""More than any two timestamps are apart."""
+"""Greater than the difference of any two timestamps."""
 
-# What `left <operator> right` says of left - right: a factor for what is bounded from above by so much.
+# `left <operator> right` bounds factor * (left - right) from above: the factor, and the bound.
 _UPPER: Final[Mapping[str, tuple[int, int]]] = {
     "le": (1, 0),
     "lt": (1, -1),
@@ -82,10 +82,10 @@ class Times:
 
 
 def find_time_range(conditions: Iterable[Expression], times: Times) -> FoundRange | None:
-    """Return the time range that the conditions over both sides make; None if none bounds time.
+    """Return the time range that the conditions over both sides imply; None if none bounds time.
 
-    Where several pairs of columns are bounded, the first with both bounds is the range; equalities, which
-    are keys as well, come last.
+    If several pairs of columns are bounded, the first with both bounds is used; equalities, which are keys as
+    well, are considered last.
     """
     bounds = [bound for condition in conditions if (bound := _bound(condition, times)) is not None]
     bounds.sort(key=lambda bound: bound.low_us is not None and bound.high_us is not None)
@@ -101,12 +101,12 @@ def find_time_range(conditions: Iterable[Expression], times: Times) -> FoundRang
 
 
 def _clamped(difference_us: int) -> int:
-    """Return a bound that says the same of timestamps and leaves room for sums with them."""
+    """Return an equivalent bound for timestamps to which timestamps can be added without overflow."""
     return max(-_APART_US_MAX, min(difference_us, _APART_US_MAX))
 
 
 def _bound(condition: Expression, times: Times) -> TimeBound | None:
-    """Return the bound that a condition is; None if it is none."""
+    """Return the bound that a condition implies; None if there is none."""
     if not isinstance(condition, Call) or condition.function not in {"eq", *_UPPER}:
         return None
     one, other = (_sum(argument, times) for argument in condition.arguments)
@@ -128,7 +128,7 @@ def _bound(condition: Expression, times: Times) -> TimeBound | None:
 
 
 def _sum(expression: Expression, times: Times) -> _Sum | None:
-    """Return the sum that the expression is; None if it is made of anything else."""
+    """Return the expression as a sum; None if it has other operations."""
     match expression:
         case ColumnRef(index=index) if times.schema[index].time_attribute:
             return _Sum({index: 1}, 0)

@@ -63,7 +63,7 @@ _LATER: Final[Mapping[str, str | None]] = {
     "MULTISET": None,
     "JSON": "STRING",
 }
-"""Types of the language that this version does not have, and what serves instead."""
+"""Types that are not implemented, with an alternative."""
 
 _TIMESTAMP_DIGITS_MAX: Final = 6
 
@@ -94,7 +94,7 @@ def bind_type(name: TypeName) -> SqlType:
 
 
 def _digits_fit(name: TypeName) -> bool:
-    """Return whether the numbers behind the type do not restrict its values."""
+    """Return whether the numbers after the type's name do not restrict its values."""
     return (
         name.name.startswith("TIMESTAMP")
         and len(name.numbers) == 1

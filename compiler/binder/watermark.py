@@ -1,4 +1,4 @@
-"""WATERMARK: which column of a table is event time, and how far behind it the watermark is."""
+"""WATERMARK: the event-time column of a table, and the delay of its watermark."""
 
 from __future__ import annotations
 
@@ -55,10 +55,10 @@ def event_time(
 
 
 def delay_us(watermark: syntax.Watermark) -> int:
-    """Return how far the watermark is behind event time.
+    """Return the delay of the watermark.
 
     Raises:
-        Refusal: E313, for anything but the column, or the column less a constant interval.
+        Refusal: E313, for anything but the column, or the column minus a constant interval.
     """
     match watermark.expression:
         case None:

@@ -1,7 +1,7 @@
 """Windows: TUMBLE and HOP, in FROM in both forms, and in GROUP BY.
 
-All three assign windows to rows: a row comes once for each window it is in, with the window's bounds in
-three more columns.  Only event time can be windowed, since nothing else says when a window is over.
+All three assign windows to rows: each row is repeated for each of its windows, with the window's bounds in
+three more columns.  Windows need event time, since only its watermark closes them.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _FORMS: Final[Mapping[str, str]] = {
     "TUMBLE": "TUMBLE({data}at, INTERVAL '1' MINUTE)",
     "HOP": "HOP({data}at, INTERVAL '10' SECOND, INTERVAL '1' MINUTE)",
 }
-"""How the functions are written: HOP takes the slide, then the size."""
+"""The forms of the functions: HOP takes the slide, then the size."""
 
 WINDOWS_OF_ROW_MAX: Final = 10_000
 WINDOW_US_MAX: Final = 36_525 * 86_400_000_000
@@ -42,7 +42,7 @@ _NAMED: Final[Mapping[str, tuple[str, ...]]] = {
     "TUMBLE": ("DATA", "TIMECOL", "SIZE", "OFFSET"),
     "HOP": ("DATA", "TIMECOL", "SLIDE", "SIZE", "OFFSET"),
 }
-"""The names of the arguments, in the order in which they stand without names."""
+"""The names of the arguments in positional order."""
 
 Argument = (
     syntax.Expression
@@ -55,7 +55,7 @@ Argument = (
 
 @dataclass(frozen=True, slots=True)
 class WindowCall:
-    """A call of TUMBLE or HOP, its arguments sorted out; `data` is None in GROUP BY."""
+    """A call of TUMBLE or HOP with its arguments; `data` is None in GROUP BY."""
 
     data: Argument | None
     time_column: syntax.ColumnReference
@@ -67,7 +67,7 @@ class WindowCall:
 def read_window_call(
     name: syntax.QualifiedName, arguments: Sequence[Argument], span: Span, *, in_from: bool
 ) -> WindowCall:
-    """Return what a call of a window function says.
+    """Return a checked call of a window function.
 
     Raises:
         Refusal: E202, E301, E307, E320.
@@ -91,7 +91,7 @@ def read_window_call(
     offset_us = _interval_us(given["OFFSET"], "offset") if "OFFSET" in given else 0
     _check_sizes(size_us, slide_us, span)
     time_column = _time_column(given["TIMECOL"])
-    # Windows start at every `offset + k * slide`, so only the remainder of the offset matters.
+    # Windows start at every `offset + k * slide`, so the offset modulo the slide suffices.
     return WindowCall(given.get("DATA"), time_column, size_us, slide_us, offset_us % slide_us)
 
 
@@ -116,7 +116,7 @@ def _check_sizes(size_us: int, slide_us: int, span: Span) -> None:
 def _by_name(
     function: str, arguments: Sequence[Argument], span: Span, *, in_from: bool
 ) -> dict[str, Argument]:
-    """Return the arguments by name, whether they were given by name or by place."""
+    """Return the arguments by name, whether they were given by name or by position."""
     names = _NAMED[function] if in_from else _NAMED[function][1:]
     given: dict[str, Argument] = {}
     for place, argument in enumerate(arguments):
@@ -141,7 +141,7 @@ def _wrong_form(function: str, span: Span, *, in_from: bool) -> Refusal:
     form = _FORMS[function].format(data="t, " if in_from else "")
     return refusal(
         "E307",
-        f"{function} takes {wanted}, and an offset if need be",
+        f"{function} takes {wanted}, and an optional offset",
         span,
         help=f"write {form}",
     )
@@ -161,7 +161,7 @@ def _time_column(argument: Argument) -> syntax.ColumnReference:
 
 
 def _interval_us(argument: Argument, what: str, *, positive: bool = False) -> int:
-    """Return the constant interval that an argument says."""
+    """Return the value of an argument, which must be a constant interval."""
     if isinstance(
         argument, (syntax.TableArgument, syntax.Descriptor, syntax.NamedArgument, syntax.Star)
     ):
@@ -178,10 +178,10 @@ def _interval_us(argument: Argument, what: str, *, positive: bool = False) -> in
 
 
 def constant_interval_us(expression: syntax.Expression) -> int | None:
-    """Return the value of a constant expression of type INTERVAL; None if it is none.
+    """Return the value of a constant expression of type INTERVAL; None for other expressions.
 
     Raises:
-        Refusal: E2xx to E4xx, if it means nothing at all.
+        Refusal: E2xx to E4xx, if it cannot be bound.
     """
     bound = ExpressionBinder(Scope(((),)), "a constant", SourceSpans()).bind_whole(expression)
     if bound.type != INTERVAL or not constant(bound):
@@ -198,7 +198,7 @@ def assign_windows(
 ) -> Relation:
     """Return the relation's rows with their windows.
 
-    The new columns hide those of the same names, which a window below may have left.
+    The new columns hide those of the same names from windows below.
 
     Raises:
         Refusal: E203, E204, E304.
@@ -246,13 +246,13 @@ def _not_event_time(relation: Relation, time: Field, written: syntax.ColumnRefer
 
 
 def _event_time_reason(plan: Plan) -> str | None:
-    """Return by what operator event time was lost, where it is one that loses it."""
+    """Return which operator lost event time, if it is known."""
     for node in operators(plan):
         match node:
             case Aggregate() | WindowAggregate(final=False):
                 return "the rows of an updating aggregate are not in the order of event time"
             case Join(time_range=None):
-                return "behind a join without a time range, rows are not in the order of event time"
+                return "after a join without a time range, rows are not in the order of event time"
             case _:
                 pass
     return None

@@ -102,7 +102,7 @@ def _map_parts(
     graph: g.Graph, vertex: g.Vertex, function: g.MapFunction, scan_lines: ScanLines
 ) -> tuple[Part, ...]:
     below = graph.vertices[vertex.inputs[0]]
-    if isinstance(function, g.Mention):
+    if isinstance(function, g.ScanRows):
         source = below
         while not isinstance(source.operation, g.Source):  # a Broadcast, if it is read twice
             source = graph.vertices[source.inputs[0]]

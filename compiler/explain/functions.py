@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 def function_name(function: g.MapFunction) -> str:
     """Return the name of a function of rows."""
-    return "Read" if isinstance(function, g.Mention) else type(function).__name__
+    return "Read" if isinstance(function, g.ScanRows) else type(function).__name__
 
 
 def function_parts(function: g.MapFunction, below: Schema, made: Schema) -> tuple[Part, ...]:
@@ -108,7 +108,7 @@ def _row_parts(function: g.MapFunction, names: Sequence[str], made: Schema) -> t
             return (Part("expressions", "", computed),)
         case g.ToWindows():
             return windows_parts(function, names)
-        case g.Mention(ordinal=ordinal):
+        case g.ScanRows(ordinal=ordinal):
             return (Part("scan", "scan", ordinal),)
         case g.Pad(depth=depth):
             return (Part("depth", "to depth", depth),)

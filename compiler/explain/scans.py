@@ -26,5 +26,5 @@ def scan_parts(scan: Scan, scan_lines: ScanLines) -> tuple[Part, ...]:
     table = Part("table", "", name_text(scan.table.name))
     lines = tuple(scan_lines(scan))
     if not lines:
-        return table, Part("scan", "scan", scan.mention)
+        return table, Part("scan", "scan", scan.scan_number)
     return table, Part("lines", "line" if len(lines) == 1 else "lines", lines)

@@ -22,7 +22,7 @@ from fsql.compiler.explain.literals import name_text
 from fsql.compiler.explain.parts import Part, fields, headline
 from fsql.compiler.explain.scans import no_scan_lines, scan_parts
 from fsql.compiler.explain.traits import columns_json, columns_text, key_names
-from fsql.compiler.graph import Mention
+from fsql.compiler.graph import ScanRows
 from fsql.compiler.logical import Scan
 from fsql.compiler.owner_map import BINS
 
@@ -133,7 +133,7 @@ def _step_text(stage: t.Stage, step: t.Step, scan_lines: ScanLines) -> str:
 
 
 def _step_parts(stage: t.Stage, step: t.Step, scan_lines: ScanLines) -> tuple[Part, ...]:
-    if isinstance(step.function, Mention) and isinstance(stage.head, t.SourceHead):
+    if isinstance(step.function, ScanRows) and isinstance(stage.head, t.SourceHead):
         return scan_parts(Scan(stage.head.table, step.function.ordinal), scan_lines)
     return function_parts(step.function, _schema(stage, step.input), step.schema)
 

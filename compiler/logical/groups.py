@@ -1,4 +1,4 @@
-"""Operators that aggregate: the rows of a group become one, or each gets what came before it."""
+"""Operators that aggregate: over the rows of a group, or over all rows up to each row."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Aggregate(Plan):
 
     A group exists while the weights of its rows sum to more than 0, also where there are no keys.  Each
     root position that changes a group's row takes the old row back and adds the new one.
-    Output: keys, aggregates.  Path: `(least mention below,)`; order within a root is the barrier's.
+    Output: keys, aggregates.  Path: `(least scan number below,)`; the barrier orders rows within a root.
     """
 
     input: Plan
@@ -72,7 +72,7 @@ class WindowAggregate(Plan):
     (`delays`).  A row behind that position is late: it is dropped here and counted, never an error.
     With `final`, the group's row comes once, at that position; ties are ordered by their own columns.
     Otherwise the groups are updating, as in `Aggregate`, until the window closes, which changes nothing
-    but frees the state.  Output: keys, aggregates.  Path: `(least mention below,)`.
+    but frees the state.  Output: keys, aggregates.  Path: `(least scan number below,)`.
     """
 
     input: Plan
@@ -102,7 +102,7 @@ class WindowAggregate(Plan):
 
 
 class FrameEnd(enum.Enum):
-    """Where a running frame ends: with the row itself, or with the one before it."""
+    """The end of a running frame: the row itself, or the row before it."""
 
     CURRENT_ROW = 0
     ONE_PRECEDING = 1

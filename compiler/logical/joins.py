@@ -61,7 +61,7 @@ class Join(Plan):
 class Union(Plan):
     """UNION ALL: the rows of all branches, which have equal types; names are the first branch's.
 
-    Path: each branch's, padded with -1 to the deepest.  (Mentions already put the first branch first.)
+    Path: each branch's, padded with -1 to the deepest.  (Scan numbers already order the branches.)
     """
 
     branches: tuple[Plan, ...]

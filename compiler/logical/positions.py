@@ -1,7 +1,6 @@
-"""Analyses of plans: which operators and tables, and what positions their rows have.
+"""Analyses of plans: their operators and tables, and the positions of their rows.
 
-Facts about a plan, computed when asked for; what more there is to know stands in `properties` (keys) and
-`delays` (event time).
+They are computed on demand.  Further analyses are `properties` (keys) and `delays` (event time).
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
 def operators(plan: Plan) -> tuple[Plan, ...]:
     """Return every operator of `plan`, each once, inputs before the operators that read them."""
     found: dict[Plan, None] = {}
-    # A stack of our own, since views make plans deeper than calls should nest.
+    # An explicit stack: views can make plans deeper than the recursion limit.
     waiting: list[tuple[Plan, bool]] = [(plan, False)]
     while waiting:
         node, below_done = waiting.pop()
@@ -33,13 +32,13 @@ def operators(plan: Plan) -> tuple[Plan, ...]:
 
 
 def tables(plan: Plan) -> tuple[Table, ...]:
-    """Return the tables that `plan` scans, in the order of their first mention."""
+    """Return the tables that `plan` scans, in the order of their first scan."""
     return tuple(dict.fromkeys(node.table for node in operators(plan) if isinstance(node, Scan)))
 
 
-def least_mention(plan: Plan) -> int:
-    """Return the least mention that `plan` scans."""
-    return min(node.mention for node in operators(plan) if isinstance(node, Scan))
+def least_scan_number(plan: Plan) -> int:
+    """Return the least scan number of `plan`."""
+    return min(node.scan_number for node in operators(plan) if isinstance(node, Scan))
 
 
 def depth(plan: Plan) -> int:

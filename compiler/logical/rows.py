@@ -1,4 +1,4 @@
-"""Operators that look at one row at a time: what each row becomes."""
+"""Operators that process one row at a time."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Scan(Plan):
-    """The rows of a table, +1 each, as the front hands them out.
+    """The rows of a table, with weight +1, as emitted by its fronts.
 
-    Path: `(mention,)`.  The mentions of an INSERT's query are numbered from 0 in the order of its text,
-    views expanded; so all that one input row leads to by the first mention precedes the second's.
+    Path: `(scan number,)`.  The scans of an INSERT's query are numbered from 0 in the order of its text,
+    with views expanded; so all rows derived from an input row by the first scan precede those by the second.
     """
 
     table: Table
-    mention: int
+    scan_number: int
 
     @cached_property
     def schema(self) -> Schema:
@@ -57,8 +57,8 @@ class Project(Plan):
     def schema(self) -> Schema:
         """Return a column for each expression.
 
-        A bare reference to event time stays event time, and never NULL; so is the expression that the
-        table declares for it.
+        A bare reference to event time remains event time, which is never NULL; so does the expression that
+        the table declares for it.
         """
         below = self.input.schema
         declared = declared_event_time(self.input)

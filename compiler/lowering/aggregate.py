@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fsql.compiler.graph import CombineAggregate
-from fsql.compiler.logical import append_only, least_mention
+from fsql.compiler.logical import append_only, least_scan_number
 from fsql.compiler.lowering.cycle import add_cycle
 
 if TYPE_CHECKING:
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
 
 
 def lower_aggregate(draft: Draft, plan: Aggregate, rows: int) -> int:
-    """Append the cycle that `plan` becomes behind vertex `rows`; return the vertex of its rows."""
+    """Append the cycle of `plan` after vertex `rows`; return the vertex of its rows."""
     combine = CombineAggregate(
         plan.keys,
         plan.aggregates,
-        mention=least_mention(plan),
+        scan_number=least_scan_number(plan),
         input_append_only=append_only(plan.input),
         closing=None,
         final=False,

@@ -4,9 +4,9 @@
                  ▲                                                 │
                  └─────────────────────────────────────────────────┘
 
-The Broadcast is not drawn here: combine has two readers, so `Draft.finish` puts it there.  The schema
-and depth of Merge and Grouping are those of the rows that come in (of a join: the columns of both
-sides, the depth of the deeper one); from combine on they are those of the rows that go out.
+`Draft.finish` inserts the Broadcast, since combine has two readers.  The schema and depth of Merge and
+Grouping are those of the input rows (of a join: the columns of both sides, the depth of the deeper one);
+from combine on they are those of the output rows.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from fsql.compiler.lowering.draft import Draft
 
 STATE_WINDOW = 2
-"""A state and the item behind it; more is never needed to carry a state along (FlameStream (2018), 2.7)."""
+"""A state and the next item; see FlameStream (2018), section 2.7."""
 
 
 def add_cycle(
@@ -33,7 +33,7 @@ def add_cycle(
     entries: tuple[int, ...],
     closing: Closing | None = None,
 ) -> int:
-    """Append the cycle of `plan` behind the vertices `entries`; return the vertex of its output."""
+    """Append the cycle of `plan` after the vertices `entries`; return the vertex of its output."""
     cycle = draft.next_cycle()
     origin, operator = type(plan).__name__, draft.operator_ids[plan]
     schema_in = tuple(column for entry in entries for column in draft[entry].schema)

@@ -1,9 +1,9 @@
-"""The graph while it grows.
+"""The graph under construction.
 
-Operators append vertices to a `Draft` and name inputs by the index that `add` returned; any number of
-vertices may name the same one.  `finish` makes the sharing explicit: it puts a `Broadcast` behind every
-vertex that has several readers, as the model has it, and renumbers.  So no operator need know who
-else reads its input, and equal subplans meet without anybody arranging it.
+Operators append vertices to a `Draft` and refer to inputs by the index that `add` returned; several
+vertices may have the same input.  `finish` makes the sharing explicit: it inserts a `Broadcast` after every
+vertex that has several readers, and renumbers.  So operators are lowered independently of the other
+readers of their inputs, and equal subplans are shared.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Draft:
-    """Vertices in dependency order, and the numbers handed out so far."""
+    """Vertices in dependency order, and counters of cycles and ports for late rows."""
 
     def __init__(self, operator_ids: Mapping[Plan, str]) -> None:
         self.operator_ids = operator_ids
@@ -45,7 +45,7 @@ class Draft:
         return self.add(Vertex(operation, (index,), below.schema, below.depth, origin))
 
     def source(self, table: Table) -> int:
-        """Return the one vertex that reads `table`, made at its first mention."""
+        """Return the one vertex that reads `table`, created at its first scan."""
         if table not in self._sources:
             vertex = Vertex(Source(table), (), table.columns, 0, f"Scan {table.name}")
             self._sources[table] = self.add(vertex)
@@ -62,13 +62,13 @@ class Draft:
         return self._late_window_count - 1
 
     def close_cycle(self, merge: int, way_back: int) -> None:
-        """Let `merge` read `way_back` as well: the only input that comes later than its reader."""
+        """Add `way_back` to the inputs of `merge`: the only input that comes later than its reader."""
         vertex = self._vertices[merge]
         inputs = (*vertex.inputs, way_back)
         self._vertices[merge] = dataclasses.replace(vertex, inputs=inputs)
 
     def finish(self) -> Graph:
-        """Return the graph, with a Broadcast behind each vertex that several read."""
+        """Return the graph, with a Broadcast after each vertex that has several readers."""
         readers = Counter(index for vertex in self._vertices for index in vertex.inputs)
         finished: list[Vertex] = []
         output_of: list[int] = []
@@ -89,9 +89,9 @@ class Draft:
         )
 
     def _copies(self, index: int, place: int) -> Vertex:
-        """Return the Broadcast behind vertex `index`, which stands at `place` in the finished graph.
+        """Return the Broadcast after vertex `index`, which is at `place` in the finished graph.
 
-        It is on a cycle exactly where an earlier vertex reads it.
+        It is on a cycle if and only if an earlier vertex reads it.
         """
         vertex = self._vertices[index]
         on_cycle = any(index in reader.inputs for reader in self._vertices[:index])

@@ -1,7 +1,7 @@
 """The walk from a job's plans to one graph.
 
-Plan nodes are interned, so a memo keyed on the node lowers what several INSERTs (or several places of
-one query) have in common once; `Draft` lets them share it through a Broadcast.
+Plan nodes are interned, so a memo keyed on the node lowers common subplans once; `Draft` shares them through
+a Broadcast.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 def lower(job: logical.Job) -> Graph:
     """Return the drifting-state graph of `job`.
 
-    Vertices are in dependency order: only the way back of a cycle is read before it stands.
+    Vertices are in dependency order, except for the back edge of a cycle.
     """
     draft = Draft(operator_ids(job))
     lowered: dict[logical.Plan, int] = {}

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def lower_join(draft: Draft, plan: Join, left: int, right: int) -> int:
-    """Append what `plan` becomes behind its sides; return the vertex of the pairs."""
+    """Append the vertices of `plan` after its sides; return the vertex of the pairs."""
     sides = tuple(
         draft.add_behind(Map(Side(side)), rows, type(plan).__name__)
         for side, rows in enumerate((left, right))

@@ -14,6 +14,6 @@ if TYPE_CHECKING:
 
 
 def lower_over(draft: Draft, plan: Over, rows: int) -> int:
-    """Append the cycle that `plan` becomes behind vertex `rows`; return the vertex of its rows."""
+    """Append the cycle of `plan` after vertex `rows`; return the vertex of its rows."""
     combine = CombineOver(plan.partition, plan.calls, may_tie=may_tie(plan.input))
     return add_cycle(draft, plan, combine, (plan.partition,), (rows,))

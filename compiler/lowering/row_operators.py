@@ -1,4 +1,4 @@
-"""The operators that look at one row at a time: each becomes one Map.
+"""The operators that process one row at a time: each becomes one Map.
 
 | logical          | map function     |
 |------------------|------------------|
@@ -38,8 +38,8 @@ RowOperator = Filter | Project | Unnest | LateralAggregate | AssignWindows
 
 
 def lower_row_operator(draft: Draft, plan: RowOperator, rows: int) -> int:
-    """Append the Map that `plan` becomes behind vertex `rows` and return it."""
-    # Not `logical.depth`, which walks the whole plan: views may make chains of these operators long.
+    """Append the Map of `plan` after vertex `rows` and return it."""
+    # `logical.depth` walks the whole plan, which is quadratic for long chains of these operators.
     unchanged = isinstance(plan, Filter | Project)
     levels = draft[rows].depth if unchanged else draft[rows].depth + 1
     function = Map(_function(plan))

@@ -1,14 +1,14 @@
-"""`Scan`: the table's one Source, then a Mention for each time the table is named.
+"""`Scan`: the table's one Source, then a ScanRows for each scan.
 
-Source bids ─▶ Broadcast ─┬─▶ Map(Mention 0) ─▶ …
-                          └─▶ Map(Mention 1) ─▶ …
+Source bids ─▶ Broadcast ─┬─▶ Map(ScanRows 0) ─▶ …
+                          └─▶ Map(ScanRows 1) ─▶ …
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fsql.compiler.graph import Map, Mention, Vertex
+from fsql.compiler.graph import Map, ScanRows, Vertex
 from fsql.compiler.logical import depth
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def lower_scan(draft: Draft, plan: Scan) -> int:
-    """Append what `plan` becomes and return the vertex of its rows."""
+    """Append the vertices of `plan`; return the vertex of its rows."""
     source = draft.source(plan.table)
-    mention = Map(Mention(plan.mention))
-    return draft.add(Vertex(mention, (source,), plan.schema, depth(plan), draft[source].origin))
+    scan_number = Map(ScanRows(plan.scan_number))
+    return draft.add(Vertex(scan_number, (source,), plan.schema, depth(plan), draft[source].origin))

@@ -1,4 +1,4 @@
-"""`Union`: a Merge, behind a Pad for each branch whose paths are shorter than the deepest."""
+"""`Union`: a Merge, after a Pad for each branch whose paths are shorter than the deepest."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def lower_union(draft: Draft, plan: Union, branches: tuple[int, ...]) -> int:
-    """Append what `plan` becomes behind its branches and return the vertex of their rows."""
+    """Append the vertices of `plan` after its branches; return the vertex of their rows."""
     deepest = depth(plan)
     origin = type(plan).__name__
     merged: list[int] = []

@@ -1,10 +1,10 @@
-"""`WindowAggregate`: rows behind their window's closing turn off, the others enter a cycle.
+"""`WindowAggregate`: late rows go to a port of the barrier, the others enter a cycle.
 
     rows ─▶ Broadcast ─┬─▶ Map(Late) ─▶ LateSink
                        └─▶ Map(OnTime) ─▶ the cycle of `cycle`, its Grouping with `closing`
 
-Lateness is decided here, by the row's own root, before any state: so it depends on nothing that is in
-flight, and the rows in a bucket all stand before the punctuation that closes it.
+Lateness is decided by the row's own root, before any state.  So it does not depend on items in flight, and
+all rows in a bucket precede the punctuation that closes it.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from fsql.compiler.analysis.delays import delay_us
 from fsql.compiler.graph import Closing, CombineAggregate, Late, LateSink, Map, OnTime
-from fsql.compiler.logical import append_only, grain_us, least_mention
+from fsql.compiler.logical import append_only, grain_us, least_scan_number
 from fsql.compiler.lowering.cycle import add_cycle
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def lower_window_aggregate(draft: Draft, plan: WindowAggregate, rows: int) -> int:
-    """Append what `plan` becomes behind vertex `rows`; return the vertex of its rows."""
+    """Append the vertices of `plan` after vertex `rows`; return the vertex of its rows."""
     origin = type(plan).__name__
     closing = Closing(plan.window_end, delay_us(plan.input, plan.window_end), grain_us(plan.input))
     late = draft.add_behind(Map(Late(closing)), rows, origin)
@@ -31,7 +31,7 @@ def lower_window_aggregate(draft: Draft, plan: WindowAggregate, rows: int) -> in
     combine = CombineAggregate(
         plan.keys,
         plan.aggregates,
-        mention=least_mention(plan),
+        scan_number=least_scan_number(plan),
         input_append_only=append_only(plan.input),
         closing=closing,
         final=plan.final,

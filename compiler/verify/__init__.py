@@ -1,1 +1,1 @@
-"""Verifiers: what is legal at each stage, checked between passes and in all tests."""
+"""Verifiers of plans and graphs, run between passes under FSQL_VERIFY=1 and in all tests."""

@@ -1,4 +1,4 @@
-"""What is legal in a bound expression: part of what `verify_logical` checks."""
+"""Verifies bound expressions, as a part of `verify_logical`."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _RANGES = {
 
 
 def verify_expression(expression: Expression, below: Schema) -> Iterator[str]:
-    """Yield what is wrong with `expression` over rows that have the columns `below`."""
+    """Yield the violations in `expression` over rows that have the columns `below`."""
     for node in walk(expression):
         match node:
             case ColumnRef():

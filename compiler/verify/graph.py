@@ -1,9 +1,9 @@
-"""What is legal in a graph.
+"""Verifies graphs.
 
-`lower` keeps these rules and everything behind it relies on them; a violation is a bug of ours, never of
-a query, so it is an AssertionError that lists all that is wrong.
+`lower` follows these rules, and all later stages rely on them; a violation is a bug of fsql, so it is an
+AssertionError that lists all violations.
 
-* **Order.**  Inputs come before their readers; the one exception is the way back into a cycle's Merge.
+* **Order.**  Inputs come before their readers; the one exception is the back edge into a cycle's Merge.
 * **Sharing.**  A Broadcast has several readers; a port (Sink, LateSink) none; everything else one.
 * **Numbers.**  A table has one Source; INSERTs and late windows are numbered from 0 without gaps.
 * **Rows.**  Each vertex has the schema and path depth that its operation makes of its inputs', and every
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 def verify_graph(graph: g.Graph) -> None:
     """Raise AssertionError, with every violation on a line of its own, unless `graph` is legal."""
     violations = [*_order(graph)]
-    if not violations:  # The other rules follow inputs, so they need them to be in place.
+    if not violations:  # The other rules rely on valid inputs.
         violations = [*_sharing(graph), *_numbers(graph), *_rows(graph), *_cycles(graph)]
     assert not violations, "illegal graph:\n" + "\n".join(violations)
 
@@ -61,7 +61,7 @@ def _arity(operation: g.Operation) -> tuple[int, float]:
 
 
 def _may_close(vertex: g.Vertex, position: int) -> bool:
-    """Return whether this input may be a way back: the last one of a cycle's Merge."""
+    """Return whether this input may be a back edge: the last one of a cycle's Merge."""
     last = position == len(vertex.inputs) - 1
     return isinstance(vertex.operation, g.Merge) and vertex.cycle is not None and last
 
@@ -120,7 +120,7 @@ def _rows(graph: g.Graph) -> Iterator[str]:
 
 def _depth_behind(function: g.MapFunction, depth: int) -> int:
     match function:
-        case g.Mention() | g.Explode() | g.ExplodeAggregate() | g.ToWindows():
+        case g.ScanRows() | g.Explode() | g.ExplodeAggregate() | g.ToWindows():
             return depth + 1
         case g.Pad():
             return max(depth, function.depth)
@@ -163,11 +163,11 @@ def _unnested(function: g.Explode | g.ExplodeAggregate) -> list[SqlType]:
 
 
 def _references(index: int, function: g.MapFunction, types: list[SqlType]) -> Iterator[str]:
-    """Yield the column references of vertex `index` that find no column of their type."""
+    """Yield the column references of vertex `index` without a column of their type."""
     scopes: list[tuple[Iterable[Node], list[SqlType]]]
     match function:
         case g.Finish():
-            scopes = []  # It evaluates nothing; its combine has been looked at already.
+            scopes = []  # It evaluates nothing, and its combine has been verified already.
         case g.CombineJoin():
             width = function.left_width
             scopes = [(function.left_keys, types[:width]), (function.right_keys, types[width:])]

@@ -1,8 +1,7 @@
-"""What is legal in a logical plan.
+"""Verifies logical plans.
 
-The binder makes plans like this, every rewrite rule keeps them so, and lowering relies on it.  A
-violation is a bug of ours, never of a query, so it is an AssertionError that lists all that is wrong and
-shows the plan.
+The binder and every rewrite rule produce plans that follow these rules, and lowering relies on them.  A
+violation is a bug of fsql, so it is an AssertionError that lists all violations and shows the plan.
 
 * **References.**  A column reference finds a column of its type, and allows NULL where that does.
 * **Types.**  Calls fit a signature exactly, coercions are written as casts, literals are values of their
@@ -12,7 +11,7 @@ shows the plan.
 * **Time.**  Windows are assigned by, and joins bounded by, event-time columns that are never NULL.  A
   window is aggregated by a key that is its end.
 * **Changes.**  Over reads append-only input, and so do ARRAY_AGG and a join with a time range.
-* **Mentions.**  Within one INSERT, a mention belongs to one Scan.
+* **Scans.**  Within one INSERT, a scan number belongs to one Scan.
 * **Sinks.**  The query has the types of the sink's columns; APPEND is given append-only queries only.
 """
 
@@ -41,7 +40,7 @@ if TYPE_CHECKING:
 def verify_logical(job: logical.Job) -> None:
     """Raise AssertionError, with every violation on a line of its own, unless `job` is legal.
 
-    Inputs are looked at first.  Where one is illegal its readers are not: they cannot even be printed.
+    Inputs are verified first.  The readers of an illegal input are skipped, since they cannot be printed.
     """
     for insert in job.inserts:
         for plan in logical.operators(insert.query):
@@ -65,9 +64,9 @@ def _insert(insert: logical.Insert) -> Iterator[str]:
     if insert.sink.changes is logical.Changes.APPEND and not append_only(insert.query):
         yield "an append sink is given changes"
     scans = [plan for plan in logical.operators(insert.query) if isinstance(plan, logical.Scan)]
-    for mention, count in Counter(scan.mention for scan in scans).items():
+    for scan_number, count in Counter(scan.scan_number for scan in scans).items():
         if count > 1:
-            yield f"mention {mention} belongs to {count} scans"
+            yield f"scan number {scan_number} belongs to {count} scans"
 
 
 def _operator(plan: logical.Plan) -> Iterator[str]:
@@ -101,7 +100,7 @@ def _row_operator(plan: logical.Filter | logical.Project | logical.AssignWindows
         case logical.AssignWindows(time_column=index):
             yield from _time_column(below, index)
             if plan.size_us <= 0 or plan.slide_us <= 0:
-                yield "the size and the slide of a window are more than nothing"
+                yield "the size and the slide of a window must be positive"
 
 
 def _array_operator(plan: logical.Unnest | logical.LateralAggregate) -> Iterator[str]:

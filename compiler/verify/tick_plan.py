@@ -1,7 +1,7 @@
-"""What is legal in a tick plan.
+"""Verifies tick plans.
 
-The optimizer keeps these rules and the runtime relies on them; a violation is a bug of ours, never of a
-query, so it is an AssertionError that lists all that is wrong.
+The optimizer follows these rules, and the runtime relies on them; a violation is a bug of fsql, so it is an
+AssertionError that lists all violations.
 
 * **Order.**  A step reads the head or an earlier step.  A send leads from a step that exists to the fold of
   a later stage, or to a port that exists.
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 def verify_tick_plan(plan: TickPlan) -> None:
     """Raise AssertionError, with every violation on a line of its own, unless `plan` is legal."""
     violations = [*_order(plan)]
-    if not violations:  # the other rules follow steps and sends, so these have to be in place
+    if not violations:  # The other rules rely on valid steps and sends.
         violations = [*_supply(plan), *_rows(plan), *_names(plan)]
     assert not violations, "illegal tick plan:\n" + "\n".join(violations)
 

@@ -1,8 +1,8 @@
 """Accumulators: the aggregate functions, over weighted values one at a time.
 
-An accumulator is a value: `add` returns another one, because the state that it is part of stays in its
-bucket and may be combined again.  A weight of -1 removes an equal value.  Within one root, removals may come
-before additions, so counts may be negative; results are checked after the root only.
+An accumulator is immutable: `add` returns another one, because the state that it is part of remains in its
+bucket and may be combined again.  A weight of -1 removes an equal value.  Within one root, removals may
+precede additions, so counts may be negative; results are checked after the root only.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Accumulator(Protocol):
         """Return the accumulator with `value` added; values that share a position share a place."""
 
     def result(self) -> Value:
-        """Return the aggregate; a RowFailure where it has no value."""
+        """Return the aggregate, or raise a RowFailure."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ class Count:
 
 @dataclass(frozen=True, slots=True)
 class Sum:
-    """SUM and AVG: the exact sum of what is finite, and how often what is not occurred."""
+    """SUM and AVG: the exact sum of finite values, and counts of NaN and the infinities."""
 
     average: bool
     floating: bool
@@ -110,20 +110,20 @@ class Sum:
         if self.infinite > 0 or self.negative_infinite > 0:
             return math.inf if self.infinite > 0 else -math.inf
         try:
-            return float(self.exact)  # Of a Fraction this is rounded correctly.
+            return float(self.exact)  # The conversion of a Fraction rounds correctly.
         except OverflowError:
             return math.inf if self.exact > 0 else -math.inf
 
 
 @dataclass(frozen=True, slots=True)
 class Extreme:
-    """MIN and MAX: all values in order, with their weights, so that the least can be taken back."""
+    """MIN and MAX: all values in order, with their weights, so that each can be retracted."""
 
     greatest: bool
     weights: tuple[tuple[Key, int, Value], ...] = ()
 
     def add(self, value: Value, weight: int, _place: object) -> Extreme:
-        """Enter the value."""
+        """Add the value."""
         if value is None:
             return self
         key = order(value)
@@ -148,7 +148,7 @@ class Collection:
     entries: tuple[tuple[object, tuple[Key, Key], Value], ...] = ()
 
     def add(self, value: Value, weight: int, place: object) -> Collection:
-        """Append the value; places come in ascending order, so only the last one can be shared."""
+        """Append the value; places ascend, so only the last one can be shared."""
         assert weight == 1, "ARRAY_AGG is refused over updating input"
         entries = list(self.entries)
         shared = len(entries)
@@ -159,7 +159,7 @@ class Collection:
         return Collection(tuple(entries))
 
     def result(self) -> Value:
-        """Return the array; NULL where there is no row."""
+        """Return the array; NULL without rows."""
         return tuple(value for _, _, value in self.entries) or None
 
 
@@ -175,7 +175,7 @@ class Accumulators:
         return Accumulators(tuple(_accumulator(call) for call in calls))
 
     def add(self, given: Values, weight: int, place: object) -> Accumulators:
-        """Return them with a row's arguments added, one for each call."""
+        """Return accumulators with a row's arguments added, one for each call."""
         return Accumulators(
             tuple(
                 accumulator.add(value, weight, place)
@@ -184,7 +184,7 @@ class Accumulators:
         )
 
     def results(self) -> Values:
-        """Return the aggregates; a RowFailure where the leftmost that fails has no value."""
+        """Return the aggregates, or raise the RowFailure of the leftmost that fails."""
         return tuple(accumulator.result() for accumulator in self.each)
 
 

@@ -1,19 +1,19 @@
-"""The acker computes the bound below which nothing is in flight any more.
+"""The acker computes min time, the bound below which nothing is in flight.
 
-Every message carries an id and is in the table under the root of its item.  When a station has
-processed a message it sends one *combined* acknowledgement, applied at once: the message's id under its
-root, and the ids of all that it sent for it, each under its own root, which is never less.  Then
+Every message has an id and is in the table under the root of its item.  When a station has processed a
+message, it sends one *combined* acknowledgement, applied atomically: the message's id under its root, and
+the ids of all messages that it sent for it, each under its own root, which is never less.  Then
 
     table[r]  =  XOR of the ids of all messages of root r that were sent and are not processed,
                  as far as acknowledgements have come in
     min time  =  the least of: the roots whose entry is not zero, and the promises of the fronts
 
-A front promises "nothing below p from me" behind the acknowledgements of all that it sent.  So:
+A front sends the promise "nothing below p from me" after the acknowledgements of all its messages.  So:
 
-* Nothing below min time is in flight, or will ever be again.  For let m be in flight and its sender's
-  acknowledgement be in: m's id stands in the table at its root.  If it is not in, that of the message
-  for which m was sent is not in either, and so on back to a front, which has not promised past it.  Roots
-  only grow along that chain, so min time is at or below it.
+* Nothing below min time is in flight, or will be.  Let m be in flight.  If its sender's acknowledgement
+  has been applied, m's id is in the table at its root.  If not, that of the message for which m was sent is
+  still in the table, and so on back to a front, which has not promised past it.  Roots only grow along this
+  chain, so min time is at or below m's root.
 * Min time never decreases.
 
 Ids are 64 bits, mixed: ids that are not equal do not cancel by accident.  Acknowledgements of
@@ -34,11 +34,13 @@ if TYPE_CHECKING:
 
 
 class Acker:
-    """The ack table, growing with need, and the promises of the fronts."""
+    """The ack table and the promises of the fronts."""
 
     def __init__(self, fronts: Iterable[int], start: Root = START) -> None:
         self._table: dict[Root, int] = {}
-        self._roots: list[Root] = []  # A heap of the table's keys, and of some that have left it.
+        self._roots: list[
+            Root
+        ] = []  # A heap of the table's keys, and of some that have been removed.
         self._promises = dict.fromkeys(fronts, start)
         self.min_time = min(self._promises.values(), default=END)
 
@@ -56,8 +58,8 @@ class Acker:
         self._advance()
 
     def promise(self, front: int, bound: Root) -> None:
-        """Note that nothing with a root below `bound` comes from `front` from now on."""
-        assert bound >= self._promises[front], "a front took a promise back"
+        """Record that `front` will send nothing with a root below `bound`."""
+        assert bound >= self._promises[front], "a front's promise decreased"
         self._promises[front] = bound
         self._advance()
 

@@ -1,7 +1,7 @@
 """Arrivals: the root positions of a table's rows, and the treatment of malformed ones.
 
-A position depends on the split's rows up to it and on nothing else: not on other splits, not on when the
-row was read.  Within a split positions ascend, so a front can promise.
+A position depends only on the split's rows up to it, not on other splits or on the time of reading.  Within
+a split positions ascend, so a front can promise.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def arrivals(
 ) -> Iterator[tuple[Root, Row | DeadLetter | Failure]]:
     """Yield the rows of a split with their roots; malformed ones as the table's `on_error` says.
 
-    Under event time a malformed row, which has none, stands with the row before it.
+    Under event time a malformed row gets the time of the row before it.
     """
     stop = dict(table.options).get("on_error", "stop") == "stop"
     time = TIME_START
@@ -51,7 +51,7 @@ def arrivals(
 
 
 def _event_time(expression: Expression, row: Row, number: int) -> int | DeadLetter:
-    """Return the event time of a row; one that has none is malformed."""
+    """Return the event time of a row; a row without one is malformed."""
     try:
         time = evaluate(expression, row.values)
         reason = "the event time is NULL"

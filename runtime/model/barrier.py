@@ -1,12 +1,11 @@
-"""The barrier releases only what is final.
+"""The barrier releases only final items.
 
-It keeps the items that reach a port by their roots; a tombstone removes its victim (FlameStream (2018), 3.1,
-algorithm 2).  When min time has passed a root, nothing of it can arrive any more: its items are final and are
-released as one group, roots in ascending order.  All ports of a job are released by one bound, so that they
-always agree about the progress of the job.
+It buffers the items of each port by their roots; a tombstone removes its victim (FlameStream (2018), 3.1,
+algorithm 2).  When min time has passed a root, no further item of it can arrive: its items are final and are
+released as one group, roots in ascending order.  All ports of a job are released up to one bound, so they
+have the same progress.
 
-The name is FlameStream's.  It is not one of the markers that other systems send through a stream to take
-snapshots.
+The name is FlameStream's; it is not Flink's checkpoint barrier.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class Barrier:
-    """Holds items back; `release(root, group)` is given each final group, and says whether to go on."""
+    """Buffers items; calls `release(root, group)` for each final group, which returns whether to continue."""
 
     def __init__(self, release: Callable[[Root, Group], bool]) -> None:
         self._release = release
@@ -38,7 +37,7 @@ class Barrier:
         self.releases = 0
 
     def accept(self, port: int, item: Item) -> None:
-        """Keep an item, or let a tombstone take its victim out."""
+        """Buffer an item, or remove the victim of a tombstone."""
         root = item.meta.global_time
         assert root >= self._min_time, "an item came after its root had been released"
         if root not in self._live:

@@ -5,14 +5,14 @@
 | live windows    | (1) | (1, 3) | (1, 2), (2, 3)       |
 | sent, window 2  | (1) | (1, 3) | -(1, 3) (1, 2) (2, 3)|
 
-An item that comes in order is grouped once.  An item that comes out of order is inserted in its place; for
-the windows that it invalidates tombstones are sent, and then the new windows: *replay* (FlameStream (2018),
-section 3 and figure 7).  A tombstone removes its victim likewise.  So the items sent add up, at any time, to
-the windows over the items that are present, in whatever order they came.
+An item that arrives in order is grouped once.  An item that arrives out of order is inserted at its place;
+tombstones are sent for the windows that it invalidates, then the new windows: *replay* (FlameStream (2018),
+section 3 and figure 7).  A tombstone removes its victim in the same way.  So at any time the sum of the items
+sent is the windows over the present items, in whatever order they arrived.
 
 A window has the meta of its last item.  Windows at the beginning of a bucket are shorter than the rest.
-With `undo_partial_windows` these are suppressed: as long as the bucket holds less than a window, one group
-of all that it holds is live, and from then on full windows only.
+With `undo_partial_windows` these are suppressed: while the bucket has fewer items than a window, one group of
+all of them is live, and afterwards full windows only.
 
 The order is global time, then the caller's order of payloads, then meta.  A caller's order may not put
 an item before one that it descends from, because then no state could follow its item; with `check_lineage`
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 
 def no_order(_payload: object) -> Key:
-    """Leave the order to the metas."""
+    """Order by meta only."""
     return ()
 
 
@@ -62,7 +62,7 @@ class Bucket:
         self._places: list[Place] = []
 
     def accept(self, item: Item) -> list[Item]:
-        """Enter an item, or undo one; return tombstones first, then the windows that hold instead."""
+        """Insert or undo an item; return tombstones of invalid windows, then the new windows."""
         return self._remove(item) if item.meta.tombstone else self._insert(item)
 
     def _insert(self, item: Item) -> list[Item]:
@@ -89,7 +89,7 @@ class Bucket:
         return meta.global_time, self._order(item.payload), meta.child_ids, meta.trace
 
     def _windows(self, first: int, count: int, *, tombstone: bool) -> list[Item]:
-        """Return the live windows that end at `first` or at one of the `count` - 1 items behind."""
+        """Return the live windows that end at `first` or at one of the next `count` - 1 items."""
         made = []
         for end in self._live_ends(first, count):
             window = self._items[max(0, end + 1 - self._window) : end + 1]
@@ -102,12 +102,12 @@ class Bucket:
         least = 0
         if self._undo_partial_windows:
             if size < self._window:
-                return range(max(0, size - 1), size)  # The group of all; any change concerns it.
+                return range(max(0, size - 1), size)  # The group of all items changes with each.
             least = self._window - 1
         return range(max(first, least), min(first + count, size))
 
     def _verify_lineage(self, item: Item, index: int) -> None:
-        """Raise ValueError where the caller's order puts a descendant before its ancestor."""
+        """Raise ValueError if the caller's order puts a descendant before its ancestor."""
         for other in self._same_root(item, range(index - 1, -1, -1)):
             if other.meta.descends_from(item.meta):
                 raise ValueError("the order puts an item behind its descendant")

@@ -1,8 +1,8 @@
-"""The changes of a group: what one root position does to a result, as a sink receives it.
+"""The changes of a result at one root position, as a sink receives them.
 
-The weights of equal rows are summed, and rows with the sum 0 are dropped.  The rest is labelled by the sink's
-key and put in canonical order, so that the result depends neither on the shape of the plan nor on the order
-of arrival (docs/internals/semantics.md).
+The weights of equal rows are summed, and rows with the sum 0 are dropped.  The others are labelled by the
+sink's key and sorted canonically, so that the result depends neither on the shape of the plan nor on the
+order of arrival (docs/internals/semantics.md).
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
 
 
 class Change(NamedTuple):
-    """One line of output: the label where the sink is given one, and the row."""
+    """One line of output: the label, if the sink has one, and the row."""
 
     operation: str | None
     row: Values
 
 
 def consolidate(rows: Iterable[Row]) -> dict[tuple[Key, Key], tuple[Values, int]]:
-    """Return rows and the sums of their weights where these are not 0, by the rows' order."""
+    """Return the rows whose weights do not sum to 0, with the sums, in the order of the rows."""
     weights: Counter[tuple[Key, Key]] = Counter()
     values: dict[tuple[Key, Key], Values] = {}
     for row in rows:
@@ -47,7 +47,7 @@ def appended(sink: Sink, rows: Iterable[Row]) -> Iterator[Change]:
     """Yield the rows of a group of an append-only query, by path and then by their own columns."""
     operation = None if sink.table.changes is Changes.APPEND else "+I"
     for row in sorted(rows, key=lambda row: (row.path, row_order(row.values))):
-        assert row.weight == 1, "an append-only query took a row back"
+        assert row.weight == 1, "an append-only query retracted a row"
         yield Change(operation, row.values)
 
 

@@ -4,10 +4,10 @@
 |------------------|---------------------------------------------------------------------------|
 | (item)           | the first state of the bucket                                             |
 | (state, item)    | the next state                                                            |
-| (item, state)    | nothing: the state stands behind the item that made it, so it is combined |
-| any other        | nothing: it was sent before a state had come, and will be undone          |
+| (item, state)    | nothing: the state follows the item that made it                          |
+| any other        | nothing: it was sent before a state arrived, and will be undone           |
 
-An item that fails makes a state as well, which differs from the one before in the failure only, so that the
+An item that fails also makes a state, which differs from the previous one in the failure only, so that the
 chain of states is not interrupted.
 """
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 def combine(function: g.Combine, window: tuple[object, ...], root: Root) -> list[State]:
-    """Return the state behind the last item of `window`, which has root position `root`."""
+    """Return the state after the last item of `window`, which has root position `root`."""
     match window:
         case (Row() | Punctuation() as item,):
             content = None
@@ -47,7 +47,7 @@ def combine(function: g.Combine, window: tuple[object, ...], root: Root) -> list
 
 
 def finish(state: object) -> tuple[Row | Failure, ...]:
-    """Return what the item that made `state` led to."""
+    """Return the rows that the item that made `state` caused."""
     assert isinstance(state, State)
     return state.caused
 
@@ -59,4 +59,4 @@ COMBINE_FUNCTIONS: Final[
     g.CombineOver: combine_over,
     g.CombineJoin: combine_join,
 }
-"""(function, content of the state before or None, item, its root) → the state behind the item."""
+"""(function, content of the previous state or None, item, its root) → the state after the item."""

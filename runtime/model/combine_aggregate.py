@@ -34,7 +34,7 @@ class Group:
 def combine_aggregate(
     function: CombineAggregate, group: Group | None, item: Row | Punctuation, root: Root
 ) -> State | None:
-    """Return the state behind `item`; None behind a punctuation that shows nothing."""
+    """Return the state after `item`; None after a punctuation that emits nothing."""
     if isinstance(item, Punctuation):
         shown = _shown(function, group) if function.final else ()
         return State(item, shown, None) if shown else None
@@ -55,6 +55,6 @@ def _shown(function: CombineAggregate, group: Group | None) -> tuple[Row | Failu
     if group is None or group.weight <= 0:
         return ()
     try:
-        return (Row(group.key + group.accumulators.results(), (function.mention,)),)
+        return (Row(group.key + group.accumulators.results(), (function.scan_number,)),)
     except RowFailure as failure:
         return (Failure(failure.code, str(failure)),)

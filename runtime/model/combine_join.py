@@ -1,4 +1,4 @@
-"""Joins: each row meets the earlier rows of the other side.
+"""Joins: each row is paired with the earlier rows of the other side.
 
 The state holds the rows of both sides so far, in their order.  A row of weight -1 removes an equal one.  If
 there is none, which may happen within one root, the row is kept; the weight of a pair is the product of the
@@ -22,7 +22,7 @@ LEFT = 0
 
 
 class Earlier(NamedTuple):
-    """A row that came, and where it stands in the total order."""
+    """An earlier row and its position in the total order."""
 
     root: Root
     row: Row
@@ -35,7 +35,7 @@ class Sides:
     rows: tuple[tuple[Earlier, ...], tuple[Earlier, ...]] = ((), ())
 
     def add(self, row: Row, root: Root) -> Sides:
-        """Return the sides with `row` added, or with what it takes back taken out."""
+        """Return the sides with `row` added, or with the row that it retracts removed."""
         own = list(self.rows[row.side])
         same = row_order(row.values)
         for index, (_, other) in enumerate(own):
@@ -50,9 +50,9 @@ class Sides:
 
 
 def combine_join(function: CombineJoin, sides: Sides | None, row: Row, root: Root) -> State:
-    """Return the state behind `row`, which causes a pair with each earlier row that it joins with.
+    """Return the state after `row`, which causes a pair with each earlier row that it joins with.
 
-    Earlier rows that share a position tie, and so do their pairs: they have one index.
+    Earlier rows that share a position tie, and so do their pairs: they share an index.
     """
     sides = sides or Sides()
     depth = max(function.left_depth, function.right_depth)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def combine_over(function: CombineOver, before: Accumulators | None, row: Row, root: Root) -> State:
-    """Return the state behind `row`."""
+    """Return the state after `row`."""
     calls = [call.aggregate for call in function.calls]
     if before is None:
         before = Accumulators.of(calls)

@@ -5,11 +5,11 @@ and the network picks the next link at random.  A station processes a message in
 sends what the vertex makes of it, and acknowledges.  Fronts, acker and barrier are stations too, so that
 promises, acknowledgements and min times are delayed like any item.
 
-A tombstone that would be put on a link on which its victim still waits removes the victim instead, and
-neither is delivered.  For the receiver this is the same as receiving both.  Without it repairs multiply: a
-late item causes everything behind it in its bucket to be made again, each of which does the same in the next
-bucket, and most of that is undone before it is used.  (Two aggregates over one key behind a join, some
-350 items: 2,000,000 messages without recalls, 28,000 with them.)
+A tombstone that would be sent on a link on which its victim still waits removes the victim instead, and
+neither is delivered.  For the receiver this is equivalent to receiving both.  Without it repairs multiply: a
+late item causes all later items in its bucket to be recomputed, each of which does the same in the next
+bucket, and most of the results are undone before they are used.  (Two aggregates over one key after a join,
+about 350 items: 2,000,000 messages without recalls, 28,000 with them.)
 """
 
 from __future__ import annotations
@@ -45,15 +45,15 @@ if TYPE_CHECKING:
     from fsql.runtime.model.front import Front
 
 LEAD: Final = 4
-"""How many payloads a front may be ahead of min time, unless said; see `front`."""
+"""The default number of payloads that a front may be ahead of min time; see `front`."""
 
 
 @dataclass(frozen=True)
 class ModelMetrics:
-    """What an execution cost.
+    """The metrics of an execution.
 
-    `messages` carried items; `repairs` are the tombstones that groupings made for late items, and
-    `recalls` those of all tombstones that met their victims on the way.
+    `messages` counts items sent; `repairs` the tombstones that groupings made for late items, and `recalls`
+    the tombstones that removed their victims from a link.
     """
 
     messages: int
@@ -64,7 +64,7 @@ class ModelMetrics:
 
 
 class Execution:
-    """One execution, driven by `step`; `release` is given each final group (see `Barrier`)."""
+    """One execution, driven by `step`; calls `release` for each final group (see `Barrier`)."""
 
     def __init__(
         self,
@@ -113,7 +113,7 @@ class Execution:
         assert self._barrier.stopped or self._acker.min_time == END, "a message was lost"
 
     def step(self) -> bool:
-        """Deliver one message; False where none is left, or the run has stopped."""
+        """Deliver one message; return False if none is left, or the run has stopped."""
         delivered = None if self._barrier.stopped else self._network.next()
         if delivered is None:
             return False
@@ -135,7 +135,7 @@ class Execution:
 
     @property
     def metrics(self) -> ModelMetrics:
-        """Return what has been done so far."""
+        """Return the metrics so far."""
         return ModelMetrics(
             self._messages,
             self._recalls,
@@ -145,7 +145,7 @@ class Execution:
         )
 
     def _work(self, station: int, message: Delivery) -> None:
-        """Let a station deal with an item."""
+        """Process an item at a station."""
         vertex, worker = divmod(station, self._routing.workers)
         sent: list[tuple[Root, int]] = []
         for reader, item in self._made(vertex, station, message):
@@ -153,7 +153,7 @@ class Execution:
         self._acknowledge(station, message, sent)
 
     def _made(self, vertex: int, station: int, message: Delivery) -> Iterator[tuple[int, Item]]:
-        """Yield what a station makes of an item, and the vertex that each is for."""
+        """Yield the outputs of a station for an item, each with the vertex that reads it."""
         meta, payload = item = message.item
         readers = self._readers[vertex]
         match self._vertices[vertex].operation:
@@ -172,7 +172,7 @@ class Execution:
     def _send(
         self, sender: int, worker: int, reader: int, item: Item, sent: list[tuple[Root, int]]
     ) -> None:
-        """Send an item to `reader`, or to the barrier, and note in `sent` what to acknowledge."""
+        """Send an item to `reader`, or to the barrier, and add its id to `sent`."""
         route = self._routing.route(worker, reader, item)
         if route is None:
             return
@@ -182,7 +182,7 @@ class Execution:
             recalled = self._network.recall(sender, address, item.meta.victim())
             if isinstance(recalled, Delivery | Arrival):
                 self._recalls += 1
-                # The id is acknowledged as sent once more, and so leaves the ack table.
+                # The id is acknowledged a second time, which removes it from the ack table.
                 sent.append((root, recalled.message_id))
                 return
         self._messages += 1
@@ -196,13 +196,13 @@ class Execution:
     def _acknowledge(
         self, station: int, message: Delivery | Arrival, sent: list[tuple[Root, int]]
     ) -> None:
-        """Tell the acker, in one message, that `message` was processed, and what was sent for it."""
+        """Send the acker one message: `message` was processed, with the ids sent for it."""
         entries = [(message.item.meta.global_time, message.message_id), *sent]
         self._network.send(station, ACKER, Acknowledgement(entries))
         self._acknowledgements += 1
 
     def _tell_front(self, number: int, message: ReadOn | MinTime) -> None:
-        """Let a front read on, if it may; if not, it waits for a min time that lets it."""
+        """Let a front read its next payload, if its lead allows; otherwise it waits for a min time."""
         front = self._fronts[number]
         if isinstance(message, ReadOn):
             self._waiting.add(number)
@@ -213,7 +213,7 @@ class Execution:
             self._read(number, front)
 
     def _read(self, number: int, front: Front) -> None:
-        """Let a front hand in its next payload, and promise."""
+        """Emit a front's next payload and its promise."""
         address = FIRST_FRONT - number
         arrival = front.read()
         if arrival is None:
@@ -228,7 +228,7 @@ class Execution:
         self._network.send(address, address, ReadOn())
 
     def _track(self, message: Acknowledgement | Promise) -> None:
-        """Let the acker apply a message, and tell barrier and fronts if min time has moved."""
+        """Apply a message to the acker, and notify barrier and fronts if min time has advanced."""
         before = self._acker.min_time
         if isinstance(message, Promise):
             self._acker.promise(message.front, message.bound)

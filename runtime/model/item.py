@@ -6,10 +6,10 @@ row and has a position of its own, while a tombstone undoes an item that is not 
 have a tombstone.
 
 Paths are needed although `child_ids` are a lineage already.  They agree in order for rows that share all
-their operators, but not in general: an aggregate's row has the path of its least mention and not of the row
-that caused it; what one punctuation releases ties, and is told apart by its own columns; and `child_ids`
-count every vertex, so they change with the plan's shape, where paths are defined on the plan as bound.  The
-released order is (root, path, own columns); `child_ids` keep to identity, and to the place of a state.
+their operators, but not in general: an aggregate's row has the path of its least scan and not of the row
+that caused it; rows that one punctuation releases tie, and are ordered by their own columns; and `child_ids`
+count every vertex, so they depend on the plan's shape, whereas paths are defined on the plan as bound.  The
+released order is (root, path, own columns); `child_ids` serve identity and the place of a state only.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Item(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A row of a query; `side` is that of the join which it is about to enter."""
+    """A row of a query; `side` is the side of the join that it is about to enter."""
 
     values: Values
     path: tuple[int, ...] = ()
@@ -43,36 +43,36 @@ class Row:
     side: int = 0
 
     def retraction(self) -> Row:
-        """Return the row that takes this one back."""
+        """Return the retraction of this row."""
         return replace(self, weight=-self.weight)
 
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """The error that a row became: `code` 502 is FSQL-E502; the weight is the row's."""
+    """An error row: `code` 502 is FSQL-E502; the weight is the failed row's."""
 
     code: int
     message: str
     weight: int = 1
 
     def retraction(self) -> Failure:
-        """Return the failure that takes this one back."""
+        """Return the retraction of this failure."""
         return replace(self, weight=-self.weight)
 
 
 @dataclass(frozen=True, slots=True)
 class Punctuation:
-    """The item that closes the bucket of `key`; it stands behind all rows of its root."""
+    """The item that closes the bucket of `key`; it follows all rows of its root."""
 
     key: Hashable
 
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """The state of a bucket behind the item that made it (FlameStream (2018), 2.7: the accumulator item).
+    """The state of a bucket after the item that made it (FlameStream (2018), 2.7: the accumulator item).
 
-    It goes into the bucket of that item, right behind it.  `caused` is what the item led to, for Finish
-    to send on; `content` belongs to the combine function.
+    It enters the bucket of that item, directly after it.  `caused` has the rows that the item caused, which
+    Finish emits; `content` is defined by the combine function.
     """
 
     made_by: Row | Punctuation

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def elements(array: Value, *, ordinality: bool) -> Iterator[Values]:
-    """Yield the columns of each element: itself, and its ordinal from 1 if asked for."""
+    """Yield the columns of each element: its value and, with `ordinality`, its ordinal from 1."""
     if array is not None:
         assert isinstance(array, tuple)
         for ordinal, element in enumerate(array, 1):
@@ -29,8 +29,8 @@ def aggregate_elements(function: ExplodeAggregate, row: Values) -> list[Values]:
     """Return keys and aggregates of each group of the row's array, in the order of first elements.
 
     Raises:
-        RowFailure: where any element or group fails.  Of several failures it is the least by (code,
-            message), as the barrier reports them, so that it does not depend on the order of work.
+        RowFailure: if any element or group fails.  Of several failures the least by (code, message) is
+            raised, as the barrier reports them, so that it does not depend on the order of evaluation.
     """
     array = evaluate(function.array, row)
     groups: dict[tuple[Key, ...], tuple[Values, Accumulators]] = {}

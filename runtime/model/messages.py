@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class Delivery(NamedTuple):
-    """An item on its way to the station of a vertex; `key` is what it was routed by."""
+    """An item on its way to the station of a vertex; `key` is the key that it was routed by."""
 
     item: Item
     message_id: int
@@ -28,23 +28,23 @@ class Arrival(NamedTuple):
 
 
 class Acknowledgement(NamedTuple):
-    """What a station did, for the acker: ids under their roots."""
+    """The combined acknowledgement of a station: ids under their roots."""
 
     entries: Sequence[tuple[Root, int]]
 
 
 class Promise(NamedTuple):
-    """Nothing below `bound` comes from `front` any more."""
+    """`front` will send nothing below `bound`."""
 
     front: int
     bound: Root
 
 
 class MinTime(NamedTuple):
-    """Nothing below `bound` is in flight any more."""
+    """Nothing below `bound` is in flight."""
 
     bound: Root
 
 
 class ReadOn(NamedTuple):
-    """A front's message to itself: hand in the next payload."""
+    """A front's message to itself: emit the next payload."""

@@ -7,18 +7,18 @@
   that of the reader.  A prefix sorts first, so an image follows its preimage and precedes all that the
   next item leads to (FlameStream (2018), 2.4); a state, whose lineage goes on from its item's, sorts right
   behind that item.
-* `trace` tells apart what the same lineage led to by different ways: it is a hash chain over the vertices
-  visited, and over the buckets where these are groupings.  FlameStream uses the XOR of ids that each
-  process draws at random; XOR forgets a vertex that is visited twice, as on every cycle, and random ids
-  make two runs differ.
-* A `tombstone` takes back the item whose other three parts are equal: its victim.
+* `trace` distinguishes items with the same lineage that took different paths through the graph: it is a hash
+  chain over the vertices visited and, for groupings, their buckets.  FlameStream uses the XOR of random ids
+  of processes; but XOR cancels a vertex that is visited twice, as on every cycle, and with random ids two
+  runs differ.
+* A `tombstone` undoes the item whose other three parts are equal: its victim.
 
-Two live items never have equal metas.  A tombstone goes the way of its victim, because all functions are
-pure and all routes depend on the payload only; the links are first-in first-out, so it comes later.
-The replacement of an item may come before the tombstone where the two take different ways (they then differ
+Two live items never have equal metas.  A tombstone takes the path of its victim, because all functions are
+pure and all routes depend on the payload only; the links are first-in first-out, so it arrives later.
+The replacement of an item may arrive before the tombstone if the two take different paths (they then differ
 in `trace`).
 
-`tests/unit/model/test_meta.py` checks the order, the other tests of that folder what follows from it.
+`tests/unit/model/test_meta.py` checks the order, the other tests in that folder its consequences.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Meta(NamedTuple):
     tombstone: bool = False
 
     def copy(self, ordinal: int) -> Meta:
-        """Return the meta of a Broadcast's copy for reader `ordinal`; nothing was computed."""
+        """Return the meta of a Broadcast's copy for reader `ordinal`."""
         return Meta(self.global_time, (*self.child_ids, ordinal), self.trace, self.tombstone)
 
     def output(self, ordinal: int, vertex: int) -> Meta:
@@ -57,7 +57,7 @@ class Meta(NamedTuple):
         return self._replace(tombstone=True)
 
     def victim(self) -> Meta:
-        """Return the meta of the item that this one takes back (or, for an item, its own)."""
+        """Return the meta of the item that this tombstone undoes (for an item, its own)."""
         return self._replace(tombstone=False)
 
     def invalidated_by(self, other: Meta) -> bool:
@@ -65,7 +65,7 @@ class Meta(NamedTuple):
         return other.tombstone and not self.tombstone and other.victim() == self
 
     def descends_from(self, other: Meta) -> bool:
-        """Return whether the lineage of `other` leads on to this item."""
+        """Return whether this item derives from `other`."""
         length = len(other.child_ids)
         return (
             self.global_time == other.global_time

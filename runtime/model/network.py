@@ -1,11 +1,10 @@
 """The network: links that keep order, and a random scheduler.
 
 Between two addresses messages arrive in the order in which they were sent; between different pairs any
-order is possible.  `next` delivers the first message of a link picked at random, and links differ in
-speed, so that some interleavings are as uneven as they are on real machines.  All that happens follows
-from the seed.
+order is possible.  `next` delivers the first message of a link chosen at random; links differ in speed, as on
+real machines.  The seed determines everything.
 
-A sender may remove a message that is still on its link.
+A sender may remove a message that has not been delivered.
 """
 
 from __future__ import annotations
@@ -18,11 +17,11 @@ if TYPE_CHECKING:
     from collections.abc import Hashable
 
 SPEEDS: Final = (1.0, 1.0, 0.5, 0.2)
-"""The chances that a link which was picked delivers; each link draws one of them."""
+"""Probabilities that a chosen link delivers; each link draws one of them."""
 
 
 class Link:
-    """The messages on their way to `receiver` from one sender, by name, in order."""
+    """The messages in flight to `receiver` from one sender, by name, in order."""
 
     __slots__ = ("messages", "receiver", "speed")
 
@@ -42,7 +41,7 @@ class Network:
         self._serial = 0
 
     def send(self, sender: int, receiver: int, message: object, name: Hashable = None) -> None:
-        """Put a message on the link between two addresses; no other there may have its name."""
+        """Put a message on the link between two addresses; names must be unique on a link."""
         link = self._links.get((sender, receiver))
         if link is None:
             link = Link(receiver, self._random.choice(SPEEDS))
@@ -55,7 +54,7 @@ class Network:
         link.messages[name] = message
 
     def recall(self, sender: int, receiver: int, name: Hashable) -> object:
-        """Take a message back, and return it, if it still is on its link; else return None."""
+        """Remove and return a message that has not been delivered; return None if there is none."""
         link = self._links.get((sender, receiver))
         if link is None or name not in link.messages:
             return None
@@ -65,7 +64,7 @@ class Network:
         return message
 
     def next(self) -> tuple[int, object] | None:
-        """Take a message from some link; return its receiver and it, None where there is none."""
+        """Take a message from some link; return its receiver and the message, None if there is none."""
         loaded, random = self._loaded, self._random.random
         if not loaded:
             return None

@@ -1,7 +1,7 @@
 """Operations in FlameStream's terms, for graphs written by hand: Python functions over any payloads.
 
-They are vertices of a `fsql.compiler.graph.Graph` beside Broadcast and Merge, where a query has Source, the
-map functions of SQL, Grouping and Sink.  `fsql.runtime.model.trial` executes such graphs.
+Together with Broadcast and Merge they form a `fsql.compiler.graph.Graph`; a query has Source, the map
+functions of SQL, Grouping and Sink instead.  `fsql.runtime.model.trial` executes such graphs.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Apply(MapFunction):
-    """Apply a pure function; with `balance`, on the worker that owns the hash of its value."""
+    """Apply a pure function; with `balance`, on the worker that owns the hash of the balance value."""
 
     function: Callable[[Any], Iterable[object]]
     balance: Callable[[Any], Hashable] | None = None
@@ -34,7 +34,7 @@ class GroupBy(Operation):
 
 @dataclass(frozen=True, eq=False)
 class Input(Operation):
-    """Where fronts hand in payloads."""
+    """The vertex at which fronts emit payloads."""
 
 
 @dataclass(frozen=True, eq=False)

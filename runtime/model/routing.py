@@ -1,8 +1,8 @@
-"""Where an item goes: a function of its payload, so that a tombstone goes where its victim went.
+"""The route of an item: a function of its payload, so that a tombstone takes the route of its victim.
 
 * Into a Grouping, and into a Map with a balancing function, to the worker that owns the key's hash;
 * to the barrier for a port of the job, and for failures and malformed rows at any vertex;
-* anywhere else to the station of the same worker.
+* otherwise to the station of the same worker.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ REJECTS: Final = -2
 class Route(NamedTuple):
     """The address of an item, with the barrier's port or the key that it was routed by.
 
-    The item is the one that was to be sent, or the failure that it became on the way.
+    The item is the one to send, or its failure if a key failed.
     """
 
     address: int
@@ -43,7 +43,7 @@ class Route(NamedTuple):
 
 
 class Routing:
-    """The routes of a graph on so many workers; `balances` are balancing functions by vertex."""
+    """The routes of a graph on a number of workers; `balances` has the balancing functions by vertex."""
 
     def __init__(
         self, graph: g.Graph, workers: int, balances: Mapping[int, Callable[[Any], Hashable]]
@@ -59,7 +59,7 @@ class Routing:
         }
 
     def route(self, worker: int, reader: int, item: Item) -> Route | None:
-        """Return where an item for vertex `reader` goes from `worker`; None if it enters no bucket."""
+        """Return the route of an item for vertex `reader` from `worker`; None if it enters no bucket."""
         port = self._port(reader, item.payload)
         if port is not None:
             return Route(BARRIER, item, port)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def apply_to_row(function: g.MapFunction, row: Row, root: Root) -> list[Row] | list[Failure]:
-    """Return the rows that `function` makes of a row at `root`, or the failure that the row becomes."""
+    """Return the output rows of `function` for a row at `root`, or the row's failure."""
     try:
         return ROW_FUNCTIONS[type(function)](function, row, root)
     except RowFailure as failure:
@@ -61,10 +61,10 @@ def _explode_aggregate(function: g.ExplodeAggregate, row: Row, _root: Root) -> l
 
 
 def _to_windows(function: g.ToWindows, row: Row, _root: Root) -> list[Row]:
-    """Make the windows `[start, start + size)` that the row's time is in, in ascending order.
+    """Return the row once for each window `[start, start + size)` of its time, in ascending order.
 
     Raises:
-        RowFailure: E504, where a window reaches beyond the years 1 to 9999.
+        RowFailure: E504, if a window reaches beyond the years 1 to 9999.
     """
     time = row.values[function.time_column]
     assert isinstance(time, int)
@@ -78,7 +78,7 @@ def _to_windows(function: g.ToWindows, row: Row, _root: Root) -> list[Row]:
     return [_below(row, index, window) for index, window in enumerate(windows)]
 
 
-def _mention(function: g.Mention, row: Row, _root: Root) -> list[Row]:
+def _scan_rows(function: g.ScanRows, row: Row, _root: Root) -> list[Row]:
     return [_below(row, function.ordinal, ())]
 
 
@@ -100,7 +100,7 @@ def _late(function: g.Late, row: Row, root: Root) -> list[Row]:
 
 
 def _below(row: Row, index: int, added: Values) -> Row:
-    """Return `row` with columns added, at child `index` of its path."""
+    """Return `row` with columns added, and `index` appended to its path."""
     return Row(row.values + added, (*row.path, index), row.weight)
 
 
@@ -110,7 +110,7 @@ ROW_FUNCTIONS: Final[Mapping[type[g.MapFunction], Callable[[Any, Row, Root], lis
     g.Explode: _explode,
     g.ExplodeAggregate: _explode_aggregate,
     g.ToWindows: _to_windows,
-    g.Mention: _mention,
+    g.ScanRows: _scan_rows,
     g.Pad: _pad,
     g.Side: _side,
     g.OnTime: _on_time,

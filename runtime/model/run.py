@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class Released(NamedTuple):
-    """A row that a sink was given; `operation` is None where the sink takes rows without a label."""
+    """A row that a sink received; `operation` is None if the sink's rows have no label."""
 
     root: Root
     operation: str | None
@@ -31,7 +31,7 @@ class Released(NamedTuple):
 
 
 class LateRow(NamedTuple):
-    """A row that came after its window had closed; the weight is -1 where it takes a row back."""
+    """A row that arrived after its window had closed; the weight of a retraction is -1."""
 
     root: Root
     row: Values
@@ -55,7 +55,7 @@ class Stop(NamedTuple):
 
 @dataclass(frozen=True)
 class ModelResult:
-    """What a job released, each list in order.
+    """The output of a job, each list in order.
 
     `sinks` has a list for each INSERT, `late` one for each window operator of the graph.
     """
@@ -76,11 +76,11 @@ def run(
     lead: int = LEAD,
     on_step: Callable[[], None] = lambda: None,
 ) -> ModelResult:
-    """Execute `graph` and return what it released; only the metrics depend on seed and workers.
+    """Execute `graph` and return its output; only the metrics depend on seed and workers.
 
-    `inputs` are the splits of each table, by its ordinal, in the order of the splits' names; the seed
-    decides in which order messages arrive, the workers own equal hash ranges, and a front hands in no more
-    than `lead` rows above min time.  `on_step` is called behind each message, and may raise to end the run.
+    `inputs` has the splits of each table, by its ordinal, in the order of the splits' names; the seed
+    determines the order in which messages arrive, the workers own equal hash ranges, and a front emits at
+    most `lead` rows above min time.  `on_step` is called after each message, and may raise to end the run.
     """
     fronts = [
         Front(index, arrivals(vertex.operation.table, number, rows))
@@ -95,7 +95,7 @@ def run(
 
 
 class Outlet:
-    """What stands behind the barrier: turns final groups into what the world is given."""
+    """The output after the barrier: turns final groups into released rows."""
 
     def __init__(self, graph: Graph) -> None:
         self._ports = {index: vertex.operation for index, vertex in enumerate(graph.vertices)}
@@ -108,7 +108,7 @@ class Outlet:
         self._stop: Stop | None = None
 
     def release(self, root: Root, group: Group) -> bool:
-        """Give out the group of `root`; False, with nothing given out, if an error remains in it."""
+        """Release the group of `root`; return False and release nothing if an error remains in it."""
         self._stop = _least_error(root, group.pop(FAILURES, []))
         if self._stop is not None:
             return False
@@ -129,7 +129,7 @@ class Outlet:
         return True
 
     def result(self, metrics: ModelMetrics) -> ModelResult:
-        """Return all that was given out."""
+        """Return everything that was released."""
         return ModelResult(
             tuple(map(tuple, self._sinks)),
             tuple(map(tuple, self._late)),
@@ -140,7 +140,7 @@ class Outlet:
 
 
 def _least_error(root: Root, items: Iterable[Item]) -> Stop | None:
-    """Return the least of the errors whose weights do not come to 0."""
+    """Return the least of the errors whose weights do not sum to 0."""
     weights: dict[tuple[int, str], int] = {}
     for item in items:
         assert isinstance(item.payload, Failure)

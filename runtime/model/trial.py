@@ -66,7 +66,7 @@ class Trial:
         )
 
     def run(self, steps: int | None = None) -> Trial:
-        """Run to the end; or for so many steps, as if the machine had then been switched off."""
+        """Run to the end, or for a number of steps, as if the machine had then been switched off."""
         if steps is None:
             self._execution.run()
         else:
@@ -81,7 +81,7 @@ class Trial:
 
     @property
     def metrics(self) -> ModelMetrics:
-        """Return what has been done so far."""
+        """Return the metrics so far."""
         return self._execution.metrics
 
     def _release(self, root: Root, group: Group) -> bool:

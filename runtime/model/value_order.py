@@ -1,4 +1,4 @@
-"""The canonical order of SQL values, and their sameness.
+"""The canonical order and identity of SQL values.
 
 FALSE < TRUE; numbers by value, NaN last and equal to itself, -0.0 equal to 0.0; strings by code point;
 arrays lexicographically, a shorter prefix first; NULL last and equal to NULL.  Equal values may
@@ -47,7 +47,7 @@ def row_order(values: Values) -> tuple[Key, Key]:
 
 
 def as_key(value: Value) -> Value:
-    """Return `value` as it stands in a key or comes out of MIN and MAX: -0.0 has become 0.0."""
+    """Return `value` as in a key or a result of MIN and MAX: -0.0 is replaced by 0.0."""
     match value:
         case float():
             return value + 0.0

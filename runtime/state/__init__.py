@@ -1,1 +1,1 @@
-"""Durable state of folds: stores of bytes, state segments in them, and snapshots made of segments."""
+"""Durable state of folds: stores, the state segments in them, and snapshots, which consist of segments."""

@@ -3,14 +3,14 @@
 The state of an operator is a chain of segments, oldest first: the **base**, followed by pieces of levels that
 do not ascend.  A new incremental snapshot is a piece of level 0 at the end.
 
-* `FAN` pieces of one level at the end become one of the next.  So there are few pieces, and each row is
-  written once a level.
-* The whole chain becomes a new base as soon as it is `SPACE_FACTOR` times as large as its base, or as
-  what is not expired of it, give or take `SLACK_BYTES`.  The first bounds what overwritten rows take,
-  the second what windows leave behind.
+* `FAN` pieces of one level at the end are merged into one of the next level.  So there are few pieces, and
+  each row is written once per level.
+* The whole chain is merged into a new base as soon as it is `SPACE_FACTOR` times as large as its base, or as
+  its rows that have not expired, plus `SLACK_BYTES`.  The first bounds the space of overwritten rows, the
+  second that of expired rows.
 
-So the size to read is at most `SPACE_FACTOR` times the state that there was when the chain last was one
-piece, and at most that many times the rows that are not expired.
+So loading reads at most `SPACE_FACTOR` times the size of the state at the last full merge, and at most
+`SPACE_FACTOR` times the rows that have not expired.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ _SAMPLES: Final = 256
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Piece:
-    """A record of a chain, and when rows at equal steps through it expire, ascending.
+    """A segment of a chain, with a sample of the expiry times of its rows, ascending.
 
-    `text` is the number of bytes of each of its columns of texts and arrays.
+    `text` has the number of bytes of each of its columns of strings and arrays.
     """
 
     record: StateSegment
@@ -48,27 +48,27 @@ class Piece:
     text: tuple[int, ...] = ()
 
     def live_bytes(self, time: int) -> float:
-        """Return about how many bytes its rows take that have not expired at `time`."""
+        """Return the approximate size in bytes of the rows that have not expired at `time`."""
         expired = np.searchsorted(self.expires, time, side="left") / len(self.expires)
         return self.record.size * (1.0 - float(expired))
 
 
 def expiry(increment: IncrementalSnapshot) -> NDArray[np.int64]:
-    """Return the times of a `Piece` of this increment, which is not empty."""
+    """Return the sample of expiry times for the `Piece` of an incremental snapshot, which is not empty."""
     times = increment.rows.column(EXPIRES).to_numpy(zero_copy_only=False)
     places = np.linspace(0, len(times) - 1, min(_SAMPLES, len(times))).astype(np.int64)
     return np.sort(times[places])
 
 
 class Plan(NamedTuple):
-    """How a chain takes a new increment: it and the pieces from `start` on become one of `level`."""
+    """How an incremental snapshot is added: it and the pieces from `start` on become one of `level`."""
 
     start: int
     level: int
 
 
 def plan(chain: Sequence[Piece], size: int, time: int) -> Plan:
-    """Return what to do when an increment of about `size` bytes comes to `chain` at `time`."""
+    """Return how to add an incremental snapshot of about `size` bytes to `chain` at `time`."""
     if not chain:
         return Plan(0, 0)
     base = chain[0]

@@ -23,18 +23,18 @@ if TYPE_CHECKING:
     from fsql.runtime.state.store import Octets
 
 FORMAT: Final = 1
-"""The number of the format; a record of another format is refused, not guessed at."""
+"""The number of the format; other formats are refused."""
 _HASH_BYTES: Final = 16
 _ALIGNMENT: Final = 64
 _EXTENSION: Final = b"ARROW:extension:name"
 
 
 class UnreadableSnapshotError(Exception):
-    """Bytes are not an increment as it was written; the text says why."""
+    """Bytes are not a valid encoded snapshot; the text says why."""
 
 
 class _Format(msgspec.Struct):
-    """What the headers of all formats have."""
+    """The part of the header that is common to all formats."""
 
     format: int
 
@@ -46,11 +46,11 @@ class _Header(_Format):
 
 
 def encoded(increment: IncrementalSnapshot) -> memoryview:
-    """Return an increment as bytes."""
+    """Return an incremental snapshot as bytes."""
     rows = increment.rows
     assert not _extensions(rows.schema), "state has no extension types"
     header = _Header(FORMAT, rows.num_rows, increment.keys, increment.appends)
-    # Whatever is large goes from one Arrow call to the next: these release the interpreter lock.
+    # Large data is processed in Arrow calls only, which release the interpreter lock.
     body = pa.BufferOutputStream()
     body.write(_padded(msgspec.json.encode(header)))
     options = pa.ipc.IpcWriteOptions(compression="lz4")
@@ -64,7 +64,7 @@ def encoded(increment: IncrementalSnapshot) -> memoryview:
 
 
 def _padded(line: bytes) -> bytes:
-    """Return a header such that what comes behind it is aligned."""
+    """Return a header padded so that the data after it is aligned."""
     return line + b" " * (-(len(line) + 1) % _ALIGNMENT) + b"\n"
 
 
@@ -74,10 +74,10 @@ def hash_of(data: Octets) -> str:
 
 
 def decoded(data: Octets) -> IncrementalSnapshot:
-    """Return the increment that `encoded` was given.
+    """Return the incremental snapshot; the inverse of `encoded`.
 
     Raises:
-        UnreadableIncrementError: if the bytes are not as they were written, or of another format.
+        UnreadableSnapshotError: if the bytes are damaged, or of another format.
     """
     body = _body(data)
     header, start = _header(body)
@@ -94,25 +94,25 @@ def decoded(data: Octets) -> IncrementalSnapshot:
 
 
 def rows_of(data: Octets) -> int:
-    """Return how many rows an encoded increment has, without decoding them.
+    """Return the number of rows of an encoded snapshot, without decoding them.
 
     Raises:
-        UnreadableIncrementError: if the bytes are not as they were written, or of another format.
+        UnreadableSnapshotError: if the bytes are damaged, or of another format.
     """
     return _header(_body(data))[0].rows
 
 
 def _body(data: Octets) -> memoryview:
-    """Return what stands before the hash, which fits."""
+    """Return the bytes before the hash, after checking it."""
     view = memoryview(data).cast("B")
     body = view[:-_HASH_BYTES]
     if len(view) <= _HASH_BYTES or xxhash.xxh3_128_digest(body) != view[-_HASH_BYTES:]:
-        raise UnreadableSnapshotError("its hash does not fit")
+        raise UnreadableSnapshotError("its hash does not match")
     return body
 
 
 def _header(body: memoryview) -> tuple[_Header, int]:
-    """Return the header, and where it ends."""
+    """Return the header and its length."""
     line, newline, _ = bytes(body[:4096]).partition(b"\n")
     try:
         known = msgspec.json.decode(line, type=_Format)
@@ -120,7 +120,7 @@ def _header(body: memoryview) -> tuple[_Header, int]:
             raise UnreadableSnapshotError(f"its format is {known.format}, and this is {FORMAT}")
         return msgspec.json.decode(line, type=_Header), len(line) + len(newline)
     except msgspec.MsgspecError as error:
-        raise UnreadableSnapshotError(f"its header is not one: {error}") from None
+        raise UnreadableSnapshotError(f"its header is invalid: {error}") from None
 
 
 def _increment(header: _Header, batches: list[pa.RecordBatch]) -> IncrementalSnapshot:
@@ -130,7 +130,7 @@ def _increment(header: _Header, batches: list[pa.RecordBatch]) -> IncrementalSna
     (rows,) = batches
     names = rows.schema.names
     if not names or names[-1] != EXPIRES or not 0 <= header.keys < len(names):
-        raise UnreadableSnapshotError("its columns are not those of an increment")
+        raise UnreadableSnapshotError("its columns are not those of an incremental snapshot")
     return IncrementalSnapshot(rows, header.keys, header.appends)
 
 

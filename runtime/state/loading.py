@@ -1,6 +1,6 @@
-"""Reading the state segments that a manifest names: each is complete and unchanged, or an error names it.
+"""Reads the state segments that a manifest names; a missing or changed segment is an error.
 
-A store that has lost data can look empty.  So the manifest decides which segments exist, not the store.
+A store that has lost data can appear empty, so the manifest determines which segments exist.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
 
 class DamagedRecordError(Exception):
-    """A record that a manifest names cannot be read back; says which, and why.
+    """A state segment that a manifest names cannot be read; says which, and why.
 
-    `passing` says that another attempt may help.
+    If `passing`, another attempt may succeed.
     """
 
     def __init__(self, record: StateSegment, reason: str, *, passing: bool = False) -> None:
@@ -32,7 +32,7 @@ class DamagedRecordError(Exception):
 
 
 def read_record(record: StateSegment, store: StateStore) -> IncrementalSnapshot:
-    """Return the increment that a record holds.
+    """Return the incremental snapshot in a state segment.
 
     Raises:
         DamagedRecordError: if it is missing, or not what the manifest says.
@@ -45,7 +45,7 @@ def read_record(record: StateSegment, store: StateStore) -> IncrementalSnapshot:
 
 
 def _checked(record: StateSegment, store: StateStore) -> memoryview:
-    """Return the bytes of a record, which are those that were written.
+    """Return the bytes of a state segment, after checking that they are those that were written.
 
     Raises:
         DamagedRecordError: if it is missing, or not what the manifest says.
@@ -71,12 +71,12 @@ def _checked(record: StateSegment, store: StateStore) -> memoryview:
 
 
 def check_records(records: Iterable[StateSegment], store_of: Callable[[int], StateStore]) -> None:
-    """Check that records are those that were written; `store_of` returns the open store of a worker.
+    """Check sizes and hashes of state segments; `store_of` returns the open store of a worker.
 
-    What was written can be decoded, so that is not tried.
+    Unchanged bytes can be decoded, so decoding is not tried.
 
     Raises:
-        DamagedRecordError: if any record is not, or its store cannot be opened.
+        DamagedRecordError: if a segment is damaged, or its store cannot be opened.
     """
     for record in records:
         _checked(record, _opened(record, store_of))
@@ -92,10 +92,10 @@ def _opened(record: StateSegment, store_of: Callable[[int], StateStore]) -> Stat
 def read_state(
     records: Iterable[StateSegment], store_of: Callable[[int], StateStore]
 ) -> dict[str, tuple[IncrementalSnapshot, ...]]:
-    """Return the increments of each operator, oldest first, as the order of `records` has them.
+    """Return the incremental snapshots of each operator, in the order of the segments.
 
     Raises:
-        DamagedRecordError: if any record cannot be read back, or its store cannot be opened.
+        DamagedRecordError: if a segment cannot be read, or its store cannot be opened.
     """
     found: dict[str, list[IncrementalSnapshot]] = {}
     for record in records:

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 
 _OVERFLOW: Final = re.compile("overflow|cannot contain more than|capacity", re.IGNORECASE)
-"""What Arrow says of an array that is too large."""
+"""Matches Arrow's messages about arrays that are too large."""
 
 
 class Merge(Protocol):
@@ -49,7 +49,7 @@ class Merge(Protocol):
     def __call__(
         self, increments: Sequence[IncrementalSnapshot], position: Root, *, whole: bool = False
     ) -> IncrementalSnapshot:
-        """Return one increment in the place of several; `whole` says that nothing is older."""
+        """Return one snapshot that replaces several; `whole` means that there are no older ones."""
 
 
 class _Written(NamedTuple):
@@ -58,14 +58,14 @@ class _Written(NamedTuple):
 
 
 class Records:
-    """The live records of a worker in one epoch.
+    """The live state segments of a worker in one epoch.
 
     Args:
-        store: the worker's own.
+        store: the worker's store.
         worker: its number.
-        epoch: part of the keys, so that no record of another epoch is overwritten.
-        merge: how increments become one.
-        bins: the hash bins of which it has the state.
+        epoch: part of the keys, so that no segment of another epoch is overwritten.
+        merge: merges incremental snapshots.
+        bins: the hash bins that the worker owns.
     """
 
     def __init__(
@@ -87,29 +87,31 @@ class Records:
     def resume(
         self, records: Iterable[StateSegment], state: Mapping[str, Sequence[IncrementalSnapshot]]
     ) -> None:
-        """Continue from own records, all of whose valid bins are own, and which were read back as `state`."""
+        """Continue from the worker's own segments, read as `state`, whose valid bins the worker owns."""
         for record in records:
-            assert record.worker == self.worker, "records of others are taken by `take_over`"
+            assert record.worker == self.worker, (
+                "segments of other workers are added by `take_over`"
+            )
             chain = self._chains.setdefault(record.operator, [])
             increment = state[record.operator][len(chain)]
             chain.append(Piece(record, expiry(increment), tuple(text_bytes([increment]))))
 
     def take_over(self, increments: Iterable[tuple[str, IncrementalSnapshot]]) -> None:
-        """Continue from state that was read from other records; the next `store` stores it here."""
+        """Add state that was read from other segments; the next `store` stores it here."""
         for operator, increment in increments:
             self._add_pending(operator, increment)
 
     def store(
         self, snapshot: int, position: Root, increments: Iterable[tuple[str, IncrementalSnapshot]]
     ) -> tuple[StateSegment, ...]:
-        """Store increments; return what the worker's state at `position` is made of.
+        """Store incremental snapshots; return the segments of the worker's state at `position`.
 
-        Records of one operator come oldest first.  If it fails nothing of it counts: the increments
-        stay in memory, and go with those of the next call.
+        Segments of one operator are in order, oldest first.  If this fails, nothing is stored: the snapshots
+        are kept in memory and stored by the next call.
 
         Raises:
             StateStoreError: if they could not be stored.
-            DamagedRecordError: if a record that is to be merged cannot be read back.
+            DamagedRecordError: if a segment that is to be merged cannot be read.
             StateTooLargeError: if the state of an operator would be too large to be loaded.
         """
         for operator, increment in increments:
@@ -128,14 +130,14 @@ class Records:
 
     @property
     def live(self) -> tuple[StateSegment, ...]:
-        """Return the records that the state is made of, without what could not be stored yet."""
+        """Return the segments of the stored state."""
         return tuple(
             piece.record for operator in sorted(self._chains) for piece in self._chains[operator]
         )
 
     @property
     def pending_rows(self) -> int:
-        """Return how many rows are in memory because they could not be stored yet."""
+        """Return the number of rows in memory that could not be stored yet."""
         return sum(increment.rows.num_rows for increment in self._pending.values())
 
     def _add_pending(self, operator: str, increment: IncrementalSnapshot) -> None:
@@ -147,7 +149,7 @@ class Records:
         self._pending[operator] = increment
 
     def _written(self, operator: str, snapshot: int, position: Root) -> _Written:
-        """Return the chain of an operator with its pending increment, and what is to be put for that."""
+        """Return the chain of an operator with its pending snapshot, and the values to put."""
         try:
             return self._merged_chain(operator, snapshot, position)
         except StateTooLargeError:
@@ -163,7 +165,7 @@ class Records:
         data = encoded(increment)
         start, level = plan(chain, len(data), position.time)
         if chain and _overflows(chain, increment):
-            # Whoever loads the chain could not put it together; as one record it may fit, or is refused.
+            # A chain this large could not be loaded; merged into one segment it may fit, or is refused.
             start, level = 0, 0
         if start < len(chain):
             older = [
@@ -194,19 +196,19 @@ class Records:
         return _Written([*kept, piece], {key: data})
 
     def remove(self, keys: Collection[str]) -> None:
-        """Remove records that no kept manifest names.
+        """Remove segments that no kept manifest names.
 
         Raises:
-            StateStoreError: if they could not be removed; they may be told again.
+            StateStoreError: if they could not be removed; the call may be repeated.
         """
         live = {record.key for record in self.live}
-        assert live.isdisjoint(keys), "a record that the next manifest names is not unneeded"
+        assert live.isdisjoint(keys), "a segment that the next manifest names must not be removed"
         self._store.remove(keys)
 
     def sweep(self, named: Collection[str]) -> None:
-        """Remove all records but live ones and those under the keys `named`: remains of a crash.
+        """Remove all segments except live ones and those under the keys `named`: remains of a crash.
 
-        To be called before the first `store`, with all keys that manifests name.
+        Called before the first `store`, with all keys that manifests name.
 
         Raises:
             StateStoreError: if they could not be removed.
@@ -216,7 +218,7 @@ class Records:
 
 
 def _overflows(chain: Sequence[Piece], increment: IncrementalSnapshot) -> bool:
-    """Return whether a column of all pieces and an increment may have more bytes than fit."""
+    """Return whether a column of all pieces and a new snapshot may exceed the size limit."""
     texts = [piece.text for piece in chain]
     sums = map(sum, zip(*texts, text_bytes([increment]), strict=True))
     return max(sums, default=0) > increments.TEXT_BYTES_MAX

@@ -59,18 +59,18 @@ _BEHIND_KEY: Final = b"\1"
 """Behind a key, this is behind its head and all its slices."""
 _NOT_LINKED: Final = ("LOG", "LOCK", "rocksdict-config.json")
 _HEAD: Final = struct.Struct("<QI")
-"""What stands under a head: the size of the value, and that of its slices."""
+"""The content of a head: the size of the value, and that of its slices."""
 _PASSING: Final = ("Input/output error", "Too many open files", "Cannot allocate memory")
-"""What the operating system says where another attempt may help."""
+"""Matches errors of the operating system after which another attempt may succeed."""
 _VALUE_BYTES_MAX: Final = 1 << 40
-"""No head says more, unless it is damaged."""
+"""The greatest valid size in a head."""
 
 
 def _options(*, read_only: bool) -> Options:
     options = Options(raw_mode=True)
     options.create_if_missing(create_if_missing=True)
-    # A writer that does not check would try for ever to write to a full disk; a reader that checks would
-    # open nothing because of one damaged table.
+    # A writer without checks would retry forever on a full disk; a reader with checks could not open the
+    # store because of one damaged table.
     options.set_paranoid_checks(enabled=not read_only)
     options.set_compression_type(DBCompressionType.none())  # Arrow has compressed already
     options.set_write_buffer_size(_WRITE_BUFFER_BYTES)
@@ -82,7 +82,7 @@ def _options(*, read_only: bool) -> Options:
     tables = BlockBasedOptions()
     tables.disable_cache()  # what is read is read once
     tables.set_checksum_type(ChecksumType.xxh3())
-    tables.set_bloom_filter(10, block_based=False)  # no table is read for keys that it has not
+    tables.set_bloom_filter(10, block_based=False)  # skip tables that do not have the key
     options.set_block_based_table_factory(tables)
     return options
 
@@ -90,15 +90,15 @@ def _options(*, read_only: bool) -> Options:
 def _write_options() -> WriteOptions:
     options = WriteOptions()
     options.disable_wal = True  # type: ignore[assignment,method-assign] # the stub is mistaken
-    options.no_slowdown = True  # rather fail than wait with the interpreter lock held
+    options.no_slowdown = True  # fail instead of waiting with the interpreter lock held
     return options
 
 
 class RocksStore:
     """A directory of RocksDB as a `StateStore`.
 
-    After a write that failed the database is closed, and opened again for the next: RocksDB does not
-    trust itself either once a disk was full.
+    After a failed write the database is closed, and opened again for the next: RocksDB refuses writes
+    after a disk was full.
     """
 
     def __init__(self, directory: Path, *, read_only: bool = False) -> None:
@@ -120,7 +120,7 @@ class RocksStore:
             return self._database
         access = AccessType.read_write()
         if self._read_only:
-            # rocksdict would make the directory, and an empty one is no store.
+            # rocksdict would create the directory, and an empty one is not a store.
             if not (self._directory / "CURRENT").is_file():
                 raise StateStoreError(f'"{self._directory}" holds no state store')
             access = AccessType.read_only(error_if_log_file_exist=False)
@@ -213,7 +213,7 @@ class RocksStore:
         except StateStoreError:
             if not self._read_only:
                 raise
-            # Its owner may have moved what this one had open: look at it as it is now.
+            # Its owner may have moved the files: open it again.
             self._give_up()
             return self._get(key)
 

@@ -26,16 +26,16 @@ if TYPE_CHECKING:
 
 
 class Salvaged(NamedTuple):
-    """The keys whose records are in the new store, and where the damaged one is now."""
+    """The keys of the segments in the new store, and the new path of the damaged store."""
 
     keys: tuple[str, ...]
     damaged: Path
 
 
 def salvage(state: Path, worker: int, keys: Collection[str]) -> Salvaged:
-    """Put a new store in the place of a worker's, with the records under `keys` that are whole.
+    """Replace a worker's store by a new one with the undamaged segments under `keys`.
 
-    This process may not have the store open.
+    This process must not have the store open.
 
     Raises:
         StateStoreError: if another process has it open, or the new one cannot be written.
@@ -68,7 +68,7 @@ def salvage(state: Path, worker: int, keys: Collection[str]) -> Salvaged:
 
 @contextmanager
 def _locked(directory: Path) -> Iterator[None]:
-    """Hold the lock that RocksDB takes of a store that it writes."""
+    """Hold RocksDB's lock of a store."""
     if not directory.exists():
         yield
         return

@@ -1,7 +1,7 @@
-"""A worker's share of a snapshot: what it loads under an owner map, whatever map the snapshot was made under.
+"""A worker's share of a snapshot under an owner map, which may differ from that of the snapshot.
 
-A segment names its valid bins, and only those are loaded.  Segments that other workers have stored, or that
-have bins of others, are stored again by their new owner with the next snapshot.
+A segment names its valid bins, and only those are loaded.  State from segments of other workers, or with
+bins of others, is stored again by its new owner with the next snapshot.
 """
 
 from __future__ import annotations
@@ -35,16 +35,16 @@ def load_share(
     store_of: Callable[[int], StateStore],
     position: Root = START,
 ) -> dict[str, tuple[IncrementalSnapshot, ...]]:
-    """Return the increments of each operator with keys in the worker's bins, oldest first.
+    """Return the incremental snapshots of each operator with keys in the worker's bins, oldest first.
 
     Args:
-        named: the records of the manifest.
-        records: those of the worker, which hold none yet and go on from what is loaded.
+        named: the segments of the manifest.
+        records: the worker's segments, which are empty and continue from what is loaded.
         store_of: returns the open store of a worker.
-        position: that of the snapshot.
+        position: the position of the snapshot.
 
     Raises:
-        DamagedRecordError: if a record cannot be read back.
+        DamagedRecordError: if a segment cannot be read.
         StateTooLargeError: if the state of an operator is too large for one worker.
     """
     bins = records.bins
@@ -70,7 +70,7 @@ def load_share(
 def _that_fit(
     shares: tuple[IncrementalSnapshot, ...], operator: str, position: Root
 ) -> tuple[IncrementalSnapshot, ...]:
-    """Return the increments, as one if they are too large for each other."""
+    """Return the snapshots, merged into one if together they exceed the size limit."""
     if max(text_bytes(shares), default=0) <= increments.TEXT_BYTES_MAX:
         return shares
     try:
@@ -80,10 +80,10 @@ def _that_fit(
 
 
 def check_loading(manifest: Manifest, store_of: Callable[[int], StateStore]) -> None:
-    """Load all records of a manifest, under the owner map that it was made under.
+    """Load all segments of a manifest, under the owner map of the manifest.
 
     Raises:
-        DamagedRecordError: if a record cannot be read back.
+        DamagedRecordError: if a segment cannot be read.
         StateTooLargeError: if the state of an operator is too large for one worker.
     """
     chains: dict[tuple[int, str], list[StateSegment]] = {}

@@ -44,9 +44,9 @@ class SnapshotNotWrittenError(Exception):
 
 
 class DamagedSnapshotError(Exception):
-    """A snapshot cannot be restored: its manifest, or a `record` that it names, is not what was written.
+    """A snapshot cannot be restored: its manifest, or a state segment that it names, is damaged.
 
-    Where it is `passing`, a record could not be read, and another attempt may help.
+    If `passing`, a segment could not be read, and another attempt may succeed.
     """
 
     def __init__(
@@ -71,21 +71,21 @@ class OtherFormatSnapshotError(DamagedSnapshotError):
 
 
 class TooLargeSnapshotError(DamagedSnapshotError):
-    """A snapshot is whole, and the state of an operator is too large for one worker."""
+    """A snapshot is undamaged, but the state of an operator is too large for one worker."""
 
 
 class NoSnapshotError(Exception):
-    """A snapshot has been committed, and none verifies; `refused` with the reason for each."""
+    """A snapshot has been committed, but none verifies; `refused` has the reason for each."""
 
     def __init__(self, refused: tuple[DamagedSnapshotError, ...]) -> None:
         super().__init__("; ".join(str(each) for each in refused))
         self.refused = refused
         self.passing = any(each.passing for each in refused)
-        """Whether another attempt may help."""
+        """Whether another attempt may succeed."""
 
 
 class Found(NamedTuple):
-    """The newest snapshot that verifies, None if none was ever committed, and newer ones that do not."""
+    """The newest snapshot that verifies (None if none was committed), and newer ones that do not."""
 
     manifest: Manifest | None
     refused: tuple[DamagedSnapshotError, ...]
@@ -98,21 +98,21 @@ class Snapshots:
         self._files = directory
 
     def path(self, snapshot: int) -> Path:
-        """Return where a manifest is."""
+        """Return the path of a manifest."""
         return self._files.path / _name(snapshot)
 
     def numbers(self) -> tuple[int, ...]:
         """Return the numbers of all manifests, newest first.
 
         Raises:
-            OSError: if the directory cannot be read; that it is not there yet is no error.
+            OSError: if the directory cannot be read; a missing directory is empty.
         """
         names = self._files.names(_DIRECTORY)
         found = [int(match[1]) for name in names if (match := _NAME.fullmatch(name))]
         return tuple(sorted(found, reverse=True))
 
     def write(self, manifest: Manifest) -> str:
-        """Write a manifest and return its hash, by which it is to be committed.
+        """Write a manifest and return its hash, which the commit contains.
 
         Raises:
             SnapshotNotWrittenError: if it could not be written.
@@ -135,11 +135,11 @@ class Snapshots:
         return _hash(data)
 
     def read(self, snapshot: int, committed: Committed | None = None) -> Manifest:
-        """Return a manifest; that of the number that is committed must have the hash that is.
+        """Return a manifest; the committed one must have the committed hash.
 
         Raises:
             OtherFormatSnapshotError: if it is of another format.
-            DamagedSnapshotError: if it is missing or not what was written.
+            DamagedSnapshotError: if it is missing or damaged.
             OSError: if it cannot be read.
         """
         path = self.path(snapshot)
@@ -160,10 +160,10 @@ class Snapshots:
         return manifest
 
     def verify(self, manifest: Manifest, *, load: bool = False) -> None:
-        """Read every record that a manifest names; with `load`, do all with them that loading does.
+        """Read every segment that a manifest names; with `load`, also load them.
 
         Raises:
-            DamagedSnapshotError: if one cannot be read back.
+            DamagedSnapshotError: if one cannot be read.
             TooLargeSnapshotError: with `load`, if the state of an operator is too large for one worker.
         """
         try:
@@ -181,10 +181,10 @@ class Snapshots:
             ) from None
 
     def load(self, records: Iterable[StateSegment]) -> dict[str, tuple[IncrementalSnapshot, ...]]:
-        """Return the increments of each operator, oldest first; workers' stores are only read.
+        """Return the incremental snapshots of each operator, oldest first; stores are opened for reading.
 
         Raises:
-            DamagedRecordError: if a record cannot be read back.
+            DamagedRecordError: if a segment cannot be read.
         """
         with ExitStack() as open_stores:
             return read_state(records, self._stores(open_stores))
@@ -201,11 +201,11 @@ class Snapshots:
         return store_of
 
     def newest(self, committed: Committed | None) -> Found:
-        """Return the newest snapshot that verifies, of those up to what coordination names.
+        """Return the newest snapshot that verifies, up to the committed one.
 
         Raises:
-            OtherFormatSnapshotError: if one is met that is of another format: no older one is taken.
-            NoSnapshotError: if none verifies although one is committed.
+            OtherFormatSnapshotError: if a snapshot of another format is found; older ones are not tried.
+            NoSnapshotError: if one is committed but none verifies.
             OSError: if the manifests cannot be read.
         """
         if committed is None:
@@ -225,15 +225,15 @@ class Snapshots:
         raise NoSnapshotError(tuple(refused))
 
     def retire(self, newest: int) -> dict[int, tuple[str, ...]]:
-        """Delete all but the newest `KEPT` manifests up to `newest` that are whole.
+        """Delete all but the newest `KEPT` undamaged manifests up to `newest`.
 
-        Deletes stores too that none of the others needs: those of workers that there are no more.
+        Also delete the stores of workers that no longer exist, if no remaining manifest needs them.
 
-        Returns, by worker, the keys of records that only deleted manifests name.  Records are not read
-        for this: all of a state at each snapshot would be too much.
+        Return, by worker, the keys of segments that only deleted manifests name.  Segments are not read for
+        this: reading the whole state at each snapshot would be too expensive.
 
         Raises:
-            OtherFormatSnapshotError: if one is met that is of another format; nothing is deleted then.
+            OtherFormatSnapshotError: if a snapshot of another format is found; nothing is deleted then.
             OSError: if manifests cannot be read or deleted.
         """
         whole = self._whole()
@@ -266,16 +266,16 @@ class Snapshots:
         return {worker: tuple(keys) for worker, keys in unneeded.items()}
 
     def _forget_stores(self, workers: int, needed: Collection[int]) -> None:
-        """Delete the stores of workers with greater numbers than there are, unless they are needed."""
+        """Delete the stores of workers from number `workers` on, unless they are needed."""
         for worker in self._files.stores():
             if worker >= workers and worker not in needed:
                 self._files.remove_store(worker)
 
     def named(self, worker: int) -> frozenset[str]:
-        """Return the keys of a worker's records that any manifest names, committed or not.
+        """Return the keys of a worker's segments that any manifest names, committed or not.
 
         Raises:
-            OtherFormatSnapshotError: if one is met that is of another format.
+            OtherFormatSnapshotError: if a snapshot of another format is found.
             OSError: if the manifests cannot be read.
         """
         manifests = self._whole().values()

@@ -12,13 +12,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
 Octets: TypeAlias = bytes | memoryview
-"""Bytes, maybe those of somebody else's buffer."""
+"""Bytes, possibly a view of another buffer."""
 
 
 class StateStoreError(Exception):
     """An operation of the store failed; the text says which and why.
 
-    `passing` says that the disk failed, and that another attempt may help.
+    If `passing`, the disk failed, and another attempt may succeed.
     """
 
     def __init__(self, message: str, *, passing: bool = False) -> None:
@@ -30,10 +30,10 @@ class StateStore(Protocol):
     """Values under keys; used from one thread at a time."""
 
     def put(self, records: Mapping[str, Octets]) -> None:
-        """Store all of them or none, durably.  A key is given a value once; else a crash may mix the two.
+        """Store all of them or none, durably.  A key must be put only once; otherwise a crash may mix values.
 
         Raises:
-            StateStoreError: if none was stored (or none that anybody was told of).
+            StateStoreError: if it failed; then the values may not be read.
         """
 
     def get(self, key: str) -> memoryview | None:

@@ -80,9 +80,7 @@ class Translation:
     def scan(self, plan: logical.Scan) -> str:
         """The table's columns, and time and origin, which the input has."""
         names = ", ".join(column_names(plan))
-        return (
-            f"SELECT {names}, [time, origin, {plan.mention}] AS pos FROM input_{plan.table.ordinal}"
-        )
+        return f"SELECT {names}, [time, origin, {plan.scan_number}] AS pos FROM input_{plan.table.ordinal}"
 
     def filter(self, plan: logical.Filter) -> str:
         """WHERE."""
@@ -179,8 +177,8 @@ class Translation:
             for index, key in enumerate(plan.keys)
             if isinstance(key, ColumnRef) and key.index == plan.window_end
         )
-        mention = logical.least_mention(plan)
-        return f"SELECT *, [{self.closing(plan, end)}, -1, {mention}] AS pos FROM ({grouped})"
+        scan_number = logical.least_scan_number(plan)
+        return f"SELECT *, [{self.closing(plan, end)}, -1, {scan_number}] AS pos FROM ({grouped})"
 
     @staticmethod
     def closing(plan: logical.WindowAggregate, end: str) -> str:

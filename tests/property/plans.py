@@ -93,19 +93,19 @@ def random_rows(random: Random, rows: int, *, awkward: float, malformed: float) 
 
 @dataclass
 class PlanMaker:
-    """Makes plans over `tables`; mentions are numbered in the order of the plan's leaves."""
+    """Makes plans over `tables`; scans are numbered in the order of the plan's leaves."""
 
     random: Random
     tables: list[Table]
     risk: float
-    mentions: int = 0
+    scan_numbers: int = 0
     names: int = field(default=0)
 
     def plan(self, depth: int) -> Plan:
         """Return a plan of at most `depth` operators above its scans."""
         if depth == 0:
-            self.mentions += 1
-            return logical.Scan(self.random.choice(self.tables), self.mentions - 1)
+            self.scan_numbers += 1
+            return logical.Scan(self.random.choice(self.tables), self.scan_numbers - 1)
         make = self.random.choice(
             (
                 *(self.filter, self.project, self.unnest, self.lateral_aggregate, self.over),

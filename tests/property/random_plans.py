@@ -64,13 +64,13 @@ class Plans:
 
     random: Random
     risk: float
-    mentions: int = field(default=0)
+    scan_numbers: int = field(default=0)
 
     def plan(self, depth: int) -> logical.Plan:
         """Return a plan of at most `depth` operators above each scan, where filters do not count."""
         if depth == 0:
-            self.mentions += 1
-            return logical.Scan(self.random.choice(TABLES), self.mentions - 1)
+            self.scan_numbers += 1
+            return logical.Scan(self.random.choice(TABLES), self.scan_numbers - 1)
         makers = (
             *(self.project, self.unnest, self.lateral, self.windows, self.windows, self.group),
             *(self.group, self.over, self.join, self.union),

@@ -154,7 +154,7 @@ class Relations:
         """Take the rows of the table."""
         for row in self.rows[plan.table.ordinal]:
             if row.root <= prefix:
-                yield Row(row.values, row.root, (plan.mention,))
+                yield Row(row.values, row.root, (plan.scan_number,))
 
     def filter(self, plan: logical.Filter, prefix: Root) -> Iterator[Row]:
         """Keep the rows for which the predicate is TRUE."""
@@ -249,7 +249,7 @@ class Relations:
             for group in groups:
                 results = self.aggregates(plan.aggregates, group, root)
                 if results is not None:
-                    yield Row(group.key + results, root, (logical.least_mention(plan),))
+                    yield Row(group.key + results, root, (logical.least_scan_number(plan),))
 
     def over(self, plan: logical.Over, prefix: Root) -> Iterator[Row]:
         """Add to each row the aggregates of its partition up to it, or up to the one before it."""

@@ -1,11 +1,10 @@
 """Accumulators: the state of one aggregate call for every slot, in columns.
 
-All share one contract.  `add` takes the argument's values and weights for rows sorted by slot and
-position, adds them to the state, and returns the aggregate's value after each step.  `save` returns what
-`restore` needs to bring back any of the saved slots; its cost is that of the slots, not of the state.
-`columns` gives the state of slots as snapshots keep it, and `load` takes it back: its first column is NULL
-where the slot is empty, and all of it depends on the content of the slot and on nothing else.
-Accumulators that are given rows of updating input are exact under retraction.
+All share one contract.  `add` adds the argument's values and weights of rows sorted by slot and position to
+the state, and returns the aggregate's value after each step.  `save` returns a copy from which `restore`
+restores any of the saved slots; its cost is proportional to the slots, not to the state.  `columns` returns
+the state of slots for snapshots, and `load` loads it: the first column is NULL for an empty slot, and all
+columns depend on the content of the slot only.  Accumulators of updating input are exact under retraction.
 """
 
 from __future__ import annotations
@@ -59,13 +58,13 @@ class Accumulator(Protocol):
         """Return a copy of the state of `slots`."""
 
     def restore(self, slots: Ints, saved: Any, kept: Ints) -> None:  # noqa: ANN401
-        """Bring back `slots[kept]` from what `save(slots)` returned."""
+        """Restore `slots[kept]` from the result of `save(slots)`."""
 
     def columns(self, slots: Ints) -> dict[str, pa.Array]:
-        """Return the state of `slots`; what is added later does not show in it."""
+        """Return a copy of the state of `slots`."""
 
     def load(self, slots: Ints, columns: Mapping[str, pa.Array]) -> None:
-        """Set the state of `slots`, which are empty, to what `columns` returned."""
+        """Set the state of `slots`, which are empty, to the result of `columns`."""
 
 
 def accumulator(call: AggregateCall, *, append_only: bool) -> Accumulator:

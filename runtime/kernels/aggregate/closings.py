@@ -1,4 +1,4 @@
-"""When the windows of a kernel's slots close.
+"""The close times of the windows of a kernel's slots.
 
 A window that ends at e closes at the punctuation (close_time(e), PUNCTUATION); see `logical.close_time`.
 """
@@ -95,12 +95,12 @@ class Closings:
         self._open(self._close_times(ends), slots)
 
     def open_again(self, times: Ints, slots: Ints) -> None:
-        """Record the close times of the windows of new slots, as `times` returned them."""
+        """Record the close times of the windows of new slots, given by `times`."""
         self._note_times(times)
         self._open(times, slots)
 
     def times(self, slots: Ints) -> Ints:
-        """Return when the windows of open slots close."""
+        """Return the close times of the windows of open slots."""
         return self._time_of_slot.values[slots]
 
     def _open(self, times: Ints, slots: Ints) -> None:

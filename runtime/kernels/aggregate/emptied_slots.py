@@ -1,8 +1,8 @@
 """The slots of groups without rows, which can be freed.
 
-A slot may be freed when its group has no row and no undo names it: then all that was applied to it is final,
-and its rows have cancelled out.  Slots are checked when a row is removed finally and when an undo is
-discarded, so that the cost is that of the changes.
+A slot may be freed when its group has no row and no undo refers to it: then everything applied to it is
+final, and its rows have cancelled out.  Slots are checked when a row is finally removed and when an undo is
+discarded, so the cost is proportional to the changes.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class EmptiedSlots:
-    """Slots that may be free soon, and how many undos name each slot."""
+    """Slots that may be freed soon, and the number of undos that refer to each slot."""
 
     def __init__(self) -> None:
         self._undos = StateColumn()

@@ -1,12 +1,12 @@
 """The correctly rounded exact sum of doubles, for many keys at once and under retraction.
 
 A finite double is an integer mantissa times a power of two.  The sum of a key is kept as an integer in
-base 2**32: bin b counts multiples of 2**(32 * b - BIAS), in int64, which has room for 2**30 addends.  Before
-the room is used up, all bins are carried.  A bin exists for all keys once any key has used it; data of one
-magnitude uses three to five.  NaN and the infinities are counted.  Integers are exact, so the sum depends on
-no order, and to retract a value is to add its negative.  A sum is rounded to double once, when it is read:
-to nearest, ties to even.  It is saved as the digits of its magnitude, each with the sign of the sum: these
-depend on the sum alone.
+base 2**32: bin b counts multiples of 2**(32 * b - BIAS), in int64, which can hold 2**30 addends.  Before it
+could overflow, all bins are carried.  A bin exists for all keys once any key has used it; data of one
+magnitude uses three to five.  NaN and the infinities are counted.  Integers are exact, so the sum does not
+depend on the order, and retracting a value is adding its negative.  A sum is rounded to double once, when it
+is read: to nearest, ties to even.  It is saved as the digits of its magnitude, each with the sign of the sum,
+which depend on the sum only.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ Bins: TypeAlias = "dict[int | str, Ints]"
 BIAS: Final = 1152
 """2**-1152 is below the least bit that `frexp` can hand out for a subnormal (2**-1126)."""
 ADDENDS_MAX: Final = 1 << 29
-"""How many addends are added to bins before all are carried: half of what fits."""
+"""How many addends are added to bins before all are carried: half the capacity."""
 _LOW: Final = np.int64(0xFFFFFFFF)
 _SPECIALS: Final = ("nan", "+inf", "-inf")
 
 
 class SavedSums(NamedTuple):
-    """The bins of some slots, and how many addends they may hold."""
+    """The bins of some slots, and the greatest number of addends in them."""
 
     bins: Bins
     addends: int
@@ -53,7 +53,7 @@ class ExactSums:
         self._bins: Bins = {}
         self._slots = 0
         self._addends = 0
-        """No bin is greater in magnitude than this many addends can make it."""
+        """An upper bound of the number of addends in a bin."""
 
     def grow(self, slots: int) -> None:
         """Make room for `slots` slots; new ones hold zero."""
@@ -68,18 +68,18 @@ class ExactSums:
             column[slots] = 0
 
     def save(self, slots: Ints) -> SavedSums:
-        """Return what `restore` needs to bring back the sums of `slots`."""
+        """Return a copy of the sums of `slots`, for `restore`."""
         bins = {name: column[slots] for name, column in self._bins.items()}
         return SavedSums(bins, self._addends)
 
     def restore(self, slots: Ints, saved: SavedSums, kept: Ints) -> None:
-        """Bring back the sums of `slots[kept]`."""
+        """Restore the sums of `slots[kept]`."""
         self._addends = max(self._addends, saved.addends)
         for name, column in self._bins.items():
             column[slots[kept]] = saved.bins[name][kept] if name in saved.bins else 0
 
     def column(self, slots: Ints) -> pa.Array:
-        """Return for each slot the list of its digits that are not 0, specials by numbers below 0."""
+        """Return for each slot the list of its nonzero digits, special values by numbers below 0."""
         columns = {name: column[slots] for name, column in self._bins.items()}
         rows, bins, values = [], [], []
         for name, column in sorted((_number(name), c) for name, c in _canonical(columns).items()):
@@ -101,7 +101,7 @@ class ExactSums:
         )
 
     def load(self, slots: Ints, lists: pa.ListArray) -> None:
-        """Set the sums of `slots`, which are 0, to what `column` returned."""
+        """Set the sums of `slots`, which are 0, to the result of `column`."""
         self._addends = max(self._addends, 1)
         slot = np.repeat(slots, lists.value_lengths().to_numpy())
         pairs = lists.flatten()
@@ -127,7 +127,7 @@ class ExactSums:
         return _rounded(after, len(steps.slot))
 
     def _add(self, added: Bins, steps: Steps) -> Bins:
-        """Add what each row adds to each bin; return the bins after each step."""
+        """Add each row's contribution to each bin; return the bins after each step."""
         after: Bins = {}
         for name in added:
             self._bin(name)
@@ -141,7 +141,7 @@ class ExactSums:
         return after
 
     def _add_exactly(self, values: Doubles, weights: Ints, steps: Steps) -> Bins:
-        """Do what `_add` does with integers of any size, for weights that leave no room in the bins."""
+        """Like `_add`, with integers of any size, for weights that would overflow the bins."""
         finite = np.isfinite(values)
         after = self._add(dict(_specials(values, weights)), steps)
         numbers = [name for name in after if isinstance(name, int)]
@@ -166,7 +166,7 @@ class ExactSums:
         return after
 
     def _carry(self) -> None:
-        """Carry all bins, so that each again has room for `ADDENDS_MAX` addends."""
+        """Carry all bins, so that each can hold `ADDENDS_MAX` more addends."""
         numbers = [name for name in self._bins if isinstance(name, int)]
         if numbers:
             least, greatest = min(numbers), max(numbers)
@@ -185,7 +185,7 @@ class ExactSums:
         self._addends = 1
 
     def _bin(self, name: int | str) -> Ints:
-        """Return a bin, which is new if none is there."""
+        """Return a bin; create it if necessary."""
         column = self._bins.get(name)
         if column is None:
             size = max((len(other) for other in self._bins.values()), default=self._slots)
@@ -199,7 +199,7 @@ def addends_of(weights: Ints) -> int:
 
 
 def exact_running(base: list[int], added: list[int], steps: Steps) -> list[int]:
-    """Do what `Steps.sums` and `Steps.running` do, with integers of any size."""
+    """Like `Steps.sums` and `Steps.running`, with integers of any size."""
     starts = steps.start.tolist()
     ends = [*starts[1:], steps.rows]
     totals = [sum(added[start:end]) for start, end in zip(starts, ends, strict=True)]
@@ -212,12 +212,12 @@ def exact_running(base: list[int], added: list[int], steps: Steps) -> list[int]:
 
 
 def _number(name: int | str) -> int:
-    """Return the number of a bin: the specials' are below 0."""
+    """Return the number of a bin: those of special values are below 0."""
     return name if isinstance(name, int) else -1 - _SPECIALS.index(name)
 
 
 def _canonical(bins: Bins) -> Bins:
-    """Return the digits of each sum's magnitude, with the sum's sign; they depend on the sum alone."""
+    """Return the digits of each sum's magnitude, with the sum's sign; they depend on the sum only."""
     numbers = [name for name in bins if isinstance(name, int)]
     if not numbers:
         return bins
@@ -230,7 +230,7 @@ def _canonical(bins: Bins) -> Bins:
 
 
 def _specials(values: Doubles, weights: Ints) -> Iterator[tuple[str, Ints]]:
-    """Yield, for each special value that there is, what each row adds to its count."""
+    """Yield, for each special value that occurs, each row's contribution to its count."""
     marks = (np.isnan(values), values == np.inf, values == -np.inf)
     for name, where in zip(_SPECIALS, marks, strict=True):
         if where.any():
@@ -247,7 +247,7 @@ def _parts(values: Doubles) -> tuple[Ints, Ints]:
 
 
 def _contributions(values: Doubles, weights: Ints) -> Iterator[tuple[int | str, Ints]]:
-    """Yield, for each bin that the values touch, what each row adds to it."""
+    """Yield, for each bin that the values affect, each row's contribution."""
     finite = np.isfinite(values)
     if not finite.all():
         yield from _specials(values, weights)
@@ -288,7 +288,7 @@ def _rounded(bins: Bins, count: int) -> Doubles:
 
 def _nearest(bins: Bins, least: int, end: int, count: int) -> Doubles:
     digits, negative = _magnitude(bins, least, end, count)
-    # Two zero digits below make the window of three digits always exist.
+    # Two zero digits below ensure that a window of three digits exists.
     digits = np.concatenate([np.zeros((2, count), np.int64), digits])
     used = digits != 0
     lead = len(digits) - 1 - np.argmax(used[::-1], axis=0)

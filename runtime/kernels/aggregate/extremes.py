@@ -41,8 +41,8 @@ _GREATEST = np.int64(2**63 - 1)
 class Extreme:
     """MIN or MAX of append-only input.
 
-    The state is one Arrow value a slot, NULL for none.  Values are compared as integers: of themselves
-    where they fit, else of their ranks among the batch and the slots that it touches.  MAX is MIN of the
+    The state is one Arrow value for each slot, NULL for none.  Values are compared as integers: directly if
+    they fit, otherwise by their ranks among the batch and the slots that it affects.  MAX is MIN of the
     complement.
     """
 
@@ -116,7 +116,7 @@ class Extreme:
         least[first] = np.minimum(least[first], self._keys[slots])
         some[first] |= self._some[slots]
         if len(first) != len(least):
-            # One pass for all slots: ranks are lowered from slot to slot, so that none sees another's.
+            # One pass for all slots: ranks are offset by slot, so that slots do not affect each other.
             distinct, ranks = np.unique(least, return_inverse=True)
             below = steps.group * len(distinct)
             least = distinct[np.minimum.accumulate(ranks - below) + below]
@@ -172,9 +172,9 @@ class Extreme:
 class RetractableExtreme:
     """MIN or MAX of updating input: for each slot the weights of its values, and a heap of candidates.
 
-    A heap may hold values that are gone, or one value twice.  They are dropped when they come to the top,
-    and a heap is rebuilt when most of it is such values.  Weights may be negative for a while when changes
-    of one root position are seen one by one.
+    A heap may hold removed values, or one value twice.  They are dropped when they reach the top, and a heap
+    is rebuilt when most of its values are stale.  Weights may be temporarily negative while changes of one
+    root position are applied one by one.
     """
 
     def __init__(self, call: AggregateCall) -> None:
@@ -183,7 +183,7 @@ class RetractableExtreme:
         self._weights: list[defaultdict[object, int]] = []
         self._heaps: list[list[_Candidate]] = []
         self._journal: _Journal | None = None
-        """Where the next `add` notes its changes, if they may have to be taken back."""
+        """The journal of the next `add`, if it may be undone."""
 
     def grow(self, slots: int) -> None:
         for _ in range(slots - len(self._heaps)):
@@ -230,7 +230,7 @@ class RetractableExtreme:
         self._heaps[slot] = heap
 
     def candidates(self) -> int:
-        """Return how many values the heaps hold, those that are gone included."""
+        """Return how many values the heaps hold, including stale ones."""
         return sum(map(len, self._heaps))
 
     def _top(self, slot: int) -> object:

@@ -59,7 +59,7 @@ if TYPE_CHECKING:
 SUM_OVERFLOW = 505
 
 _ROWS_OF_GROUP = AggregateCall(AggregateFunction.COUNT, None, BIGINT, nullable=False)
-"""The sum of a group's weights, by which the group exists: COUNT(*), whether the query asks for it or not."""
+"""COUNT(*), the sum of a group's weights, which is always computed: a group exists while it is positive."""
 
 
 class _Undo(NamedTuple):
@@ -147,7 +147,7 @@ class AggregateKernel:
         )
 
     def _undo(self, batch: Batch, slots: Ints, *, undoable: bool) -> _Undo | None:
-        """Prepare for an application to slots; return how to take it back, if that may be wanted."""
+        """Prepare for an application to slots; return its undo, if requested."""
         if self._emptied is not None and (undoable or batch.weight is not None):
             self._emptied.on_apply(slots, undoable=undoable)
         if not undoable:
@@ -155,7 +155,7 @@ class AggregateKernel:
         return _Undo(slots, [one.save(slots) for one in self._accumulators])
 
     def _apply_only(self, batch: Batch, slot: Ints, *, undoable: bool) -> ApplyResult[_Undo]:
-        """Apply a row that is alone: what `apply` does, with a third of the calls."""
+        """Apply a single row: like `apply`, with a third of the calls."""
         undo = self._undo(batch, slot, undoable=undoable)
         if self._combine.final:
             self._add(batch, ONLY_ROW, only_step(slot))
@@ -180,7 +180,7 @@ class AggregateKernel:
             columns.append(pa.array([False] * removed + [before.shows] * added))
         weight = np.array([-1] * removed + [1] * added) if removed else None
         time, origin = batch.time.repeat(len(parts)), batch.origin.repeat(len(parts))
-        path = np.full(len(parts), self._combine.mention, np.int64)
+        path = np.full(len(parts), self._combine.scan_number, np.int64)
         rows = Batch(columns, time, origin, (path,), weight)
         return ApplyResult(KeyedRows(rows, slot.repeat(len(parts))), errors, undo)
 
@@ -209,7 +209,7 @@ class AggregateKernel:
         return results
 
     def _groups(self, values: list[Values]) -> _Groups:
-        """Return the state of groups by what their accumulators hold."""
+        """Return the state of groups from the values of their accumulators."""
         exists = values[0].array.to_numpy() > 0
         shown = [values[index] for index in self._shown]
         failed = np.zeros(len(exists), np.bool_)
@@ -246,7 +246,7 @@ class AggregateKernel:
             values.append(pa.array(replaces))
         indexes = pa.array(rows)
         keys = [column.take(indexes) for column in batch.columns[: self._keys]]
-        path = np.full(count, self._combine.mention, np.int64)
+        path = np.full(count, self._combine.scan_number, np.int64)
         made = Batch([*keys, *values], roots.time[root], roots.origin[root], (path,), weight)
         return KeyedRows(made, slot)
 
@@ -302,7 +302,7 @@ class AggregateKernel:
         keys = self._table.keys(slots, self._key_types)
         times = np.full(len(slots), time, np.int64)
         origins = np.full(len(slots), PUNCTUATION, np.int64)
-        path = np.full(len(slots), self._combine.mention, np.int64)
+        path = np.full(len(slots), self._combine.scan_number, np.int64)
         columns = [*keys, *(value.array for value in groups.values)]
         sizes.add(columns)
         batch = Batch(columns, times, origins, (path,))
@@ -352,9 +352,9 @@ def _same(one: pa.Array, other: pa.Array) -> bool:
 
 
 class _Changes(NamedTuple):
-    """Which steps remove their group's row of before and which add a new one; both, where they differ.
+    """Which steps retract their group's previous row, and which add a new one; both if they differ.
 
-    `shown_before` and `shown_after` say at which steps the group has a row.
+    `shown_before` and `shown_after` mark the steps at which the group has a row.
 
     `columns` hold the values after all steps, then those before each slot's first.
     """

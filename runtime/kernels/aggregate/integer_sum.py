@@ -30,9 +30,9 @@ if TYPE_CHECKING:
     Ints = NDArray[np.int64]
 
 ADDENDS_MAX: Final = 1 << 30
-"""How many addends may come at once without integers of any size."""
+"""How many addends can be added at once in int64."""
 TOP_BITS: Final = 62
-"""`high` stays below 2**TOP_BITS in magnitude; what is beyond goes into `top`."""
+"""`high` remains below 2**TOP_BITS in magnitude; the excess is carried to `top`."""
 _LOW: Final = 0xFFFFFFFF
 
 
@@ -85,7 +85,7 @@ class IntegerSum:
         return self._value(count, low, high, top)
 
     def _carry_to_top(self, high: Ints, steps: Steps) -> Ints | None:
-        """Take what `high` has beyond its bits out of it; return `top` after each step."""
+        """Carry the excess of `high` to `top`; return `top` after each step."""
         if self._top is None:
             if high.min(initial=0) > -(2**TOP_BITS) and high.max(initial=0) < 2**TOP_BITS:
                 return None
@@ -139,7 +139,7 @@ class IntegerSum:
         return Values(sums, failed if failed.any() else None)
 
     def _only_value(self, count: int, total: int) -> Values:
-        """Return the value of one slot: of many it takes a dozen calls of NumPy."""
+        """Return the value of one slot, without the dozen NumPy calls for many."""
         if count <= 0:
             return Values(pa.nulls(1, self._type))
         if self._average:
@@ -153,7 +153,7 @@ class IntegerSum:
 
     def restore(self, slots: Ints, saved: tuple[Ints, ...], kept: Ints) -> None:
         for number, column in enumerate(self._columns()):
-            # What was saved before there was a column `top` has 0 there.
+            # Copies from before column `top` was created have 0 there.
             column.values[slots[kept]] = saved[number][kept] if number < len(saved) else 0
 
     def columns(self, slots: Ints) -> dict[str, pa.Array]:
@@ -182,7 +182,7 @@ def _total(low: int, high: int, top: int) -> int:
 
 
 def _excess(high: Ints) -> Ints:
-    """Return what goes into `top`, so that what is left of `high` depends on the sum alone."""
+    """Return the part that is carried to `top`, so that the rest of `high` depends on the sum only."""
     return high + (1 << TOP_BITS - 1) >> TOP_BITS
 
 

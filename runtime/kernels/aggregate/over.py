@@ -144,7 +144,7 @@ class OverKernel:
 def _by_slot(slot: Ints) -> tuple[Ints | None, Steps]:
     """Return how to sort rows by slot, each of which is a step, and the steps; no order if none is needed.
 
-    Where no slot comes twice, as in the rows of one group of words, each row is its slot's only one.
+    If no slot occurs twice, no sorting is needed.
     """
     if len(slot) == 1:
         return None, only_step(slot)
@@ -159,7 +159,7 @@ def _by_slot(slot: Ints) -> tuple[Ints | None, Steps]:
 
 
 def _put_back(seen: Values, order: Ints) -> Values:
-    """Return what rows in `order` have for the rows as they were."""
+    """Return the values of rows in `order`, rearranged to the original order."""
     place = np.empty(len(order), np.int64)
     place[order] = np.arange(len(order))
     failed = None if seen.failed is None else seen.failed[place]

@@ -1,8 +1,8 @@
-"""Snapshots of kernels that keep accumulators by slot: what changed, and copies of what changes further.
+"""Snapshots of kernels that keep accumulators by slot: the changed slots, copied on write.
 
-A slot of the next snapshot is copied once, before rows at or above the announced position are applied to it.
-Rows of a slot are applied in order: a later application below the position undoes everything above it first,
-and invalidates the copy.
+A changed slot is copied once, before rows at or above the announced position are applied to it.  Rows of a
+slot are applied in order: a later application below the position first undoes everything above it, and
+invalidates the copy.
 
     announced: 5   rows of a slot: 3  4  6  7     copied before 6 is applied, not again before 7
                    then 2 comes late:             all are undone; 2 3 4, copied again, 6 7
@@ -51,7 +51,7 @@ class SlotSnapshots:
         accumulators: Sequence[Accumulator],
         closings: Closings | None,
     ) -> None:
-        """Start with nothing saved: the first snapshot has all slots, and nothing is recorded before it."""
+        """Start without a snapshot: the first one has all slots, and no changes are recorded before it."""
         self.position: Root | None = None
         self._table = table
         self._key_types = key_types
@@ -62,7 +62,7 @@ class SlotSnapshots:
         self._copy_of = StateColumn()
         self._copies: list[tuple[Ints, pa.RecordBatch]] = []
         self._emptied: list[tuple[Callable[[], list[pa.Array]], pa.RecordBatch]] = []
-        """The keys and the empty state of slots that were freed although older increments may have them."""
+        """The keys and the empty state of freed slots that older snapshots may have."""
 
     def announce(self, position: Root) -> None:
         self.position = position
@@ -96,7 +96,7 @@ class SlotSnapshots:
                     self._changed.set(rows.slot, to=True)
 
     def _copy(self, slots: Ints) -> None:
-        """Copy the state of slots that have changed and have no copy; a slot may come more than once."""
+        """Copy the state of changed slots without a copy; slots may be repeated."""
         self._copy_of.grow(len(self._table))
         wanted = self._copy_of.values[slots] == 0
         if self._changed is not None:
@@ -145,7 +145,7 @@ class SlotSnapshots:
         copied = np.concatenate([slots for slots, _ in parts])
         keys = self._table.copied_keys(copied, self._key_types)
 
-        # A key that has come again since has a row behind the one that says it was gone.
+        # A key that was added again has a row after the one that marks it as removed.
         key_parts = [*(keys for keys, _ in self._emptied), keys]
         states = [*(state for _, state in self._emptied), *(state for _, state in parts)]
         self._emptied = []

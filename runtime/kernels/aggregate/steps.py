@@ -1,9 +1,9 @@
-"""Steps: how a kernel walks many keys at once.
+"""Steps: how a kernel processes many keys at once.
 
-A kernel gets rows sorted by slot, and within a slot by position.  A **step** is a run of those rows after
-which the state of its slot can be seen: all rows of one root position for a grouped aggregate, a single
-row for a running one, all rows of the slot where nothing in between is ever seen.  Accumulators compute
-the value after every step with whole-column operations:
+A kernel gets rows sorted by slot, and within a slot by position.  A **step** is a run of these rows after
+which the state of its slot is visible: all rows of one root position for a grouped aggregate, a single
+row for a running one, all rows of the slot if no intermediate state is visible.  Accumulators compute the
+value after every step with whole-column operations:
 
     slot      a        b        a                     rows sorted by slot: | a a | b |
     position  1        1        2                     steps of an aggregate: a@1, a@2, b@1
@@ -94,12 +94,12 @@ class Steps:
 
     @property
     def places_before(self) -> Ints:
-        """Return for each step the place of what stood before it, among what all left and `first` found."""
+        """Return for each step the index of its value before, among the results of all steps and `first`."""
         size = len(self.slot)
         return self.before(np.arange(size), size + np.arange(len(self.first)))
 
     def before(self, after: _Column, initial: _Column) -> _Column:
-        """Return what stood before each step; `initial` is for `first`, `after` what each step left."""
+        """Return the value before each step, from those of `first` and those after each step."""
         before = np.empty_like(after)
         before[1:] = after[:-1]
         before[self.first] = initial
@@ -107,18 +107,18 @@ class Steps:
 
 
 class Values(NamedTuple):
-    """The values of an aggregate, one a step or a slot, and which of them failed (E505), if any."""
+    """The values of an aggregate, one for each step or slot, and which of them failed (E505), if any."""
 
     array: pa.Array
     failed: NDArray[np.bool_] | None = None
 
 
 ONLY_ROW: Final = np.zeros(1, np.int64)
-"""The order of a row that is alone, and where its step begins."""
+"""The order of a single row, and the start of its step."""
 
 
 def only_step(slot: Ints) -> Steps:
-    """Return the step of a row that is alone."""
+    """Return the step of a single row."""
     return Steps(ONLY_ROW, 1, slot, ONLY_ROW)
 
 

@@ -1,9 +1,9 @@
-"""Expressions over columns: a list of bound expressions becomes a straight line of instructions.
+"""Expressions over columns: a list of bound expressions is compiled to a sequence of instructions.
 
 Nodes are interned, so an expression that occurs several times is one node, and is computed once.  Every
 node has a register; an instruction applies a kernel to registers and writes another; a register is
-emptied behind its last use.  A long list of equalities is one instruction (`membership`).  Nothing
-is recursive, neither here nor at run time, so that expressions may have thousands of terms.  The kernels
+cleared after its last use.  A long list of equalities is one instruction (`membership`).  Neither compilation
+nor execution is recursive, so that expressions may have thousands of terms.  The kernels
 handle failures and lazy evaluation (`strict`, `functions_logic`): everything is computed for all rows,
 and masked.
 """
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 class Evaluated(NamedTuple):
     """A computed column, and the rows that failed: 0, or the number of the error (501 for FSQL-E501).
 
-    What the column holds where a row failed is arbitrary.
+    The values of failed rows are arbitrary.
     """
 
     values: pa.Array
@@ -42,7 +42,7 @@ class Evaluated(NamedTuple):
 
 
 class Instruction(NamedTuple):
-    """Write `kernel(arguments)` to register `target`; then empty the registers `dead`."""
+    """Write `kernel(arguments)` to register `target`; then clear the registers `dead`."""
 
     kernel: Kernel
     arguments: tuple[int, ...]
@@ -107,7 +107,7 @@ class Program:
 def _computed(
     expressions: Sequence[Expression], memberships: Mapping[Expression, Membership]
 ) -> dict[Expression, None]:
-    """Return every node that has to be computed, each once, operands first."""
+    """Return every node that must be computed, each once, operands first."""
     found: dict[Expression, None] = {}
     for expression in expressions:
         stack = [(expression, False)]
@@ -125,7 +125,7 @@ def _computed(
 def _operands(
     node: Expression, memberships: Mapping[Expression, Membership]
 ) -> tuple[Expression, ...]:
-    """Return the expressions whose values the kernel of `node` is given."""
+    """Return the expressions whose values are the arguments of the kernel of `node`."""
     if node in memberships:
         return (memberships[node].operand,)
     match node:
@@ -158,7 +158,7 @@ def _kernel(node: Expression, memberships: Mapping[Expression, Membership]) -> K
 
 
 def _with_last_uses(instructions: Sequence[Instruction], kept: set[int]) -> tuple[Instruction, ...]:
-    """Return the instructions with the registers that each is the last to read, but for `kept`."""
+    """Return the instructions with the registers that each is the last to read, except `kept`."""
     seen = set(kept)
     result = []
     for instruction in reversed(instructions):

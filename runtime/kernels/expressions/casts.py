@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 _JSON_NUMBER: Final = r"\A(-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?|NaN|-?Infinity)\z"
 _EXPONENT: Final = r"[eE][+-]?[0-9]{3}"
 _SHORT: Final = 100
-"""A number of no more characters, and with an exponent of two digits at most, is finite."""
+"""A number of at most this many characters, with an exponent of at most two digits, is finite."""
 _DIGITS_MAX: Final = 19
 """More digits than this, leading zeros apart, are out of the range of BIGINT; so many fit uint64."""
 
@@ -121,7 +121,7 @@ def _to_text(source: SqlType) -> Kernel:
 
 
 def _texts(vector: Vector, source: SqlType) -> pa.StringArray:
-    """Return texts for all values; what lies under a NULL or a failure may be out of the type's range."""
+    """Return strings for all values; values under a NULL or a failure may be out of the type's range."""
     values = vector.values
     match source.kind:
         case Kind.DOUBLE:
@@ -188,7 +188,7 @@ def _parse_integers(least: int, greatest: int, dtype: type[np.signedinteger[Any]
 
 
 def _parse_doubles(texts: pa.StringArray) -> tuple[Array, Codes | None]:
-    """Read JSON numbers; those that are long or have a great exponent may be infinite, as Python says."""
+    """Parse JSON numbers; long ones and those with a great exponent are checked for infinity in Python."""
     texts = _stripped(texts)
     readable = pc.match_substring_regex(texts, _JSON_NUMBER)
     short = pc.less_equal(pc.binary_length(texts), _SHORT)

@@ -43,7 +43,7 @@ def _make_element_at(call: Call) -> Kernel:
         simple = _within_every_row(arrays, ordinals)
         if simple is not None:
             elements = arrays.values.values
-            # A row's own slice is no copy, be the element as long as it likes.
+            # A slice of the row is not a copy, however long the element is.
             one = len(simple) == 1
             found = elements.slice(simple[0], 1) if one else elements.take(pa.array(simple))
             values, present, _ = from_array(found, element)
@@ -63,7 +63,7 @@ def _make_element_at(call: Call) -> Kernel:
 
 
 def _within_every_row(arrays: Vector, ordinals: Vector) -> Ints | None:
-    """Return where the elements are, if the ordinal is one for all rows and every row is long enough."""
+    """Return the indexes of the elements if the ordinal is constant and every row is long enough."""
     if len(ordinals.values) != 1 or ordinals.valid is not None or arrays.valid is not None:
         return None
     bounds = offsets(arrays.values)
@@ -86,7 +86,7 @@ def _make_array(call: Call) -> Kernel:
 
 
 def _interleaved(arguments: Sequence[Vector], element: SqlType, rows: int) -> pa.ListArray:
-    """Return, for each row, the list of the values that the arguments have there."""
+    """Return, for each row, the list of the arguments' values."""
     width = len(arguments)
     columns = [to_array(argument, element, len(argument.values)) for argument in arguments]
     plain = [

@@ -59,7 +59,7 @@ _ARROW: Final = {
 
 
 def _compare_doubles(name: str) -> Callable[[Doubles, Doubles], Bools]:
-    """Compare by IEEE, then mend the rows that hold a NaN, for which IEEE says FALSE (`ne`: TRUE)."""
+    """Compare by IEEE, then correct the rows with a NaN, for which IEEE returns FALSE (`ne`: TRUE)."""
     ufunc = _UFUNCS[name]
 
     def compare(left: Doubles, right: Doubles) -> Bools:
@@ -150,7 +150,7 @@ def _equal_or_both_null(element: SqlType) -> Callable[[Vector, Vector], Bools]:
 
 
 def _extreme(name: str) -> Callable[[Call], Kernel]:
-    """Return the maker of GREATEST (`gt`) or LEAST (`lt`): the first of those that none surpasses."""
+    """Return the maker of GREATEST (`gt`) or LEAST (`lt`): of equal values, the first."""
 
     def make(call: Call) -> Kernel:
         surpasses = comparison(name, call.type)

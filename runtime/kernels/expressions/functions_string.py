@@ -1,8 +1,8 @@
 """Functions on strings; positions and lengths count code points, from 1.
 
-A function of one column sees a dictionary instead of the rows, where the column has one
-(`over_dictionary`).  Arguments that Arrow wants constant usually are; where they vary by row there is a
-slower way, over bytes if possible and over Python strings if not.
+If a column has a dictionary, a function of this column alone is computed over the dictionary
+(`over_dictionary`).  Arguments that Arrow requires to be constant usually are; if they vary by row there is
+a slower implementation, over bytes if possible, otherwise over Python strings.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     Ints = NDArray[np.int64]
 
 TEXT_BYTES_MAX: Final = 2**31 - 1
-"""How many bytes the texts of a batch can have: Arrow counts them with 32 bits."""
+"""The most bytes that the strings of a batch can have: Arrow's offsets have 32 bits."""
 _SPLIT: Final = pc.get_function("split_pattern")
 
 
@@ -54,7 +54,7 @@ def _simple(compute: Callable[..., pa.Array]) -> Callable[[Call], Kernel]:
 
 
 def _only(values: pa.Array | pa.Scalar) -> pa.Scalar | None:
-    """Return the value of an argument that has one value only, not NULL; else None."""
+    """Return the value of a constant argument that is not NULL; otherwise None."""
     scalar = values if isinstance(values, pa.Scalar) else values[0] if len(values) == 1 else None
     return scalar if scalar is not None and scalar.is_valid else None
 
@@ -88,10 +88,10 @@ def _concat(left: pa.Array, right: pa.Array | pa.Scalar) -> pa.Array:
 
 
 def _check_replaced(strings: pa.Array, old: str, new: str) -> None:
-    """Check that texts still fit one array when they are replaced: Arrow does not, and overwrites memory.
+    """Check that the result of REPLACE fits one array; Arrow does not check, and overwrites memory.
 
     Raises:
-        FsqlError: E506, if they do not.
+        FsqlError: E506, if it does not.
     """
     growth = len(new.encode()) - len(old.encode())
     if growth <= 0 or strings.nbytes * (1 + growth) <= TEXT_BYTES_MAX:
@@ -135,7 +135,7 @@ def _starts_with(strings: pa.Array, prefix: pa.Array | pa.Scalar) -> pa.Array:
 
 
 def _substring(arguments: Sequence[Vector]) -> Vector:
-    """Cut by positions that are one for all rows, or differ by row."""
+    """Return SUBSTRING by positions that are constant or differ by row."""
     strings, *bounds = arguments
     count = common_length(arguments)
     text = stretched_values(strings, count)

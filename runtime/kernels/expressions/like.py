@@ -1,9 +1,9 @@
 r"""LIKE over columns; `fsql.compiler.functions.like` defines it.
 
-Most patterns are a piece of text with a `%` before or behind, for which Arrow has searches that are
-several times faster than a regular expression.  Other short patterns become one for RE2, whose time is
-linear in the text; it takes too long for long patterns and refuses very long ones, which are matched a
-value at a time.
+Most patterns are a text with a `%` before or after it, for which Arrow has functions that are several times
+faster than a regular expression.  Other short patterns become a regular expression for RE2, whose time is
+linear in the text.  RE2 is slow for long patterns and refuses very long ones; these are matched one value at
+a time.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 _REGEX_LENGTH_MAX: Final = 256
-"""Longer patterns do not become regular expressions."""
+"""The longest pattern that becomes a regular expression."""
 
 
 @lru_cache(maxsize=256)

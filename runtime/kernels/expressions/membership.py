@@ -1,8 +1,8 @@
 """Long lists: `x = 1 OR x = 2 OR …`, and `x <> 1 AND x <> 2 AND …`, as one look-up.
 
-This is what `IN` and `NOT IN` are bound to.  All terms compare one expression with constants, so it is the
-same whether they are evaluated one by one: x fails the row or it does not; where x is NULL every term is;
-where x is found among the constants, that decides; and if not, a NULL among them leaves it open.
+`IN` and `NOT IN` are bound to such chains.  All terms compare one expression with constants, so the look-up
+has the same result as evaluating them one by one: x fails or not; if x is NULL, every term is NULL; if x is
+among the constants, the result is known; if not, a NULL among them makes the result NULL.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     Array = NDArray[Any]
 
 _TERMS_MIN: Final = 8
-"""Fewer terms are as fast one by one."""
+"""With fewer terms, evaluating them one by one is as fast."""
 _CONNECTIVE_OF: Final = {"eq": "or", "ne": "and"}
 
 
@@ -59,7 +59,7 @@ class _Chain(NamedTuple):
 
 
 def find_memberships(expression: Expression) -> dict[Expression, Membership]:
-    """Return the nodes below `expression` that are a membership, each the largest there is."""
+    """Return the largest nodes of `expression` that are a membership."""
     chains: dict[Expression, _Chain] = {}
     inner: set[Expression] = set()
     for node in walk(expression):
@@ -78,7 +78,7 @@ def find_memberships(expression: Expression) -> dict[Expression, Membership]:
 
 
 def _comparison(node: Call) -> _Chain | None:
-    """Return the chain of one term that `operand = constant` or `operand <> constant` is."""
+    """Return the chain of one term for `operand = constant` or `operand <> constant`."""
     if node.function not in _CONNECTIVE_OF:
         return None
     operand, constant = node.arguments
@@ -89,7 +89,7 @@ def _comparison(node: Call) -> _Chain | None:
 
 
 def _joined(node: Call, chains: dict[Expression, _Chain]) -> _Chain | None:
-    """Return the chain that a connective makes of two chains of its own over one operand."""
+    """Return the chain of a connective over two chains of the same connective and operand."""
     if node.function not in _CONNECTIVE_OF.values():
         return None
     left, right = (chains.get(argument) for argument in node.arguments)
@@ -153,8 +153,8 @@ def _finder(present: Sequence[Value], sql_type: SqlType) -> Callable[[Any], NDAr
 def _text_finder(present: Sequence[Value]) -> Callable[[pa.StringArray], NDArray[np.bool_]]:
     """Return the finder of texts.
 
-    Arrow hashes the constants anew for every batch, at a cost of about two look-ups in a Python set each;
-    so batches with fewer rows than that use the set.
+    Arrow hashes the constants again for every batch, at a cost of about two look-ups in a Python set each; so
+    smaller batches use the set.
     """
     words = pa.array(present, pa.string())
     members = frozenset(present)
@@ -168,5 +168,5 @@ def _text_finder(present: Sequence[Value]) -> Callable[[pa.StringArray], NDArray
 
 
 def _comparable(values: Array, sql_type: SqlType) -> Array:
-    """Return values that are equal where the order of values has them equal."""
+    """Return values that are equal if and only if they are equal in the order of values."""
     return sortable_doubles(values) if sql_type.kind is Kind.DOUBLE else values

@@ -1,8 +1,8 @@
 """Strict functions: makes kernels that handle NULL and failure from computations over values.
 
-A strict function fails where an argument fails (the leftmost failing one is reported), is NULL where an
-argument is NULL, and otherwise is computed, which may fail it.  The computations below see values only:
-they also compute the values under a NULL or a failure, which are masked afterwards.
+A strict function fails if an argument fails (the leftmost failure is reported), is NULL if an argument is
+NULL, and otherwise is computed, which may fail.  The computations below process values only: they also
+compute values under a NULL or a failure, which are masked afterwards.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from fsql.runtime.kernels.expressions.vectors import Bools, Codes, Kernel
 
     Parse = Callable[[pa.StringArray], tuple[NDArray[Any], Codes | None]]
-    """What reads a column of texts: the values, and the codes of rows that cannot be read."""
+    """Parses a column of strings: returns the values, and the codes of rows that cannot be parsed."""
 
 
 def all_valid(arguments: Sequence[Vector]) -> Bools | None:
@@ -130,9 +130,9 @@ def _read_one_by_one(
 
 
 def over_dictionary(kernel: Kernel) -> Kernel:
-    """Let a strict kernel see each value of a dictionary once instead of every row.
+    """Apply a strict kernel to each value of a dictionary once instead of every row.
 
-    It is used where one argument has a dictionary and the others have one value each.
+    It is used if one argument has a dictionary and the others are constant.
     """
 
     def wrapped(arguments: Sequence[Vector]) -> Vector:
@@ -152,7 +152,7 @@ def over_dictionary(kernel: Kernel) -> Kernel:
 
 
 def _spread(result: Vector, encoded: Vector) -> Vector:
-    """Return, for each row of `encoded`, what `result` has for its dictionary value."""
+    """Return, for each row of `encoded`, the result for its dictionary value."""
     rows = indices(encoded.values, encoded.valid)
     size = len(encoded.values.dictionary)
     valid, own = encoded.valid, None

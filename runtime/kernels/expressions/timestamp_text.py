@@ -27,16 +27,16 @@ if TYPE_CHECKING:
 _WIDTH: Final = 32
 _SHORTEST: Final = 16
 _LONGEST: Final = 27
-"""What is written has no more places: it ends with `Z`."""
+"""The length of the longest formatted timestamp, which ends with `Z`."""
 _DIGITS: Final = (0, 1, 2, 3, 5, 6, 8, 9, 11, 12, 14, 15)
 _DAY_US: Final = 86_400_000_000
 _SECOND_US: Final = 1_000_000
 
 
 def parse_timestamps(strings: pa.StringArray) -> tuple[Ints, Codes | None]:
-    """Return the microseconds that the texts name; E503 for other texts, E504 beyond the years.
+    """Return the texts as microseconds; E503 for invalid texts, E504 outside of the years 1 to 9999.
 
-    What it says of NULLs is arbitrary.
+    The results for NULLs are arbitrary.
     """
     text, lengths = _places(strings)
     digits = text - np.uint8(ord("0"))
@@ -84,7 +84,7 @@ def _pair(digits: Places, at: int) -> NDArray[np.int32]:
 
 
 def _days(digits: Places) -> tuple[Ints, Bools]:
-    """Return the day since 1970-01-01, and whether there is such a day."""
+    """Return the days since 1970-01-01, and whether the day exists."""
     year = _pair(digits, 0) * 100 + _pair(digits, 2)
     month, day = _pair(digits, 5), _pair(digits, 8)
     exists = (year >= 1) & (month >= 1) & (month <= 12) & (day >= 1)
@@ -95,7 +95,7 @@ def _days(digits: Places) -> tuple[Ints, Bools]:
 
 
 def _seconds(text: Places, digits: Places) -> tuple[Ints, Ints, Bools]:
-    """Return the seconds in microseconds, the place behind them, and whether they are well-formed."""
+    """Return the seconds in microseconds, the place after them, and whether they are well-formed."""
     given = text[16] == ord(":")
     second = np.where(given, _pair(digits, 17), 0)
     well_formed = ~given | ((digits[17] <= 9) & (digits[18] <= 9) & (second < 60))

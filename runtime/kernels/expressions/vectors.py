@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     Codes = NDArray[np.int16]
     """The number of the error that a row failed with (501 for FSQL-E501), 0 where it did not fail."""
     Values = Any
-    """`NDArray` or `pa.Array`, as the table above says."""
+    """`NDArray` or `pa.Array`; see the table above."""
 
 DIVISION_BY_ZERO: Final = DivisionByZeroFailure.code
 OUT_OF_RANGE: Final = OutOfRangeFailure.code
@@ -75,7 +75,7 @@ class Vector(NamedTuple):
 
 if TYPE_CHECKING:
     Kernel = Callable[[Sequence[Vector]], Vector]
-    """What computes a function: the vectors of its arguments to the vector of its result."""
+    """Computes a function: from the vectors of its arguments to the vector of its result."""
 
 
 def validity(array: pa.Array) -> Bools | None:
@@ -158,7 +158,7 @@ def _bitmap(bools: Bools) -> pa.Buffer:
 
 
 def _repeated(values: pa.Array, count: int) -> pa.Array:
-    """Return the one value `count` times: for STRING and ARRAY by reference to a dictionary of one."""
+    """Return one value repeated `count` times; for STRING and ARRAY as a dictionary of one value."""
     if isinstance(values, pa.NullArray) or values.null_count or count == 0:
         return pa.nulls(count, values.type)
     return pa.DictionaryArray.from_arrays(pa.array(np.zeros(count, np.int32)), values)

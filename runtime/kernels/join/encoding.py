@@ -44,7 +44,7 @@ class JoinEncoding:
     """Encodes and decodes rows whose columns are the keys, then the input's."""
 
     def __init__(self, combine: CombineJoin, schemas: Sequence[Schema]) -> None:
-        """Begin with the types; `schemas` are those of the sides."""
+        """`schemas` are those of the sides."""
         self._keys = [arrow_type(key.type) for key in combine.left_keys]
         self._depth = max(combine.left_depth, combine.right_depth)
         self._types = [[arrow_type(column.type) for column in schema] for schema in schemas]
@@ -67,7 +67,7 @@ class JoinEncoding:
         weight: Ints,
         expires: Ints,
     ) -> KeysAndState:
-        """Return the keys of rows of a side, and the columns behind them."""
+        """Return the keys of rows of a side, and the columns after them."""
         count = len(weight)
         values = [plain(column) for column in columns]
         keys = [_canonical(key) for key in values[: len(self._keys)]]
@@ -82,14 +82,14 @@ class JoinEncoding:
         return keys, pa.RecordBatch.from_pydict(made)
 
     def columns_of(self, side: int, rows: pa.RecordBatch) -> list[pa.Array]:
-        """Return the columns of a side's rows of an increment."""
+        """Return the columns of a side's rows in an incremental snapshot."""
         names = [f"key_{index}" for index in range(len(self._keys))]
         names += [f"{_NAMES[side]}_{index}" for index in range(len(self._types[side]))]
         return [rows.column(name) for name in names]
 
 
 def merged_rows(parts: Sequence[KeysAndState], position: Root) -> pa.RecordBatch:
-    """Return the rows of the increment that the rows of both sides make."""
+    """Return the rows of the incremental snapshot with the rows of both sides."""
     keys = [pa.concat_arrays(columns) for columns in zip(*(k for k, _ in parts), strict=True)]
     state = pa.concat_batches([rows for _, rows in parts])
     return merge_snapshots([increment(keys, state, appends=True)], position).rows

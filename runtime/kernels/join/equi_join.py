@@ -1,8 +1,8 @@
 """The kernel of the inner equi-join of append-only inputs.
 
 Each side's rows live in runs (`rows`), sorted by slot and, where the join has a time range, by event time.
-A new row meets the earlier rows of the other side: in each run these are neighbours, which two binary
-searches find.  So only pairs in the time range are examined, and no Python code runs per row.
+A new row joins with the earlier rows of the other side: in each run these are adjacent, and two binary
+searches find them.  So only pairs in the time range are examined, and no Python code runs per row.
 
     left   x@1           y@3         out   x⋈u@2, x⋈v@4, y⋈u@3, y⋈v@4    (all of one key)
     right        u@2           v@4
@@ -38,13 +38,13 @@ if TYPE_CHECKING:
     Bools = NDArray[np.bool_]
 
 PAIRS_MAX: Final = 1 << 18
-"""How many pairs an application makes at most, unless those of one root are more."""
+"""The most pairs that one application makes, unless one root makes more."""
 
 
 class _Meeting(NamedTuple):
-    """New rows, and for each of them the range of the rows of a run of the other side that it may meet.
+    """New rows, and for each of them the range of rows in a run of the other side that it may join with.
 
-    `ranks` are the places of both in the total order, where the range has rows that are not earlier.
+    `ranks` has the ranks of both in the total order, if the range has rows that are not earlier.
     """
 
     new: KeyedRows
@@ -54,7 +54,7 @@ class _Meeting(NamedTuple):
     ranks: tuple[Ints, Ints] | None = None
 
     def pairs(self) -> tuple[Ints, Ints]:
-        """Return the rows of `new` and of `run` that meet."""
+        """Return the rows of `new` and of `run` that join."""
         later, earlier = ranges(self.low, self.size)
         if self.ranks is None:
             return later, earlier
@@ -99,7 +99,7 @@ class JoinKernel:
     def _meetings(
         self, sides: Sequence[KeyedRows | None]
     ) -> tuple[list[KeyedRows | None], list[list[_Meeting]]]:
-        """Return the new rows, sorted as runs are, and by side what its new rows meet."""
+        """Return the new rows, sorted as runs, and by side the rows that its new rows may join with."""
         new: list[KeyedRows | None] = [None, None]
         ranks: list[Ints] = [_NO_ROWS, _NO_ROWS]
         for side, (rows, rank) in enumerate(zip(sides, self._ranks(sides), strict=True)):
@@ -122,7 +122,7 @@ class JoinKernel:
     def _new_meeting(
         self, side: int, rows: KeyedRows, other: KeyedRows, ranks: Sequence[Ints]
     ) -> _Meeting:
-        """Return what new rows meet of the other side's new rows: those that are earlier."""
+        """Return the earlier new rows of the other side that new rows may join with."""
         low, high = self._rows.range(side, rows, other)
         own_rank, other_rank = ranks[side], ranks[1 - side]
         if self._combine.time_range is not None:
@@ -133,7 +133,7 @@ class JoinKernel:
         return _Meeting(rows, other, low, high - low)
 
     def _ranks(self, sides: Sequence[KeyedRows | None]) -> list[Ints]:
-        """Return the places of the new rows in the total order of both sides; of equal ones, left first."""
+        """Return the ranks of the new rows in the total order of both sides; of equal ones, left first."""
         left, right = sides
         if left is None or right is None:
             return [_NO_ROWS if rows is None else np.arange(len(rows.slot)) for rows in sides]
@@ -154,7 +154,7 @@ class JoinKernel:
         return [batch.time, batch.origin, *batch.path, *(padding for _ in range(missing))]
 
     def _pairs(self, side: int, meetings: list[_Meeting]) -> KeyedRows | None:
-        """Return the pairs of which the later row is new and of the side, at that row's position."""
+        """Return the pairs whose later row is a new row of the side, at that row's position."""
         laters, earliers = [], []
         for meeting in meetings:
             later, earlier = meeting.pairs()
@@ -214,9 +214,9 @@ _NO_ROWS: Final = np.empty(0, np.int64)
 
 
 def _root_of_rest(meetings: Sequence[Sequence[_Meeting]]) -> Root | None:
-    """Return the root from which on the new rows make too many pairs; None if they do not.
+    """Return the root from which on the new rows make too many pairs; None if there is none.
 
-    The least root is never left to the rest.
+    The least root is always applied.
     """
     of_all = [meeting for of_side in meetings for meeting in of_side]
     if sum(int(meeting.size.sum()) for meeting in of_all) <= PAIRS_MAX:

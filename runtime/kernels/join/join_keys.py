@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def prepared_rows(evaluate: Evaluator, batch: Batch) -> tuple[Batch, Batch | None]:
-    """Return the rows with their keys in front, those with a NULL key left out, and the errors."""
+    """Return the rows with their keys in front, without those with a NULL key, and the errors."""
     keys, kept, errors = evaluate(batch)
     batch = batch if kept is None else batch.take(kept)
     prepared = batch.with_columns([*keys, *batch.columns])

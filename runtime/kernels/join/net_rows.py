@@ -57,9 +57,9 @@ def together(parts: Sequence[WeightedRows]) -> WeightedRows:
 
 
 def net(rows: WeightedRows, keys: int) -> WeightedRows:
-    """Return one row, with the sum of the weights, for each slot and payload; none where that is 0.
+    """Return one row, with the sum of the weights, for each slot and payload; none if the sum is 0.
 
-    The first `keys` columns are the key, which the slot stands for.  The rows are sorted by slot.
+    The first `keys` columns are the key of the slot.  The rows are sorted by slot.
     """
     if len(rows.slot) == 0:
         return rows
@@ -74,7 +74,7 @@ def net(rows: WeightedRows, keys: int) -> WeightedRows:
 
 
 class NetRows:
-    """The multiset.  Its runs are immutable: who copies the list has a copy of the content."""
+    """The multiset.  Its runs are immutable: a copy of the list is a copy of the content."""
 
     def __init__(self, keys: int) -> None:
         self._keys = keys
@@ -121,7 +121,7 @@ def rows_of(sorted_slots: Ints, slots: Ints) -> Ints:
 
 
 def ranges(low: Ints, count: Ints) -> tuple[Ints, Ints]:
-    """Return the integers of all ranges `[low, low + count)`, behind the number of each one's range."""
+    """Return the integers of all ranges `[low, low + count)`, after the number of the range of each."""
     number = np.repeat(np.arange(len(count)), count)
     within = np.arange(len(number)) - np.repeat(np.cumsum(count) - count, count)
     return number, np.repeat(low, count) + within

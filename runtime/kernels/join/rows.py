@@ -1,9 +1,8 @@
-"""The rows that a join has: for each side, runs sorted by slot, which are merged as they grow.
+"""The stored rows of a join: for each side, runs sorted by slot, which are merged as they grow.
 
-Where the join has a time range, the rows of a slot are sorted by event time, else they are in their order.
-Each row is moved a logarithmic number of times.  Rows of an application that may be undone are
-**pending**; they **settle** when they are final.  Rows that no later row can meet are dropped when runs are
-merged.
+If the join has a time range, the rows of a slot are sorted by event time, otherwise by position.  Each row
+is moved a logarithmic number of times.  Rows of an application that may be undone are **pending**; they
+**settle** when they are final.  Rows that no later row can join with are dropped when runs are merged.
 """
 
 from __future__ import annotations
@@ -88,9 +87,9 @@ class JoinRows:
         return sum(len(run.slot) for side in (LEFT, RIGHT) for run in self.stored(side))
 
     def expire(self, horizon: Root) -> None:
-        """Drop the rows that only rows below `horizon` could meet: none of those can arrive any more."""
+        """Drop the rows that can only join with rows below `horizon`, none of which can arrive."""
         if self._combine.time_range is not None:
-            # At a punctuation, rows of the microsecond before are said to come still; as for windows.
+            # As for windows, rows of the microsecond before a punctuation can still arrive.
             time = horizon.time if horizon.origin > PUNCTUATION else horizon.time - 1
             least = TIME_START + self._combine.delay_us + self._combine.grain_us
             self._bound = self.watermark(max(time, least))
@@ -108,9 +107,9 @@ class JoinRows:
         return KeyedRows(rows.batch.take(order), rows.slot[order])
 
     def range(self, side: int, rows: KeyedRows, run: KeyedRows) -> tuple[Ints, Ints]:
-        """Return for each row of a side the bounds of those rows of a run of the other that it meets.
+        """Return for each row of a side the range of rows in a run of the other side that it joins with.
 
-        They have its key, and are within the time range: from `low` on, and before `high`.
+        They have its key, and are within the time range: from `low`, inclusive, to `high`, exclusive.
         """
         low = run.slot.searchsorted(rows.slot, "left")
         high = run.slot.searchsorted(rows.slot, "right")
@@ -142,18 +141,18 @@ class JoinRows:
         return (time - self._combine.delay_us) // grain * grain
 
     def expires(self, side: int, batch: Batch) -> Ints:
-        """Return the times behind whose punctuation no row can meet these rows any more."""
+        """Return the times after whose punctuation no row can join with these rows."""
         grain = self._combine.grain_us
         return (self._reach(side, batch) // grain + 1) * grain + self._combine.delay_us
 
     def _reach(self, side: int, batch: Batch) -> Ints:
-        """Return the greatest watermark at which rows can be met."""
+        """Return the greatest watermark at which another row can join with these rows."""
         bounds = self._combine.time_range
         assert bounds is not None
         return self._event_time(side, batch) + (bounds.high_us if side == LEFT else -bounds.low_us)
 
     def _store(self, side: int, run: KeyedRows) -> bool:
-        """Add a run, merged with those behind it that are not at least twice as long, if any."""
+        """Add a run, merged with the last runs that are less than twice as long."""
         runs = self._settled[side]
         merging = [run]
         size = len(run.slot)
@@ -175,7 +174,7 @@ class JoinRows:
         return KeyedRows(merged.batch.take(rows), merged.slot[rows])
 
     def _forget_slots(self) -> None:
-        """Free slots that no stored row has, once they are the most."""
+        """Free slots without stored rows, if they are the majority."""
         runs = [run.slot for side in (LEFT, RIGHT) for run in self.stored(side)]
         if self.table.live > 1024 + 2 * sum(map(len, runs)):
             used = np.zeros(len(self.table), np.bool_)

@@ -1,7 +1,7 @@
-"""Snapshots of joins of append-only inputs: each has the rows since the one before.
+"""Snapshots of joins of append-only inputs: each has the rows since the previous one.
 
-A join keeps rows, not states of keys.  Their roots show which are new: a snapshot has those between the
-position of the one before and its own.
+A join stores rows, not states of keys.  Their roots determine which are new: a snapshot has those between
+the position of the previous one and its own.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ if TYPE_CHECKING:
 
 
 class JoinSnapshots:
-    """`kernel.KernelSnapshots` over the rows that a join has."""
+    """`kernel.KernelSnapshots` over the stored rows of a join."""
 
     def __init__(self, combine: CombineJoin, schemas: Sequence[Schema], rows: JoinRows) -> None:
-        """Start with nothing saved: the first snapshot has all rows, and nothing is recorded before it."""
+        """Start without a snapshot: the first one has all rows, and no changes are recorded before it."""
         self.position: Root | None = None
         self._combine = combine
         self._rows = rows
@@ -88,9 +88,9 @@ class JoinSnapshots:
         return IncrementalSnapshot(rows, self._keys, appends=True) if any(unsaved) else None
 
     def _unsaved(self, side: int) -> list[Batch]:
-        """Return the rows between the position of the last increment and the announced one.
+        """Return the rows between the position of the last snapshot and the announced one.
 
-        Rows below it that have not settled are behind others in the fold's log, and as final as they.
+        Rows below it that have not settled follow others in the fold's log, and are final as well.
         """
         assert self.position is not None
         if self._settled is None:
@@ -106,7 +106,7 @@ class JoinSnapshots:
         return found
 
     def _rows_of(self, side: int, batches: list[Batch]) -> KeysAndState:
-        """Return the keys of rows of a side, and the columns behind them."""
+        """Return the keys of rows of a side, and the columns after them."""
         batch = concat([_no_rows(self._encoding.no_rows(side), self._depths[side]), *batches])
         count = len(batch)
         positions = self._encoding.positions([batch.time, batch.origin, *batch.path])

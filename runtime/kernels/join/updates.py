@@ -2,7 +2,7 @@
 
 A side is a multiset of rows with weights (`net_rows`); of the position of a row only its root matters.  An
 application has the changes of many roots.  For each slot, what changes in the product of the two sides is
-made of three kinds of pairs:
+the sum of three kinds of pairs:
 
     a change of the left side      with the right rows that stay as they are throughout
     a change of the right side     with the left rows that stay
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 
 
 PAIRS_MAX: Final = 1 << 18
-"""How many pairs an application makes at most, unless those of one root are more."""
+"""The most pairs that one application makes, unless one root makes more."""
 _ONE_ROOT: Final = 2
 """The length of a table of roots that has one beside `BEFORE`."""
 
@@ -109,7 +109,7 @@ class JoinUpdatesKernel:
     def _history(
         self, side: int, sides: Sequence[KeyedRows | None], numbers: Sequence[Ints]
     ) -> History | None:
-        """Return how a side changes, and what it has of the slots in which the other side changes."""
+        """Return the history of a side, including its rows in slots in which the other side changes."""
         new, other = sides[side], sides[1 - side]
         stored = None if other is None else self._sides.rows[side].find(np.unique(other.slot))
         changed = None if new is None else weighted(new)
@@ -168,7 +168,7 @@ class JoinUpdatesKernel:
 
 
 def _makes_too_much(histories: Sequence[History | None], roots: int) -> bool:
-    """Return whether the changes may make more than `PAIRS_MAX` pairs: each meets all rows of its slot."""
+    """Return whether the changes may make more than `PAIRS_MAX` pairs: each with all rows of its slot."""
     left, right = histories
     if left is None or right is None or len(left.root) * len(right.root) <= PAIRS_MAX:
         return False
@@ -219,7 +219,7 @@ def _changes(of: History | None, times: Ints, origins: Ints) -> KeyedRows | None
 
 
 def _pairs(left: History, right: History, roots: int) -> _Pairs:
-    """Return what the roots, numbers below `roots`, change in the product of both sides."""
+    """Return the changes of the product of both sides at the roots with numbers below `roots`."""
     staying_left, passing_left = _split(left, roots)
     staying_right, passing_right = _split(right, roots)
     parts = [
@@ -232,7 +232,7 @@ def _pairs(left: History, right: History, roots: int) -> _Pairs:
 
 
 def _split(of: History, end: int) -> tuple[Lifetimes, Lifetimes]:
-    """Return the lifetimes of all time, and the others.  What does not change needs no more."""
+    """Return the lifetimes that cover all roots, and the others."""
     if (of.root == BEFORE).all():
         rows, none = np.arange(len(of.root)), np.empty(0, np.int64)
         whole = Lifetimes(rows, of.rows.slot, of.root, np.full(len(rows), end), of.rows.weight)
@@ -256,7 +256,7 @@ def _of_changes(of: History, staying: Lifetimes, *, swap: bool) -> _Pairs:
 
 
 def _of_lifetimes(left: Lifetimes, right: Lifetimes, end: int) -> _Pairs:
-    """Return the changes of pairs whose lifetimes overlap: where they come, and where they go."""
+    """Return the additions and removals of pairs whose lifetimes overlap."""
     lefts, rights = overlaps(left, right, end)
     one, other = left.take(lefts), right.take(rights)
     weight = one.weight * other.weight

@@ -1,8 +1,8 @@
-"""Snapshots of joins of updating inputs: each has the net changes since the one before.
+"""Snapshots of joins of updating inputs: each has the net changes since the previous one.
 
-The first snapshot has the whole content.  After that, final changes are kept, net, until the next snapshot
-takes them; the root of a change shows whether it was saved before it was final.  All positions in the
-snapshots are 0, so that a row and its retraction are equal.
+The first snapshot has the whole content.  After that, net final changes are kept until the next snapshot;
+the root of a change determines whether it was saved before it was final.  All positions in the snapshots
+are 0, so that a row and its retraction are equal.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ if TYPE_CHECKING:
 
 
 class JoinUpdatesSnapshots:
-    """`kernel.KernelSnapshots` over the net rows that a join has."""
+    """`kernel.KernelSnapshots` over the net rows of a join."""
 
     def __init__(
         self, combine: CombineJoin, schemas: Sequence[Schema], sides: UpdatingSides
     ) -> None:
-        """Start with nothing saved: the first snapshot has all rows, and nothing is recorded before it."""
+        """Start without a snapshot: the first one has all rows, and no changes are recorded before it."""
         self.position: Root | None = None
         self._encoding = JoinEncoding(combine, schemas)
         self._sides = sides
@@ -92,9 +92,9 @@ class JoinUpdatesSnapshots:
         return IncrementalSnapshot(rows, self._keys, appends=True) if any(changed) else None
 
     def _changed(self, side: int, position: Root) -> list[WeightedRows]:
-        """Return what changed in a side between the last increment and `position`.
+        """Return the changes of a side between the last snapshot and `position`.
 
-        Changes below it that have not settled are behind others in the fold's log, and as final as they.
+        Changes below it that have not settled follow others in the fold's log, and are final as well.
         """
         pending = [rows for each in self._sides.pending if (rows := each.sides[side]) is not None]
         if self._unsaved is None:

@@ -35,7 +35,7 @@ class UpdatingSides:
         self.table = SlotTable()
         self.rows = (NetRows(keys), NetRows(keys))
         self.pending: list[Changes] = []
-        """What may still be taken back, in the order in which it was applied."""
+        """The changes that may be undone, in the order in which they were applied."""
 
     def add(self, changes: Changes, *, undoable: bool) -> None:
         """Add the changes of an application."""
@@ -61,9 +61,9 @@ class UpdatingSides:
         self.pending.remove(changes)
 
     def _forget_slots(self) -> None:
-        """Free the slots that have no rows, once they are the most.
+        """Free the slots without rows, if they are the majority.
 
-        A slot that changed in an application that may be taken back has rows again then.
+        Slots that changed in an application that may be undone are kept: undoing may restore their rows.
         """
         if self.table.live <= _KEYS_MIN + 2 * sum(map(len, self.rows)):
             return

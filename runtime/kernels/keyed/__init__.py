@@ -1,1 +1,1 @@
-"""What all kernels with keyed state share: slots, undo, increments."""
+"""Shared by all kernels with keyed state: slots, undo, incremental snapshots."""

@@ -1,21 +1,21 @@
-"""Increments: what changed in the state of a fold since its last snapshot, in columns.
+"""Incremental snapshots: the changes in the state of a fold since its last snapshot, in columns.
 
-An increment is an Arrow record batch: `keys` columns that are the key, in the form in which kernels compare
-keys, then `hash`, what the kernel wants to find again, and `expires`.
+An incremental snapshot is an Arrow record batch: `keys` columns of the key, in the form in which kernels
+compare keys, then `hash`, the kernel's own columns, and `expires`.
 
-* `hash` is the balancing hash of the key, which says whose the row is.
-* `expires` is a time: once min time has passed the punctuation of that time, the row is of no use to
-  anyone.  It is `NEVER` where that does not come, and `GONE` where the key has no state any more.
+* `hash` is the balancing hash of the key, which determines the owner of the row.
+* `expires` is a time: once min time has passed the punctuation of that time, the row is no longer needed.
+  It is `NEVER` for rows that do not expire, and `GONE` for keys that no longer have state.
 
-Where `appends` is false there is one row a key, and it replaces the row that older increments have; a row
-that is `GONE` only hides older ones.  Where `appends` is true, rows are added to those of older increments
-(a join's rows), and rows that are equal but for `weight` are one row with the sum.
+If `appends` is false, there is one row for each key, and it replaces the row in older snapshots; a row that
+is `GONE` only hides older ones.  If `appends` is true, rows are added to those of older snapshots (a join's
+rows), and rows that are equal except for `weight` are one row with the sum.
 
-Contract.  The rows are sorted by hash, key and, where they append, all that is behind it; so the rows of a
-hash range are a slice.  Take all increments of an operator from the first on, of all workers, up to one
-position: what `merge_snapshots(…, whole=True)` makes of them depends on the input below that position and on
-nothing else, to the byte.  A single increment does not promise that: a speculative fold may also export a
-key that was touched by rows that were taken back.  `tests/property/test_snapshots.py` checks both.
+Contract.  The rows are sorted by hash, key and, if they append, all following columns; so the rows of a hash
+range are a slice.  The result of `merge_snapshots(…, whole=True)` over all incremental snapshots of an
+operator, from the first on, of all workers, up to one position, depends only on the input below that
+position, to the byte.  A single incremental snapshot does not promise this: a speculative fold may also
+include a key that was changed only by rows that were undone.  `tests/property/test_snapshots.py` checks both.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ WEIGHT: Final = "weight"
 
 
 TEXT_BYTES_MAX: Final = 2**31 - 1
-"""How many bytes a column of texts or arrays can have: Arrow counts them with 32 bits."""
+"""The most bytes that a column of strings or arrays can have: Arrow's offsets have 32 bits."""
 _BUFFERS_OF_NUMBERS: Final = 2
 
 
@@ -71,8 +71,8 @@ class StateTooLargeError(Exception):
 class IncrementalSnapshot:
     """State rows of one fold; see above.
 
-    Rows may be given as a function that makes them.  It is called when they are used first, from any thread,
-    and reads only what does not change any more.
+    Rows may be given as a function.  It is called when they are first used, from any thread, and must read
+    immutable data only.
     """
 
     __slots__ = ("_rows", "appends", "keys")
@@ -102,7 +102,7 @@ class IncrementalSnapshot:
 def increment(
     keys: Sequence[pa.Array], state: pa.RecordBatch, *, appends: bool
 ) -> IncrementalSnapshot:
-    """Return a snapshot of keys and their state, `expires` last; its rows are in no order."""
+    """Return a snapshot of keys and their state, `expires` last; its rows may be in any order."""
     columns = [*keys, pa.array(hash_rows(keys, state.num_rows)), *state.columns]
     names = [*(f"key_{number}" for number in range(len(keys))), HASH, *state.schema.names]
     return IncrementalSnapshot(pa.RecordBatch.from_arrays(columns, names), len(keys), appends)
@@ -116,10 +116,10 @@ def merge_snapshots(
     Args:
         increments: at least one; all of one operator, of any number of workers.
         position: the position of the newest: rows that have expired below it are dropped.
-        whole: nothing is older than these, so keys without state need not be kept.
+        whole: there are no older snapshots, so keys without state need not be kept.
 
     Raises:
-        StateTooLargeError: if a column of what they become has more than `TEXT_BYTES_MAX` bytes.
+        StateTooLargeError: if a column of the result has more than `TEXT_BYTES_MAX` bytes.
     """
     first = increments[0]
     if max(text_bytes(increments), default=0) > TEXT_BYTES_MAX:
@@ -134,7 +134,7 @@ def merge_snapshots(
 
 
 def text_bytes(increments: Sequence[IncrementalSnapshot]) -> list[int]:
-    """Return how many bytes all increments have in each column of texts or arrays."""
+    """Return the total number of bytes of all snapshots in each column of strings or arrays."""
     kinds = increments[0].rows.schema.types
     return [
         sum(one.rows.column(index).nbytes for one in increments)
@@ -146,7 +146,7 @@ def text_bytes(increments: Sequence[IncrementalSnapshot]) -> list[int]:
 def _merged_in_parts(
     increments: Sequence[IncrementalSnapshot], position: Root, *, whole: bool
 ) -> IncrementalSnapshot:
-    """Do what `merge_snapshots` does for the two halves of the bins, and put them together."""
+    """Like `merge_snapshots`, separately for the two halves of the bins, then concatenated."""
     bins = [int(bound) >> BIN_SHIFT for one in increments for bound in _bounds(one)]
     least, end = min(bins), max(bins) + 1
     if end - least == 1:
@@ -172,7 +172,7 @@ def _bounds(increment: IncrementalSnapshot) -> Sequence[int]:
 def merge_snapshots_later(
     increments: Sequence[IncrementalSnapshot], position: Root
 ) -> IncrementalSnapshot:
-    """Return what `merge_snapshots` returns, computed when its rows are used."""
+    """Like `merge_snapshots`, computed when the rows of the result are used."""
     first = increments[0]
     return IncrementalSnapshot(
         lambda: merge_snapshots(increments, position).rows, first.keys, first.appends
@@ -180,7 +180,7 @@ def merge_snapshots_later(
 
 
 def rows_of_bins(increment: IncrementalSnapshot, bins: BinRanges) -> IncrementalSnapshot:
-    """Return the rows whose hashes are in some bins; the increment has to be in order."""
+    """Return the rows whose hashes are in some bins; the snapshot must be sorted."""
     if bins == ALL_BINS:
         return increment
     bounds = np.array(bins, np.int64).reshape(-1) << BIN_SHIFT
@@ -209,7 +209,7 @@ def _newest(rows: pa.RecordBatch, keys: int) -> pa.RecordBatch:
 
 
 def _summed(rows: pa.RecordBatch, keys: int) -> pa.RecordBatch:
-    """Return one row, with the sum of the weights, for each set of equal ones; none where that is 0."""
+    """Return one row, with the sum of the weights, for each set of equal ones; none if the sum is 0."""
     columns = _key_columns(rows, keys)
     for name, column in zip(rows.schema.names[keys:], rows.columns[keys:], strict=True):
         if name not in {WEIGHT, HASH, EXPIRES}:
@@ -226,7 +226,7 @@ def _summed(rows: pa.RecordBatch, keys: int) -> pa.RecordBatch:
 def _key_columns(rows: pa.RecordBatch, keys: int) -> list[Ints]:
     """Return the columns that order rows by hash and key.
 
-    Keys are ranked only where they share a hash; elsewhere their columns say nothing.
+    Keys are ranked only if they share a hash; otherwise their columns are constant.
     """
     hashes = _integers(rows, HASH)
     order = stable_order(hashes)

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 UndoT = TypeVar("UndoT")
-"""What a kernel keeps to take an application back."""
+"""What a kernel keeps to undo an application."""
 
 
 class KeyedRows(NamedTuple):
@@ -125,14 +125,14 @@ class KernelSnapshots(Protocol):
         """Record that slots have lost their keys."""
 
     def take(self) -> IncrementalSnapshot | None:
-        """Return what changed since the last snapshot, as of the announced position, or None.
+        """Return the changes since the last snapshot, as of the announced position, or None.
 
-        All rows below it have been applied, and are final.  The changed state is only copied here; the rows
-        of the snapshot are made when they are used.
+        All rows below the position have been applied and are final.  This copies the changed state; the rows
+        of the snapshot are computed when they are used.
         """
 
     def load(self, state: IncrementalSnapshot, position: Root) -> None:
-        """Load the state as of `position`; nothing was applied, and no key comes twice."""
+        """Load the state as of `position`; nothing has been applied, and keys are unique."""
 
 
 class Kernel(Protocol[UndoT]):
@@ -149,14 +149,14 @@ class Kernel(Protocol[UndoT]):
 
     @property
     def table(self) -> SlotTable:
-        """Return the table of the slots; the fold says when retired slots may be used again."""
+        """Return the table of the slots; the fold decides when retired slots may be used again."""
 
     @property
     def snapshots(self) -> KernelSnapshots:
         """Return the kernel's side of snapshots."""
 
     def apply(self, sides: Sequence[KeyedRows | None], *, undoable: bool) -> ApplyResult[UndoT]:
-        """Apply prepared rows, each side in the total order, behind all rows of their slots so far.
+        """Apply prepared rows, each side in the total order, after all rows of their slots so far.
 
         At least one side has rows.  The least root is always applied, and others unless there is a `rest`.
         """

@@ -1,4 +1,4 @@
-"""Keys as Python values that are equal exactly where the keys are, and back: what slots are looked up by."""
+"""Keys as Python values, for looking up slots: the values are equal if and only if the keys are."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _PIECE: Final = 4096
-"""So many keys are turned into columns in a millisecond, in which no other thread runs."""
+"""About this many keys are converted to columns in a millisecond, during which no other thread runs."""
 
 
 def keys_of_rows(keys: Sequence[pa.Array]) -> list[object]:
-    """Return the key of each row: a value, or a tuple of values where there are several key columns."""
+    """Return the key of each row: a value, or a tuple of values if there are several key columns."""
     columns = [values_of_rows(key) for key in keys]
     return columns[0] if len(keys) == 1 else [*zip(*columns, strict=True)]
 
@@ -37,12 +37,12 @@ def values_of_rows(array: pa.Array) -> list[object]:
 
 
 def compared_in_python(array: pa.Array) -> bool:
-    """Return whether Arrow knows no numbers or texts that could stand for the values."""
+    """Return whether the values have no representation as Arrow numbers or strings for comparison."""
     return of_lists(array.type) or pa.types.is_null(array.type)
 
 
 def comparable_column(array: pa.Array) -> pa.Array:
-    """Return a column of strings, or of integers or booleans that are equal exactly where the keys are."""
+    """Return a column of strings, integers or booleans that are equal if and only if the keys are."""
     if pa.types.is_timestamp(array.type) or pa.types.is_duration(array.type):
         return array.view(pa.int64())
     if pa.types.is_floating(array.type):
@@ -63,7 +63,7 @@ def _nulls(array: pa.Array) -> NDArray[np.bool_] | None:
 
 
 def key_columns(keys: Sequence[object], types: Sequence[pa.DataType]) -> list[pa.Array]:
-    """Turn what `keys_of_rows` made of key columns back into them."""
+    """Return key columns; the inverse of `keys_of_rows`."""
     pieces = [
         _few_key_columns(keys[start : start + _PIECE], types)
         for start in range(0, max(len(keys), 1), _PIECE)
@@ -79,7 +79,7 @@ def _few_key_columns(keys: Sequence[Any], types: Sequence[pa.DataType]) -> list[
 
 
 def _key_column(values: Sequence[object], kind: pa.DataType) -> pa.Array:
-    """Turn what was made of the values of a key column back into a column."""
+    """Return a key column; the inverse of `values_of_rows`."""
     if pa.types.is_timestamp(kind) or pa.types.is_duration(kind):
         return pa.array(values, pa.int64()).view(kind)
     if pa.types.is_floating(kind):

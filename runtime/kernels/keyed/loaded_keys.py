@@ -1,13 +1,13 @@
-"""Keys of a state that was loaded: they sleep in columns until a row asks for them.
+"""Keys of a loaded state: they remain in columns until a row refers to them.
 
-To make a Python object of each of some millions of keys takes several times as long as all else that loading
-does, and ten times the memory of the columns; and most keys of a large state are not asked for soon.
+Creating Python objects for millions of keys takes several times as long as the rest of loading, and ten
+times the memory of the columns; and most keys of a large state are not needed soon.
 
     hash   3  5  5  9        sorted; key i has slot i
     key    a  b  c  d
     find c: its hash is 5; the first key with it, b, is another; the second is it: slot 2
 
-Contract.  A key that has been woken, or was forgotten, is never found again.
+Contract.  A key that was woken or removed is never found again.
 """
 
 from __future__ import annotations
@@ -44,10 +44,10 @@ class LoadedKeys:
         self._hashes = np.append(hashes, _NO_HASH)
         self._asleep = np.ones(len(hashes), np.bool_)
         self.count = len(hashes)
-        """How many keys sleep."""
+        """The number of sleeping keys."""
 
     def find(self, keys: Sequence[pa.Array], objects: Sequence[object]) -> Ints:
-        """Return the slot of each key that sleeps, `NOT_FOUND` for others; given as columns and objects."""
+        """Return the slot of each sleeping key, `NOT_FOUND` for others; keys are columns and objects."""
         hashes = hash_rows([plain(key) for key in keys], len(objects)).astype(np.int64)
         found = np.full(len(objects), NOT_FOUND)
         wanted = np.argsort(hashes)  # what is searched in order stays in the cache
@@ -73,21 +73,21 @@ class LoadedKeys:
         return np.flatnonzero(self._asleep)
 
     def asleep(self, slots: Ints) -> Bools:
-        """Return for each slot whether its key is one that sleeps."""
+        """Return for each slot whether its key sleeps."""
         within = slots < len(self._asleep)
         within[within] = self._asleep[slots[within]]
         return within
 
     def wake(self, slots: Ints) -> None:
-        """Remove keys, each given once, from the sleeping ones."""
+        """Remove keys, each given once, from the sleeping keys."""
         self._asleep[slots] = False
         self.count -= len(slots)
 
 
 def starts_of_keys(keys: Sequence[pa.Array], hashes: Ints) -> Ints:
-    """Return where another key begins among rows whose equal keys are neighbours.
+    """Return the first row of each key among rows with equal keys adjacent.
 
-    Keys are compared only where they share a hash.
+    Keys are compared only if they share a hash.
     """
     begins = np.ones(len(hashes), np.bool_)
     np.not_equal(hashes[1:], hashes[:-1], out=begins[1:])

@@ -1,4 +1,4 @@
-"""Evaluation of the expressions that a kernel needs, once for each row that comes in."""
+"""Evaluation of the expressions that a kernel needs, once for each input row."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Evaluator:
     def __call__(self, batch: Batch) -> tuple[list[pa.Array], Ints | None, Batch | None]:
         """Return the values of the rows that do not fail, which rows these are, and the errors.
 
-        The rows are None where none fails.
+        The rows are None if none fails.
         """
         results = self._evaluate(batch.columns, len(batch))
         codes = None

@@ -1,4 +1,4 @@
-"""Marks of slots, in an array that lasts: to set and to look at some of them costs what they are."""
+"""Marks of slots in a persistent array: the cost of setting and reading is that of the given slots."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class SlotMarks:
-    """Slots that are marked.  Only `marked` looks at all slots: among millions it takes a millisecond."""
+    """Marked slots.  Only `marked` reads all slots, which takes a millisecond for millions."""
 
     def __init__(self) -> None:
         self.values = np.zeros(16, np.bool_)

@@ -1,4 +1,4 @@
-"""Slots: dense integers that stand for the keys of a fold, so that its state can live in columns."""
+"""Slots: dense integers for the keys of a fold, so that its state can be kept in columns."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Found:
 
     @property
     def any_new(self) -> bool:
-        """Return whether a key got its slot only now."""
+        """Return whether a key has a new slot."""
         return bool(self._fresh)
 
     def new(self) -> tuple[Ints, Ints]:
@@ -59,7 +59,7 @@ class Found:
 class SlotTable:
     """Maps keys to slots.
 
-    A slot that is freed is retired: nobody gets it before `recycle` says that no log knows it any more.
+    A slot that is freed is retired: it is not used again before `recycle`, when no log refers to it.
 
     Cost of `find`: a few rows are looked up one by one.  Otherwise vectorised per row, one dictionary look-up
     per distinct key of the batch; for keys in a dictionary, per value that the dictionary of the batch before
@@ -97,7 +97,7 @@ class SlotTable:
         return np.repeat(np.arange(len(starts)), np.diff(np.append(starts, len(hashes))))
 
     def find(self, keys: Sequence[pa.Array], count: int) -> Found:
-        """Return the slots of rows by their key columns; keys not known get one."""
+        """Return the slots of rows by their key columns; new keys get new slots."""
         if not keys:
             new = not self._slot_of
             slot = self._new_slot(()) if new else self._slot_of[()]
@@ -163,7 +163,7 @@ class SlotTable:
         keys: Sequence[pa.Array],
         codes: Ints | None,
     ) -> None:
-        """Fill in the slots of values whose keys have slept since they were loaded."""
+        """Fill in the slots of values whose keys are asleep."""
         missing = np.flatnonzero(np.array(known) == NO_SLOT)
         rows = missing if codes is None else _a_row_of_each(codes, len(values))[missing]
         wanted = [values[place] for place in missing.tolist()]
@@ -180,7 +180,7 @@ class SlotTable:
     def _give_slots(
         self, known: list[int], values: list[object], codes: Sequence[int]
     ) -> list[int]:
-        """Fill in slots for the values that have none; return the codes of those that had none."""
+        """Fill in new slots for values without a slot; return their codes."""
         fresh: list[int] = []
         if NO_SLOT not in known:
             return fresh
@@ -235,7 +235,7 @@ class SlotTable:
         return awake if self._loaded is None else np.concatenate([awake, self._loaded.slots()])
 
     def free(self, slots: Ints) -> None:
-        """Forget the keys of these slots; the slots are retired."""
+        """Remove the keys of these slots; the slots are retired."""
         self._retired += slots.tolist()
         if self._loaded is not None:
             asleep = self._loaded.asleep(slots)
@@ -256,13 +256,13 @@ class SlotTable:
         self._free += slots
 
     def free_all_but(self, used: NDArray[np.bool_]) -> None:
-        """Forget the keys of all slots that `used` does not mark."""
+        """Remove the keys of all slots that `used` does not mark."""
         live = self.live_slots()
         self.free(live[~used[live]])
 
 
 class _SlotsOfDictionary:
-    """The slots of the values of the dictionary that keys came with last, as far as they are known."""
+    """The known slots of the values of the last dictionary of keys."""
 
     def __init__(self) -> None:
         self._known: pa.Array = pa.array([], pa.string())

@@ -17,9 +17,9 @@ from fsql.compiler.graph import (
     ExplodeAggregate,
     Late,
     MapFunction,
-    Mention,
     OnTime,
     Pad,
+    ScanRows,
     Select,
     ToWindows,
 )
@@ -52,7 +52,7 @@ def compile_map(  # noqa: PLR0911 - one line for each function
             return compile_explode_aggregate(function, len(input_schema))
         case ToWindows():
             return compile_to_windows(function)
-        case Mention(ordinal=ordinal):
+        case ScanRows(ordinal=ordinal):
             return lambda batch: MapResult(_deeper(batch, [ordinal]), None)
         case Pad(depth=depth):
             return lambda batch: MapResult(_deeper(batch, [-1] * (depth - len(batch.path))), None)

@@ -62,7 +62,7 @@ class Unnested(NamedTuple):
 
 
 def compile_unnest(array: Expression) -> Callable[[Batch], Unnested]:
-    """Return the function that computes the rows' arrays and takes them apart."""
+    """Return the function that computes the rows' arrays and unnests them."""
     program = Program([array])
     vocabulary = Vocabulary()
 

@@ -1,9 +1,8 @@
 """Map functions over a few rows as Python values, with the same results as `maps` in columns.
 
-Even a batch of few rows takes dozens of calls of Arrow and NumPy for each function, whose code is no longer
-in the caches of the processor after a pause.  Python values take a call or two, and a document's words become
-columns once, after the last function.  Of one document (300 words, 20 ms apart, `fsql bench inverted-index
---rate 50`) splitting and grouping took 0.8 ms in columns; this takes 0.4.
+In columns, each function takes dozens of calls of Arrow and NumPy even for few rows.  Python values take one
+or two calls, and become columns once, after the last function.  For one document (300 words, 20 ms apart,
+`fsql bench inverted-index --rate 50`) splitting and grouping takes 0.8 ms in columns and 0.4 ms here.
 
 Failures are left to the column functions: these functions raise `RowFailure` and have no effect.
 """
@@ -25,9 +24,9 @@ from fsql.compiler.graph import (
     ExplodeAggregate,
     Late,
     MapFunction,
-    Mention,
     OnTime,
     Pad,
+    ScanRows,
     Select,
     ToWindows,
 )
@@ -49,7 +48,7 @@ if TYPE_CHECKING:
     from fsql.runtime.kernels.maps.repeats import Repeats, Rows
 
 _NODES_MAX: Final = 64
-"""Expressions of more nodes, each counted as often as it is looked at, are for columns."""
+"""Larger expressions, counting repeated nodes, are evaluated in columns."""
 
 
 class FewColumn:
@@ -131,15 +130,15 @@ class FewRows:
 
 if TYPE_CHECKING:
     FewFunction = Callable[[FewRows], FewRows]
-    """A map function: a `RowFailure` leaves it where a row fails."""
+    """A map function; raises `RowFailure` if a row fails."""
 
 
 def compile_few(  # noqa: PLR0911 - one line for each function
     function: MapFunction, input_schema: Schema
 ) -> FewFunction | None:
-    """Return what applies `function` to a few rows; None if that is for columns."""
+    """Return the function over a few rows; None if it must be executed in columns."""
     match function:
-        case Mention(ordinal=ordinal):
+        case ScanRows(ordinal=ordinal):
             return lambda rows: _deeper(rows, [ordinal])
         case Pad(depth=depth):
             return lambda rows: _deeper(rows, [-1] * (depth - len(rows.positions.path)))
@@ -162,14 +161,14 @@ def compile_few(  # noqa: PLR0911 - one line for each function
 
 
 def is_trivial(function: MapFunction) -> bool:
-    """Return whether a function in columns looks at no value, so that there is nothing to gain."""
+    """Return whether a function reads no values, so that columns are as fast."""
     if isinstance(function, Compute):
         return all(isinstance(expression, ColumnRef) for expression in function.expressions)
-    return isinstance(function, Mention | Pad)
+    return isinstance(function, ScanRows | Pad)
 
 
 def _is_small(expression: Expression) -> bool:
-    """Return whether an expression, looked at from its root down, has few nodes."""
+    """Return whether an expression, written out as a tree, has few nodes."""
     nodes = 0
     stack = [expression]
     while stack and nodes <= _NODES_MAX:
@@ -284,7 +283,7 @@ def _few_punctual(closing: Closing, *, keep_late: bool) -> FewFunction:
 
 
 def _repeated(rows: FewRows, repeats: Repeats, added: Sequence[FewColumn]) -> FewRows:
-    """Return the rows as often as they come, by reference, with columns added."""
+    """Return the repeated rows, by reference, with columns added."""
     columns = [FewColumn(each.type, repeats=(each, repeats.row)) for each in rows.columns]
     return FewRows([*columns, *added], repeat_batch(rows.positions, repeats, ()))
 

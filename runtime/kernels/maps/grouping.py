@@ -66,7 +66,7 @@ def group(keys: KeyCodes, row: Rows, rows: int) -> Groups:
 
 
 def _by_first_element(order: Ints, start: Ints, sizes: Ints) -> tuple[Ints, Ints, Ints]:
-    """Put runs of `order` in the order of their first elements, which are all different.
+    """Sort runs of `order` by their first elements, which are all different.
 
     Returns the new order, the runs' sizes, and their first elements.
     """
@@ -78,7 +78,7 @@ def _by_first_element(order: Ints, start: Ints, sizes: Ints) -> tuple[Ints, Ints
     first = (run_at != 0).nonzero()[0]
     by_first = run_at[first] - 1
     start, sizes = start[by_first], sizes[by_first]
-    # Where a run begins, the step to the next place of `order` is a jump; everywhere else it is 1.
+    # Differences between neighbours of `order`: a jump at the start of each run, 1 elsewhere.
     step = np.ones(len(order), np.int64)
     step[0] = start[0]
     step[sizes.cumsum()[:-1]] = start[1:] - start[:-1] - sizes[:-1] + 1
@@ -100,7 +100,7 @@ def _numbered(row: Rows, rows: int) -> tuple[Rows, Ints, Ints]:
 
 
 def one_group_a_row(elements: Elements) -> Groups:
-    """Return the groups where there are no keys: one for each row, be it empty."""
+    """Return the groups without keys: one for each row, even if it is empty."""
     rows = len(elements.lengths)
     first = elements.lengths.cumsum() - elements.lengths
     row, place = np.arange(rows, dtype=np.int32), np.zeros(rows, np.int64)

@@ -1,4 +1,4 @@
-"""Key codes: small integers in the place of the values of keys within one batch.
+"""Key codes: small integers for the values of keys within one batch.
 
 Codes are equal if and only if keys are equal, by the equality of grouping: NULL equals NULL, and a
 DOUBLE key has -0.0 replaced by 0.0.
@@ -64,7 +64,7 @@ def _codes_of_fixed(values: NDArray[Any], sql_type: SqlType) -> KeyCodes:
 
 
 def _compact(values: Integers) -> KeyCodes:
-    """Return the values less the least one if that makes small codes; otherwise hash them."""
+    """Return the values minus the least one if these are small codes; otherwise hash them."""
     if len(values) == 0:
         return KeyCodes(values, 1)
     least, greatest = int(values.min()), int(values.max())
@@ -100,7 +100,7 @@ def combined_codes(keys: Sequence[KeyCodes]) -> KeyCodes:
 
 
 def keys_at(key: Vector, sql_type: SqlType, rows: Ints) -> pa.Array:
-    """Return the key column at `rows`, as keys are given out."""
+    """Return the key column at `rows`, in canonical form."""
     values, valid, _ = key
     if isinstance(values, np.ndarray):
         found = values[rows] if len(values) > 1 else values

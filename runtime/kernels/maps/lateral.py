@@ -52,7 +52,7 @@ def compile_explode_aggregate(
         rows, failed = aggregate(batch, elements)
         if failed is None:
             return MapResult(rows, errors)
-        # What is left can fail once more: an overflow shows only where all elements are good.
+        # The remaining rows can still fail: an overflow is found only if all elements are valid.
         rest = apply(batch.take(succeeded(failed, len(batch))))
         parts = (errors, errors_at(batch, failed), rest.errors)
         return MapResult(rest.rows, concat([part for part in parts if part is not None]))
@@ -158,7 +158,7 @@ def _columns(
 
 
 def _element_column(values: pa.Array) -> pa.Array | Vector:
-    """Return the elements so that a dictionary stays one, however short the column is."""
+    """Return the elements with their dictionary, however short the column is."""
     if isinstance(values, pa.DictionaryArray) and len(values.dictionary):
         return Vector(values, validity(values))
     return values
@@ -167,7 +167,7 @@ def _element_column(values: pa.Array) -> pa.Array | Vector:
 def _failed_rows(kept: FilteredElements, codes: Codes | None, elements: Elements) -> Codes | None:
     """Return, for each input row, the least code that one of its elements failed with; None if none did.
 
-    `codes` are the failures behind the predicate, of the elements that it kept.
+    `codes` are the failures after the predicate, of the elements that it kept.
     """
     count = len(elements.row)
     if codes is not None and kept.at is not None:

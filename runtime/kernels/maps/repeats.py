@@ -24,19 +24,19 @@ if TYPE_CHECKING:
 
 
 class Repetition(Protocol):
-    """How often each row comes: `lengths` by row; `row` and, from 0, `place` by the rows that come out."""
+    """How often each row is repeated: `lengths` by input row; `row` and `place`, from 0, by output row."""
 
     @property
     def lengths(self) -> Ints:
-        """Return how often each row comes."""
+        """Return how often each row is repeated."""
 
     @property
     def row(self) -> Rows:
-        """Return, for each row that comes out, which row it is; they ascend."""
+        """Return the input row of each output row; they ascend."""
 
     @property
     def place(self) -> Ints:
-        """Return, for each row that comes out, its number among those of the same row."""
+        """Return the number of each output row among those of the same input row."""
 
 
 class Repeats(NamedTuple):
@@ -58,9 +58,9 @@ def repeats_of(lengths: Ints) -> Repeats:
 
 
 def repeat_batch(batch: Batch, repetition: Repetition, added: Sequence[pa.Array]) -> Batch:
-    """Return the rows as often as they come, their place behind the path, and columns added."""
+    """Return the repeated rows, with their place appended to the path, and columns added."""
     lengths = repetition.lengths
-    # Of one row, the rows that come out have its root, if there are any, and ascend by their place.
+    # The output rows of one row have its root and ascend by their place.
     one = len(lengths) == 1
     return Batch(
         [*repeat_columns(batch.columns, repetition.row), *added],

@@ -64,7 +64,7 @@ def compile_to_windows(function: ToWindows) -> Callable[[Batch], MapResult]:
 
 
 def late(batch: Batch, closing: Closing) -> NDArray[np.bool_]:
-    """Return which rows are behind the position `(close_time, PUNCTUATION)` of their window."""
+    """Return which rows are at or above the position `(close_time, PUNCTUATION)` of their window."""
     ends = _micros(batch.columns[closing.window_end])
     close = -(-ends // closing.grain_us) * closing.grain_us + closing.delay_us
     behind: NDArray[np.bool_] = batch.time > close

@@ -38,9 +38,9 @@ def outline(*plans: logical.Plan | logical.Insert) -> list[str]:
     return lines
 
 
-def test_scan_reads_a_table_once_and_mentions_it() -> None:
+def test_scan_reads_a_table_once_and_numbers_each_scan() -> None:
     words = p.scan(WORDS)
-    assert outline(words) == ["0 Source() depth 0", "1 Mention(0) depth 1", "2 Sink(1) depth 1"]
+    assert outline(words) == ["0 Source() depth 0", "1 ScanRows(0) depth 1", "2 Sink(1) depth 1"]
 
 
 def test_a_table_named_twice_has_one_source_and_a_broadcast() -> None:
@@ -48,8 +48,8 @@ def test_a_table_named_twice_has_one_source_and_a_broadcast() -> None:
     assert outline(both) == [
         "0 Source() depth 0",
         "1 Broadcast(0) depth 0",
-        "2 Mention(1) depth 1",
-        "3 Mention(1) depth 1",
+        "2 ScanRows(1) depth 1",
+        "3 ScanRows(1) depth 1",
         "4 Merge(2,3) depth 1",
         "5 Sink(4) depth 1",
     ]
@@ -71,7 +71,7 @@ def test_row_operators_become_maps() -> None:
     )
     assert outline(p.project(quantity_text, n=p.col(quantity_text, "n"))) == [
         "0 Source() depth 0",
-        "1 Mention(0) depth 1",
+        "1 ScanRows(0) depth 1",
         "2 Select(1) depth 1",
         "3 Explode(2) depth 2",
         "4 ExplodeAggregate(3) depth 3",
@@ -84,7 +84,7 @@ def test_aggregate_becomes_a_drifting_state_cycle() -> None:
     words = p.scan(WORDS)
     assert outline(p.group(words, ["word"], n=p.count())) == [
         "0 Source() depth 0",
-        "1 Mention(0) depth 1",
+        "1 ScanRows(0) depth 1",
         "2 Merge(1,5) depth 1 cycle 0",
         "3 Grouping(2) depth 1 cycle 0",
         "4 CombineAggregate(3) depth 1 cycle 0",
@@ -99,7 +99,7 @@ def test_window_aggregate_turns_late_rows_off_before_its_cycle() -> None:
     grouped = p.window_group(windowed, ["window_end"], n=p.count())
     assert outline(grouped) == [
         "0 Source() depth 0",
-        "1 Mention(0) depth 1",
+        "1 ScanRows(0) depth 1",
         "2 ToWindows(1) depth 2",
         "3 Broadcast(2) depth 2",
         "4 Late(3) depth 2",
@@ -137,9 +137,9 @@ def test_join_merges_both_sides_and_the_way_back() -> None:
     joined = p.join(words, tokens, [("word", "token")])
     assert outline(joined) == [
         "0 Source() depth 0",
-        "1 Mention(0) depth 1",
+        "1 ScanRows(0) depth 1",
         "2 Source() depth 0",
-        "3 Mention(2) depth 1",
+        "3 ScanRows(2) depth 1",
         "4 Explode(3) depth 2",
         "5 Side(1) depth 1",
         "6 Side(4) depth 2",
@@ -174,7 +174,7 @@ def test_equal_branches_of_a_union_are_told_apart() -> None:
     words = p.scan(WORDS)
     assert outline(logical.Union((words, words))) == [
         "0 Source() depth 0",
-        "1 Mention(0) depth 1",
+        "1 ScanRows(0) depth 1",
         "2 Broadcast(1) depth 1",
         "3 Pad(2) depth 1",
         "4 Merge(2,3) depth 1",

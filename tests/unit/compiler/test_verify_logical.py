@@ -64,9 +64,7 @@ ILLEGAL = {
     ),
     "column k BIGINT is not event time that is never NULL": logical.AssignWindows(BIDS, 0, 10, 5),
     "there is no column 7 to take the time from": logical.AssignWindows(BIDS, 7, 10, 5),
-    "the size and the slide of a window are more than nothing": logical.AssignWindows(
-        BIDS, 2, 10, 0
-    ),
+    "the size and the slide of a window must be positive": logical.AssignWindows(BIDS, 2, 10, 0),
     "the end of the window is not among the keys": dataclasses.replace(
         p.window_group(HOPS, ["k", "window_end"], n=p.count()), keys=(K,), key_names=("k",)
     ),
@@ -84,7 +82,7 @@ ILLEGAL = {
     "the branches have different types": logical.Union(
         (of(K), logical.Project(p.scan(BIDS.table, 1), (S,), ("x",)))
     ),
-    "mention 0 belongs to 2 scans": p.join(
+    "scan number 0 belongs to 2 scans": p.join(
         BIDS, p.scan(p.table("others", {"k": BIGINT}, 1)), [("k", "k")]
     ),
 }

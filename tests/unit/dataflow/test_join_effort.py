@@ -40,9 +40,9 @@ if TYPE_CHECKING:
 ROWS = 400
 
 
-def totals(mention: int) -> logical.Aggregate:
+def totals(scan_number: int) -> logical.Aggregate:
     """Return one group of all rows of a table: their number and the sum of a column."""
-    scan = logical.Scan(table(0), mention)
+    scan = logical.Scan(table(0), scan_number)
     one = Literal(BIGINT, nullable=False, value=1)
     calls = call("COUNT"), call("SUM", column(scan, NUMBER))
     return logical.Aggregate(scan, (one,), ("one",), calls, ("n", "s"))
@@ -51,8 +51,8 @@ def totals(mention: int) -> logical.Aggregate:
 def chain(length: int) -> logical.Plan:
     """Return a join of as many totals, all of one key."""
     joined: logical.Plan = totals(0)
-    for mention in range(1, length):
-        other = totals(mention)
+    for scan_number in range(1, length):
+        other = totals(scan_number)
         keys = (column(joined, 0),), (column(other, 0),)
         joined = logical.Join(joined, other, *keys, None)
     return joined

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pyarrow as pa
 
 from fsql.compiler.expression import Call, ColumnRef, Literal
-from fsql.compiler.graph import Closing, Compute, Explode, Late, Mention, OnTime, Pad, Select
+from fsql.compiler.graph import Closing, Compute, Explode, Late, OnTime, Pad, ScanRows, Select
 from fsql.compiler.schema import Column
 from fsql.compiler.sqltypes import BIGINT, BOOLEAN, STRING, TIMESTAMP, array_of
 from fsql.runtime.batch import PUNCTUATION, TIME_START, Batch, Root
@@ -53,9 +53,9 @@ def test_select_by_a_constant() -> None:
         assert result.errors is None
 
 
-def test_mention_and_pad_deepen_the_path() -> None:
-    mentioned = compile_map(Mention(3), NUMBERS)(batch()).rows
-    assert [row.path for row in rows_of(mentioned, [BIGINT, BIGINT])] == [(0, 3)] * 4
+def test_scan_and_pad_deepen_the_path() -> None:
+    renumbered = compile_map(ScanRows(3), NUMBERS)(batch()).rows
+    assert [row.path for row in rows_of(renumbered, [BIGINT, BIGINT])] == [(0, 3)] * 4
     padded = compile_map(Pad(3), NUMBERS)(batch()).rows
     assert [row.path for row in rows_of(padded, [BIGINT, BIGINT])] == [(0, -1, -1)] * 4
     same = compile_map(Pad(1), NUMBERS)(batch()).rows

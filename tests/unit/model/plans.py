@@ -47,8 +47,8 @@ def table(
     return logical.Table(name, ordinal, schema, tuple((options or {}).items()), time, at, delay_us)
 
 
-def scan(of: logical.Table, mention: int = 0) -> logical.Scan:
-    return logical.Scan(of, mention)
+def scan(of: logical.Table, scan_number: int = 0) -> logical.Scan:
+    return logical.Scan(of, scan_number)
 
 
 def col(plan: logical.Plan, name: str) -> ColumnRef:

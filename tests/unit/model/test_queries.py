@@ -85,7 +85,7 @@ def test_a_table_at_rest_comes_before_everything() -> None:
     ]
 
 
-def test_the_branches_of_one_row_come_in_the_order_of_mentions_and_elements() -> None:
+def test_the_branches_of_one_row_come_in_the_order_of_scans_and_elements() -> None:
     pages = p.table("pages", {"id": BIGINT, "tokens": array_of(STRING)})
     first, second = p.scan(pages, 0), p.scan(pages, 1)
     tokens = logical.Unnest(first, p.col(first, "tokens"), "token", "place")
@@ -234,11 +234,11 @@ def test_a_failing_row_stops_the_job_at_its_position() -> None:
 
 def doubled() -> logical.Union:
     """Return every row of `words` three times: as it is, as it is, and with `n` negated."""
-    mentions = [p.scan(WORDS, mention) for mention in range(3)]
+    scan_numbers = [p.scan(WORDS, scan_number) for scan_number in range(3)]
     branches = [
-        p.project(each, word=p.col(each, "word"), n=p.col(each, "n")) for each in mentions[:2]
+        p.project(each, word=p.col(each, "word"), n=p.col(each, "n")) for each in scan_numbers[:2]
     ]
-    last = mentions[2]
+    last = scan_numbers[2]
     negated = p.call("negate", BIGINT, p.col(last, "n"))
     return logical.Union((*branches, p.project(last, word=p.col(last, "word"), n=negated)))
 
