@@ -1,4 +1,4 @@
-"""All formats: compiler, connectors and documentation know them from here.
+"""All formats, in one tuple for compiler, connectors and documentation.
 
 A format of lines has `make_decoder` in its module `decoder` and `make_encoder` in `encoder`, a format of
 whole files `make_split` in `split` and `make_parts` in `parts`; `fsql.formats.factories` has both.

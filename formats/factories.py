@@ -1,6 +1,6 @@
-"""What reads and writes a format, by its name.
+"""The readers and writers of formats, by name.
 
-The modules of a format are imported where they are needed: a job loads no format that it does not use.
+The modules of a format are imported on demand: a job imports only the formats that it uses.
 """
 
 from __future__ import annotations
@@ -64,13 +64,13 @@ def make_encoder(sink: SinkTable, settings: Settings) -> LineEncoder:
 
 
 class FileSplit(Protocol):
-    """A file with its own structure as a split; `check` raises early what `open` would raise."""
+    """A file with its own structure as a split; `check` raises the errors of `open` early."""
 
     name: str
     path: Path
 
     def open(self, source_offset: SourceOffset | None = None) -> SplitReader:
-        """Return a reader that stands at the first row, or where another reader of the split stood.
+        """Return a reader at the first row, or at the source offset of another reader.
 
         Raises:
             FsqlError: E531, if the file cannot be opened; E536, if it is not the one that was read.
@@ -85,7 +85,7 @@ class FileSplit(Protocol):
 
 
 class Parts(Protocol):
-    """Makes whole files of the rows of one table; equal rows give equal bytes."""
+    """Encodes rows of one table as whole files; equal rows give equal bytes."""
 
     rows_per_file: int
     suffix: str

@@ -5,9 +5,8 @@ terminator, and a byte order mark is dropped at the very start of the stream.  W
 and the numbers and offsets they have, depend on the bytes alone, never on how the stream was cut into
 blocks.
 
-Memory is bounded: a line longer than `bytes_max` is kept only as far as it takes to know and show that,
-and the rest of it is skipped.  Such a line comes out cut off, still longer than `bytes_max`, so whoever
-decodes it sees from its length that it has to be rejected.
+Memory is bounded: a line longer than `bytes_max` is cut, and the rest of it is skipped.  Such a line remains
+longer than `bytes_max`, so that the decoder rejects it by its length.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ if TYPE_CHECKING:
     Ints = NDArray[np.int64]
 
 DecodedRows: TypeAlias = "tuple[list[pa.Array], Ints, list[DeadLetter]]"
-"""Columns, the number of each of their rows, and the rejects; both sorted by row number."""
+"""Columns, the number of each of their rows, and the dead letters; both sorted by row number."""
 
 _NEWLINE: Final = 0x0A
 _RETURN: Final = 0x0D
@@ -69,7 +68,7 @@ class Lines:
         """Return the bytes of every line; `span` is that of these lines."""
         parts = span.split(b"\n")
         if len(parts) == len(self):
-            return parts  # with carriage returns, which every reader takes for white space
+            return parts  # with carriage returns, which all readers treat as white space
         return [self.content(line) for line in range(len(self))]
 
     def span(self) -> bytes:

@@ -13,7 +13,7 @@ The console, the library and the worker processes use it.  It knows files and di
 | `process_metrics` | what a run on processes has done, over all its epochs                         |
 | `silent_process_run` | a run on processes for the library: it reports nothing                      |
 | `written`          | what a run has written where, and which rows it has dropped                   |
-| `entry_points`     | what the processes execute: the coordinator and the workers                   |
+| `entry_points`     | the entry points of coordinator and worker processes                          |
 | `listener`, `join_deadline` | workers that are started by hand                                     |
 | `standard_output_server` | takes rows for standard output from the processes                       |
 | `outputs`, `sinks` | open what a job writes, in one process and in several                         |

@@ -1,7 +1,7 @@
-"""The result of a query, for a Python program: its changes, or the table that they come to.
+"""The result of a query, for a Python program: its changes, or the resulting table.
 
-Each use runs the query from its beginning, always with the same result; what `table` and `changelog` collect
-is kept.
+Each use runs the query from its beginning, always with the same result; the results of `table` and
+`changelog` are kept.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 Operation = Literal["+I", "-U", "+U", "-D"]
 _WEIGHTS: Final = np.array([1, -1, 1, -1])
-"""What each operation does to the number of rows, by its index in `OPERATIONS`."""
+"""The weight of each operation, by its index in `OPERATIONS`."""
 
 
 class Change(NamedTuple):
@@ -37,7 +37,7 @@ class Changes:
     """The changes of a query's result, in order."""
 
     def __init__(self, schema: Schema, run: Callable[[], Iterator[Release]]) -> None:
-        """Take the columns of the result, and what runs the query."""
+        """`schema` has the columns of the result; `run` runs the query."""
         self._names = [column.name for column in schema]
         self._types = [arrow_type(column.type) for column in schema]
         self._run = run
@@ -52,7 +52,7 @@ class Changes:
         """Run the query and yield its changes as they become final.
 
         Raises:
-            FsqlError: if a row makes the query fail; all changes before it have been yielded.
+            FsqlError: if the query fails on a row; all changes before it have been yielded.
         """
         for release in self._run():
             yield from self._of_release(release)
@@ -77,7 +77,7 @@ class Changes:
         return pa.table([labels.cast(pa.string()), *columns], names=["op", *self._names])
 
     def table(self) -> pa.Table:
-        """Return the rows that are left when all changes are made, in the order in which they were added.
+        """Return the rows after all changes, in the order in which they were added.
 
         Raises:
             FsqlError: if a row makes the query fail.
@@ -89,15 +89,15 @@ class Changes:
         return table.take(_net(columns, _WEIGHTS[operations]))
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
-        """Return the rows that are left as an Arrow stream, for `pa.table(changes)` and the like."""
+        """Return the resulting rows as an Arrow stream, for `pa.table(changes)` and similar functions."""
         return self.table().__arrow_c_stream__(requested_schema)
 
     def to_pandas(self) -> Any:  # noqa: ANN401 - pandas is not needed by fsql
-        """Return the rows that are left as a pandas data frame; needs pandas."""
+        """Return the resulting rows as a pandas data frame; needs pandas."""
         return self.table().to_pandas()
 
     def to_polars(self) -> Any:  # noqa: ANN401 - polars is not needed by fsql
-        """Return the rows that are left as a polars data frame; needs polars."""
+        """Return the resulting rows as a polars data frame; needs polars."""
         import polars
 
         return polars.from_arrow(self.table())
@@ -125,7 +125,7 @@ def _operations(release: Release) -> np.ndarray[Any, np.dtype[np.int8]]:
 def _net(
     columns: list[pa.Array], weights: np.ndarray[Any, np.dtype[np.int64]]
 ) -> np.ndarray[Any, np.dtype[np.int64]]:
-    """Return the indexes of the rows that are left: of equal rows, those that were added last."""
+    """Return the indexes of the resulting rows: of equal rows, those that were added last."""
     codes = [sameness(column) for column in columns]
     order = lexicographic_order(codes)
     order = np.arange(len(weights)) if order is None else order

@@ -1,4 +1,4 @@
-"""A script brought through the stages of compilation, up to the graph; `stages` lists them."""
+"""Compilation of a script, up to the graph; `stages` lists the stages."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 class Compiled:
     """A script at every stage.
 
-    `bound` is the job as its author wrote it, `job` what the rules made of it, `firings` how;
-    `places` says where in the text the parts of `bound` stand.
+    `bound` is the job before the rules, `job` after them, `firings` the rules applied; `places` has the
+    spans of the parts of `bound`.
     """
 
     script: Script
@@ -44,8 +44,8 @@ def compile_job(script: Script) -> Compiled:
     """Return the script at every stage.
 
     Raises:
-        FsqlError: what its text gets wrong; E607, if it is that of a compiled plan, and this version of fsql
-            makes another plan of it.
+        FsqlError: for errors in the script; E607, if it is from a compiled plan, and this version of fsql
+            compiles it to another plan.
     """
     result = compile_script(
         script.source,

@@ -1,8 +1,8 @@
-"""What a job is, as its processes tell each other: all that its results depend on, and how it is run.
+"""The description of a job for its processes: everything that its results depend on, and its options.
 
-The description is written once, when a job first starts, and stays: the splits of its tables among it,
-since their numbers are part of root positions.  Equal descriptions are compiled to equal plans, by one
-version of fsql; state is kept under the operators of a plan, so another plan is refused.
+The description is written when a job first starts, and does not change.  It includes the splits of its
+tables, since their numbers are part of root positions.  One version of fsql compiles equal descriptions to
+equal plans; state belongs to the operators of a plan, so another plan is refused.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ FORMAT: Final = 3
 class JobDescription(msgspec.Struct, frozen=True):
     """A job; see above.
 
-    `append` says that output files keep what they had before the job first started.
+    If `append`, output files keep the content that they had before the job first started.
     `plan` is the digest of its plan, `splits` are the names of each table's splits, by the table's ordinal.
     """
 
@@ -75,18 +75,18 @@ class JobDescription(msgspec.Struct, frozen=True):
         )
 
     def front_logs(self) -> Path:
-        """Return where the logs are of what cannot be read again."""
+        """Return the directory of the front logs."""
         return Path(self.state) / "front-log"
 
     def options(self) -> RunOptions:
-        """Return the options that the job is planned by."""
+        """Return the options for planning the job."""
         policy = None if self.policy is None else Policy(self.policy)
         return RunOptions(workers=self.workers, policy=policy, read_ahead_rows=self.read_ahead_rows)
 
 
 @dataclass(frozen=True, slots=True)
 class PreparedJob:
-    """A job made ready from its description: compiled, its sources opened, planned."""
+    """A job prepared from its description: compiled, with open sources, and planned."""
 
     description: JobDescription
     compiled: Compiled
@@ -105,7 +105,7 @@ class PreparedJob:
         )
 
     def front_names(self) -> list[str]:
-        """Return the tables and splits that fronts read, by the number of the front, to be read."""
+        """Return the names of the tables and splits that fronts read, by the number of the front."""
         tables = {table.ordinal: table.name for table in self.compiled.job.tables}
         return [
             held_name(tables[task.ordinal], self.splits[task.ordinal][task.split].name)
@@ -122,16 +122,16 @@ class PreparedJob:
         return {task.number: logged[task.ordinal] for task in self.fronts if task.ordinal in logged}
 
     def for_workers(self) -> Prepared:
-        """Return what a worker must know."""
+        """Return the parts that workers need."""
         state = LocalDirectory(Path(self.description.state))
         return Prepared(self.plan, self.fronts, self.splits, self.settings(), state)
 
 
 def parse_description(data: bytes) -> JobDescription:
-    """Return the description that `data` holds.
+    """Return the description encoded in `data`.
 
     Raises:
-        FsqlError: E623, if it holds none that this version understands.
+        FsqlError: E623, if it is damaged or of another version.
     """
     try:
         description = msgspec.json.decode(data, type=JobDescription)
@@ -143,10 +143,8 @@ def parse_description(data: bytes) -> JobDescription:
 
 
 def _not_understood(reason: str) -> FsqlError:
-    helps = (
-        "run all processes of a job, and what goes on with its state, with one version of fsql",
-    )
-    message = f"the description of the job is not understood: {reason}"
+    helps = ("use one version of fsql for all processes of a job and for its state",)
+    message = f"the description of the job is invalid: {reason}"
     return FsqlError([Diagnostic("E623", message, helps=helps)])
 
 
@@ -154,7 +152,7 @@ def prepare_job(description: JobDescription) -> PreparedJob:
     """Compile, open and plan a job.
 
     Raises:
-        FsqlError: what is wrong with its text or its sources; E623, if another plan comes of it.
+        FsqlError: for errors in its text or its sources; E623, if it is compiled to another plan.
     """
     result = compile_job(description.script())
     if plan_digest(result) != description.plan:
@@ -165,7 +163,7 @@ def prepare_job(description: JobDescription) -> PreparedJob:
 
 
 def plan_digest(result: Compiled) -> str:
-    """Return what tells the plan of a job from others."""
+    """Return the digest of the plan of a job."""
     return digest(result.job)
 
 
@@ -175,7 +173,7 @@ def split_names(splits: Splits) -> dict[int, tuple[str, ...]]:
 
 
 def _frozen(result: Compiled, splits: Splits, names: Mapping[int, tuple[str, ...]]) -> Splits:
-    """Return the splits that the job had when it first started; others that came later are not read.
+    """Return the splits that the job had when it first started; later ones are not read.
 
     Raises:
         FsqlError: E531, if one is missing.
@@ -186,9 +184,9 @@ def _frozen(result: Compiled, splits: Splits, names: Mapping[int, tuple[str, ...
         for name in names[table.ordinal]:
             if name not in found:
                 message = (
-                    f'table "{table.name}" has no "{name}" any more, and the job began with it'
+                    f'"{name}" of table "{table.name}", which the job had started with, is missing'
                 )
-                helps = ("put it back", "or begin anew, with an empty state directory")
+                helps = ("restore it", "or start again with an empty state directory")
                 with locate_errors(result.syntax, table.name, "path"):
                     raise FsqlError([Diagnostic("E531", message, helps=helps)])
         frozen[table.ordinal] = [found[name] for name in names[table.ordinal]]

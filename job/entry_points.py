@@ -1,4 +1,4 @@
-"""What the processes of a run execute: the coordinator and the workers."""
+"""The entry points of the processes of a run: coordinator and workers."""
 
 from __future__ import annotations
 
@@ -54,10 +54,10 @@ def run_worker(
     join_deadline: float = JOIN_DEADLINE_SECONDS,
     notify: Callable[[str], None] = lambda _: None,
 ) -> bool:
-    """Execute a worker of the run whose coordinator is at `leader`; return whether the job is done.
+    """Execute a worker of the run whose coordinator is at `leader`; return whether the job is finished.
 
-    A worker that is not supervised by a launcher ends after `join_deadline` seconds without a message from
-    the run.  A spare one waits until the launcher needs it.  `notify` is called with messages for the user.
+    A worker without a launcher ends after `join_deadline` seconds without a message from the run.  A spare
+    worker waits until the launcher needs it.  `notify` is called with messages for the user.
 
     Raises:
         FsqlError: if the key or the address cannot be used; E604, E605.
@@ -84,10 +84,10 @@ def run_worker(
 
 
 def run_coordinator(state: Path, listening: int, stdout: str | None, *, again: bool) -> bool:
-    """Execute the coordinator of the job in the state directory; return whether the job is over.
+    """Execute the coordinator of the job in the state directory; return whether the job is finished.
 
     It returns False if the launcher has ended first.  `listening` is the descriptor of the socket at which
-    workers join; `again` says that an earlier coordinator of the same run has ended.
+    workers join; `again` means that an earlier coordinator of the same run has ended.
     """
     keep_freed_memory()
     collect_less_often()
@@ -96,7 +96,7 @@ def run_coordinator(state: Path, listening: int, stdout: str | None, *, again: b
     try:
         return _lead(state, listening, stdout, supervisor, again=again)
     except FsqlError as error:
-        # Starting another coordinator would not help.
+        # Another coordinator would fail in the same way.
         supervisor.tell(Finish(diagnostics=diagnostics_bytes(error)))
         return True
 
@@ -107,7 +107,7 @@ def _lead(
     """Execute the coordinator; see `run_coordinator`.
 
     Raises:
-        FsqlError: if the job cannot be prepared or its state not be opened.
+        FsqlError: if the job cannot be prepared or its state cannot be opened.
     """
     data = (state / "job.json").read_bytes()
     job = prepare_job(parse_description(data))
@@ -140,10 +140,10 @@ def _lead(
 
 
 def remove_abandoned_state(state: Path) -> None:
-    """Remove the temporary state directory of a run whose launcher has ended without doing so.
+    """Remove the temporary state directory of a run whose launcher has ended without removing it.
 
-    Workers notice the end of the launcher by themselves.  One that is slow may still add a file, so removal
-    is tried several times.
+    Workers detect the end of the launcher.  A slow worker may still add a file, so removal is tried several
+    times.
     """
     for _ in range(_REMOVALS_MAX):
         time.sleep(_BETWEEN_REMOVALS_SECONDS)

@@ -1,6 +1,6 @@
-"""The exceptions of the library: one class for each kind of fault.
+"""The exceptions of the library: one class for each kind of error.
 
-| exception        | codes        | what is at fault                                       |
+| exception        | codes        | cause                                                  |
 |------------------|--------------|--------------------------------------------------------|
 | `QueryError`     | E1xx to E4xx | the text of the query                                  |
 | `DataError`      | E50x to E52x | a row: an expression failed on it, or it is malformed  |
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class LibraryError(FsqlError):
-    """An error as the library raises it: its text shows the place in the query."""
+    """The base of the library's exceptions: the text shows the place in the query."""
 
     @property
     def code(self) -> str:
@@ -31,7 +31,7 @@ class LibraryError(FsqlError):
         return self.diagnostics[0].code
 
     def __str__(self) -> str:
-        """Return what is wrong, with the lines of the query and the remedy."""
+        """Return the message, with the lines of the query and the help."""
         return render_text(self.diagnostics, self.source).rstrip("\n")
 
 
@@ -40,7 +40,7 @@ class QueryError(LibraryError):
 
 
 class DataError(LibraryError):
-    """A row made the query fail, or is malformed."""
+    """The query failed on a row, or a row is malformed."""
 
 
 class ConnectorError(LibraryError):

@@ -1,4 +1,4 @@
-"""`fsql explain`: a script at one stage of its way from text to tick plan."""
+"""`fsql explain`: a script at one stage of compilation."""
 
 from __future__ import annotations
 
@@ -52,15 +52,15 @@ PRINTERS: Final[Mapping[tuple[str, str], Printer]] = {
         _tick_plan(result, options), scan_lines=_scan_lines(result)
     ),
 }
-"""What can be shown of each stage, and in which formats."""
+"""The formats of each stage."""
 
 
 class FormatError(Exception):
-    """A stage that is not shown in the format that was asked for; the message says in which it is."""
+    """A stage is not available in a format; the message lists its formats."""
 
 
 def check_output(result: Compiled, output: str) -> None:
-    """Check that what is shown is not written over the script, or over a file that its tables name.
+    """Check that the output file is neither the script nor a file of one of its tables.
 
     Raises:
         FsqlError: E532, if it is.
@@ -70,24 +70,24 @@ def check_output(result: Compiled, output: str) -> None:
 
 
 def format_of(output: str) -> str:
-    """Return the format that the name of an output file asks for; text unless it does."""
+    """Return the format by the suffix of an output file; text by default."""
     return next((form for suffix, form in _SUFFIXES.items() if output.endswith(suffix)), "text")
 
 
 def explain_stage(
     result: Compiled, stage: str, form: str, options: RunOptions, *, trace: bool = False
 ) -> str:
-    """Return a script at a stage; with `trace`, what each rewrite rule did on the way comes first.
+    """Return a script at a stage; with `trace`, after the changes of each rewrite rule.
 
     Raises:
-        FormatError: if the stage has no such format, or it has no place for the trace.
+        FormatError: if the stage has no such format, or the format cannot have a trace.
     """
     printer = PRINTERS.get((stage, form))
     if printer is None:
         forms = " and ".join(known for of, known in PRINTERS if of == stage)
-        raise FormatError(f"stage {stage} is shown as {forms}, not as {form}")
+        raise FormatError(f"stage {stage} is available as {forms}, not as {form}")
     if trace and form != "text":
-        raise FormatError(f"the trace of rules is text, and does not go with {form}")
+        raise FormatError(f"--trace is available with text only, not with {form}")
     text = printer(result, options)
     text = text if text.endswith("\n") else f"{text}\n"
     return f"{explain.trace_text(result.firings)}\n{text}" if trace else text
@@ -101,6 +101,6 @@ def _tick_plan(result: Compiled, options: RunOptions) -> TickPlan:
     try:
         splits = open_splits(result)
     except FsqlError:
-        # The plan depends on how many splits there are; without the data, one for each table.
+        # The plan depends on the number of splits; if the data is missing, one for each table is assumed.
         splits = {}
     return choose_plan(result, splits, options)

@@ -1,7 +1,7 @@
-"""Where in its script a job failed: the expression to point at, or all that may have been it.
+"""Where in its script a job failed: the expression, or all expressions that may have failed.
 
-Error rows carry a code only, so that nothing of plan or engine shows in what a job releases.  What failed
-is found out afterwards, from the script and the row, which is read once more.
+Error rows have a code only, so that the output does not depend on the plan or the engine.  The failed
+expression is found afterwards, from the script and the row, which is read again.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
     from fsql.runtime.dataflow.barrier import Stopped
 
 READ_AGAIN_ROWS_MAX: Final = 1_000_000
-"""Rows further behind in their file are not looked for, since that takes seconds."""
+"""Rows after this one are not read again, since that would take seconds."""
 _PLACES_MAX: Final = 8
 _CHUNK_ROWS: Final = 4_096
 
 
 def failing_labels(compiled: Compiled, stopped: Stopped) -> list[Label]:
-    """Return a label on what failed; on all that may have, if that is not known; none if too many."""
+    """Return a label on the failed expression; if it is unknown, on all candidates if they are few."""
     found = _failing_part(compiled, stopped)
     spans = [] if found is None else list(compiled.source_spans.of(found.part))
     said = "" if found is None else str(found.failure)
@@ -46,7 +46,7 @@ def failing_labels(compiled: Compiled, stopped: Stopped) -> list[Label]:
         return []
     spans = sorted(dict.fromkeys(spans), key=lambda span: (span.start, span.end))
     if len(spans) > 1:
-        first = Label(spans[0], f"{said or 'this failed'}, here or where else is marked")
+        first = Label(spans[0], f"{said or 'this failed'}, here or at another label")
         return [first, *map(Label, spans[1:])]
     return [Label(span, "" if said == CODES[f"E{stopped.code}"].title else said) for span in spans]
 
@@ -55,7 +55,7 @@ def _failing_part(compiled: Compiled, stopped: Stopped) -> FailingPart | None:
     if stopped.root.origin == PUNCTUATION:
         return None
     ordinal, split, number = origin_parts(stopped.root.origin)
-    # As the script declares it: the rules leave out columns that nobody reads.
+    # The job as bound: rules remove unused columns.
     table = next(table for table in compiled.bound.tables if table.ordinal == ordinal)
     row = _row(compiled, table, split, number)
     if row is None:
@@ -64,7 +64,7 @@ def _failing_part(compiled: Compiled, stopped: Stopped) -> FailingPart | None:
 
 
 def _row(compiled: Compiled, table: Table, split: int, number: int) -> tuple[Value, ...] | None:
-    """Return a row of a file, read once more; None if it is not to be had."""
+    """Return a row of a file, read again; None if it cannot be read."""
     if number >= READ_AGAIN_ROWS_MAX:
         return None
     try:
@@ -82,6 +82,6 @@ def _row(compiled: Compiled, table: Table, split: int, number: int) -> tuple[Val
         finally:
             reader.close()
     except (FsqlError, IndexError):
-        # The file has changed meanwhile; the error is told without it.
+        # The file has changed; the error is reported without the expression.
         return None
     return None

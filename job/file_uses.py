@@ -1,7 +1,7 @@
-"""Which files a job reads and writes: none is written that something else reads or writes.
+"""The files that a job reads and writes: a file that is written must have no other use.
 
-With `--overwrite` a sink empties its file.  So a mistake in a path could destroy the input, and a sink inside
-of a directory that is read would be input itself the next time.
+With `--overwrite` a sink empties its file.  So a mistake in a path could destroy the input, and a file
+written into a directory that is read would be input of the next run.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 class FileUse:
     """A path that an option of a table names.
 
-    `journal` names the journal of what a job with state writes there, None for a file that is only read.
-    `directory` says that files are written into a directory.
+    `journal` names the journal of the output of a job with state; it is None for a file that is only read.
+    If `directory`, files are written into a directory.
     """
 
     table: str
@@ -49,7 +49,7 @@ class FileUse:
 
     @property
     def purpose(self) -> str:
-        """Return who does what with the file."""
+        """Return the use of the file, for messages."""
         if not self.table:
             return "it is the script itself"
         if self.option == "path":
@@ -58,7 +58,7 @@ class FileUse:
 
 
 class FileUses:
-    """The files of one job: those that its tables name, and its script if that is a file."""
+    """The files of one job: those of its tables, and its script if it is a file."""
 
     def __init__(self, compiled: Compiled) -> None:
         self._syntax = compiled.syntax
@@ -80,8 +80,8 @@ class FileUses:
     def locked(self, existing: Existing, journals: Path | None = None) -> Iterator[list[int]]:
         """Lock each file that the job writes until the end of the block; return the locked descriptors.
 
-        `existing` says what is done with files that are not empty.  It does not matter for files that have a
-        journal in the directory `journals`: the job has written them before.
+        `existing` is how files that are not empty are handled.  It is ignored for files that have a journal
+        in the directory `journals`: the job has written them before.
 
         Raises:
             FsqlError: E532, E540 or E542.
@@ -100,7 +100,7 @@ class FileUses:
             yield [each for each in descriptors if each is not None]
 
     def check_apart(self, use: FileUse) -> None:
-        """Check that what `use` writes is nobody else's.
+        """Check that a file that `use` writes has no other use.
 
         Raises:
             FsqlError: E532, if it is.
@@ -162,7 +162,7 @@ def _meet(use: FileUse, other: FileUse) -> bool:
             or _same_file(written, other.path)
         )
     if written.exists() and not written.is_file():
-        return False  # a device, which anybody may write; a directory is refused by who opens it
+        return False  # devices may have several uses; a directory is refused when it is opened
     if written == other.path or _same_file(written, other.path):
         return True
     if not other.written and is_pattern(other.path):

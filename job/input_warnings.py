@@ -1,6 +1,6 @@
-"""Warnings about the input of a job: what is not there, and what the first rows show to be meant otherwise.
+"""Warnings about the input of a job: missing files, and first rows that suggest a wrong declaration.
 
-Only files are looked at: a stream can be read once, and not before the job runs.
+Only files are checked: a stream can be read only once, by the job.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _EPOCH_SECONDS: Final = range(10**9, 10**11)
 
 
 def missing_inputs(compiled: Compiled) -> list[Diagnostic]:
-    """Return warnings of inputs that cannot be opened now, and may be there when the job runs."""
+    """Return warnings about inputs that cannot be opened now, but may exist when the job runs."""
     try:
         open_splits(compiled)
     except FsqlError as error:

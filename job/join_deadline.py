@@ -17,11 +17,11 @@ NOTICE_AFTER_SECONDS: Final = 5.0
 """Seconds of silence after which the user is notified."""
 
 JOIN_DEADLINE_SECONDS: Final = 60.0
-"""Seconds of silence after which the worker ends, unless an option says otherwise."""
+"""The default of the seconds of silence after which the worker ends."""
 
 
 class JoinDeadline:
-    """Ends a worker that hears nothing from the run at `leader`."""
+    """Ends a worker that receives no messages from the run at `leader`."""
 
     def __init__(
         self,
@@ -31,9 +31,9 @@ class JoinDeadline:
         other_versions: Mapping[str, int],
         notify: Callable[[str], None],
     ) -> None:
-        """Take the address and key of the run.
+        """`leader` and `key` are the address and the key of the run.
 
-        `other_versions` has the wire formats of nodes that use another one, by address; `notify` is called
+        `other_versions` has the wire formats of nodes with another version, by address; `notify` is called
         with messages for the user.
         """
         self._leader = leader
@@ -67,7 +67,7 @@ class JoinDeadline:
         notified, self._notified = self._notified, silence > NOTICE_AFTER_SECONDS
         if self._notified and not notified:
             self._notify(
-                f"nothing is heard from {self._leader}: is a run there, and is {self._key} its key?\n"
+                f"no message from {self._leader}: is a run there, and is {self._key} its key?\n"
             )
 
 

@@ -30,7 +30,7 @@ def open_listener(wanted: str | None) -> socket.socket:
 
 
 def joining_address(listening: socket.socket) -> str:
-    """Return what workers connect to."""
+    """Return the address that workers connect to."""
     host, port = listening.getsockname()
     return f"tcp://{host}:{port}"
 
@@ -38,5 +38,5 @@ def joining_address(listening: socket.socket) -> str:
 def _cannot_listen(address: str, error: OSError) -> FsqlError:
     reason = os.strerror(error.errno or 0).lower()
     message = f'the run cannot listen on "{address}": {reason}'
-    helps = ("name another port, or leave out --listen: any port that is free is taken",)
+    helps = ("use another port, or omit --listen to use any free port",)
     return FsqlError([Diagnostic("E603", message, helps=helps)])

@@ -1,8 +1,8 @@
-"""Tables that a Python program hands to a script, and the rows that it takes from it.
+"""Tables that a Python program passes to a script, and the rows of the result.
 
 A table is anything with the Arrow PyCapsule interface (`__arrow_c_stream__`: Arrow, pandas, polars,
-DuckDB) or a list of dictionaries.  It is declared to the compiler by a CREATE TABLE statement behind the
-script, so that messages may quote it and the lines of the script keep their numbers.
+DuckDB) or a list of dictionaries.  It is declared by a CREATE TABLE statement that is appended to the script,
+so that messages can quote it and the lines of the script keep their numbers.
 
 | Arrow                                    | SQL         |
 |------------------------------------------|-------------|
@@ -55,7 +55,7 @@ _WINDOW: Final = 16
 
 
 class ArrowStream(Protocol):
-    """What has the Arrow PyCapsule interface."""
+    """An object with the Arrow PyCapsule interface."""
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         """Return a capsule of an Arrow stream."""
@@ -70,9 +70,8 @@ class Table:
 
     Args:
         rows: an object with the Arrow PyCapsule interface, or a list of dictionaries.
-        event_time: the column that the rows' event time is taken from; without one, rows are ordered by
-            their number.
-        delay: how much later than the greatest event time so far a row may come without being late.
+        event_time: the event-time column; without one, rows are ordered by their number.
+            delay: how far a row may be behind the greatest event time so far without being late.
     """
 
     rows: Rows
@@ -82,7 +81,7 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """What a program hands to a script: tables and their declarations; and what takes the result."""
+    """The tables that a program passes to a script, with their declarations; and the sink of the result."""
 
     declarations: str
     tables: Mapping[str, pa.Table]
@@ -126,7 +125,7 @@ def _sql_type(table: str, field: pa.Field) -> SqlType:
     found = _scalar_type(field.type)
     if found is None:
         message = f'column "{field.name}" of table "{table}" has no SQL type: it is {field.type}'
-        helps = ("cast the column before it is handed in, or leave it out",)
+        helps = ("cast the column before passing the table, or leave it out",)
         raise FsqlError([Diagnostic("E542", message, helps=helps)])
     return found
 
@@ -193,7 +192,7 @@ def _quoted(name: str) -> str:
 
 
 class MemorySink:
-    """Takes the result of a query: releases, in order, until they are fetched."""
+    """Buffers the result of a query: releases, in order, until they are fetched."""
 
     def __init__(self) -> None:
         self._releases: list[Release] = []
@@ -201,27 +200,27 @@ class MemorySink:
         self._acknowledged: list[Root] = []
 
     def fetch(self) -> list[Release]:
-        """Return what has come since the last call."""
+        """Return the releases since the last call."""
         releases, self._releases = self._releases, []
         return releases
 
     @property
     def missing(self) -> str | None:
-        """Return None: it is here."""
+        """Return None: the sink is always present."""
         return None
 
     @property
     def descriptor(self) -> int | None:
-        """Return None: what is stored is acknowledged at once."""
+        """Return None: acknowledgements are immediate."""
         return None
 
     def open(self, opening: OpenRequest) -> OpenReply:
-        """Begin an epoch, with nothing."""
+        """Begin an epoch, with an empty result."""
         self._sequencer = Sequencer(opening.begins)
         return OpenReply(opening.begins, _WINDOW)
 
     def deliver(self, bundle: Bundle) -> None:
-        """Take a bundle, or a part of one.
+        """Store a bundle, or a part of one.
 
         Raises:
             SinkLostError: if it does not follow the last one.
@@ -238,16 +237,16 @@ class MemorySink:
         self._acknowledged.append(self._sequencer.position)
 
     def take_acknowledged(self) -> Sequence[Root]:
-        """Return the positions taken since the last call."""
+        """Return the positions stored since the last call."""
         acknowledged, self._acknowledged = self._acknowledged, []
         return acknowledged
 
     def wait(self, seconds: float) -> None:
-        """Return at once: nothing is ever under way."""
+        """Return at once: no delivery is in progress."""
 
     def sync(self) -> None:
-        """Return at once: nothing survives the program."""
+        """Return at once: the result is in memory only."""
 
     def close(self) -> None:
-        """Take nothing more; what has come can still be fetched."""
+        """Refuse further bundles; stored releases can still be fetched."""
         self._sequencer = None

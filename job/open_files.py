@@ -1,4 +1,4 @@
-"""How many files may be open: a directory of many files is a table of many splits, all read together."""
+"""The limit of open files: a table over many files has all of them open."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from contextlib import suppress
 
 
 def raise_open_files_limit() -> None:
-    """Allow this process as many open files as the system lets it have without asking anybody."""
+    """Raise the limit of open files of this process to the hard limit."""
     try:
         import resource
-    except ImportError:  # not a Unix: the limit is another one
+    except ImportError:  # not available outside of Unix
         return
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    with suppress(OSError, ValueError):  # some systems name a hard limit that they do not grant
+    with suppress(OSError, ValueError):  # some systems report a hard limit that cannot be set
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))

@@ -1,4 +1,4 @@
-"""What a job writes, opened in a run of one process: its INSERTs, its late rows, its rejects."""
+"""The outputs of a job in one process: its INSERTs, late rows and dead letters."""
 
 from __future__ import annotations
 
@@ -26,10 +26,9 @@ def open_outputs(
     existing: Existing,
     stdout: OutputStream | None = None,
 ) -> Iterator[Outputs]:
-    """Open all that the job writes; close it at the end.
+    """Open all outputs of the job; close them at the end.
 
-    `existing` says what is done with files that are not empty; `stdout` is written in place of
-    standard output.
+    `existing` is how files that are not empty are handled; `stdout` is written instead of standard output.
 
     Raises:
         FsqlError: E532 to E534, E540 or E542, if an output cannot be opened; E535, if it cannot be closed.

@@ -1,4 +1,4 @@
-"""What a job reads and writes, by name, for whoever watches it."""
+"""The names of the sources and sinks of a job, for display."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from fsql.runtime.ports import Split
 
 _SPLITS_MAX: Final = 3
-"""How many splits of a table are named."""
+"""How many splits of a table are listed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ class JobOverview:
         return sum(size or 0 for size in sizes) or None if None not in sizes else None
 
     def min_time_text(self, held_by: str, min_time: int) -> str:
-        """Return a min time that a split holds, as the kind of its time is written; "" if it has none."""
+        """Return the min time held by a split as text, by the kind of its time; "" if it has none."""
         table = self.tables.get(held_by)
         if table is None or not TIMESTAMP_MIN <= min_time <= TIMESTAMP_MAX:
             return ""
@@ -112,6 +112,6 @@ def _file_bytes(splits: Sequence[Split]) -> int | None:
             return None
         try:
             total += split.path.stat().st_size
-        except OSError:  # whoever opens it reports that
+        except OSError:  # reported when it is opened
             return None
     return total

@@ -1,4 +1,4 @@
-"""Where in a script an option stands, so that a file that cannot be opened is shown by its name there."""
+"""The spans of options in a script, for errors about files that cannot be opened."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def locate_errors(script: Script, table: str, option: str) -> Iterator[None]:
-    """Let errors that have no place in the text point at an option of a table."""
+    """Add the span of a table's option to errors without one."""
     try:
         yield
     except FsqlError as error:
@@ -30,7 +30,7 @@ def locate_errors(script: Script, table: str, option: str) -> Iterator[None]:
 
 
 def option_span(script: Script, table: str, option: str) -> Span | None:
-    """Return the place of the option's value, of the table's name if it is not given; None for neither."""
+    """Return the span of the option's value, otherwise of the table's name; None if there is neither."""
     for statement in script.statements:
         if isinstance(statement, CreateTable) and statement.name.parts[-1].name == table:
             for given in statement.options:

@@ -2,8 +2,8 @@
 
 The file is one line of JSON and, in a second line, the SHA-256 of the first.  It has the text of the script,
 its parameters, the directory that relative paths start from, the canonical form of the plan with its digest,
-and the ids of the operators.  Whoever reads it compiles the text again and compares the digests: a plan that
-this version of fsql does not make of the text is never executed.
+and the ids of the operators.  A reader compiles the text again and compares the digests: only a plan that
+this version of fsql compiles from the text is executed.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _AGAIN: Final = "compile the script again: fsql compile SCRIPT -o FILE"
 
 
 class PlanFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What a plan file contains; `plan` is the canonical form of the logical plan."""
+    """The content of a plan file; `plan` is the canonical form of the logical plan."""
 
     kind: str
     version: int
@@ -49,7 +49,7 @@ class PlanFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class _Header(msgspec.Struct):
-    """What plan files of all versions have."""
+    """The fields common to plan files of all versions."""
 
     kind: str
     version: int

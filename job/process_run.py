@@ -1,6 +1,6 @@
-"""Runs a job on processes: its description, state directory, launcher, and what feeds and takes its streams.
+"""Runs a job on processes: its description, state directory, launcher, and live input and output.
 
-The console and the library call it; each passes an observer and renders what it is told, or does not.
+The console and the library call it, each with an observer.
 """
 
 from __future__ import annotations
@@ -49,9 +49,9 @@ class ProcessOptions:
     """How a job is run on processes.
 
     Args:
-        state: the directory that outlives the run; None for a temporary one.
+        state: the state directory; None for a temporary one.
         snapshot_every: seconds between two snapshots; None for none.
-        delivery: what outputs promise after a failure, whatever their tables ask for; None for the latter.
+        delivery: the delivery guarantee of all outputs; None for those of their tables.
         listen: the address of the coordinator, tcp://127.0.0.1:PORT; None for any port.
         joining: how many of the workers are started by hand.
     """
@@ -64,22 +64,22 @@ class ProcessOptions:
 
 
 class ProcessObserver(Protocol):
-    """Is told how a run on processes goes.  All calls come from the thread that runs the job."""
+    """Observes a run on processes.  All calls are made by the thread that runs the job."""
 
     def on_ready(self, job: PreparedJob) -> None:
-        """Take note that the sources of the job have been found; nothing has been read."""
+        """The sources of the job have been opened; nothing has been read."""
 
     def on_already_finished(self, state: Path) -> None:
-        """Take note that the job of this state directory finished in an earlier run."""
+        """The job of this state directory finished in an earlier run."""
 
     def on_listening(self, job: PreparedJob) -> None:
-        """Take note that the tables that listen do so."""
+        """The tables with server sockets are listening."""
 
     def on_waiting(self, workers: int, address: str, key: Path) -> None:
-        """Take note that the run waits for workers that are started by hand."""
+        """The run waits for workers that are started by hand."""
 
     def show(self, job: PreparedJob, *, resumed: bool) -> AbstractContextManager[object]:
-        """Return a context in which the progress of the run is shown; `resumed` if it has begun before."""
+        """Return a context in which the progress of the run is shown; `resumed` if it was started before."""
 
     def on_report(self, report: ProgressReport, metrics: ProcessMetrics) -> None:
         """Take note of a report of the coordinator, which is in the metrics already."""
@@ -159,7 +159,7 @@ def run_on_processes(
 def _reporting_to(
     observer: ProcessObserver, metrics: ProcessMetrics
 ) -> Callable[[ProgressReport], None]:
-    """Return what counts the reports of the coordinator and passes them on."""
+    """Return a function that counts the reports of the coordinator and passes them to the observer."""
 
     def on_report(report: ProgressReport) -> None:
         metrics.add(report)
@@ -171,7 +171,7 @@ def _reporting_to(
 def _checking(
     observer: ProcessObserver, feed_errors: Sequence[FsqlError], server: StandardOutputServer | None
 ) -> Callable[[], None]:
-    """Return what raises the error of a feed, of standard output, or of an interrupt."""
+    """Return a function that raises errors of live input or standard output, and interrupts."""
 
     def check() -> None:
         observer.check()
@@ -229,7 +229,7 @@ def _serve_standard_output(
 
 @contextmanager
 def _open_feeds(job: PreparedJob) -> Iterator[list[FsqlError]]:
-    """Write what standard input and sockets deliver to front logs; errors are added to the list."""
+    """Write data from standard input and sockets to front logs; errors are added to the list."""
     errors: list[FsqlError] = []
     with ExitStack() as stack:
         for table in job.compiled.job.tables:
@@ -249,20 +249,20 @@ def _coordinator_flags(
 
 
 def _command(*arguments: str) -> list[str]:
-    # -P: a file beside the data whose name is that of a module is not executed.
+    # -P: modules are not imported from the working directory.
     return [sys.executable, "-P", "-m", "fsql", *arguments]
 
 
 def _stopped(finished: Finished) -> Stopped | None:
-    """Return where and why the job stopped, None if it reached the end of its input.
+    """Return where and why the job stopped; None if it reached the end of its input.
 
     Raises:
-        FsqlError: why it cannot go on.
+        FsqlError: if it cannot continue.
     """
     if finished.diagnostics is not None:
         raise error_of(finished.diagnostics)
     if finished.refused is not None:
-        message = f"an output cannot go on: {finished.refused[1]}"
+        message = f"an output cannot continue: {finished.refused[1]}"
         raise FsqlError([Diagnostic("E537", message)])
     if finished.stopped is None:
         return None
@@ -272,5 +272,5 @@ def _stopped(finished: Finished) -> Stopped | None:
 
 
 def _given_up(reason: str) -> FsqlError:
-    message = f"processes of the run keep ending, and nothing gets done: {reason}"
+    message = f"processes of the run keep ending without progress: {reason}"
     return FsqlError([Diagnostic("E624", message, helps=(CODES["E624"].fix,))])

@@ -1,7 +1,7 @@
-"""A compiled job runs: its sources are opened, it is planned, its outputs are opened, rows flow.
+"""Runs a compiled job: opens its sources, plans it, opens its outputs, and executes it.
 
-Sources come first, since a plan depends on how many splits there are; outputs last, since opening one
-empties its file.
+Sources are opened first, since a plan depends on the number of splits; outputs last, since opening one may
+empty its file.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class RunOptions:
-    """How a job is run; nothing here changes the rows that it releases."""
+    """The options of a run; they do not affect the rows that it releases."""
 
     workers: int = 1
     policy: Policy | None = None
@@ -52,24 +52,24 @@ class RunOptions:
 
 
 class Run(Protocol):
-    """One run of a job, whichever engine executes it."""
+    """One run of a job, on either engine."""
 
     @property
     def metrics(self) -> Metrics:
-        """Return what the run has done so far."""
+        """Return the metrics so far."""
 
     @property
     def stopped(self) -> Stopped | None:
-        """Return where and why the job stopped, None if it did not."""
+        """Return where and why the job stopped; None if it did not."""
 
     def run(self, on_progress: Callable[[Metrics], None]) -> Metrics:
-        """Run until all input is used up or the job has stopped."""
+        """Run until the end of the input or until the job stops."""
 
 
 def open_splits(compiled: Compiled, front_logs: Path | None = None) -> Splits:
     """Return the splits of each table that the job reads, by its ordinal.
 
-    What cannot be read again is read by way of its log in `front_logs`, where that is given.
+    Sources that cannot be read again are read through their front logs, if `front_logs` is given.
 
     Raises:
         FsqlError: E318, E531 to E534, if a source cannot be opened; E539, if it has too many splits.
@@ -86,7 +86,7 @@ def open_splits(compiled: Compiled, front_logs: Path | None = None) -> Splits:
 
 
 def source_surroundings(compiled: Compiled, front_logs: Path | None = None) -> ConnectorContext:
-    """Return what the sources of a job are opened with."""
+    """Return the context in which the sources of a job are opened."""
     memory = compiled.script.memory
     return ConnectorContext(
         compiled.script.base_directory,
@@ -103,7 +103,7 @@ def _check_count(table: Table, splits: Sequence[Split]) -> None:
     """
     if len(splits) > SPLITS_MAX:
         message = f'table "{table.name}" has {len(splits):,} splits; the limit is {SPLITS_MAX:,}'
-        helps = ("join the files to fewer ones, or declare several tables",)
+        helps = ("merge files, or declare several tables",)
         raise FsqlError([Diagnostic("E539", message, helps=helps)])
 
 
@@ -114,13 +114,13 @@ def _check_standard_input(compiled: Compiled, table: Table) -> None:
         FsqlError: E531, if it is.
     """
     if compiled.script.used_stdin and dict(table.options)["connector"] == "stdin":
-        message = "standard input cannot be read: the script has come by it"
-        helps = ("put the script in a file, or behind -e",)
+        message = "standard input cannot be read: the script was read from it"
+        helps = ("put the script in a file, or use -e",)
         raise FsqlError([Diagnostic("E531", message, helps=helps)])
 
 
 def choose_plan(compiled: Compiled, splits: Splits, options: RunOptions) -> TickPlan:
-    """Return the tick plan of the job for the splits that there are."""
+    """Return the tick plan of the job for these splits."""
     fronts = {ordinal: len(of_table) for ordinal, of_table in splits.items()}
     plan = choose(compiled.graph, workers=options.workers, fronts=fronts, policy=options.policy)
     return verify_product("tick", plan)
@@ -157,21 +157,21 @@ def open_run(
 
 
 def _check_ends(compiled: Compiled, splits: Splits) -> None:
-    """Check that the input ends: the model reads all of it before it begins.
+    """Check that the input ends: the model reads all input before it starts.
 
     Raises:
-        FsqlError: E534, if a generator goes on for ever, or silence would have an effect.
+        FsqlError: E534, if a generator has no end, or a table has the option `idle`.
     """
     for table in compiled.job.tables:
         if "idle" in dict(table.options):
-            message = f'table "{table.name}" has option "idle", which the model cannot follow'
-            note = "it reads all of its input before it begins"
+            message = f'table "{table.name}" has option "idle", which the model does not support'
+            note = "the model reads all input before it starts"
             advice = "leave out --engine model"
             with locate_errors(compiled.syntax, table.name, "idle"):
                 raise FsqlError([Diagnostic("E534", message, notes=(note,), helps=(advice,))])
         for split in splits[table.ordinal]:
             if isinstance(split, GeneratorSplit) and split.text.rows is None:
-                message = f'table "{table.name}" has no end, and the model needs all of its input'
-                helps = ("give it an end: 'count' = '1000'", "or leave out --engine model")
+                message = f'table "{table.name}" has no end, and the model reads all input before it starts'
+                helps = ("set the number of rows: 'count' = '1000'", "or leave out --engine model")
                 with locate_errors(compiled.syntax, table.name, "count"):
                     raise FsqlError([Diagnostic("E534", message, helps=helps)])

@@ -21,20 +21,20 @@ PLAN_VERSION: Final = 1
 """The version of the format of compiled plans (`fsql.job.plan_file`)."""
 
 PLAN_START: Final = b'{"kind":"fsql-plan",'
-"""How a compiled plan begins, whatever its version."""
+"""The first bytes of a compiled plan of any version."""
 
 
 class ScriptError(FsqlError):
-    """A script that cannot be read: what is in error is the command line that names it."""
+    """A script cannot be read: the error is in the command line."""
 
 
 @dataclass(frozen=True, slots=True)
 class Script:
     """A script's text, the values of its `${name}`, and the directory that relative paths start from.
 
-    `path` is its file, None where the text came otherwise; `used_stdin` says that it came by standard
-    input, which then has nothing left for a table.  `memory` has what the program that runs it hands in.
-    `plan_digest` is the digest that its plan must have, where it came from a compiled plan.
+    `path` is its file, None if there is none; `used_stdin` means that it was read from standard input, which
+    no table can read then.  `memory` has the tables of the program that runs it.  `plan_digest` is the digest
+    that its plan must have, if it is from a compiled plan.
     """
 
     source: SourceText
@@ -48,7 +48,7 @@ class Script:
 
 def script_of_text(text: str, parameters: Mapping[str, str]) -> Script:
     """Return a script that was written on the command line; its paths start from the working directory."""
-    # What is not UTF-8 in an argument comes as surrogates.
+    # Bytes of arguments that are not UTF-8 are surrogates.
     text = _decoded("<command line>", text.encode("utf-8", "surrogateescape"))
     return Script(SourceText("<command line>", text), parameters, Path.cwd())
 
@@ -67,7 +67,7 @@ def read_script(name: str, parameters: Mapping[str, str]) -> Script:
     try:
         content = path.read_bytes()
     except OSError as error:
-        # The connectors take time to import, and most scripts can be read.
+        # Imported only for errors, since connectors take time to import.
         from fsql.connectors import paths
 
         missing = isinstance(error, FileNotFoundError)
@@ -95,5 +95,5 @@ def _decoded(name: str, content: bytes) -> str:
         message = f"the script is not UTF-8 at byte {error.start:,}, counted from 0"
         shown = SourceText(name, content.decode(errors="replace"))
         raise FsqlError([Diagnostic("E117", message, label)], shown) from None
-    # Some editors put a mark in front; it says nothing about UTF-8, and is no part of the script.
+    # Some editors write a byte order mark, which is not part of the script.
     return text.removeprefix("\ufeff")

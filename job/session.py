@@ -1,4 +1,4 @@
-"""The library: queries over the rows of a Python program, and scripts with connectors of their own.
+"""The library: queries over tables of a Python program, and scripts with connectors.
 
     import fsql
 
@@ -7,7 +7,7 @@
         print(change.op, change.row)
     frame = changes.to_pandas()
 
-`sql`, `compile` and `run` of the package are those of a session with default options.
+`fsql.sql`, `fsql.compile` and `fsql.run` use a session with default options.
 """
 
 from __future__ import annotations
@@ -58,29 +58,29 @@ class Plan:
         return self._compiled.warnings
 
     def explain(self, stage: Stage = "logical", form: Format = "text") -> str:
-        """Return the script at a stage of its way from text to tick plan.
+        """Return the script at a stage of compilation.
 
         Raises:
-            ValueError: if the stage is not shown in that form.
+            ValueError: if the stage is not available in that form.
         """
         return explain_stage(self._compiled, stage, form, self._options)
 
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """Options that several queries share; nothing here shows in their results.
+    """Options shared by several queries; they do not affect the results.
 
     Args:
-        workers: how many logical workers keys are spread over, all in this process.
-        policy: how stateful operators treat disorder; None lets the optimizer choose.
+        workers: number of logical workers, all in this process.
+        policy: how stateful operators handle disorder; None lets the optimizer choose.
         parameters: the values of `${name}` in scripts.
-        base_directory: where relative paths in scripts start from; None means the working directory.
-        processes: how many worker processes `run` starts; None runs in this process, unless `state` or
+        base_directory: the directory of relative paths in scripts; None means the working directory.
+        processes: number of worker processes of `run`; None runs in this process, unless `state` or
             `delivery` is given.
-        state: the directory in which `run` keeps state; a later run of the script goes on from it.
-        delivery: what outputs promise after a failure, whatever their tables ask for.
+        state: the state directory of `run`; a later run of the script resumes from it.
+        delivery: the delivery guarantee of all outputs; overrides the option of their tables.
         snapshot_every: seconds between two snapshots of a run on processes.
-        existing: what `run` does with output files that are not empty.
+        existing: how `run` handles output files that are not empty.
     """
 
     workers: int = 1
@@ -94,28 +94,28 @@ class Session:
     existing: Literal["refuse", "overwrite", "append"] = "refuse"
 
     def compile(self, script: str, *, tables: Mapping[str, Table | Rows] = _NO_TABLES) -> Plan:
-        """Compile a script, and open nothing.
+        """Compile a script without opening its tables.
 
         Args:
             script: the text of the script.
-            tables: tables that the script may read beside those that it declares.
+            tables: tables that the script may read besides those that it declares.
 
         Raises:
-            QueryError: if the script is wrong.
+            QueryError: for errors in the script.
             ConnectorError: if a table cannot be read.
         """
         with raise_typed_errors():
             return Plan(self._compiled(script, declare_tables(tables)), self._options)
 
     def sql(self, query: str, *, tables: Mapping[str, Table | Rows] = _NO_TABLES) -> Changes:
-        """Compile a query; its changes are computed when they are asked for.
+        """Compile a query; its changes are computed on demand.
 
         Args:
             query: a SELECT, or a script that ends with one and writes no table.
-            tables: the tables that it may read beside those that it declares, by name.
+            tables: the tables that it may read besides those that it declares, by name.
 
         Raises:
-            QueryError: if the query is wrong.
+            QueryError: for errors in the query.
             ConnectorError: if a table cannot be read.
         """
         with raise_typed_errors():
@@ -139,21 +139,21 @@ class Session:
         state: str | PathLike[str] | None = None,
         delivery: Delivery | None = None,
     ) -> Metrics:
-        """Run a script to the end of its input; return what it did.
+        """Run a script to the end of its input; return the metrics of the run.
 
         With `processes`, `state` or `delivery` the script runs on processes of this machine, which are
-        restarted when they end early; what `fsql run` promises of its outputs holds here, too.
+        restarted when they fail; outputs have the same guarantees as with `fsql run`.
 
         Args:
             script: the text of the script.
-            tables: tables that the script may read beside those that it declares; in one process only.
-            processes: how many worker processes run the script, in place of the session's number.
-            state: the state directory, in place of the session's.
-            delivery: what outputs promise after a failure, in place of the session's.
+            tables: tables that the script may read besides those that it declares; in one process only.
+            processes: number of worker processes; overrides the session's.
+            state: the state directory; overrides the session's.
+            delivery: the delivery guarantee of all outputs; overrides the session's.
 
         Raises:
-            LibraryError: what is wrong with the script, a source, a sink or a row.  What was released before
-                is written.
+            LibraryError: for errors of the script, a source, a sink or a row.  Rows released before have
+                been written.
         """
         processes = self.processes if processes is None else processes
         state = self.state if state is None else state
@@ -181,7 +181,7 @@ class Session:
             return run.metrics
 
     def _releases(self, query: str, memory: Memory) -> Iterator[Release]:
-        """Run a query; yield what is released as soon as it is."""
+        """Run a query; yield releases as they occur."""
         with raise_typed_errors():
             sink = MemorySink()
             result = self._compiled(query, replace(memory, result=sink))
@@ -207,7 +207,7 @@ class Session:
 
 
 def _tables_stay_here(name: str) -> FsqlError:
-    message = f'table "{name}" is of this program, and other processes cannot read it'
+    message = f'table "{name}" is in the memory of this program, and other processes cannot read it'
     helps = (
         "run the script without processes, state and delivery",
         "or write the table to a file, and declare it in the script",

@@ -1,6 +1,6 @@
-"""What a job writes: for each output, what is promised of it, and the consumer that takes it.
+"""The outputs of a job: for each, its delivery guarantee and its sink.
 
-The outputs are the job's INSERTs, their late rows, the rejects of its tables, in that order.
+The outputs are the job's INSERTs, their late rows and the dead letters of its tables, in this order.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class StandardOutput:
-    """Where the process listens that owns standard output, and the key that it has."""
+    """The address and key of the process that owns standard output."""
 
     address: tuple[str, int]
     key: bytes | None = None
@@ -45,9 +45,9 @@ class StandardOutput:
 
 @dataclass(frozen=True, slots=True)
 class ConsumedOutput:
-    """An output as its coordinator must know it, and who takes it.
+    """An output for the coordinator, and its sink.
 
-    `option` of `table` is what the script says about it.
+    `option` of `table` is the option that declares it.
     """
 
     output: Output
@@ -65,19 +65,19 @@ def job_consumers(
     option: DeliveryOption | None = None,
     append: bool = False,
 ) -> list[ConsumedOutput]:
-    """Return all outputs of a job.  Nothing is opened yet.
+    """Return all outputs of a job, not yet opened.
 
     Args:
         compiled: the job.
         splits: the splits of its tables.
-        positions: the directory where files' positions are kept; None in a run that keeps no state.
-        stdout: where the process listens that owns standard output; if this one does, the stream that is
-            written in its place, or None.
-        option: what is promised of every output, whatever its table asks for.
-        append: whether files keep what they have when the job first starts.
+        positions: the directory of the positions of files; None in a run without state.
+        stdout: the process that owns standard output; if it is this one, the stream that is written
+            instead, or None.
+        option: the delivery guarantee of all outputs; overrides that of their tables.
+        append: whether files keep their content when the job first starts.
 
     Raises:
-        FsqlError: E532 to E534, if an output cannot be what the script says.
+        FsqlError: E532 to E534, if an output cannot be used.
     """
     making = _SinkFactory(compiled, splits, positions, stdout, option, append=append)
     making.files.check()
@@ -85,7 +85,7 @@ def job_consumers(
 
 
 class _SinkFactory:
-    """Makes one kind of output after the other."""
+    """Creates the outputs of each kind."""
 
     def __init__(
         self,
@@ -136,7 +136,7 @@ class _SinkFactory:
         )
 
     def _delivery_of(self, insert: Insert) -> DeliveryOption:
-        """Return what is promised of an INSERT's table."""
+        """Return the delivery guarantee of an INSERT's table."""
         wanted = settings_of(insert.sink.options).text("delivery")
         return self._option or DeliveryOption(wanted)
 
@@ -173,7 +173,7 @@ class _SinkFactory:
 
 
 def check_standard_output(insert: Insert) -> None:
-    """Check that there is a standard output where an INSERT writes to it.
+    """Check that standard output is open if an INSERT writes to it.
 
     Raises:
         FsqlError: E532.
@@ -184,9 +184,9 @@ def check_standard_output(insert: Insert) -> None:
 
 
 def window_columns(job: Job, insert: Insert) -> dict[int, Schema]:
-    """Return the columns of the rows that come into each window operator of an INSERT, by its number.
+    """Return the input columns of each window operator of an INSERT, by its number.
 
-    The operators of a job are numbered as lowering meets them.
+    The operators of a job are numbered in the order of lowering.
     """
     windows = dict.fromkeys(
         operator

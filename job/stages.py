@@ -28,9 +28,9 @@ Product = TypeVar("Product")
 
 
 class Stage(NamedTuple):
-    """A stage: its name, and what raises AssertionError where its product is not legal.
+    """A stage: its name, and its verifier, which raises AssertionError if the product is not legal.
 
-    Syntax has no verifier: whatever the grammar takes is legal syntax.
+    Syntax has no verifier: everything that the grammar accepts is legal.
     """
 
     name: str
@@ -46,7 +46,7 @@ STAGES: Final = (
 
 
 def verify_product(name: str, product: Product) -> Product:
-    """Return the product of a stage, which is checked where that is asked for."""
+    """Return the product of a stage; verify it if FSQL_VERIFY is set."""
     if os.environ.get("FSQL_VERIFY") == "1":
         verify = next(stage.verify for stage in STAGES if stage.name == name)
         if verify is not None:

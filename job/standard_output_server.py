@@ -1,4 +1,4 @@
-"""Takes what the processes of a job write to standard output, which belongs to the launcher."""
+"""Receives the rows of a job's processes for standard output, which belongs to the launcher."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class StandardOutputServer:
     """Serves one job in a thread until it is closed."""
 
     def __init__(self, stream: OutputStream, job: str, key: bytes) -> None:
-        """Write to `stream` what comes from `job`, which has to prove that it has the key of the run."""
+        """Write the rows of `job` to `stream`; the job authenticates itself with the key of the run."""
         store = StreamStore(stream, "standard output")
         self._server = ConsumerServer(("127.0.0.1", 0), store, job=job, key=key)
         self.address = self._server.address
@@ -29,7 +29,7 @@ class StandardOutputServer:
         self._thread.start()
 
     def check(self) -> None:
-        """Raise the error that has ended the thread, if one has.
+        """Raise the error that has ended the thread, if any.
 
         Raises:
             FsqlError: E535, if standard output cannot be written.

@@ -1,4 +1,4 @@
-"""The state directory of a run: for one run at a time, and for one job as long as it is there."""
+"""The state directory: used by one run at a time, and belongs to one job."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ _OVER = "over"
 
 @contextmanager
 def state_directory(wanted: Path | None) -> Iterator[Path]:
-    """Make the state directory, for this run alone; one that was not asked for goes with the run.
+    """Create the state directory and lock it for this run; remove a temporary one at the end.
 
-    A new one is for its owner alone: what is kept there is made of what the job reads.
+    A new one is accessible to its owner only: it contains data of the job's input.
 
     Raises:
-        FsqlError: E621, if it cannot be used, or another run has it.
+        FsqlError: E621, if it cannot be used, or another run uses it.
     """
     if wanted is None:
         path = Path(tempfile.mkdtemp(prefix="fsql-"))
@@ -51,17 +51,17 @@ def state_directory(wanted: Path | None) -> Iterator[Path]:
         yield wanted.resolve()
     except BlockingIOError:
         helps = ("wait for that run, or end it", "or name another directory")
-        raise _no_state(wanted, "another run has it", *helps) from None
+        raise _no_state(wanted, "another run uses it", *helps) from None
     finally:
         os.close(lock)
 
 
 def resume_or_create(state: Path, new: JobDescription) -> JobDescription:
-    """Return the description of a job with what stays from when it first started; write it down.
+    """Return the description of a job, with the unchangeable parts of its first start; store it.
 
     Raises:
-        FsqlError: E621, if it cannot be written; E621 to E623, if the state is that of another job, or
-            nobody knows of which.
+        FsqlError: E621, if it cannot be written; E621 to E623, if the state is that of another job or of
+            an unknown one.
     """
     path = state / _JOB
     if path.exists():
@@ -69,8 +69,8 @@ def resume_or_create(state: Path, new: JobDescription) -> JobDescription:
         _check_same(state, begun, new)
         new = msgspec.structs.replace(new, job=begun.job, plan=begun.plan, splits=begun.splits)
     elif (state / "snapshots").exists():
-        helps = ("bring it back from a copy", "or name another directory")
-        raise _no_state(state, f'there are snapshots, and no "{path.name}"', *helps)
+        helps = ("restore it from a backup", "or name another directory")
+        raise _no_state(state, f'it has snapshots but no "{path.name}"', *helps)
     with _no_state_if_refused(state):
         draft = path.with_suffix(".partial")
         draft.unlink(missing_ok=True)
@@ -85,22 +85,22 @@ def resume_or_create(state: Path, new: JobDescription) -> JobDescription:
 
 @contextmanager
 def _no_state_if_refused(state: Path) -> Iterator[None]:
-    """Raise E621 where the operating system refuses to write in the state directory."""
+    """Raise E621 if the operating system refuses to write in the state directory."""
     try:
         yield
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
-        helps = ("make room on its disk, or correct the permissions", "or name another directory")
+        helps = ("free space on its disk, or correct the permissions", "or name another directory")
         raise _no_state(state, reason, *helps) from None
 
 
 def _private(path: str, flags: int) -> int:
-    """Open a file as `open` does; if it is new it is for its owner alone."""
+    """Open a file like `open`; a new file is accessible to its owner only."""
     return os.open(path, flags, 0o600)
 
 
 def record_finished(state: Path) -> None:
-    """Note that the job has come to its end.
+    """Record that the job has finished.
 
     Raises:
         FsqlError: E621, if that cannot be written.
@@ -110,15 +110,15 @@ def record_finished(state: Path) -> None:
 
 
 def is_finished(state: Path) -> bool:
-    """Return whether the job has come to its end before."""
+    """Return whether the job has finished."""
     return (state / _OVER).exists()
 
 
 def _check_same(state: Path, begun: JobDescription, new: JobDescription) -> None:
-    """Check that a job is the one that the state is of: that both have the same plan.
+    """Check that the state belongs to the job: that both have the same plan.
 
-    The plan has neither comments nor names of files.  A plan that differs although script and parameters
-    are the same was made by another version; whoever compiles the job refuses it (E623).
+    The plan has neither comments nor names of files.  If plans differ although script and parameters are the
+    same, another version has compiled the first; that is refused when the job is compiled (E623).
 
     Raises:
         FsqlError: E622, if it is not.

@@ -1,4 +1,4 @@
-"""The operators of a job that keep state, under the ids by which state and plans name them."""
+"""The stateful operators of a job, by their ids."""
 
 from __future__ import annotations
 
@@ -14,5 +14,5 @@ _STATEFUL: Final = (Aggregate, WindowAggregate, Over, Join)
 
 
 def state_operators(job: Job) -> dict[str, Plan]:
-    """Return the operators that keep state, by id, in the order in which they are executed."""
+    """Return the stateful operators by id, in the order of execution."""
     return {name: plan for plan, name in operator_ids(job).items() if isinstance(plan, _STATEFUL)}

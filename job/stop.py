@@ -1,4 +1,4 @@
-"""Why a job stopped: the row at fault with its line, and what had been released before."""
+"""The error of a job that stopped: the row that caused it, and the number of rows released before."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ _REJECT_HELP: Final = "to skip such rows, set 'on_error' = 'reject' and 'rejects
 def stop_error(
     stopped: Stopped, compiled: Compiled, splits: Mapping[int, Sequence[Split]], rows_released: int
 ) -> FsqlError:
-    """Return the error that tells why a job stopped.
+    """Return the error of a job that stopped.
 
-    It points at what failed in the script; if that is not known, or the row is malformed, its source is the
-    place of the row, as a name.
+    It points at the failed expression in the script; if that is unknown, or the row is malformed, it has the
+    place of the row instead.
     """
     code = f"E{stopped.code}"
     rows = "row was" if rows_released == 1 else "rows were"
@@ -64,7 +64,7 @@ def stop_error(
 
 
 def _placed(compiled: Compiled, stopped: Stopped, error: Diagnostic, row_place: str) -> FsqlError:
-    """Return the error of an expression that failed, pointing at it if it is known."""
+    """Return the error of a failed expression, with its span if it is known."""
     error = replace(error, helps=(CODES[error.code].fix,))
     labels = failing_labels(compiled, stopped)
     if not labels:
@@ -85,7 +85,7 @@ def _line(reject: DeadLetter) -> str:
 
 
 def _place(split: Split) -> str:
-    """Return where a split is: the path of a file as one would type it here, else the split's name."""
+    """Return the path of a file, relative to the working directory; otherwise the split's name."""
     path = getattr(split, "path", None)
     if path is None:
         return split.name
@@ -94,7 +94,7 @@ def _place(split: Split) -> str:
 
 
 def _named(split: Split) -> str:
-    """Return the file or split by its kind and name."""
+    """Return the kind and the name of a file or split."""
     return f'{"split" if getattr(split, "path", None) is None else "file"} "{_place(split)}"'
 
 

@@ -106,7 +106,7 @@ CLUSTER_ROWS: Final[tuple[Row, ...]] = (
         "state directory cannot be used",
         "The directory cannot be created or written, or another run is using it.",
         "Use another directory, or wait until the other run has ended.",
-        "fsql run query.sql --state state  # while another run has it",
+        "fsql run query.sql --state state  # while another run uses it",
     ),
     (
         "E622",

@@ -1,9 +1,9 @@
 """CSV records into columns: fast for valid records, exact for invalid ones.
 
-Arrow splits a block into fields and converts whole columns.  It is given only blocks in which it finds the
-fields that `records` defines: whose quotes are all of the plain form, without escapes and without carriage
-returns inside of lines.  Where it does not take a block, or finds other rows than there are, `records`
-decides about each.  A value that the fast conversion of its column does not take is converted alone.
+Arrow splits a block into fields and converts whole columns.  It is used only for blocks in which it finds
+the fields that `records` defines: all quotes have the plain form, without escapes and without carriage
+returns inside of lines.  If it refuses a block, or finds other rows, `records` decides about each record.
+A value that the fast conversion of its column refuses is converted separately.
 """
 
 from __future__ import annotations
@@ -53,10 +53,10 @@ _NUMBERS: Final = {
 
 
 def make_decoder(columns: Schema, settings: Settings) -> Callable[[], LineDecoder]:
-    """Return what makes the decoder of one split.
+    """Return a factory of decoders, one for each split.
 
     Raises:
-        FsqlError: E534, if records may not be as long as the settings say.
+        FsqlError: E534, if the maximum length of records exceeds the limit.
     """
     record_bytes_max = settings.record_bytes_max()
     dialect, header = Dialect.of(settings), settings.flag("header")
@@ -76,18 +76,18 @@ class CsvDecoder:
         self._places = in_order(columns)
         self.record_bytes_max = record_bytes_max
         self.has_header = has_header
-        # With one column an empty line is a record: its field is empty.
+        # With one column, an empty line is a record with an empty field.
         self.skips_empty_lines = len(columns) > 1
 
     def make_joiner(self) -> RecordJoiner:
-        """Return what joins the lines of a record."""
+        """Return a joiner of the lines of a record."""
         return RecordJoiner(self._dialect, self.record_bytes_max)
 
     def take_header(self, header: bytes, source: str, *, ordered: bool) -> None:
-        """Learn the first line of a file; see `read_header`.
+        """Read the first line of a file; see `read_header`.
 
         Raises:
-            FsqlError: E543, if the columns cannot be found by it.
+            FsqlError: E543, if it lacks a column.
         """
         self._places = read_header(header, self._columns, self._dialect, source, ordered=ordered)
         self.skips_empty_lines = self._places.width > 1
@@ -110,7 +110,7 @@ class CsvDecoder:
         return columns, first_row + kept, [rejects[line] for line in sorted(rejects)]
 
     def _split_block(self, lines: Lines) -> list[pa.StringArray] | None:
-        """Return the texts of each column as Arrow finds them, None where it may not be asked."""
+        """Return the fields of each column as split by Arrow; None if Arrow cannot be used."""
         span = lines.span()
         if not span or not self._is_plain(lines, span):
             return None
@@ -141,7 +141,7 @@ class CsvDecoder:
         return [_one(table.column(names[index])) for index in self._places.indexes]
 
     def _is_plain(self, lines: Lines, span: bytes) -> bool:
-        """Return whether Arrow finds the records that there are."""
+        """Return whether Arrow finds the correct records."""
         if ((lines.ends - lines.starts) > self.record_bytes_max).any():
             return False
         if span.count(b"\r") != span.count(b"\r\n") or b"\0" in span or not _utf8(span):
@@ -205,7 +205,7 @@ class CsvDecoder:
             return values
         exact: list[Value] = []
         for line in rest:
-            # What the text is NULL for is no reason to look whether it stood in quotes.
+            # If the text is NULL, it need not be checked for quotes.
             text = texts[line].as_py()
             field = (
                 Field(self._dialect.null, quoted=False)

@@ -36,7 +36,7 @@ def make_encoder(sink: SinkTable, settings: Settings) -> CsvEncoder:
 
 
 class CsvEncoder:
-    """Encodes batches of rows of one schema; without an `operation_name` they are all additions."""
+    """Encodes batches of rows of one schema; without an `operation_name` all rows are insertions."""
 
     def __init__(
         self, columns: Schema, dialect: Dialect, operation_name: str | None, *, header: bool
@@ -52,7 +52,7 @@ class CsvEncoder:
     def encode(
         self, columns: Sequence[pa.Array], operations: NDArray[np.int8] | None = None
     ) -> list[pa.Buffer]:
-        """Return whole lines in order; the header is not among them."""
+        """Return whole lines in order, without the header."""
         assert (operations is not None) == self._labelled
         buffers = []
         for low in range(0, len(columns[0]), _ROWS_MAX):
@@ -96,14 +96,14 @@ class CsvEncoder:
         return text.fill_null(null)
 
     def _may_need_quotes(self, text: pa.StringArray) -> bool:
-        """Return whether a field of a type other than STRING has the delimiter, or reads as NULL."""
+        """Return whether a field of another type than STRING contains the delimiter or equals NULL's text."""
         special = pc.or_(
             pc.match_substring(text, self._dialect.delimiter), pc.equal(text, self._dialect.null)
         )
         return bool(pc.any(special).as_py())
 
     def _quote_fields(self, text: pa.StringArray) -> pa.StringArray:
-        """Return the fields with quotes where a reader needs them."""
+        """Return the fields, quoted if necessary."""
         delimiter, quote, escape, null = self._dialect
         needed = pc.equal(text, null)
         for special in dict.fromkeys((delimiter, quote, escape, "\n", "\r")):

@@ -15,26 +15,26 @@ if TYPE_CHECKING:
 
 
 class ColumnPlaces(NamedTuple):
-    """For each column of the table the index of its field, and how many fields a record has."""
+    """For each column of the table the index of its field, and the number of fields in a record."""
 
     indexes: tuple[int, ...]
     width: int
 
 
 def in_order(columns: Schema) -> ColumnPlaces:
-    """Return the places where fields are the columns in their order."""
+    """Return the places without a header: fields are in the order of the columns."""
     return ColumnPlaces(tuple(range(len(columns))), len(columns))
 
 
 def read_header(
     header: bytes, columns: Schema, dialect: Dialect, source: str, *, ordered: bool
 ) -> ColumnPlaces:
-    """Return where the columns are, by the first line of a file; `source` is what messages call it.
+    """Return the places of the columns from the header line of a file; `source` names it in messages.
 
-    Where it has to be `ordered`, the columns must be those of the table, in their order.
+    If `ordered`, the columns must be those of the table, in the same order.
 
     Raises:
-        FsqlError: E543, if a column is missing or is there twice, or the line is no record.
+        FsqlError: E543, if a column is missing or repeated, or the line is malformed.
     """
     source = f'input "{source}"' if ordered else f'path "{source}"'
     try:

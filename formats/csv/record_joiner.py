@@ -1,12 +1,12 @@
-"""Which lines make up a record: a line end within quotes does not end it.
+"""Joins lines to records: a line end within quotes does not end a record.
 
-A record ends with the first line end that does not stand within quotes.  If a quoted field is not closed
-within the longest record that is read, or before the end of the stream, the record is the line in which it
-begins, which is malformed.  The next record begins with the next line, so a stray quote hides nothing.
-Records depend on the bytes behind the beginning of each and on the end of the stream, never on blocks.
+A record ends with the first line end that is not within quotes.  If a quoted field is not closed within the
+maximum length of a record, or before the end of the stream, the record is the line in which it begins, which
+is malformed.  The next record begins with the next line, so a stray quote hides no rows.  Records depend on
+the bytes after the beginning of each and on the end of the stream, never on blocks.
 
 Each line is examined at most twice as the first line of a record, and at most twice as a line that begins
-within quotes.  So no input takes time that grows faster than its length.
+within quotes.  So the time is linear in the length of the input.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class RecordJoiner:
         self._dialect = dialect
         self._bytes_max = bytes_max
         self._quotes = QuoteScanner(dialect)
-        # The lines of a record that is not complete: each ends within quotes.
+        # The lines of an incomplete record: each ends within quotes.
         self._held: deque[Lines] = deque()
 
     def join(self, lines: Lines) -> list[Lines]:
@@ -64,7 +64,7 @@ class RecordJoiner:
     def _continue_held(self, lines: Lines) -> tuple[list[Lines], Lines]:
         """Return the records that begin in held lines and are complete now, and the lines that are left."""
         records: list[Lines] = []
-        scanned = 0  # so many of the new lines end within quotes, as all held ones do
+        scanned = 0  # this many of the new lines end within quotes, like all held ones
         while self._held:
             start = self._held[0].offset(0)
             while scanned < len(lines) and self._fits(lines, scanned, start):
@@ -80,7 +80,7 @@ class RecordJoiner:
         return records, lines
 
     def _release_held(self) -> list[Lines]:
-        """Return the first held line as a record, and those behind it that are records by themselves."""
+        """Return the first held line as a record, and the following records."""
         released = []
         count = 1
         while self._held:
@@ -106,7 +106,7 @@ class RecordJoiner:
         return self._join_exactly(lines)
 
     def _last_lines_if_plain(self, lines: Lines) -> Ints | None:
-        """Return the last line of each record; None where the number of quotes does not tell."""
+        """Return the last line of each record; None if it does not follow from the number of quotes."""
         quotes = find_plain_quotes(lines.span(), self._dialect)
         if quotes is None:
             return None
@@ -121,7 +121,7 @@ class RecordJoiner:
         return None if (several & too_long).any() else last
 
     def _join_exactly(self, lines: Lines) -> tuple[Lines, Lines]:
-        """Do what `_join` does, line by line."""
+        """Like `_join`, line by line."""
         first, last = [], []
         line = scanned = 0  # lines before `scanned` end within quotes, if `line` does
         while line < len(lines):
@@ -189,9 +189,9 @@ class QuoteScanner:
 
 
 def find_plain_quotes(span: bytes, dialect: Dialect) -> Ints | None:
-    """Return the places of the quotes in lines, None if every other one need not be a closing one.
+    """Return the places of the quotes in lines; None if opening and closing quotes may not alternate.
 
-    It is where quotes are doubled within quotes, and each stands beside a delimiter, a line end, or another
+    They alternate if quotes are escaped by doubling, and each is next to a delimiter, a line end, or another
     quote on its outer side.  The first line begins a record.
     """
     quote, delimiter = dialect.quote.encode()[0], dialect.delimiter.encode()[0]

@@ -1,7 +1,7 @@
 """CSV records by the exact rules, one at a time: fields of a record, and values of fields.
 
-This is the slow half of decoding.  It says which records and values are taken and why others are not; the
-fast half takes only what this one would take, with the same values.
+This is the slow half of decoding.  It defines which records and values are valid, and the errors of others;
+the fast half accepts a subset of them, with the same values.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _SHOWN_CHARACTERS: Final = 40
 
 
 class Dialect(NamedTuple):
-    """How fields are separated, and which text is NULL; `escape` equals `quote` where quotes are doubled."""
+    """How fields are separated, and which text is NULL; `escape` equals `quote` if quotes are doubled."""
 
     delimiter: str
     quote: str
@@ -39,7 +39,7 @@ class Dialect(NamedTuple):
 
     @classmethod
     def of(cls, settings: Settings) -> Dialect:
-        """Return the dialect that a table's options describe; the compiler has checked that they can be."""
+        """Return the dialect of a table's options, which the compiler has checked."""
         return cls(*(settings.text(key) for key in ("delimiter", "quote", "escape", "null")))
 
 
@@ -54,7 +54,7 @@ def split_record(record: str, dialect: Dialect) -> list[Field]:
     """Return the fields of a record.
 
     Raises:
-        MalformedError: E523, if a quote is not closed or text stands behind one.
+        MalformedError: E523, if a quote is not closed, or text follows a closing quote.
     """
     fields: list[Field] = []
     start = 0
@@ -62,7 +62,7 @@ def split_record(record: str, dialect: Dialect) -> list[Field]:
         if record.startswith(dialect.quote, start):
             text, end = _quote_fields(record, start + 1, dialect)
             if end < len(record) and record[end] != dialect.delimiter:
-                reason = f"text stands behind the closing quote of field {len(fields) + 1}"
+                reason = f"text follows the closing quote of field {len(fields) + 1}"
                 raise MalformedError(NOT_CSV, reason)
             fields.append(Field(text, quoted=True))
         else:

@@ -1,7 +1,7 @@
-"""Columns of every type into pieces: what the text of each value is put together from.
+"""Columns of every type to pieces, from which the text of each value is assembled.
 
-A value that is not NULL stands between an `opening` and a `closing` that are the same for its whole
-column (quotes, brackets); where a column has no NULL they join the frame around it and cost nothing.
+A value that is not NULL is between an `opening` and a `closing` that are the same for its whole column
+(quotes, brackets); if a column has no NULL, they are merged into the frame around it.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ _Number = TypeVar("_Number", np.int32, np.int64, np.float64)
 
 
 class Formatted(NamedTuple):
-    """The pieces of a column's values, and what stands before and behind each of them.
+    """The pieces of a column's values, and the text before and after each value.
 
     With a `memory`, the only part has indexes into the dictionary that the memory formats.
     """
@@ -77,7 +77,7 @@ def format_column(array: pa.Array, sql_type: SqlType, pieces: PiecesOfBatch) -> 
 def format_dictionary(
     array: pa.DictionaryArray, memory: DictionaryMemory, use: Use, pieces: PiecesOfBatch
 ) -> Formatted:
-    """Return the text of a column of strings as pieces of its dictionary, which `memory` remembers."""
+    """Return the text of a column of strings as pieces of its dictionary, which `memory` keeps."""
     indices = array.indices
     values = _numbers(indices, np.int32, None)
     valid = None
@@ -148,7 +148,7 @@ def _own_pieces(text: pa.StringArray, pieces: PiecesOfBatch) -> Part:
 def _runs_of_timestamps(micros: NDArray[np.int64], pieces: PiecesOfBatch) -> Part:
     """Return the part in which rows with the timestamp of the row before have its piece.
 
-    What one window or input row causes comes out together, so its time often stands in many rows.
+    Rows caused by one window or input row are adjacent, so many rows often have the same time.
     """
     differs = np.append(True, micros[1:] != micros[:-1])[
         : len(micros)
@@ -159,7 +159,7 @@ def _runs_of_timestamps(micros: NDArray[np.int64], pieces: PiecesOfBatch) -> Par
 
 
 def _numbers(array: pa.Array, numpy_type: type[_Number], valid: Bools | None) -> NDArray[_Number]:
-    """Return the numbers behind a column, with 0 for NULL, under which anything may lie."""
+    """Return the numbers of a column, with 0 for NULL, whose underlying values are arbitrary."""
     numbers: NDArray[_Number] = np.frombuffer(array.buffers()[1] or b"", numpy_type)
     numbers = numbers[array.offset : array.offset + len(array)]
     return numbers if valid is None else np.where(valid, numbers, numpy_type(0))

@@ -1,13 +1,13 @@
 """JSON lines into columns: fast for valid records, exact for invalid ones.
 
-msgspec decodes each record into a struct made for the table's columns; it is strict about types,
-ranges and syntax, and what it accepts has the value that `json_strict` and `json_values` define.  They
-alone decide about a record in four cases:
+msgspec decodes each record into a struct for the table's columns; it is strict about types, ranges and
+syntax, and the values of records that it accepts are those defined by `json_strict` and `json_values`.  A
+record is decoded by these two modules in four cases:
 
 * msgspec refuses it, or it is too long or not UTF-8;
 * a timestamp in it cannot be read;
 * there is a DOUBLE column, and the record has a `-0`, whose sign msgspec drops;
-* it may have a key twice, which msgspec would not notice.  A key is followed by a colon, and that
+* it may have a repeated key, which msgspec does not detect.  A key is followed by a colon, and that
   colon is preceded by a quote or white space.  If a record has no more such colons than columns that
   were found in it, then its keys are exactly those columns, each once.  This costs one pass over the
   bytes.  It also bounds the nesting, because only an unknown field can nest deeper than its type.

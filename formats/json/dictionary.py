@@ -1,8 +1,7 @@
-"""Dictionaries of strings as pieces: formatted once, used as long as they are repeated.
+"""Dictionaries of strings as pieces, formatted once and reused while the dictionary is repeated.
 
-A column that comes as a dictionary has few values in many rows.  Each value becomes one piece, with the
-text of the frame on both sides of it, so a row costs one piece where it would cost three.  `Use` says
-when that pays.
+A column with a dictionary has few values in many rows.  Each value becomes one piece, including the text of
+the frame on both sides, so a row costs one piece instead of three.  `Use` selects how a dictionary is used.
 """
 
 from __future__ import annotations
@@ -47,11 +46,11 @@ class Shared(NamedTuple):
 
 
 class DictionaryMemory:
-    """What one column remembers of the dictionary that it came with last.
+    """The formatted last dictionary of one column.
 
-    The dictionary itself is kept, so that its memory is not given to another one: two arrays with the
-    same buffers at the same place are the same array, since arrays are immutable.  Where it has grown, what
-    was made of it is kept, and only the new values are formatted.
+    A reference to the dictionary is kept, so that its memory is not reused: two arrays with the same buffers
+    at the same addresses are the same array, since arrays are immutable.  If the dictionary has grown, only
+    the new values are formatted.
     """
 
     def __init__(self) -> None:

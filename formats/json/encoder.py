@@ -1,10 +1,9 @@
 """Columns into JSON lines, byte for byte as `docs/internals/semantics.md`, "JSON out", has it.
 
-A few rows are written one by one, by way of Python values (`few_rows`).  Of many, nothing runs for a
-single row: every column says which pieces of text stand where (`json_columns`), and one `take` writes
-them all (`json_pieces`).  Between the columns stands the *frame*: keys, colons and commas, with the
-quotes and brackets that the columns leave to it.  The end of a row and the beginning of the next are one
-piece of the frame; what it writes before the first row is cut off.
+A few rows are written one by one, from Python values (`few_rows`).  For many rows, each column is converted
+to indexes of text pieces (`json_columns`), and one `take` writes all of them (`json_pieces`).  Between the
+columns is the *frame*: keys, colons and commas, with the quotes and brackets of the columns.  The end of a
+row and the beginning of the next are one piece of the frame; the part before the first row is cut off.
 """
 
 from __future__ import annotations
@@ -46,7 +45,7 @@ if TYPE_CHECKING:
 
 
 _ROWS_MAX: Final = 1 << 15
-"""How many rows are written at a time: what is computed about them then stays in the cache."""
+"""How many rows are written at a time, so that intermediate data stays in the cache."""
 
 
 def encode(
@@ -56,7 +55,7 @@ def encode(
     operations: Operations | None = None,
     operation_name: str = "op",
 ) -> bytes:
-    """Return the rows as JSON lines; who encodes more than one batch keeps a `JsonEncoder`."""
+    """Return the rows as JSON lines; for several batches use a `JsonEncoder`."""
     encoder = JsonEncoder(names, types, None if operations is None else operation_name)
     return b"".join(encoder.encode(columns, operations))
 
@@ -79,7 +78,7 @@ def make_encoder(sink: SinkTable, settings: Settings) -> JsonEncoder:
 
 
 class JsonEncoder:
-    """Encodes batches of rows of one schema; without an `operation_name` they are all additions."""
+    """Encodes batches of rows of one schema; without an `operation_name` all rows are insertions."""
 
     header = b""
 
@@ -90,7 +89,7 @@ class JsonEncoder:
         operation_name: str | None = None,
         few_max: int = FEW_ROWS_IN_C,
     ) -> None:
-        """`few_max` is how many rows count as few; it shows in no byte."""
+        """`few_max` is how many rows count as few; it does not affect the output."""
         self._labelled = operation_name is not None
         names = names if operation_name is None else (operation_name, *names)
         self._keys = [f"{json.dumps(name, ensure_ascii=False)}:" for name in names]
@@ -169,7 +168,7 @@ class JsonEncoder:
         indexes = sequence(_row_parts(formatted, frame, pieces), rows, spare=1).indexes
         indexes[-1] = len(STANDARD) + len(formatted)
         text = self._write_text(frame, pieces, indexes)
-        # The first row begins with the end of a row that is not there.
+        # The first row begins with the end of a preceding row, which is cut off.
         return None if text is None else text.slice(len(frame[-1]))
 
     def _frame(self, formatted: Sequence[Formatted]) -> tuple[str, ...]:

@@ -1,8 +1,7 @@
-"""A few rows into JSON lines, by way of Python values: the same bytes as `json_pieces` makes of many.
+"""A few rows to JSON lines, from Python values: the same bytes as from `json_pieces`.
 
-Pieces take some 120 calls of NumPy and Arrow however few rows there are; this takes a call or two a column
-and a fraction of a microsecond a row.  A job that has to answer within a millisecond writes few rows at a
-time, and it is then the cheaper way by far.
+Pieces take some 120 calls of NumPy and Arrow even for few rows; this takes one or two calls for each column
+and a fraction of a microsecond for each row, which is much cheaper for the few rows of a low-latency job.
 """
 
 from __future__ import annotations
@@ -28,9 +27,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _LOOKED_UP_BYTES_MAX: Final = 1 << 26
-"""Rows that look more up in a dictionary are left to the pieces, which know how long a text may be."""
+"""Rows with more data in a dictionary are written by pieces, which bound the length of the text."""
 _CONVERTED: Final = {Kind.DOUBLE, Kind.TIMESTAMP, Kind.INTERVAL}
-"""Kinds that msgspec would write otherwise."""
+"""Kinds that msgspec formats differently."""
 
 
 class FewRows:

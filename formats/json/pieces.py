@@ -1,11 +1,11 @@
-"""Pieces: how the text of many rows is put together without touching a single row.
+"""Pieces: the text of many rows, assembled without code for single rows.
 
 A *piece* is a short text that rows have in common: a part of the frame such as `,"n":`, a number
-below 10,000, a word of a dictionary.  A column is formatted by saying, as integers, which piece stands
-where.  One Arrow `take` over the sequence of all those integers then copies every piece to its place,
-and the data buffer of what it returns is the text.
+below 10,000, a word of a dictionary.  A column is formatted as indexes of pieces.  One Arrow `take` over
+the sequence of all indexes then copies every piece to its place, and the data buffer of the result is the
+text.
 
-A *part* says what each row has at one place: the same piece (an int), a piece of its own (an array of
+A *part* has the pieces of each row at one place: the same piece (an int), a piece of its own (an array of
 one index a row), or any number of pieces (`Ragged`).
 """
 

@@ -1,12 +1,12 @@
-"""JSON read strictly and slowly: the definition of which records are well-formed.
+"""A strict and slow JSON parser: it defines which records are well-formed.
 
-The fast decoder accepts most records in bulk.  Whatever it does not accept, or is not sure of, comes
-here, and this module alone decides: so what is rejected, and with which words, does not depend on the
-version of a library or on how the input was cut into blocks.
+The fast decoder accepts most records in bulk.  Records that it does not accept, or that may be invalid, are
+decided by this module: so the rejected records and their messages do not depend on the version of a library
+or on the division of the input into blocks.
 
-Strict means RFC 8259 to the letter, and in addition: no key twice in an object at any depth, no lone
-surrogate in a string, at most `DEPTH_MAX` brackets within each other.  Of several faults the first in
-the text is reported; a duplicate key only where the text has no other.
+Strict means RFC 8259, and in addition: no repeated key in an object at any depth, no lone surrogate in a
+string, at most `DEPTH_MAX` nested brackets.  Of several errors the first in the text is reported; a
+duplicate key only if there is no other error.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ class _Scanner:
         """Return the value that the whole text is."""
         value = self._value()
         if self._next() != "":
-            raise self._fault("there is more behind the value")
+            raise self._fault("there is text after the value")
         return value
 
     def _next(self) -> str:

@@ -1,8 +1,8 @@
 """Values of JSON by declared type: the exact rules, one value at a time.
 
-This is the slow half of decoding: it says which values a column takes and why it does not take another.
-A value is returned as the fast decoder would have decoded it, so a timestamp stays the string or the
-number of milliseconds that it was; `timestamps` makes columns of those.
+This is the slow half of decoding: it defines which values are valid for a column, and the errors of others.
+A value is returned as the fast decoder would return it: a timestamp remains a string or a number of
+milliseconds; `timestamps` converts them to columns.
 """
 
 from __future__ import annotations

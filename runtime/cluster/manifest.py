@@ -127,7 +127,7 @@ def manifest_of(data: bytes) -> Manifest:
     """
     body, newline, end = data.partition(b"\n")
     if not newline or end != manifest_hash(body).encode() + b"\n":
-        raise DamagedManifestError("its hash does not fit")
+        raise DamagedManifestError("its hash does not match")
     try:
         found = msgspec.json.decode(body, type=_Format).format
         if found != FORMAT:

@@ -74,7 +74,7 @@ class Seal:
         body = first[_SEAL.size :]
         rest = list(parts[1:])
         if digest != _digest(first[: _START.size], [body, *rest]):
-            raise DamagedError("its hash does not fit")
+            raise DamagedError("its hash does not match")
         if not hmac.compare_digest(tag, self._tag(digest)):
             raise ForeignError("it is not sealed with the key of this cluster")
         source = bytes(body[:length]).decode(errors="replace")

@@ -58,5 +58,5 @@ def test_standard_input_cannot_be_script_and_table() -> None:
     code, out, err = fsql("run", "--quiet", "-", text=script)
     assert (code, out) == (1, "")
     assert err.splitlines()[0] == (
-        "error[FSQL-E531]: standard input cannot be read: the script has come by it"
+        "error[FSQL-E531]: standard input cannot be read: the script was read from it"
     )

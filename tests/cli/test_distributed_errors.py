@@ -113,7 +113,7 @@ def test_a_port_that_is_taken(tmp_path: Path) -> None:
     assert said.code == 1
     assert said.err == (
         f'error[FSQL-E603]: the run cannot listen on "{address}": address already in use\n'
-        "  = help: name another port, or leave out --listen: any port that is free is taken\n"
+        "  = help: use another port, or omit --listen to use any free port\n"
     )
 
 
@@ -151,7 +151,7 @@ def test_a_worker_that_hears_nothing_says_so(tmp_path: Path) -> None:
         worker.communicate()
     assert said == [
         f"joining the run at {leader}\n",
-        f"nothing is heard from {leader}: is a run there, and is {key} its key?\n",
+        f"no message from {leader}: is a run there, and is {key} its key?\n",
     ]
 
 
@@ -164,7 +164,7 @@ def test_a_worker_does_not_wait_for_ever(tmp_path: Path) -> None:
     assert said.code == 1
     assert said.err == (
         f"joining the run at {leader}\n"
-        f"error[FSQL-E604]: nothing has been heard from {leader} for 0.3 s\n"
+        f"error[FSQL-E604]: no message from {leader} for 0.3 s\n"
         "  = help: Start the run first, and use the command that it prints; "
         "`--patience` sets how long to wait.\n"
     )
@@ -234,7 +234,7 @@ def test_state_of_another_plan_is_refused(tmp_path: Path) -> None:
     said = fsql("run", "--quiet", "--state", state, path)
     assert said.code == 1
     assert said.err == (
-        "error[FSQL-E623]: the description of the job is not understood:"
+        "error[FSQL-E623]: the description of the job is invalid:"
         " this version of fsql makes another plan of the script\n"
         "  = help: run all processes of a job, and what goes on with its state,"
         " with one version of fsql\n"

@@ -294,7 +294,7 @@ def test_an_aggregate_that_fails_when_its_window_closes(folder: Path) -> None:
         ("1 + «1 / SUM(m)»", ""),
         ("1 + «1 / COUNT(*) OVER (ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)»", ""),
         # It may be one or the other.
-        ("«1 / SUM(m)» + «1 / MIN(n)»", "this failed, here or where else is marked"),
+        ("«1 / SUM(m)» + «1 / MIN(n)»", "this failed, here or at another label"),
     ],
 )
 def test_what_failed_is_marked(folder: Path, item: str, said: str) -> None:
@@ -368,11 +368,11 @@ def test_the_model_refuses_input_without_an_end() -> None:
     code, out, err = fsql("run", "--engine", "model", "-e", script)
     assert (code, out) == (1, "")
     assert err == (
-        'error[FSQL-E534]: table "t" has no end, and the model needs all of its input\n'
+        'error[FSQL-E534]: table "t" has no end, and the model reads all input before it starts\n'
         " --> <command line>:1:14\n"
         "  |\n"
         "1 | CREATE TABLE t (line STRING) WITH ('connector' = 'words');\n"
         "  |              ^\n"
-        "  = help: give it an end: 'count' = '1000'\n"
+        "  = help: set the number of rows: 'count' = '1000'\n"
         "  = help: or leave out --engine model\n"
     )

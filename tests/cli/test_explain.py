@@ -73,10 +73,10 @@ def test_every_stage_in_every_format(stage: str, form: str) -> None:
 def test_a_format_that_a_stage_does_not_have() -> None:
     code, _, err = fsql("explain", BANK, "--stage", "tick", "--format", "svg")
     assert code == 2
-    assert err.endswith("Error: stage tick is shown as text and json, not as svg\n")
+    assert err.endswith("Error: stage tick is available as text and json, not as svg\n")
     code, _, err = fsql("explain", BANK, "--trace", "--json")
     assert code == 2
-    assert err.endswith("Error: the trace of rules is text, and does not go with json\n")
+    assert err.endswith("Error: --trace is available with text only, not with json\n")
 
 
 def test_the_name_of_the_output_says_the_format(tmp_path: Path) -> None:

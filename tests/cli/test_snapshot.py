@@ -111,7 +111,7 @@ def test_a_damaged_manifest_is_named_with_what_to_do(state: Path) -> None:
         + "       6      5        2        4    18  3.0 KiB   1000/-1\n",
     )
     assert said.err == (
-        "error[FSQL-E611]: snapshot 7 is damaged: its hash does not fit\n"
+        "error[FSQL-E611]: snapshot 7 is damaged: its hash does not match\n"
         f"  = note: manifest: {path}\n"
         f"  = help: see what can be restored: fsql snapshot verify --state {state}\n"
     )
@@ -220,7 +220,7 @@ def test_json(state: Path) -> None:
         "snapshot": 6,
         "standing": "older",
         "ok": False,
-        "reason": "its hash does not fit",
+        "reason": "its hash does not match",
     }
     (line,) = err.splitlines()
     assert [each["code"] for each in json.loads(line)["diagnostics"]] == ["FSQL-E611"]

@@ -118,7 +118,7 @@ def test_a_state_directory_belongs_to_one_run_and_one_script(
     twin.start(1)
     wait_until(twin.goes_on, "output")
     script = twin.directory / "job.sql"
-    assert "another run has it" in refused("run", script, "--state", twin.state)
+    assert "another run uses it" in refused("run", script, "--state", twin.state)
     assert twin.end(signal.SIGINT) == 130
     script.write_text(script.read_text().replace("UPPER", "LOWER"))
     assert "is of another job" in refused("run", script, "--state", twin.state)

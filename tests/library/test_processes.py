@@ -146,7 +146,7 @@ def test_tables_of_the_program_stay_in_one_process() -> None:
     (diagnostic,) = raised.value.diagnostics
     assert (diagnostic.code, diagnostic.message) == (
         "E542",
-        'table "t" is of this program, and other processes cannot read it',
+        'table "t" is in the memory of this program, and other processes cannot read it',
     )
 
 

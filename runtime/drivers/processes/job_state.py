@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from fsql.runtime.hosts.ports import FrontLog
 
-_HELPS: Final = ("make room on its disk, or correct the permissions", "or name another directory")
+_HELPS: Final = ("free space on its disk, or correct the permissions", "or name another directory")
 
 
 def open_job_state(

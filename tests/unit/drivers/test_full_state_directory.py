@@ -57,7 +57,7 @@ def test_the_description_of_the_job_cannot_be_written(tmp_path: Path) -> None:
     assert (found.code, found.message, found.helps) == (
         "E621",
         f'the state directory "{tmp_path}" cannot be used: file too large',
-        ("make room on its disk, or correct the permissions", "or name another directory"),
+        ("free space on its disk, or correct the permissions", "or name another directory"),
     )
     assert not (tmp_path / "job.json").exists()
     assert resume_or_create(tmp_path, JOB) == JOB
@@ -81,6 +81,6 @@ def test_the_coordination_file_cannot_be_written(tmp_path: Path) -> None:
         f'the state directory "{tmp_path}" cannot be used: cannot use the coordination file "{path}":'
     )
     assert found.helps == (
-        "make room on its disk, or correct the permissions",
+        "free space on its disk, or correct the permissions",
         "or name another directory",
     )

@@ -110,7 +110,7 @@ MALFORMED = {
     b"1": (523, "", "the record has 1 field, and 2 are expected"),
     b"1,a,b": (523, "", "the record has 3 fields, and 2 are expected"),
     b'1,"a': (523, "", "a quoted field is not closed"),
-    b'1,"a"b': (523, "", "text stands behind the closing quote of field 2"),
+    b'1,"a"b': (523, "", "text follows the closing quote of field 2"),
     b"x,a": (513, "n", 'expected BIGINT, found "x"'),
     b"1.5,a": (513, "n", 'expected BIGINT, found "1.5"'),
     b"9223372036854775808,a": (514, "n", "the number does not fit BIGINT"),

@@ -172,7 +172,7 @@ def test_text_behind_a_quote_that_is_closed_on_another_line() -> None:
     assert read.rows == {1: (2, "d")}
     [letter] = read.rejects
     assert (letter.row, letter.line, letter.byte) == (0, 1, 0)
-    assert letter.reason == "text stands behind the closing quote of field 2"
+    assert letter.reason == "text follows the closing quote of field 2"
     assert letter.excerpt == '1,"a\\x0ab" c'
 
 

@@ -53,10 +53,10 @@ def test_u24_the_past_is_refused_and_the_far_future_is_not() -> None:
     assert acker.min_time == root(7)
 
 
-def test_a_promise_cannot_be_taken_back() -> None:
+def test_promises_must_not_decrease() -> None:
     acker = Acker([0])
     acker.promise(0, root(7))
-    with pytest.raises(AssertionError, match="took a promise back"):
+    with pytest.raises(AssertionError, match="promise decreased"):
         acker.promise(0, root(6))
 
 

@@ -89,7 +89,7 @@ def test_no_flipped_bit_and_no_cut_is_read() -> None:
         for bit in bits
     ]
     for each in [*altered, *(data[:length] for length in range(len(data))), data + b"\0"]:
-        with pytest.raises(UnreadableSnapshotError, match="its hash does not fit"):
+        with pytest.raises(UnreadableSnapshotError, match="its hash does not match"):
             decoded(each)
 
 
@@ -114,19 +114,19 @@ OTHER_NAMES = BATCH.rename_columns(["k", "v", "w"])
     ("data", "reason"),
     [
         (of(header(format=FORMAT + 1)), f"its format is {FORMAT + 1}, and this is {FORMAT}"),
-        (of(b"{}"), "its header is not one: Object missing required field `format`"),
-        (of(b"\x00"), "its header is not one: JSON is malformed: invalid character (byte 0)"),
+        (of(b"{}"), "its header is invalid: Object missing required field `format`"),
+        (of(b"\x00"), "its header is invalid: JSON is malformed: invalid character (byte 0)"),
         (
             of(b'{"format":1}'),
-            "its header is not one: Object missing required field `rows`",
+            "its header is invalid: Object missing required field `rows`",
         ),
         (of(header(rows=4), BATCH), "it has 3 rows, and its header says 4"),
-        (of(header(keys=3), BATCH), "its columns are not those of an increment"),
-        (of(header(keys=-1), BATCH), "its columns are not those of an increment"),
-        (of(header(), OTHER_NAMES), "its columns are not those of an increment"),
+        (of(header(keys=3), BATCH), "its columns are not those of an incremental snapshot"),
+        (of(header(keys=-1), BATCH), "its columns are not those of an incremental snapshot"),
+        (of(header(), OTHER_NAMES), "its columns are not those of an incremental snapshot"),
         (of(header(), EXTENDED), "it has extension types"),
         (of(header(), NOT_REGISTERED), "it has extension types"),
-        (with_hash(b""), "its hash does not fit"),
+        (with_hash(b""), "its hash does not match"),
     ],
 )
 def test_what_no_fsql_has_written_is_refused(data: bytes, reason: str) -> None:

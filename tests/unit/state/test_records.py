@@ -221,7 +221,7 @@ def test_records_that_are_not_needed_are_removed() -> None:
     assert set(store.values) == before | now
     records.remove(sorted(before - now))
     assert set(store.values) == now
-    with pytest.raises(AssertionError, match="not unneeded"):
+    with pytest.raises(AssertionError, match="must not be removed"):
         records.remove(now)
 
 
@@ -280,7 +280,7 @@ def test_a_record_that_cannot_be_read_back_is_named() -> None:
     size = len(whole)
     assert with_value(whole[:-1]) == f"it has {size - 1} bytes, and the manifest says {size}"
     assert with_value(b"") == f"it has 0 bytes, and the manifest says {size}"
-    assert with_value(whole[:9] + b"\0" + whole[10:]) == "its hash does not fit"
+    assert with_value(whole[:9] + b"\0" + whole[10:]) == "its hash does not match"
     assert with_value(store.values[other.key]) == "it is another than the manifest names"
     del store.values[record.key]
     assert damaged(record, store) == f"{name}it is missing from the store"

@@ -147,9 +147,9 @@ KEY = "00000005/000000000007/join/2"
     ("how", "reason"),
     [
         ("missing", "it is missing"),
-        ("empty", "its hash does not fit"),
-        ("cut", "its hash does not fit"),
-        ("flipped", "its hash does not fit"),
+        ("empty", "its hash does not match"),
+        ("cut", "its hash does not match"),
+        ("flipped", "its hash does not match"),
         ("another", "another one was committed"),
         ("renamed", "it is the manifest of snapshot 6"),
         ("record", f'record "{KEY}" of worker 1: it is missing from the store'),
