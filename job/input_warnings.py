@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from fsql.runtime.ports import Split
 
 _PASSING: Final = {"E531", "E543"}
-"""What a file that is there when the job runs may mend."""
+"""Codes of errors that may be resolved before the job runs."""
 _FIRST_BYTES: Final = 1 << 16
 _FIRST_ROWS: Final = 100
 _EPOCH_SECONDS: Final = range(10**9, 10**11)

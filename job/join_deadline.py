@@ -61,7 +61,7 @@ class JoinDeadline:
             raise _another_version(self._leader, self._other_versions[self._leader])
         if self._detector.has_failed(self._leader, now):
             seconds = self._detector.timeout
-            message = f"nothing has been heard from {self._leader} for {seconds:g} s"
+            message = f"no message from {self._leader} for {seconds:g} s"
             raise FsqlError([Diagnostic("E604", message, helps=(CODES["E604"].fix,))])
         silence = self._detector.silence(self._leader, now)
         notified, self._notified = self._notified, silence > NOTICE_AFTER_SECONDS

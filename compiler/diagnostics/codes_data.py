@@ -214,7 +214,7 @@ DATA_ROWS: Final[tuple[Row, ...]] = (
     (
         "E541",
         "output is not empty",
-        "A job that begins finds rows in a file that it is to write, and was not told what to do with them.",
+        "The file that a new job writes has rows, and no option states how to handle them.",
         "Replace them with `--overwrite`, write behind them with `--append`, or choose another path.",
         "INSERT INTO t SELECT a FROM u;  -- a second time",
     ),
