@@ -182,9 +182,9 @@ def policies(reporter: Reporter, documents: int, behind: tuple[int, ...]) -> Non
 @click.option("--documents", type=click.IntRange(min=1), help="How many are measured.")
 @reporting
 def scaling(reporter: Reporter, documents: int | None) -> None:
-    """Measure what each station of a run takes for a word, and say what 1, 2, 4 and 8 workers would do.
+    """Measure the cost of each part of a run, and estimate the throughput of 1, 2, 4 and 8 workers.
 
-    Each station has a core of its own in the model, and throughput is that of the busiest.
+    In the model each part has a core of its own, and the throughput is that of the busiest part.
     """
     from fsql.benchmarks.scaling import scale
 

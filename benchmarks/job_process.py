@@ -29,7 +29,7 @@ _ROLES: Final = ("coordinator", "worker")
 
 
 class JobFailedError(Exception):
-    """The job that was to be measured did not come to its end; says what it said."""
+    """The measured job did not finish; has its messages."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class Event:
 
     @property
     def phase(self) -> str | None:
-        """Return the phase that the run has come to, None if the event tells of something else."""
+        """Return the phase that the run has reached; None for other events."""
         return self.fields["phase"] if self.fields["event"] == "phase" else None
 
 
@@ -137,7 +137,7 @@ class JobProcess:
         return self.phase_at(_FINISHED) - self.phase_at(RUNNING)
 
     def phase_at(self, phase: str, since: float = 0.0) -> float:
-        """Return when the run came to a phase first, after a time.
+        """Return when the run first reached a phase, after a given time.
 
         Raises:
             JobFailedError: if it never did.
@@ -165,7 +165,7 @@ class JobProcess:
         return sum(sum(sorted(peaks)[-places.get(role, 1) :]) for role, peaks in by_place.items())
 
     def seconds_by_process(self) -> dict[str, float]:
-        """Return the processor's seconds of each process, the workers numbered as they were started."""
+        """Return the processor time in seconds of each process; workers in the order of their start."""
         seconds: dict[str, float] = {}
         for pid in sorted(self.usages):
             usage = self.usages[pid]

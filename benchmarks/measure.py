@@ -71,7 +71,7 @@ class Load:
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """What a measurement came to; `latency_ms` is empty without a rate, `ratio` None with one."""
+    """The results of a measurement; `latency_ms` is empty without a rate, `ratio` None with one."""
 
     benchmark: str
     workers: int
@@ -219,7 +219,7 @@ class _PacedOutputs:
 
 
 def measure(benchmark: Benchmark, load: Load) -> Measured:
-    """Write the input, run the batch and the query, and return what it came to."""
+    """Write the input, run the batch and the query, and return the results."""
     pin(load.workers)
     keep_freed_memory()
     rows = load.rows or benchmark.rows

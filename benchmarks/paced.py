@@ -1,10 +1,10 @@
-"""Latency on several processes, by the path of `fsql run --workers N`, from a generator to a TCP consumer.
+"""Latency on several processes, as in `fsql run --workers N`, from a generator to a TCP consumer.
 
-Document i is due at `start + i / rate` of the machine's monotonic clock, whether or not anybody is ready for
-it: the start is fixed before the run is, and a run whose processes are not up by then is begun anew.  It is
-out when the consumer, in this process, has all its change records.  What is measured is the difference, so a
-stall counts for every document that falls due in it, and so does a recovery.  The first fifth warms up.  The
-generator makes documents before they are due.
+Document i is due at `start + i / rate` of the machine's monotonic clock, whether or not the run is ready:
+the start is fixed before the run, and a run whose processes are not ready by then is repeated.  The document
+is done when the consumer, in this process, has all its change records.  The latency is the difference, so a
+stall or a recovery counts for every document that is due during it.  The first fifth warms up.  The generator
+creates documents before they are due.
 """
 
 from __future__ import annotations

@@ -109,7 +109,7 @@ def recover(harm: Harm) -> Recovered:
     """Run it, and kill workers meanwhile.
 
     Raises:
-        JobFailedError: if the run does not come to its end, or documents are missing.
+        JobFailedError: if the run does not finish, or documents are missing.
     """
     killer = _Killer(harm)
     paced = Paced(

@@ -1,4 +1,4 @@
-"""What a measurement came to, as text and as JSON."""
+"""The results of a measurement, as text and as JSON."""
 
 from __future__ import annotations
 

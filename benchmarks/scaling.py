@@ -1,10 +1,10 @@
-"""Where more workers stop helping: a model of queues, over costs measured one by one in this process.
+"""The limits of more workers: a queueing model, with costs measured separately in this process.
 
-Each station takes so many seconds of one core for a word of the inverted index: a worker reads, splits,
-groups and exchanges documents, applies rows to its fold, and sends them on; the coordinator takes them in,
-puts them in order and writes them.  Stations work at the same time, each on a core of its own, on input
-that has a split for each worker.  So throughput is that of the busiest station.  Costs of a batch are
-measured with batches as large as a run's; what a batch costs beside its rows is in them.
+Each station takes a number of seconds of one core for a word of the inverted index: a worker reads, splits,
+groups and exchanges documents, applies rows to its fold, and sends the results; the coordinator receives,
+sorts and writes them.  Stations work concurrently, each on a core of its own, on input with a split for each
+worker.  So the throughput is that of the busiest station.  Costs are measured with batches as large as in a
+run, and include the fixed cost of a batch.
 """
 
 from __future__ import annotations

@@ -44,10 +44,10 @@ if TYPE_CHECKING:
     from fsql.runtime.drivers.in_memory import Row
 
 _TRIAL_ROWS: Final = 100
-"""So many rows tell how many messages a row makes."""
+"""The number of rows from which the messages for each row are estimated."""
 _TRIAL_ROWS_A_SECOND: Final = 100
 _TOO_LATE: Final = 100
-"""After so many times as long as the input takes, the job has come to a standstill."""
+"""After this multiple of the duration of the input, the job is considered to be stuck."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ class _Simulated:
 
 
 def simulate(pace: Pace) -> Iterator[dict[str, Any]]:
-    """Yield, for each of the queries of `fsql sim`, what it came to as the fields of one JSON object."""
+    """Yield the results of each query of `fsql sim` as the fields of a JSON object."""
     for query in SIM_QUERIES:
         trial = _run(query, pace.workers, _TRIAL_ROWS, _TRIAL_ROWS_A_SECOND)
         rows_a_second = max(1, round(pace.messages * trial.rows / trial.messages))

@@ -30,12 +30,12 @@ class OutputStream(Protocol):
 class ConnectorContext:
     """The run that a source or a sink belongs to.
 
-    `clock` gives the seconds by which a generator keeps its rate.  `stdin` is the descriptor of standard
-    input, `stdout` the stream that is written as standard output.  Where `front_logs` is given, input that
-    cannot be read again is read by way of its log there.  `journal` is where a sink keeps its position, a
-    path to which something is appended; without one the sink belongs to a run that keeps no state.  With
-    `append` a job that begins writes behind what its files have; without, it empties them.
-    `memory` has the rows of tables that the program itself hands in, by the name of the table.
+    `clock` returns the seconds by which a generator keeps its rate.  `stdin` is the descriptor of standard
+    input, `stdout` the stream that is written as standard output.  If `front_logs` is given, input that
+    cannot be read again is read through its log there.  `journal` is the prefix of the path at which a sink
+    keeps its position; without one the sink belongs to a run without state.  With `append` a new job appends
+    to its files; otherwise it empties them.  `memory` has the rows of tables of the program itself, by the
+    name of the table.
     """
 
     base_directory: Path

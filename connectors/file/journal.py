@@ -1,12 +1,12 @@
-"""The journal of a file that a job writes: up to which position it has the rows, and how long it was then.
+"""The journal of a file that a job writes: positions, with the length of the file at each.
 
-A record is a line of JSON and the hash of that line.  It says that the file holds all rows below `position`
-in its first `length` bytes, and what the hash of the bytes from `start` to there is.  So a record can be
-checked against the file, and one whose bytes did not survive (a loss of power) gives way to the one before.
-A record whose line is torn counts for nothing.
+A record is a line of JSON and the hash of that line.  It states that the file has all rows below `position`
+in its first `length` bytes, and the hash of the bytes from `start` to there.  So a record can be checked
+against the file; if its bytes were lost (by a loss of power), the previous record is used.  A torn line is
+ignored.
 
-Each epoch writes a journal of its own, named by the epoch, and removes those before when it has one: whoever
-still writes for an older epoch cannot take back what a later one has noted.
+Each epoch writes its own journal, named by the epoch, and then removes earlier ones: so a process of an older
+epoch cannot overwrite the records of a later one.
 """
 
 from __future__ import annotations

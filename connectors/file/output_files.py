@@ -27,7 +27,7 @@ _PROCESSES: Final = Path("/proc")
 _END_SECONDS: Final = 15.0
 """How long processes may take to end whose launcher was killed; they hold its locks until then."""
 _UNKNOWN_SECONDS: Final = 1.0
-"""How long to try where nobody is found to hold the lock: it may have been released meanwhile."""
+"""How long to retry if no process is found to hold the lock: it may have been released meanwhile."""
 _POLL_SECONDS: Final = 0.05
 
 

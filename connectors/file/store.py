@@ -60,9 +60,9 @@ class FileStore:
     ) -> None:
         """Name the file, and the journal without epoch and suffix.
 
-        The first epoch of a job empties the file, or with `append` writes behind the rows that it has.
-        The bytes of what is `compressed` depend on how rows come in bundles, so they differ between epochs,
-        and nothing can be told from the line ends among them.
+        The first epoch of a job empties the file, or with `append` writes after its content.  Compressed
+        bytes depend on the division of rows into bundles, so they differ between epochs, and their line ends
+        have no meaning.
         """
         self._compressed = compressed
         self._path = path

@@ -1,12 +1,11 @@
-"""The front log: what was read of a source that cannot be read again, on disk, so that a job can.
+"""The front log: the input of a source that cannot be read again, on disk.
 
-A log is a directory of segments, files named by the offset of their first byte, and the file `end` when no
-more is to come, which holds the length of all.  One process writes, others read along, and whoever knows what
-is not needed any more removes whole segments.  The bytes are those of the source; a segment ends with a line.
+A log is a directory of segments, files named by the offset of their first byte, and at the end of the input
+the file `end`, which has the total length.  One process writes, others read concurrently, and segments that
+are no longer needed are removed.  The bytes are those of the source; a segment ends with a line.
 
-Readers see what was written once it survives the loss of power (`flushed_length`).  When the writer ended in
-the middle of a line, the next one cuts it off: readers wait for the end of a line, so nobody has made a row
-of it.
+Readers see only durable bytes (`flushed_length`).  If the writer ended in the middle of a line, the next one
+truncates it: readers wait for the end of a line, so it has not been read as a row.
 """
 
 from __future__ import annotations

@@ -256,7 +256,7 @@ class Feed:
             data = data[self._outflow.append(data) :]
             if not data:
                 return
-            self._outflow.flush()  # so that whoever makes room goes on
+            self._outflow.flush()  # lets the reader make room
             if self._stopped.wait(_FULL_SECONDS):
                 return
 

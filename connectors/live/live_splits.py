@@ -1,7 +1,7 @@
-"""Splits of sources that cannot be read again: directly, or by way of a front log.
+"""Splits of sources that cannot be read again: directly, or through a front log.
 
-A run that keeps no state reads them itself.  A job that keeps state has a launcher, which writes what comes
-into a log (`open_feed`), and workers that read that log along (`LogSplit`).
+A run without state reads them directly.  In a job with state, the launcher writes the input to a log
+(`open_feed`), and workers read that log (`LogSplit`).
 """
 
 from __future__ import annotations
@@ -123,7 +123,7 @@ class StreamSplit:
     block_bytes: int = _BLOCK_BYTES
 
     def open(self, source_offset: SourceOffset | None = None) -> LineReader:
-        """Return a reader that hands out what is there and never blocks.
+        """Return a reader that returns available input and never blocks.
 
         Raises:
             FsqlError: E531, if the stream is closed; E536, if it is to be read from a place on.

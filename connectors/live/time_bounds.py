@@ -1,12 +1,11 @@
-"""Bounds on the event times of live input that the clock gives, at their places in the stream.
+"""Bounds on the event times of live input by the clock, at their places in the stream.
 
-`AtLeast` says that no later row counts as earlier: a source was silent for as long as its option `idle`, and
-its time advances with the clock.  `AtMost` says up to which time later rows are taken: the clock when they
-came, and the option `max_ahead`.
+`AtLeast` is a lower bound for the times of later rows: a source was silent for the duration of its option
+`idle`, and its time advances with the clock.  `AtMost` is an upper bound: the clock at the arrival of the
+rows plus the option `max_ahead`.
 
-A run that keeps no state reads the clock when it reads the input.  In a job that keeps state, the process
-that writes the front log reads it, and writes each bound to the log before it takes effect; so a replay
-agrees.
+A run without state reads the clock when it reads the input.  In a job with state, the process that writes the
+front log reads the clock, and writes each bound to the log before it takes effect, so that a replay agrees.
 """
 
 from __future__ import annotations
@@ -44,7 +43,7 @@ def _wall_us() -> int:
 
 @dataclass(frozen=True, slots=True)
 class BoundOptions:
-    """What a table says about its clock, in microseconds; None where it says nothing."""
+    """The options of a table about its clock, in microseconds; None if not set."""
 
     idle_us: int | None = None
     max_ahead_us: int | None = None
@@ -175,7 +174,7 @@ class LogClock:
         self._writer.close()
 
     def _write(self, bound: TimeBound | None) -> None:
-        # Within a line that is longer than a block somebody may have read beyond its beginning.
+        # Readers may have read a part of a line that is longer than a block.
         if bound is not None and self._log.length - self._log.line_end < LINE_BYTES_MAX:
             self._log.flush()
             self._writer.write(self._log.line_end, bound)

@@ -68,7 +68,7 @@ class _Peer:
 
 
 class _DisconnectError(Exception):
-    """The connection is to be ended, after a word of why."""
+    """The connection must be closed after sending the reason."""
 
     def __init__(self, refusal: Refusal) -> None:
         super().__init__()
@@ -99,9 +99,9 @@ class ConsumerServer:
     ) -> None:
         """Listen; port 0 takes any free one.
 
-        With a `key` rows are taken only from jobs that prove to have it.
+        With a `key`, only jobs that authenticate themselves with it are accepted.
 
-        Only `job` is listened to or, where nobody in particular is expected, whoever comes first.
+        Rows are accepted from `job` only or, if it is None, from the first job that connects.
 
         Raises:
             OSError: if it is not possible.

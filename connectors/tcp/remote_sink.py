@@ -1,8 +1,8 @@
-"""A consumer behind a TCP connection, as a job sees it: `'connector' = 'tcp'`.
+"""A sink over a TCP connection: `'connector' = 'tcp'`.
 
-Nothing here waits except `open` and `sync`.  What the other side has not acknowledged is kept; when the
-connection breaks, a new one is made, and sending continues after what the other side has.  When nobody has
-been reached for `patience` seconds, the consumer is lost.
+Only `open` and `sync` block.  Rows that the other side has not acknowledged are kept; when the connection
+breaks, a new one is made, and sending continues after the position of the other side.  If no connection
+succeeds for `patience` seconds, the sink is lost.
 """
 
 from __future__ import annotations

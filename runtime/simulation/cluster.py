@@ -346,9 +346,9 @@ class SimulatedCluster:
             self.checker.check_subset(lambda: self._workload.outcome_without(self.skipped))
 
     def rot(self) -> bool:
-        """Let a bit of what only the newest snapshot needs flip; say whether there was any.
+        """Flip a bit in a file that only the newest snapshot needs; return whether there was any.
 
-        The snapshot before stays whole, as a job can only go on from what is whole.
+        The previous snapshot remains undamaged, so that the job can continue from it.
         """
         try:
             kept = self._snapshots_kept()

@@ -71,7 +71,7 @@ class CoordinatorProgram:
         cluster.network.listen(process.name, process.receive)
 
     def stepped(self) -> None:
-        """See `Program`; a coordinator that has finished stays, and tells so to whoever asks."""
+        """See `Program`; a coordinator that has finished remains, and replies to other nodes."""
 
     def killed(self) -> None:
         """See `Program`."""
@@ -95,7 +95,7 @@ class CoordinatorProgram:
             self._process.note(f"{effect.phase}, epoch {effect.epoch}: {effect.detail}")
             self._cluster.phase_begins(effect, self._manifest)
 
-    def _look_at(self, event: Any) -> None:  # noqa: ANN401 - what its node is told
+    def _look_at(self, event: Any) -> None:  # noqa: ANN401 - any event of its node
         coverage = self._cluster.coverage
         match event:
             case LeaseHeld():

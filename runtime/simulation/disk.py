@@ -1,9 +1,9 @@
 """The disk: files that a crash may tear, and a disk that is full, slow, broken, or rots.
 
-What was written is there for whoever reads, but only what was synced outlives a crash of the machine: of
-the rest each file keeps what the tape says: all, nothing, or a part, and the part may end in zeros.  Names
-are synced with their directory, which is what stands before the first slash: a name that was not may be
-missing, and one that was removed may come back.
+Written data is visible to readers, but only synced data survives a crash of the machine: of the rest, each
+file keeps all, nothing, or a part, as the tape decides, and the part may end in zeros.  Names are synced with
+their directory, which is the part before the first slash: a name that was not synced may be missing, and a
+removed one may reappear.
 """
 
 from __future__ import annotations
@@ -133,7 +133,7 @@ class Disk:
             names[path] = _File(kept, kept)
 
     def rot(self, paths: Sequence[str]) -> bool:
-        """Flip a bit of one of some files at rest; say whether there was any."""
+        """Flip a bit in one of the files; return whether there was any."""
         there = [
             path for path in paths if path in self._names(path) and self._names(path)[path].content
         ]

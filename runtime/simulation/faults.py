@@ -225,7 +225,7 @@ def swizzle(injector: FaultInjector) -> None:
 
 
 def break_connections(injector: FaultInjector) -> None:
-    """Connections break, and what was under way is gone (F1)."""
+    """Break connections, with the loss of messages in flight (F1)."""
     names = [process.name for process in injector.cluster.processes()]
     injector.struck("connection broken", "any")
     for source in names:
@@ -270,7 +270,7 @@ def slow_disk(injector: FaultInjector) -> None:
 def rot_disk(injector: FaultInjector) -> None:
     """A bit of a file of the newest snapshot flips at rest, and the coordinator ends (F4, F9).
 
-    Nobody looks at what is at rest before a recovery; later snapshots would be made of what is damaged.
+    Stored data is not read before a recovery; later snapshots would include the damaged data.
     """
     if injector.cluster.rot():
         injector.struck("bit rot", "at rest")

@@ -77,7 +77,7 @@ def trim_input(injector: FaultInjector) -> None:
 
 
 def forget_input(injector: FaultInjector) -> None:
-    """A source loses rows that are needed to begin anew: a job that has to can only refuse (F15).
+    """Let a source lose rows that a restart of the job needs: the job must refuse to continue (F15).
 
     Seldom, since that ends the run.
     """
@@ -90,7 +90,7 @@ def forget_input(injector: FaultInjector) -> None:
 
 
 def alter_input(injector: FaultInjector) -> None:
-    """A row that is in every kept snapshot is another one now: a job that begins anew has to see it (F15).
+    """Change a row that is in every kept snapshot: a job that restarts must detect it (F15).
 
     Seldom, since that ends the run.
     """

@@ -92,11 +92,11 @@ class Network:
         """The faults of single packets, and how far below the greatest a fate is that they strike."""
 
     def listen(self, address: str, receive: Receive) -> None:
-        """Let what is sent to an address come to `receive`."""
+        """Deliver messages for an address to `receive`."""
         self._listeners[address] = receive
 
     def leave(self, address: str) -> None:
-        """Let nobody listen at an address."""
+        """Remove the listener at an address."""
         self._listeners.pop(address, None)
 
     def transmit(self, source: str, address: str, what: What) -> None:
@@ -143,9 +143,9 @@ class Network:
         return next((fault for fault, up_to in self._strikes if from_top < up_to), None)
 
     def intrude(self, codec: WireCodec, source: str, address: str, what: What) -> None:
-        """Let bytes arrive that somebody wrote who does not belong to the cluster.
+        """Deliver bytes from a sender outside of the cluster.
 
-        Where nothing is encoded nobody can intrude.
+        Without encoding, this does nothing.
         """
         if self._codec is None:
             return
@@ -173,7 +173,7 @@ class Network:
     def heal(self) -> None:
         """End all faults."""
         self.faulty = False
-        # Longer ones look like failures to whoever is less patient.
+        # Longer delays would exceed timeouts of failure detectors.
         self._tail_us = min(self._tail_us, 20 * MILLISECOND)
         for path in self._paths.values():
             path.cut = 0

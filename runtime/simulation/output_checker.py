@@ -1,4 +1,4 @@
-"""The output checker: what has to hold for every bundle that a sink stores, and at the end.
+"""The output checker: conditions for every bundle that a sink stores, and for the end.
 
 * exactly-once: after each bundle the sink has the expected output below the end of the bundle: that
   prefix, nothing else, in that order.
@@ -6,11 +6,11 @@
   position of the sink.
 * at-most-once: at the end the sink has the expected output of the input without the rows that
   were skipped; until then its positions only grow.
-* none: as at-least-once, where a bundle may also begin anew at the start.
-* A coordinator hands out bundles only while it has the lease.
-* The job finishes where it is expected to, once all sinks have everything.
+* none: like at-least-once, but a bundle may also restart at the beginning.
+* A coordinator delivers bundles only while it has the lease.
+* The job finishes if it is expected to, after all sinks have the whole output.
 
-The expected output is not computed here: whoever starts a run brings it, from an engine or an oracle.
+The expected output is an argument, computed by an engine or an oracle.
 """
 
 from __future__ import annotations

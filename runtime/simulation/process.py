@@ -1,8 +1,8 @@
 """Processes that run a host, and can be killed, stopped, continued, and started again.
 
-A program steps its host at times of the process's own clock.  A kill can be aimed before or behind an
+A program steps its host at times of the process's own clock.  A kill can occur before or after a given
 effect of a node (`Cut`), and at any call of a port that changes something outside of the process (`PortCut`).
-What a killed process had under way is gone; what a stopped one is sent waits until it goes on.
+A killed process loses its work in progress; messages to a stopped process wait until it continues.
 """
 
 from __future__ import annotations
@@ -149,7 +149,7 @@ class Process:
         self.note("stopped", fault=True)
 
     def hang(self, action: Callable[..., None], *arguments: object) -> None:
-        """Stop in the middle of something, which is what the process goes on with before all else."""
+        """Stop in the middle of an action, with which the process continues first."""
         self.stop()
         self._waiting.appendleft((action, arguments))
 
@@ -166,7 +166,7 @@ class Process:
             self._run(action, arguments)
 
     def go_on_if_stopped(self) -> None:
-        """Let the process go on, unless it has ended or goes on already."""
+        """Continue the process if it is stopped and has not ended."""
         if self.stopped and self.up:
             self.go_on()
 

@@ -141,10 +141,10 @@ def _carried_through(cluster: SimulatedCluster, world: World, plan: Plan) -> Non
 
 
 def _quiet(cluster: SimulatedCluster, world: World) -> None:
-    """Let the job come to its end without faults.
+    """Run the job to its end without faults.
 
     Raises:
-        DivergenceError: if for too long nothing moves.
+        DivergenceError: if there is no progress for too long.
     """
     allowed_us = RETRY_US + RECOVERY_US
     while True:

@@ -43,10 +43,10 @@ class Poison:
 
 @dataclass(slots=True)
 class SimulatedSplit:
-    """Rows in order; row `i` is there from `first_us + i * pace_us` on.
+    """Rows in order; row `i` is available from `first_us + i * pace_us` on.
 
-    What may be wrong with it: rows that are `poison`; none are kept below `kept_from`; the one at
-    `altered_at` is not the one that was read.  `forgotten` says that rows are gone that may be needed.
+    Faults: rows are `poison`; rows below `kept_from` are lost; the row at `altered_at` differs from the one
+    that was read.  `forgotten` means that rows that may be needed are lost.
     """
 
     rows: Rows

@@ -22,7 +22,7 @@ SECOND: Final = 1_000_000
 MILLISECOND: Final = 1_000
 
 STANDSTILL: Final = 10_000
-"""How many things may happen at one time; more are taken to go on for ever."""
+"""The most events at one time; more are taken for an infinite loop."""
 
 _TIES: Final = 256
 
@@ -86,7 +86,7 @@ class Clock:
         return (self.began_us + time_us * (1 + self.drift_ppm / SECOND)) / SECOND
 
     def changed(self, time_us: int, jump_us: int, drift_ppm: int | None) -> Clock:
-        """Return a clock that goes on from what this one shows, further on by a jump, at another rate."""
+        """Return a clock that continues from this one's time plus a jump, at another rate."""
         drift = self.drift_ppm if drift_ppm is None else drift_ppm
         # Rounded up: no clock goes back.
         gained_us = -(-time_us * (self.drift_ppm - drift) // SECOND)
