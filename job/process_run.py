@@ -127,16 +127,13 @@ def run_on_processes(
             observer.on_waiting(process_options.joining, address, key)
         metrics.name_fronts(job.front_names())
         temporary = ("--temporary",) if process_options.state is None else ()
-        # A coordinator outlives a launcher that is killed.  It holds the locks of a run without a state
-        # directory.  With one, the lease keeps it from writing, and the same job must be able to start again.
-        inherited = locks if process_options.state is None else []
         launcher = Launcher(
             _command("coordinator", *_coordinator_flags(state, listening, server), *temporary),
             _command("worker", "--supervised", "--join", address, "--key", str(key)),
             options.workers - process_options.joining,
             _reporting_to(observer, metrics),
             _checking(observer, feed_errors, server),
-            inherits=(listening.fileno(), *inherited),
+            inherits=(listening.fileno(), *_inherited_locks(locks, process_options)),
             on_coordinator_ended=lambda: end_leadership(state, address),
         )
         try:
@@ -154,6 +151,15 @@ def run_on_processes(
             record_finished(state)
             return None
         return stop_error(stopped, job.compiled, job.splits, metrics.total.rows_out)
+
+
+def _inherited_locks(locks: list[int], process_options: ProcessOptions) -> list[int]:
+    """Return the locks of outputs that the coordinator holds, too.
+
+    A coordinator outlives a launcher that is killed.  It holds the locks of a run without a state directory.
+    With one, the lease keeps it from writing, and the same job must be able to start again.
+    """
+    return locks if process_options.state is None else []
 
 
 def _reporting_to(
