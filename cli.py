@@ -14,6 +14,7 @@ from fsql.console.cluster_commands import agent, doctor, down, job, ps, up
 from fsql.console.commands import Commands, reporting
 from fsql.console.compile_command import compile_
 from fsql.console.flags import (
+    coordination_credentials,
     define,
     delivery,
     existing_of,
@@ -23,6 +24,7 @@ from fsql.console.flags import (
 )
 from fsql.console.job_commands import COMMANDS
 from fsql.console.process_commands import coordinator, worker
+from fsql.console.run_flags import RunFlags, needs_processes, run_with_flags
 from fsql.console.sim_commands import sim
 from fsql.console.snapshot_commands import snapshot
 from fsql.console.standard_output import FORMATS as STANDARD_OUTPUT_FORMATS
@@ -88,22 +90,6 @@ def main() -> None:
     """
 
 
-class _RunFlags(TypedDict):
-    parameters: tuple[tuple[str, str], ...]
-    workers: int
-    policy: str | None
-    engine: str
-    lead: int | None
-    state: str | None
-    snapshot_ms: int
-    delivery: str | None
-    listen: str | None
-    joining: int
-    overwrite: bool
-    append: bool
-    form: str | None
-
-
 @main.command(short_help="Run a script.")
 @click.argument("script", required=False)
 @click.option(
@@ -145,6 +131,12 @@ class _RunFlags(TypedDict):
     metavar="N",
     help="How many of the workers are started by hand with fsql worker.",
 )
+@click.option(
+    "--coordination",
+    metavar="ADDRESS",
+    help="ZooKeeper for leases and commits, zookeeper://HOST:PORT/PATH. Default: a file in DIR.",
+)
+@coordination_credentials
 @existing_outputs
 @click.option(
     "--format",
@@ -154,7 +146,7 @@ class _RunFlags(TypedDict):
 )
 @reporting
 def run(
-    reporter: Reporter, script: str | None, text: str | None, **flags: Unpack[_RunFlags]
+    reporter: Reporter, script: str | None, text: str | None, **flags: Unpack[RunFlags]
 ) -> None:
     """Run SCRIPT until its input ends.
 
@@ -168,53 +160,13 @@ def run(
     options = _run_options(flags["workers"], flags["policy"], flags["engine"], flags["lead"])
     options = replace(options, existing=existing)
     the_script = _the_script(script, text, dict(flags["parameters"]))
-    if _on_processes(flags):
-        code = _run_on_processes(the_script, options, flags, reporter)
+    if needs_processes(flags):
+        code = run_with_flags(the_script, options, flags, reporter)
     else:
         from fsql.console.run import run_script
 
         code = run_script(the_script, options, reporter, flags["form"])
     click.get_current_context().exit(code)
-
-
-def _on_processes(flags: _RunFlags) -> bool:
-    """Return whether an option needs processes.
-
-    Raises:
-        click.UsageError: if the engine is the model.
-    """
-    wanted = {
-        "--state": flags["state"],
-        "--delivery": flags["delivery"],
-        "--listen": flags["listen"],
-        "--joining": flags["joining"] or None,
-    }
-    asked = [name for name, value in wanted.items() if value is not None]
-    if flags["engine"] == "columnar":
-        return bool(asked) or flags["workers"] > 1
-    if asked:
-        raise click.UsageError(f"--engine model runs in one process, without {asked[0]}")
-    return False
-
-
-def _run_on_processes(
-    script: Script, options: RunOptions, flags: _RunFlags, reporter: Reporter
-) -> int:
-    from pathlib import Path
-
-    from fsql.console.process_run import run_script_on_processes
-    from fsql.job.process_run import ProcessOptions
-
-    process_options = ProcessOptions(
-        state=None if flags["state"] is None else Path(flags["state"]),
-        snapshot_every=flags["snapshot_ms"] / 1000,
-        delivery=flags["delivery"],
-        listen=flags["listen"],
-        joining=flags["joining"],
-    )
-    if process_options.joining > options.workers:
-        raise click.UsageError("--joining cannot be more than --workers")
-    return run_script_on_processes(script, options, process_options, reporter, flags["form"])
 
 
 @main.command(short_help="Check scripts without running them.")

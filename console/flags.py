@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import click
@@ -84,6 +85,15 @@ def workers(help_: str, default: int | None = 1) -> Flag:
         show_default=default is not None,
         help=help_,
     )
+
+
+coordination_credentials = click.option(
+    "--coordination-credentials",
+    "credentials",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="File of mode 600 with USER:PASSWORD for ZooKeeper. Default: FSQL_ZOOKEEPER_CREDENTIALS.",
+)
 
 
 def delivery(help_: str) -> Flag:

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import click
 
+from fsql.console.flags import coordination_credentials
+
 _PATH = click.Path(path_type=Path)
 
 
@@ -15,7 +17,7 @@ _PATH = click.Path(path_type=Path)
     "leader",
     metavar="ADDRESS",
     required=True,
-    help="Address at which the run listens for workers.",
+    help="Address at which the run listens for workers, or of the job in ZooKeeper.",
 )
 @click.option(
     "--key",
@@ -33,9 +35,18 @@ _PATH = click.Path(path_type=Path)
     metavar="SECONDS",
     help="Exit after this many seconds without a message from the run.",
 )
+@coordination_credentials
 @click.option("--supervised", is_flag=True, hidden=True)
 @click.option("--spare", is_flag=True, hidden=True)
-def worker(leader: str, key: Path, join_deadline: float, *, supervised: bool, spare: bool) -> None:
+def worker(
+    leader: str,
+    key: Path,
+    join_deadline: float,
+    credentials: Path | None,
+    *,
+    supervised: bool,
+    spare: bool,
+) -> None:
     """Join a run that waits for workers (fsql run --joining N), and work until it ends."""
     from fsql.console.reporter import print_message
     from fsql.job.entry_points import run_worker
@@ -46,6 +57,7 @@ def worker(leader: str, key: Path, join_deadline: float, *, supervised: bool, sp
         supervised=supervised,
         spare=spare,
         join_deadline=join_deadline,
+        credentials=credentials,
         notify=print_message,
     )
 
@@ -54,14 +66,21 @@ def worker(leader: str, key: Path, join_deadline: float, *, supervised: bool, sp
 @click.option("--state", type=_PATH, required=True)
 @click.option("--listening", type=int, required=True)
 @click.option("--stdout")
+@coordination_credentials
 @click.option("--temporary", is_flag=True)
 @click.option("--again", is_flag=True)
 def coordinator(
-    state: Path, listening: int, stdout: str | None, *, temporary: bool, again: bool
+    state: Path,
+    listening: int,
+    stdout: str | None,
+    credentials: Path | None,
+    *,
+    temporary: bool,
+    again: bool,
 ) -> None:
     """Coordinate the job in a state directory; started by the launcher."""
     from fsql.job.entry_points import remove_abandoned_state, run_coordinator
 
-    over = run_coordinator(state, listening, stdout, again=again)
+    over = run_coordinator(state, listening, stdout, again=again, credentials=credentials)
     if temporary and not over:
         remove_abandoned_state(state)

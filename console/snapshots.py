@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import json
+from contextlib import closing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
 from fsql.compiler.diagnostics.codes import CODES
 from fsql.compiler.diagnostics.numbers import bytes_text, count_text
+from fsql.job.coordination import state_coordination
 from fsql.runtime.coordination.commits import committed
-from fsql.runtime.coordination.embedded import FILE, EmbeddedCoordination
+from fsql.runtime.coordination.embedded import FILE
 from fsql.runtime.coordination.port import (
+    CoordinationRefusedError,
     CoordinationUnavailableError,
     DamagedCoordinationError,
 )
+from fsql.runtime.coordination.zookeeper.address import CREDENTIALS_VARIABLE
 from fsql.runtime.state.local_directory import local_snapshots, worker_directory
 from fsql.runtime.state.salvage import salvage
 from fsql.runtime.state.snapshots import (
@@ -67,6 +71,9 @@ def inspect(state: Path, *, verify: bool) -> tuple[Inspected, ...]:
         )
     except DamagedCoordinationError as error:
         raise FsqlError([Diagnostic("E615", str(error), helps=(_ANEW,))]) from None
+    except CoordinationRefusedError as error:
+        helps = (f"set {CREDENTIALS_VARIABLE}",)
+        raise FsqlError([Diagnostic("E643", str(error), helps=helps)]) from None
     except CoordinationUnavailableError as error:
         raise FsqlError([Diagnostic("E614", str(error))]) from None
     except OSError as error:
@@ -78,11 +85,8 @@ def _newest(state: Path) -> Committed | None:
     """Return the snapshot that coordination names."""
     if not {FILE, "snapshots"} & {path.name for path in state.iterdir()}:
         raise FsqlError([Diagnostic("E614", f'directory "{state}" holds no state of a job')])
-    coordination = EmbeddedCoordination(state / FILE, create=False, read_only=True)
-    try:
+    with closing(state_coordination(state, read_only=True)) as coordination:
         return committed(coordination)
-    finally:
-        coordination.close()
 
 
 def _inspected(

@@ -37,6 +37,9 @@ if TYPE_CHECKING:
     from fsql.job.run import Splits
     from fsql.runtime.ports import Split
 
+JOB: Final = "job.json"
+"""The file in a state directory with the description of its job."""
+
 FORMAT: Final = 3
 
 
@@ -45,6 +48,7 @@ class JobDescription(msgspec.Struct, frozen=True):
 
     If `append`, output files keep the content that they had before the job first started.
     `plan` is the digest of its plan, `splits` are the names of each table's splits, by the table's ordinal.
+    `coordination` is the address of ZooKeeper, None where the state directory has a file for coordination.
     """
 
     job: str
@@ -64,6 +68,7 @@ class JobDescription(msgspec.Struct, frozen=True):
     delivery: str | None
     format: int = FORMAT
     append: bool = False
+    coordination: str | None = None
 
     def script(self) -> Script:
         """Return the script."""

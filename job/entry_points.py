@@ -13,8 +13,10 @@ from fsql.compiler.diagnostics import FsqlError
 from fsql.compiler.diagnostics.encoding import diagnostics_bytes
 from fsql.connectors.addresses import loopback
 from fsql.connectors.live.front_logs import LocalFrontLog
+from fsql.job.coordination import job_coordination, open_zookeeper
 from fsql.job.description import parse_description, prepare_job
 from fsql.job.join_deadline import JOIN_DEADLINE_SECONDS, JoinDeadline
+from fsql.job.leader_finder import LeaderFinder
 from fsql.job.open_files import raise_open_files_limit
 from fsql.job.sinks import StandardOutput, job_consumers
 from fsql.runtime.cluster.coordinator_node import CoordinatorNode
@@ -22,6 +24,11 @@ from fsql.runtime.cluster.delivery import DeliveryOption
 from fsql.runtime.cluster.job_spec import JobSpec, Settings
 from fsql.runtime.cluster.node import Finish, LeaderFound
 from fsql.runtime.cluster.worker_node import WorkerNode
+from fsql.runtime.coordination.zookeeper.address import (
+    find_credentials,
+    is_zookeeper,
+    parse_address,
+)
 from fsql.runtime.drivers.memory import collect_less_often, keep_freed_memory
 from fsql.runtime.drivers.processes.coordinator_process import CoordinatorProcess
 from fsql.runtime.drivers.processes.job_state import open_job_state
@@ -45,56 +52,87 @@ def prepare(description: bytes) -> Prepared:
     return prepare_job(parse_description(description)).for_workers()
 
 
-def run_worker(
+def run_worker(  # noqa: PLR0913 - the flags of the command
     leader: str,
     key: Path,
     *,
     supervised: bool,
     spare: bool = False,
     join_deadline: float = JOIN_DEADLINE_SECONDS,
+    credentials: Path | None = None,
     notify: Callable[[str], None] = lambda _: None,
 ) -> bool:
     """Execute a worker of the run whose coordinator is at `leader`; return whether the job is finished.
 
+    `leader` is its address or, to find it in ZooKeeper, the address of the job there; `credentials` is the
+    file with the credentials for ZooKeeper.
     A worker without a launcher ends after `join_deadline` seconds without a message from the run.  A spare
     worker waits until the launcher needs it.  `notify` is called with messages for the user.
 
     Raises:
-        FsqlError: if the key or the address cannot be used; E604, E605.
+        FsqlError: if the key or the address cannot be used; E604, E605; E615, E641, E643.
     """
     keep_freed_memory()
     collect_less_often()
     raise_open_files_limit()
-    check_address(leader)
+    finder = _find_leader(leader, credentials) if is_zookeeper(leader) else None
+    if finder is None:
+        check_address(leader)
     transport = Transport(given_key(key))
     name = f"{os.getpid()}-{secrets.token_hex(8)}"
     node = WorkerNode("", name, transport.address, Settings())
     supervisor = Supervisor.of_worker(transport.address) if supervised else None
     deadline = JoinDeadline(leader, key, join_deadline, transport.other_versions, notify)
-    process = WorkerProcess(node, transport, prepare, supervisor, None if supervised else deadline)
+
+    def leader_found() -> str | None:
+        address = None if finder is None else finder.take()
+        if address is not None:
+            check_address(address)
+            deadline.on_leader(address)
+        return address
+
+    process = WorkerProcess(
+        node, transport, prepare, supervisor, None if supervised else deadline, leader_found
+    )
     if not supervised:
         notify(f"joining the run at {leader}\n")
     try:
         if spare and supervisor is not None and not supervisor.wait_until_needed():
             return False
-        process.step(LeaderFound(leader))
+        if finder is None:
+            process.step(LeaderFound(leader))
         return process.run()
     finally:
         transport.close()
+        if finder is not None:
+            finder.close()
 
 
-def run_coordinator(state: Path, listening: int, stdout: str | None, *, again: bool) -> bool:
+def _find_leader(address: str, credentials: Path | None) -> LeaderFinder:
+    """Return what finds the coordinator of the job at an address of ZooKeeper.
+
+    Raises:
+        FsqlError: E641 or E643, if address or credentials cannot be used.
+    """
+    job = parse_address(address)
+    return LeaderFinder(open_zookeeper(job, find_credentials(job, credentials), create=True))
+
+
+def run_coordinator(
+    state: Path, listening: int, stdout: str | None, *, again: bool, credentials: Path | None = None
+) -> bool:
     """Execute the coordinator of the job in the state directory; return whether the job is finished.
 
     It returns False if the launcher has ended first.  `listening` is the descriptor of the socket at which
-    workers join; `again` means that an earlier coordinator of the same run has ended.
+    workers join; `again` means that an earlier coordinator of the same run has ended.  `credentials` is the
+    file with the credentials for ZooKeeper.
     """
     keep_freed_memory()
     collect_less_often()
     raise_open_files_limit()
     supervisor = Supervisor(sys.stdin.fileno(), sys.stdout.fileno())
     try:
-        return _lead(state, listening, stdout, supervisor, again=again)
+        return _lead(state, listening, stdout, supervisor, again=again, credentials=credentials)
     except FsqlError as error:
         # Another coordinator would fail in the same way.
         supervisor.tell(Finish(diagnostics=diagnostics_bytes(error)))
@@ -102,7 +140,13 @@ def run_coordinator(state: Path, listening: int, stdout: str | None, *, again: b
 
 
 def _lead(
-    state: Path, listening: int, stdout: str | None, supervisor: Supervisor, *, again: bool
+    state: Path,
+    listening: int,
+    stdout: str | None,
+    supervisor: Supervisor,
+    *,
+    again: bool,
+    credentials: Path | None,
 ) -> bool:
     """Execute the coordinator; see `run_coordinator`.
 
@@ -129,7 +173,8 @@ def _lead(
     transport = Transport(key, listening=listening)
     node = CoordinatorNode(spec, transport.address, job.settings())
     try:
-        job_state = open_job_state(state, transport.address, logs)
+        coordination = job_coordination(job.description, credentials)
+        job_state = open_job_state(state, transport.address, logs, coordination=coordination)
         sinks = [each.consumer for each in consumed]
         process = CoordinatorProcess(
             node, spec, transport, job_state, sinks, supervisor, again=again

@@ -36,7 +36,7 @@ class JoinDeadline:
         `other_versions` has the wire formats of nodes with another version, by address; `notify` is called
         with messages for the user.
         """
-        self._leader = leader
+        self._leader = self._address = leader
         self._key = key
         self._detector: FailureDetector[str] = FailureDetector(seconds)
         self._other_versions = other_versions
@@ -46,6 +46,10 @@ class JoinDeadline:
     def start(self, now: float) -> None:
         """Begin to wait for messages."""
         self._detector.watch([self._leader], now)
+
+    def on_leader(self, address: str) -> None:
+        """Record the address of the coordinator, where `leader` says only where to look for it."""
+        self._address = address
 
     def on_message(self, now: float) -> None:
         """Record a message from the run."""
@@ -57,8 +61,8 @@ class JoinDeadline:
         Raises:
             FsqlError: E604, if the deadline has passed; E605, if the run has another version.
         """
-        if self._leader in self._other_versions:
-            raise _another_version(self._leader, self._other_versions[self._leader])
+        if self._address in self._other_versions:
+            raise _another_version(self._address, self._other_versions[self._address])
         if self._detector.has_failed(self._leader, now):
             seconds = self._detector.timeout
             message = f"no message from {self._leader} for {seconds:g} s"

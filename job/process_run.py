@@ -9,6 +9,7 @@ import secrets
 import sys
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
@@ -16,6 +17,12 @@ from fsql.compiler.diagnostics.codes import CODES
 from fsql.compiler.diagnostics.encoding import error_of
 from fsql.connectors.file.output_files import Existing
 from fsql.connectors.live.live_splits import needs_front_log, open_feed
+from fsql.job.coordination import (
+    check_coordination,
+    job_address,
+    job_coordination,
+    remove_coordination,
+)
 from fsql.job.description import JobDescription, plan_digest, prepare_job, split_names
 from fsql.job.file_uses import FileUses
 from fsql.job.listener import joining_address, open_listener
@@ -34,13 +41,14 @@ if TYPE_CHECKING:
     import socket
     from collections.abc import Callable, Iterator, Sequence
     from contextlib import AbstractContextManager
-    from pathlib import Path
 
     from fsql.connectors.context import OutputStream
     from fsql.job.compilation import Compiled
     from fsql.job.description import PreparedJob
     from fsql.job.process_metrics import ProcessMetrics
     from fsql.job.run import RunOptions
+    from fsql.runtime.coordination.zookeeper.address import ZooKeeperAddress
+    from fsql.runtime.drivers.processes.job_state import OpenCoordination
     from fsql.runtime.drivers.processes.lines import Finished, ProgressReport
 
 
@@ -54,6 +62,8 @@ class ProcessOptions:
         delivery: the delivery guarantee of all outputs; None for those of their tables.
         listen: the address of the coordinator, tcp://127.0.0.1:PORT; None for any port.
         joining: how many of the workers are started by hand.
+        coordination: the address of ZooKeeper; None for a file in the state directory.
+        credentials: the file with the credentials for ZooKeeper; None for those of the environment, if any.
     """
 
     state: Path | None = None
@@ -61,6 +71,8 @@ class ProcessOptions:
     delivery: str | None = None
     listen: str | None = None
     joining: int = 0
+    coordination: ZooKeeperAddress | None = None
+    credentials: Path | None = None
 
 
 class ProcessObserver(Protocol):
@@ -118,23 +130,27 @@ def run_on_processes(
         job = prepare_job(resume_or_create(state, description))
         if is_finished(state):
             observer.on_already_finished(state)
+        leader, coordination = _open_coordination(job, address, process_options, stack)
+        credentials = _credentials_flags(process_options)
         key = state / "cluster.key"
         server = _serve_standard_output(job, cluster_key(key), stdout, stack)
         observer.on_ready(job)
         feed_errors = stack.enter_context(_open_feeds(job))
         observer.on_listening(job)
         if process_options.joining:
-            observer.on_waiting(process_options.joining, address, key)
+            observer.on_waiting(process_options.joining, leader, key)
         metrics.name_fronts(job.front_names())
-        temporary = ("--temporary",) if process_options.state is None else ()
+        flags = _coordinator_flags(
+            state, listening, server, temporary=process_options.state is None
+        )
         launcher = Launcher(
-            _command("coordinator", *_coordinator_flags(state, listening, server), *temporary),
-            _command("worker", "--supervised", "--join", address, "--key", str(key)),
+            _command("coordinator", *flags, *credentials),
+            _command("worker", "--supervised", "--join", leader, "--key", str(key), *credentials),
             options.workers - process_options.joining,
             _reporting_to(observer, metrics),
             _checking(observer, feed_errors, server),
             inherits=(listening.fileno(), *_inherited_locks(locks, process_options)),
-            on_coordinator_ended=lambda: end_leadership(state, address),
+            on_coordinator_ended=lambda: end_leadership(coordination, address),
         )
         try:
             with observer.show(job, resumed=job.description is not description):
@@ -146,11 +162,20 @@ def run_on_processes(
         if finished.drained:
             observer.on_drained()
             return None
-        stopped = _stopped(finished)
-        if stopped is None:
-            record_finished(state)
-            return None
-        return stop_error(stopped, job.compiled, job.splits, metrics.total.rows_out)
+        return _outcome(finished, job, state, metrics.total.rows_out)
+
+
+def _outcome(finished: Finished, job: PreparedJob, state: Path, rows_out: int) -> FsqlError | None:
+    """Return the error of the row that stopped the job; if there is none, record that it has finished.
+
+    Raises:
+        FsqlError: why it cannot go on.
+    """
+    stopped = _stopped(finished)
+    if stopped is None:
+        record_finished(state)
+        return None
+    return stop_error(stopped, job.compiled, job.splits, rows_out)
 
 
 def _inherited_locks(locks: list[int], process_options: ProcessOptions) -> list[int]:
@@ -215,7 +240,36 @@ def _make_description(
         snapshot_every=process_options.snapshot_every,
         delivery=process_options.delivery,
         append=options.existing is Existing.APPEND,
+        coordination=None
+        if process_options.coordination is None
+        else str(process_options.coordination),
     )
+
+
+def _open_coordination(
+    job: PreparedJob, address: str, options: ProcessOptions, stack: ExitStack
+) -> tuple[str, OpenCoordination]:
+    """Return where workers find the coordinator, and what opens coordination.
+
+    What ZooKeeper keeps of a job without a state directory is deleted at the end.
+
+    Raises:
+        FsqlError: E615, E642 or E643, if ZooKeeper cannot be used now.
+    """
+    opening = job_coordination(job.description, options.credentials)
+    zookeeper = job_address(job.description)
+    if zookeeper is None:
+        return address, opening
+    check_coordination(opening, Path(job.description.state))
+    if options.state is None:
+        stack.callback(remove_coordination, zookeeper, options.credentials)
+    return str(zookeeper), opening
+
+
+def _credentials_flags(options: ProcessOptions) -> tuple[str, ...]:
+    if options.credentials is None:
+        return ()
+    return ("--coordination-credentials", str(options.credentials))
 
 
 def _serve_standard_output(
@@ -246,9 +300,11 @@ def _open_feeds(job: PreparedJob) -> Iterator[list[FsqlError]]:
 
 
 def _coordinator_flags(
-    state: Path, listening: socket.socket, server: StandardOutputServer | None
+    state: Path, listening: socket.socket, server: StandardOutputServer | None, *, temporary: bool
 ) -> tuple[str, ...]:
-    flags = ("--state", str(state), "--listening", str(listening.fileno()))
+    flags: tuple[str, ...] = ("--state", str(state), "--listening", str(listening.fileno()))
+    if temporary:
+        flags += ("--temporary",)
     if server is None:
         return flags
     return (*flags, "--stdout", f"{server.address[0]}:{server.address[1]}")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
 from fsql.compiler.diagnostics.codes import CODES
-from fsql.runtime.coordination.embedded import FILE, EmbeddedCoordination
+from fsql.job.coordination import state_coordination
 from fsql.runtime.coordination.port import CoordinationError
 from fsql.runtime.coordination.snapshot_requests import (
     SnapshotRequest,
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from fsql.runtime.coordination.port import Coordination
     from fsql.runtime.coordination.snapshot_requests import SnapshotTaken
 
 _SESSION_SECONDS: Final = 10.0
@@ -41,7 +42,7 @@ def request_snapshot(
     """
     request = SnapshotRequest(secrets.token_hex(8), last)
     try:
-        coordination = EmbeddedCoordination(state / FILE, create=False)
+        coordination = state_coordination(state)
     except CoordinationError as error:
         raise FsqlError([Diagnostic("E614", f'"{state}" cannot be read: {error}')]) from None
     with closing(coordination):
@@ -55,7 +56,7 @@ def request_snapshot(
 
 
 def _ask(
-    coordination: EmbeddedCoordination,
+    coordination: Coordination,
     request: SnapshotRequest,
     until: float,
     is_running: Callable[[], bool],

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
-from fsql.job.description import parse_description
+from fsql.job.description import JOB, parse_description
+from fsql.runtime.coordination.zookeeper.address import parse_address
 from fsql.runtime.state.local_directory import sync_directory
 
 if TYPE_CHECKING:
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
 
     from fsql.job.description import JobDescription
 
-_JOB = "job.json"
 _OVER = "over"
 
 
@@ -63,10 +63,11 @@ def resume_or_create(state: Path, new: JobDescription) -> JobDescription:
         FsqlError: E621, if it cannot be written; E621 to E623, if the state is that of another job or of
             an unknown one.
     """
-    path = state / _JOB
+    path = state / JOB
     if path.exists():
         begun = parse_description(path.read_bytes())
         _check_same(state, begun, new)
+        _check_same_coordination(state, begun, new)
         new = msgspec.structs.replace(new, job=begun.job, plan=begun.plan, splits=begun.splits)
     elif (state / "snapshots").exists():
         helps = ("restore it from a backup", "or name another directory")
@@ -142,6 +143,31 @@ def _check_same(state: Path, begun: JobDescription, new: JobDescription) -> None
     message = f'the state directory "{state}" is of {what}'
     helps = ("use another state directory, or run the job that this one is of",)
     raise FsqlError([Diagnostic("E622", message, notes=notes, helps=helps)])
+
+
+def _check_same_coordination(state: Path, begun: JobDescription, new: JobDescription) -> None:
+    """Check that a job is coordinated where it was: another place knows nothing of its snapshots.
+
+    Servers of an ensemble may be others.
+
+    Raises:
+        FsqlError: E621, if it is not.
+    """
+    if _path_of(begun) == _path_of(new):
+        return
+    if begun.coordination is None:
+        what, helps = "in this directory", ("run it without --coordination",)
+    else:
+        what, helps = (
+            f"by {begun.coordination}",
+            (f"run it with --coordination {begun.coordination}",),
+        )
+    raise _no_state(state, f"its job is coordinated {what}", *helps, "or name another directory")
+
+
+def _path_of(description: JobDescription) -> str | None:
+    text = description.coordination
+    return None if text is None else parse_address(text).path
 
 
 def _given(description: JobDescription, name: str) -> str:

@@ -89,8 +89,8 @@ CLUSTER_ROWS: Final[tuple[Row, ...]] = (
     ),
     (
         "E615",
-        "coordination file is damaged",
-        "The file that records the committed snapshot is missing, changed, or of another version of fsql.",
+        "coordination is damaged",
+        "What records the committed snapshot, a file or a path of ZooKeeper, is missing, changed or unknown.",
         "Restore the state directory from a copy, or start again with an empty one.",
         "fsql snapshot list --state state  # state/coordination.sqlite was overwritten",
     ),

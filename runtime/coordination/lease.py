@@ -58,6 +58,11 @@ class Lease:
         return self._held_until
 
     @property
+    def is_acquired(self) -> bool:
+        """Return whether the lease was acquired and is not known to be lost; it may have run out."""
+        return self._has_entry
+
+    @property
     def session(self) -> int:
         """Return the session to write under.
 

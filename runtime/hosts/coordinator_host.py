@@ -32,7 +32,11 @@ from fsql.runtime.cluster.node import (
     TakeEpoch,
     Transmit,
 )
-from fsql.runtime.coordination.port import CoordinationDiskError, CoordinationError
+from fsql.runtime.coordination.port import (
+    CoordinationDiskError,
+    CoordinationError,
+    CoordinationUnavailableError,
+)
 from fsql.runtime.hosts.host import Host
 from fsql.runtime.metrics import Metrics, OperatorMetrics, merge
 from fsql.runtime.sink import OpenRequest, SinkDiskError, SinkLostError, SinkMissingError
@@ -94,6 +98,8 @@ class CoordinatorHost(Host["CoordinatorMachine"]):
         self._writing = OperatorMetrics()
         self._never_open = set() if again else set(range(len(sinks)))
         self._next_lease = clock()
+        self._is_renewing = False
+        self._unanswered = ""
 
     def close(self) -> None:
         """Close sinks and state; nothing may be in the background any more."""
@@ -111,7 +117,9 @@ class CoordinatorHost(Host["CoordinatorMachine"]):
         now = self.clock()
         if now >= self._next_lease:
             self._next_lease = now + self._state.lease_renewed_every
-            self._keeper.submit(self._renew_lease())
+            if not self._is_renewing:  # coordination may take long to answer
+                self._is_renewing = True
+                self._keeper.submit(self._renew_lease())
         super().tick()
 
     def _carry_out(self, effect: CoordinatorEffect) -> None:
@@ -136,9 +144,18 @@ class CoordinatorHost(Host["CoordinatorMachine"]):
 
     def _tell(self, progress: Progress) -> None:
         """Report progress, with what only the host knows."""
-        troubles = (*progress.troubles, *self._missing(), *self._of_other_versions())
+        troubles = (
+            *progress.troubles,
+            *self._coordination_trouble(),
+            *self._missing(),
+            *self._of_other_versions(),
+        )
         metrics = merge([progress.metrics, Metrics(operators={"write": self._writing})])
         self._monitor.tell(replace(progress, metrics=metrics, troubles=troubles))
+
+    def _coordination_trouble(self) -> Iterator[str]:
+        if self._unanswered:
+            yield f"coordination: {self._unanswered}; snapshots wait"
 
     # Sinks.
 
@@ -204,17 +221,31 @@ class CoordinatorHost(Host["CoordinatorMachine"]):
     # In the background.
 
     def _renew_lease(self) -> Work:
+        """Renew the lease, and tell the node.
+
+        Without an answer, a lease that was held may still be: its epoch goes on.  No rows are released when
+        the time is over until which the lease is held, and no snapshot is committed.  A disk that fails is a
+        reason to end the job, if it lasts.
+        """
+        unanswered = ""
         try:
             until = yield from self._state.renew_lease()
         except FsqlError as error:
             yield StateLost(diagnostics_bytes(error))
+        except CoordinationUnavailableError as error:
+            unanswered = str(error)
+            lease, disk_failed = self._state.lease, isinstance(error, CoordinationDiskError)
+            if not lease.is_acquired or (disk_failed and lease.held_until <= self.clock()):
+                yield LeaseLost(unanswered, disk_failed)
         except CoordinationError as error:
-            yield LeaseLost(str(error), isinstance(error, CoordinationDiskError))
+            yield LeaseLost(str(error))
         else:
             yield LeaseLost() if until is None else LeaseHeld(until)
             request = None if until is None else self._state.open_request()
             if request is not None:
                 yield SnapshotRequested(request.id, request.last)
+        self._unanswered = unanswered
+        self._is_renewing = False
 
     def _open_output(self, output: int, effect: OpenSinks) -> Work:
         option = self._spec.outputs[output].option

@@ -20,6 +20,7 @@ from fsql.runtime.coordination.commits import (
 from fsql.runtime.coordination.lease import Lease
 from fsql.runtime.coordination.port import (
     CoordinationError,
+    CoordinationRefusedError,
     CoordinationUnavailableError,
     DamagedCoordinationError,
 )
@@ -94,19 +95,13 @@ class JobState:
         """Hold the lease for longer, or try to get it; return until when it is held, None if it is not.
 
         Raises:
-            FsqlError: E615, if the coordination file is damaged.
-            CoordinationUnavailableError: if coordination does not answer, and it is not held any more.
+            FsqlError: E615, if what coordination has is damaged; E643, if it refuses access.
+            CoordinationUnavailableError: if coordination does not answer.
         """
         self._asked_at = self._clock()
         yield
-        try:
-            with damage_told():
-                held = self.lease.hold()
-        except CoordinationUnavailableError:
-            # What is known is still true; the next renewal may find out more.
-            if self.lease.held_until <= self._clock():
-                raise
-            return self.lease.held_until
+        with lasting_told():
+            held = self.lease.hold()
         return self.lease.held_until if held else None
 
     def open_request(self) -> SnapshotRequest | None:
@@ -123,13 +118,13 @@ class JobState:
         """Return the number of a new epoch, and the newest snapshot that verifies, if there is any.
 
         Raises:
-            FsqlError: E611, E613 or E615, if a snapshot was committed and none can be restored.
+            FsqlError: E611, E613, E615 or E643, if a snapshot was committed and none can be restored.
             CoordinationError: if the lease is lost, or coordination does not answer.
         """
-        with damage_told():
+        with lasting_told():
             epoch = next_epoch(self._deciding, self.lease.session)
         yield
-        with damage_told():
+        with lasting_told():
             newest = newest_committed(self._deciding, self.lease.session)
         yield
         try:
@@ -192,17 +187,22 @@ class JobState:
 
 
 @contextmanager
-def damage_told() -> Iterator[None]:
-    """Add a remedy to the error of a damaged coordination file.
+def lasting_told() -> Iterator[None]:
+    """Raise the errors of coordination that do not pass by themselves as errors of the job.
 
     Raises:
-        FsqlError: E615.
+        FsqlError: E615, if what is stored is damaged; E643, if access is refused.
     """
     try:
         yield
     except DamagedCoordinationError as error:
-        helps = (CODES["E615"].fix,)
-        raise FsqlError([Diagnostic("E615", str(error), helps=helps)]) from None
+        raise _lasting("E615", error) from None
+    except CoordinationRefusedError as error:
+        raise _lasting("E643", error) from None
+
+
+def _lasting(code: str, error: CoordinationError) -> FsqlError:
+    return FsqlError([Diagnostic(code, str(error), helps=(CODES[code].fix,))])
 
 
 def _lost(code: str, message: str) -> FsqlError:

@@ -4,22 +4,48 @@ from __future__ import annotations
 
 import time
 from contextlib import closing, suppress
-from typing import TYPE_CHECKING, Final
+from functools import partial
+from typing import TYPE_CHECKING, Final, Protocol
 
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
 from fsql.runtime.coordination.embedded import FILE, EmbeddedCoordination
 from fsql.runtime.coordination.port import CoordinationError, CoordinationUnavailableError
 from fsql.runtime.hosts.front_logs import FrontLogs
-from fsql.runtime.hosts.job_state import LEASE_SECONDS, JobState, close_leader_session, damage_told
+from fsql.runtime.hosts.job_state import LEADER, LEASE_SECONDS, JobState, lasting_told
 from fsql.runtime.state.local_directory import LocalDirectory
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
+    from fsql.runtime.coordination.port import Coordination
     from fsql.runtime.hosts.ports import FrontLog
 
 _HELPS: Final = ("free space on its disk, or correct the permissions", "or name another directory")
+
+
+class OpenCoordination(Protocol):
+    """Opens the coordination of a job."""
+
+    def __call__(self, *, create: bool) -> Coordination:
+        """Return a client; with `create` there need be nothing yet.
+
+        Raises:
+            CoordinationError: if that cannot be done.
+        """
+
+
+def embedded_coordination(directory: Path) -> OpenCoordination:
+    """Return what opens the coordination file in a state directory."""
+    return partial(EmbeddedCoordination, directory / FILE)
+
+
+def has_begun(directory: Path) -> bool:
+    """Return whether a job has snapshots in its state directory.
+
+    Then there was coordination: that it is gone is not taken for a beginning.
+    """
+    return (directory / "snapshots").is_dir()
 
 
 def open_job_state(
@@ -27,27 +53,27 @@ def open_job_state(
     owner: str,
     logs: Mapping[int, FrontLog],
     *,
+    coordination: OpenCoordination | None = None,
     lease_seconds: float = LEASE_SECONDS,
 ) -> JobState:
     """Open the state of a job; `owner` is what others read of who leads, `logs` are by front.
+
+    Coordination is the file in the directory unless another one is given.
 
     Raises:
         FsqlError: E615, if the coordination file is damaged; E621, if it cannot be opened, on a full disk,
             say.
     """
-    path = directory / FILE
-    # Where there are snapshots there was coordination: that it is gone is not taken for a beginning.
-    first = not (directory / "snapshots").is_dir()
+    opening = coordination or embedded_coordination(directory)
+    create = not has_begun(directory)
     try:
-        with damage_told():
-            keeper = EmbeddedCoordination(path, create=first)
-            deciding = EmbeddedCoordination(path, create=first)
+        with lasting_told():
+            keeper, deciding = opening(create=create), opening(create=create)
     except CoordinationUnavailableError as error:
         message = f'the state directory "{directory}" cannot be used: {error}'
         raise FsqlError([Diagnostic("E621", message, helps=_HELPS)]) from None
-    local = LocalDirectory(directory)
     return JobState(
-        local,
+        LocalDirectory(directory),
         keeper,
         deciding,
         owner,
@@ -58,15 +84,13 @@ def open_job_state(
     )
 
 
-def end_leadership(directory: Path, owner: str) -> None:
+def end_leadership(opening: OpenCoordination, owner: str) -> None:
     """End the session of a coordinator whose process has ended, so that the next one need not wait for it.
 
     Nothing happens where another one than `owner` leads.  Where coordination does not answer, the session
     ends when its time is over.
     """
-    try:
-        coordination = EmbeddedCoordination(directory / FILE, create=False)
-    except CoordinationError:
-        return
-    with closing(coordination), suppress(CoordinationError):
-        close_leader_session(coordination, owner)
+    with suppress(CoordinationError), closing(opening(create=False)) as coordination:
+        entry = coordination.get(LEADER)
+        if entry is not None and entry.session is not None and entry.value == owner.encode():
+            coordination.close_session(entry.session)

@@ -5,12 +5,14 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Protocol
 
-from fsql.runtime.cluster.node import Received
+from fsql.runtime.cluster.node import LeaderFound, Received
 from fsql.runtime.drivers.memory import collect_while_idle
 from fsql.runtime.drivers.processes.background import BackgroundThread
 from fsql.runtime.hosts.worker_host import WorkerHost
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from fsql.runtime.cluster.node import WorkerEvent
     from fsql.runtime.drivers.processes.supervised import Supervisor
     from fsql.runtime.drivers.transport import Transport
@@ -48,13 +50,18 @@ class WorkerProcess:
         prepare: Prepare,
         supervisor: Supervisor | None,
         deadline: MessageDeadline | None = None,
+        find_leader: Callable[[], str | None] = lambda: None,
     ) -> None:
-        """Take the parts of a worker; `deadline` ends one that has no supervisor."""
+        """Take the parts of a worker; `deadline` ends one that has no supervisor.
+
+        `find_leader` is called often; it returns the address of the coordinator each time it changes.
+        """
         self._transport = transport
         self._supervisor = supervisor
         self._background = BackgroundThread(transport.wake)
         self._host = WorkerHost(node, time.monotonic, transport, self._background, prepare)
         self._deadline = deadline
+        self._find_leader = find_leader
 
     def run(self) -> bool:
         """Run; return whether the job is done, False if only the launcher has ended."""
@@ -87,6 +94,9 @@ class WorkerProcess:
             if came:
                 self._deadline.on_message(now)
             self._deadline.check(now)
+        leader = self._find_leader()
+        if leader is not None:
+            host.step(LeaderFound(leader))
         for source, what in came:
             host.step(Received(what, source))
         self._background.hand_over(host.step)

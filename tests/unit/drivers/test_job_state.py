@@ -13,7 +13,11 @@ from fsql.compiler.owner_map import ALL_BINS
 from fsql.runtime.cluster.manifest import Manifest, StateSegment
 from fsql.runtime.coordination.embedded import FILE
 from fsql.runtime.coordination.port import CoordinationUnavailableError
-from fsql.runtime.drivers.processes.job_state import end_leadership, open_job_state
+from fsql.runtime.drivers.processes.job_state import (
+    embedded_coordination,
+    end_leadership,
+    open_job_state,
+)
 from fsql.runtime.state.local_directory import LocalDirectory, local_snapshots
 from fsql.runtime.state.store import StateStoreError
 
@@ -90,11 +94,11 @@ def test_records_that_cannot_be_read_now_are_not_lost(
 def test_a_coordinator_that_has_ended_leads_no_longer(state: JobState, tmp_path: Path) -> None:
     with contextlib.closing(open_job_state(tmp_path, "another", {}, lease_seconds=600.0)) as other:
         for ended, held in (("another", False), ("somebody", True)):
-            end_leadership(tmp_path, ended)
+            end_leadership(embedded_coordination(tmp_path), ended)
             assert (done(other.renew_lease()) is not None) is held
     assert done(state.renew_lease()) is None
 
 
 def test_without_coordination_nothing_is_ended(tmp_path: Path) -> None:
-    end_leadership(tmp_path, "somebody")
+    end_leadership(embedded_coordination(tmp_path), "somebody")
     assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,85 @@
+"""The flags of `fsql run`, and how they choose a run on processes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypedDict
+
+import click
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from fsql.console.reporter import Reporter
+    from fsql.job.run import RunOptions
+    from fsql.job.script import Script
+
+
+class RunFlags(TypedDict):
+    """The flags."""
+
+    parameters: tuple[tuple[str, str], ...]
+    workers: int
+    policy: str | None
+    engine: str
+    lead: int | None
+    state: str | None
+    snapshot_ms: int
+    delivery: str | None
+    listen: str | None
+    joining: int
+    coordination: str | None
+    credentials: Path | None
+    overwrite: bool
+    append: bool
+    form: str | None
+
+
+def needs_processes(flags: RunFlags) -> bool:
+    """Return whether an option needs processes.
+
+    Raises:
+        click.UsageError: if the engine is the model.
+    """
+    wanted = {
+        "--state": flags["state"],
+        "--delivery": flags["delivery"],
+        "--listen": flags["listen"],
+        "--joining": flags["joining"] or None,
+        "--coordination": flags["coordination"],
+    }
+    asked = [name for name, value in wanted.items() if value is not None]
+    if flags["engine"] == "columnar":
+        return bool(asked) or flags["workers"] > 1
+    if asked:
+        raise click.UsageError(f"--engine model runs in one process, without {asked[0]}")
+    return False
+
+
+def run_with_flags(script: Script, options: RunOptions, flags: RunFlags, reporter: Reporter) -> int:
+    """Run a script on processes; return the exit code.
+
+    Raises:
+        click.UsageError: if flags exclude each other.
+        FsqlError: what is wrong with the script, a file that it names, the state, or coordination.
+    """
+    from pathlib import Path
+
+    from fsql.console.process_run import run_script_on_processes
+    from fsql.job.process_run import ProcessOptions
+    from fsql.runtime.coordination.zookeeper.address import parse_address
+
+    coordination = flags["coordination"]
+    process_options = ProcessOptions(
+        state=None if flags["state"] is None else Path(flags["state"]),
+        snapshot_every=flags["snapshot_ms"] / 1000,
+        delivery=flags["delivery"],
+        listen=flags["listen"],
+        joining=flags["joining"],
+        coordination=None if coordination is None else parse_address(coordination),
+        credentials=flags["credentials"],
+    )
+    if process_options.credentials is not None and coordination is None:
+        raise click.UsageError("--coordination-credentials is given with --coordination")
+    if process_options.joining > options.workers:
+        raise click.UsageError("--joining cannot be more than --workers")
+    return run_script_on_processes(script, options, process_options, reporter, flags["form"])

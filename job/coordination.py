@@ -1,0 +1,100 @@
+"""What coordinates a job: the file in its state directory, or ZooKeeper."""
+
+from __future__ import annotations
+
+from contextlib import closing, suppress
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from fsql.compiler.diagnostics import Diagnostic, FsqlError
+from fsql.compiler.diagnostics.codes import CODES
+from fsql.job.description import JOB, parse_description
+from fsql.runtime.coordination.embedded import FILE, EmbeddedCoordination
+from fsql.runtime.coordination.port import CoordinationError, CoordinationUnavailableError
+from fsql.runtime.coordination.zookeeper.address import (
+    Credentials,
+    ZooKeeperAddress,
+    find_credentials,
+    parse_address,
+)
+from fsql.runtime.drivers.processes.job_state import embedded_coordination, has_begun
+from fsql.runtime.hosts.job_state import LEASE_SECONDS, lasting_told
+
+if TYPE_CHECKING:
+    from fsql.job.description import JobDescription
+    from fsql.runtime.coordination.port import Coordination
+    from fsql.runtime.drivers.processes.job_state import OpenCoordination
+
+
+def job_address(description: JobDescription) -> ZooKeeperAddress | None:
+    """Return where ZooKeeper keeps what is the job's; None if it is in the state directory.
+
+    Raises:
+        FsqlError: E641, if the description has no address of ZooKeeper.
+    """
+    if description.coordination is None:
+        return None
+    return parse_address(description.coordination).below(description.job)
+
+
+def job_coordination(description: JobDescription, credentials: Path | None) -> OpenCoordination:
+    """Return what opens the coordination of a job; `credentials` is the file with those for ZooKeeper.
+
+    Raises:
+        FsqlError: E641 or E643, if address or credentials cannot be used.
+    """
+    address = job_address(description)
+    if address is None:
+        return embedded_coordination(Path(description.state))
+    return partial(open_zookeeper, address, find_credentials(address, credentials))
+
+
+def open_zookeeper(
+    address: ZooKeeperAddress, credentials: Credentials | None, *, create: bool
+) -> Coordination:
+    """Return a client of ZooKeeper, which connects when it is used."""
+    # Importing it takes as long as everything else that `fsql --help` imports.
+    from fsql.runtime.coordination.zookeeper.driver import ZooKeeperCoordination
+
+    return ZooKeeperCoordination(address, credentials, create=create)
+
+
+def state_coordination(state: Path, *, read_only: bool = False) -> Coordination:
+    """Return the coordination of the job in a state directory; credentials are those of the environment.
+
+    Raises:
+        FsqlError: E623, if the description of the job is damaged; E643, if access to ZooKeeper is refused.
+        CoordinationError: if coordination cannot be used.
+    """
+    if (state / JOB).exists() and not (state / FILE).exists():
+        description = parse_description((state / JOB).read_bytes())
+        if job_address(description) is not None:
+            return job_coordination(description, None)(create=False)
+    return EmbeddedCoordination(state / FILE, create=False, read_only=read_only)
+
+
+def check_coordination(opening: OpenCoordination, state: Path) -> None:
+    """Check that the coordination of a job can be used now.
+
+    Raises:
+        FsqlError: E615, E642, E643.
+    """
+    try:
+        with lasting_told(), closing(opening(create=not has_begun(state))) as coordination:
+            coordination.close_session(coordination.open_session(LEASE_SECONDS))
+    except CoordinationUnavailableError as error:
+        helps = (CODES["E642"].fix,)
+        raise FsqlError([Diagnostic("E642", str(error), helps=helps)]) from None
+
+
+def remove_coordination(address: ZooKeeperAddress, credentials: Path | None) -> None:
+    """Delete what ZooKeeper keeps of a job that nobody continues, if it can be reached now."""
+    from fsql.runtime.coordination.zookeeper.driver import ZooKeeperCoordination
+
+    found = find_credentials(address, credentials)
+    with (
+        suppress(CoordinationError),
+        closing(ZooKeeperCoordination(address, found, create=False)) as coordination,
+    ):
+        coordination.remove()

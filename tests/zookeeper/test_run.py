@@ -1,0 +1,210 @@
+"""`fsql run --coordination`: a job on processes, whose coordinator and whose server are killed."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+from typing import TYPE_CHECKING
+
+import pytest
+
+from fsql.runtime.coordination.commits import EPOCH, committed
+from fsql.runtime.coordination.zookeeper.address import Credentials, parse_address
+from fsql.runtime.coordination.zookeeper.driver import ZooKeeperCoordination
+from fsql.runtime.drivers.zookeeper_server import ServerOptions, ZooKeeperServer
+from fsql.tests.cluster.twin import FSQL, Twin, expected, wait_until
+from fsql.tests.zookeeper.worlds import Place
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from fsql.runtime.coordination.zookeeper.address import ZooKeeperAddress
+
+RATE, COUNT = 200, 1200
+CREDENTIALS = Credentials("fsql", "secret")
+
+
+@pytest.fixture(scope="module")
+def right(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
+    return expected(tmp_path_factory.mktemp("right"), COUNT)
+
+
+@pytest.fixture
+def own_server(tmp_path: Path) -> Iterator[ZooKeeperServer]:
+    started = ZooKeeperServer(ServerOptions(tmp_path / "server", tick_ms=200))
+    started.start()
+    yield started
+    started.kill()
+
+
+@pytest.fixture
+def twin(tmp_path: Path) -> Iterator[Twin]:
+    made = Twin(tmp_path / "job", RATE, COUNT)
+    (made.directory / "credentials").write_text("fsql:secret\n")
+    (made.directory / "credentials").chmod(0o600)
+    yield made
+    made.put_down()
+
+
+def flags(twin: Twin, server: ZooKeeperServer, path: str = "/guarded/jobs") -> tuple[str, ...]:
+    credentials = str(twin.directory / "credentials")
+    address = f"zookeeper://{server.address}{path}"
+    return ("--coordination", address, "--coordination-credentials", credentials)
+
+
+class Watching:
+    """What a test sees of a job in ZooKeeper."""
+
+    def __init__(self, server: ZooKeeperServer, path: str = "/guarded/jobs") -> None:
+        self.root = parse_address(f"zookeeper://{server.address}{path}")
+        self._client: ZooKeeperCoordination | None = None
+
+    def jobs(self) -> list[str]:
+        client = ZooKeeperCoordination(self.root, CREDENTIALS, create=True, answer_seconds=60.0)
+        names = client._connection.call("get_children", self.root.path)
+        client.close()
+        return sorted(name for name in names if name not in {"entries", "sessions"})
+
+    def job(self) -> ZooKeeperAddress:
+        (name,) = self.jobs()
+        return self.root.below(name)
+
+    def client(self) -> ZooKeeperCoordination:
+        if self._client is None:
+            self._client = ZooKeeperCoordination(
+                self.job(), CREDENTIALS, create=False, answer_seconds=60.0
+            )
+        return self._client
+
+    def snapshot(self) -> int:
+        found = committed(self.client())
+        return 0 if found is None else found.snapshot
+
+    def epoch(self) -> int:
+        entry = self.client().get(EPOCH)
+        return 0 if entry is None else int(entry.value)
+
+    def close(self) -> None:
+        if self._client is not None:
+            self._client.close()
+
+
+def test_the_coordinator_is_killed_and_the_server_restarted(
+    twin: Twin, own_server: ZooKeeperServer, right: dict[str, bytes]
+) -> None:
+    twin.start(2, *flags(twin, own_server))
+    wait_until(twin.goes_on, "output")
+    watching = Watching(own_server)
+    wait_until(lambda: watching.snapshot() > 0, "a snapshot")
+    epoch = watching.epoch()
+
+    twin.kill(random.Random(1), "coordinator")
+    wait_until(lambda: watching.epoch() > epoch, "another epoch")
+    wait_until(twin.goes_on, "output behind the kill of the coordinator")
+    epoch, snapshot = watching.epoch(), watching.snapshot()
+    wait_until(lambda: watching.snapshot() > snapshot, "a snapshot")
+
+    # The lease outlives the server, and so does the epoch.
+    own_server.kill()
+    size = twin.written_bytes()
+    wait_until(lambda: twin.written_bytes() > size, "output without a server")
+    own_server.start()
+    snapshot = watching.snapshot()
+    wait_until(lambda: watching.snapshot() > snapshot, "a snapshot behind the restart")
+    assert watching.epoch() == epoch
+    watching.close()
+    assert twin.ended() == 0, twin.errors()
+    assert twin.written() == right
+
+
+def test_a_server_that_is_away_for_longer_than_the_lease_ends_nothing(
+    twin: Twin, own_server: ZooKeeperServer, right: dict[str, bytes]
+) -> None:
+    twin.start(2, *flags(twin, own_server))
+    wait_until(twin.goes_on, "output")
+    watching = Watching(own_server)
+    wait_until(lambda: watching.snapshot() > 0, "a snapshot")
+    epoch = watching.epoch()
+    own_server.kill()
+    wait_until(lambda: "snapshots wait" in twin.errors(), "the message")
+    # A worker that ends now cannot be replaced before there is a server.
+    twin.kill(random.Random(2), "worker")
+    own_server.start()
+    wait_until(lambda: watching.epoch() > epoch, "another epoch")
+    watching.close()
+    assert twin.ended() == 0, twin.errors()
+    assert twin.written() == right
+
+
+def test_a_run_is_continued_by_another_one_whose_launcher_was_killed(
+    twin: Twin, server: ZooKeeperServer, right: dict[str, bytes]
+) -> None:
+    path = Place(server.address).address.path.replace("/fsql/", "/guarded-")
+    twin.start(2, *flags(twin, server, path))
+    wait_until(twin.goes_on, "output")
+    watching = Watching(server, path)
+    wait_until(lambda: watching.snapshot() > 0, "a snapshot")
+    assert twin.process is not None
+    twin.process.kill()
+    twin.ended()
+    twin.start(3, *flags(twin, server, path))
+    watching.close()
+    assert twin.ended() == 0, twin.errors()
+    assert twin.written() == right
+
+
+def test_a_worker_joins_by_the_address_of_the_job(
+    twin: Twin, server: ZooKeeperServer, right: dict[str, bytes]
+) -> None:
+    path = Place(server.address).address.path.replace("/fsql/", "/guarded-")
+    twin.start(2, "--joining", "1", *flags(twin, server, path))
+    wait_until(lambda: "fsql worker" in twin.errors(), "the command")
+    command = twin.errors().partition("fsql ")[2].split()
+    assert command[1:3] == ["--join", str(Watching(server, path).job())]
+    joined = subprocess.Popen(
+        [*FSQL, *command], env={**os.environ, "FSQL_ZOOKEEPER_CREDENTIALS": "fsql:secret"}
+    )
+    assert twin.ended() == 0, twin.errors()
+    assert joined.wait() == 0
+    assert twin.written() == right
+
+
+def test_nothing_is_left_of_a_job_without_a_state_directory(
+    twin: Twin, server: ZooKeeperServer, right: dict[str, bytes]
+) -> None:
+    path = Place(server.address).address.path.replace("/fsql/", "/guarded-")
+    twin.start(2, *flags(twin, server, path), "--no-state")
+    wait_until(twin.goes_on, "output")
+    assert len(Watching(server, path).jobs()) == 1
+    assert twin.ended() == 0, twin.errors()
+    assert Watching(server, path).jobs() == []
+    assert twin.written() == right
+
+
+def test_snapshots_are_listed_and_another_coordination_is_refused(
+    twin: Twin, server: ZooKeeperServer
+) -> None:
+    path = Place(server.address).address.path.replace("/fsql/", "/guarded-")
+    twin.start(1, *flags(twin, server, path))
+    wait_until(twin.goes_on, "output")
+    watching = Watching(server, path)
+    wait_until(lambda: watching.snapshot() > 0, "a snapshot")
+    watching.close()
+    twin.end(signal.SIGTERM)
+    listing = [*FSQL, "snapshot", "verify", "--state", str(twin.state)]
+    credentials = {**os.environ, "FSQL_ZOOKEEPER_CREDENTIALS": "fsql:secret"}
+    listed = subprocess.run(listing, capture_output=True, text=True, check=True, env=credentials)
+    assert "newest" in listed.stdout
+    refused = subprocess.run(listing, capture_output=True, text=True, check=False)
+    assert "error[FSQL-E643]" in refused.stderr
+    twin.start(1)
+    assert twin.ended() == 1
+    assert (
+        f'error[FSQL-E621]: the state directory "{twin.state}" cannot be used:'
+        f" its job is coordinated by zookeeper://{server.address}{path}\n"
+        f"  = help: run it with --coordination zookeeper://{server.address}{path}\n"
+        "  = help: or name another directory\n"
+    ) in twin.errors()
