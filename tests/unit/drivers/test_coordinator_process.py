@@ -129,7 +129,10 @@ def run(
         return 1e9
 
     state: Any = SimpleNamespace(
-        lease_renewed_every=60.0, renew_lease=renew_lease, close=lambda: None
+        lease_renewed_every=60.0,
+        renew_lease=renew_lease,
+        open_request=lambda: None,
+        close=lambda: None,
     )
     supervisor: Any = SimpleNamespace(
         alive=alive, take_exited=list, tell=told.append, descriptor=None
