@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
 from fsql.compiler.diagnostics.codes import CODES
 from fsql.compiler.diagnostics.numbers import bytes_text, count_text
-from fsql.job.coordination import state_coordination
+from fsql.job.coordination import is_in_zookeeper, state_coordination
 from fsql.runtime.coordination.commits import committed
 from fsql.runtime.coordination.embedded import FILE
 from fsql.runtime.coordination.port import (
@@ -83,7 +83,8 @@ def inspect(state: Path, *, verify: bool) -> tuple[Inspected, ...]:
 
 def _newest(state: Path) -> Committed | None:
     """Return the snapshot that coordination names."""
-    if not {FILE, "snapshots"} & {path.name for path in state.iterdir()}:
+    has_state = {FILE, "snapshots"} & {path.name for path in state.iterdir()}
+    if not has_state and not is_in_zookeeper(state):
         raise FsqlError([Diagnostic("E614", f'directory "{state}" holds no state of a job')])
     with closing(state_coordination(state, read_only=True)) as coordination:
         return committed(coordination)

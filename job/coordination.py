@@ -67,11 +67,20 @@ def state_coordination(state: Path, *, read_only: bool = False) -> Coordination:
         FsqlError: E623, if the description of the job is damaged; E643, if access to ZooKeeper is refused.
         CoordinationError: if coordination cannot be used.
     """
-    if (state / JOB).exists() and not (state / FILE).exists():
-        description = parse_description((state / JOB).read_bytes())
-        if job_address(description) is not None:
-            return job_coordination(description, None)(create=False)
+    if is_in_zookeeper(state):
+        return job_coordination(parse_description((state / JOB).read_bytes()), None)(create=False)
     return EmbeddedCoordination(state / FILE, create=False, read_only=read_only)
+
+
+def is_in_zookeeper(state: Path) -> bool:
+    """Return whether the job in a state directory is coordinated by ZooKeeper.
+
+    Raises:
+        FsqlError: E623, if the description of the job is damaged.
+    """
+    if (state / FILE).exists() or not (state / JOB).exists():
+        return False
+    return parse_description((state / JOB).read_bytes()).coordination is not None
 
 
 def check_coordination(opening: OpenCoordination, state: Path) -> None:

@@ -18,7 +18,7 @@ from fsql.runtime.coordination.port import (
 )
 from fsql.runtime.coordination.zookeeper.driver import ZooKeeperCoordination
 from fsql.runtime.drivers.zookeeper_server import HOST, ServerOptions, ZooKeeperServer
-from fsql.tests.zookeeper.worlds import Place
+from fsql.tests.zookeeper.worlds import Place, free_ports
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -150,14 +150,6 @@ def test_a_server_that_grants_too_short_sessions_is_refused(place: Place) -> Non
 
 
 # --- Ensembles ---
-
-
-def free_ports(count: int) -> list[int]:
-    listening = [socket.create_server((HOST, 0)) for _ in range(count)]
-    ports = [int(each.getsockname()[1]) for each in listening]
-    for each in listening:
-        each.close()
-    return ports
 
 
 @pytest.fixture

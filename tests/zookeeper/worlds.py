@@ -3,15 +3,32 @@
 from __future__ import annotations
 
 import secrets
+import socket
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from kazoo.client import KazooClient
 
 from fsql.runtime.coordination.zookeeper.address import ZooKeeperAddress
 from fsql.runtime.coordination.zookeeper.driver import ZooKeeperCoordination
+from fsql.runtime.drivers.zookeeper_server import HOST
 
 if TYPE_CHECKING:
     from fsql.runtime.coordination.zookeeper.address import Credentials
+
+
+_PORTS = range(20_000, 30_000)
+"""Below those that the kernel gives to connections."""
+
+
+def free_ports(count: int) -> list[int]:
+    """Return ports that nobody listens at."""
+    found: list[int] = []
+    while len(found) < count:
+        port = secrets.choice(_PORTS)
+        with suppress(OSError), socket.create_server((HOST, port)):
+            found += [port] if port not in found else []
+    return found
 
 
 class Place:
