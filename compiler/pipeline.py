@@ -12,7 +12,7 @@ import os
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from fsql.compiler.binder.script import bind
+from fsql.compiler.binder.script import NO_ORDINALS, bind
 from fsql.compiler.parser import parse_script
 from fsql.compiler.rules import PASSES
 from fsql.compiler.rules.driver import run_passes
@@ -51,12 +51,14 @@ def compile_script(
     parameters: Mapping[str, str] = _NO_PARAMETERS,
     *,
     declarations: str = "",
+    ordinals: Mapping[str, int] = NO_ORDINALS,
 ) -> CompiledScript:
     """Return what the script means.
 
     `declared` has the connectors and formats that there are, `parameters` the values of `${name}`.
     `declarations` are CREATE TABLE statements that come before those of the script.  Their text stands
-    behind it, so that its lines keep their numbers in messages.
+    behind it, so that its lines keep their numbers in messages.  `ordinals` are those that tables of the job
+    had before.
 
     Raises:
         FsqlError: E1xx for the form of the text, the first that is wrong; E2xx to E4xx for its meaning,
@@ -69,7 +71,7 @@ def compile_script(
         )
         own = len(script.statements)
         script = replace(whole, statements=(*whole.statements[own:], *whole.statements[:own]))
-    bound = bind(script, declared)
+    bound = bind(script, declared, ordinals)
     return CompiledScript(script, bound.job, bound.warnings, bound.source_spans)
 
 

@@ -1,17 +1,23 @@
-"""`fsql deploy`: compiles a script and hands the plan to the agent."""
+"""`fsql deploy`: compiles a script and hands the plan to the agent, as a new job or as a change of one."""
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fsql.console import exit_codes
+import click
+
+from fsql.compiler.diagnostics.numbers import bytes_text, count_text, seconds_text
+from fsql.console.text_table import text_table
 from fsql.console.unused_parameters import warn_unused_parameters
+from fsql.deployment.changes import Change, plan_change
 from fsql.deployment.client import ask_agent
 from fsql.deployment.directory import find_directory
 from fsql.deployment.messages import Deploy
 from fsql.deployment.plans import check_deployable
 from fsql.job.compilation import compile_job
+from fsql.job.graph_diff import StateChange
 from fsql.job.plan_file import plan_file_bytes, plan_file_of
 from fsql.job.script import read_script
 
@@ -19,6 +25,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from fsql.console.reporter import Reporter
+    from fsql.deployment.directory import ClusterDirectory
+    from fsql.job.compilation import Compiled
 
 
 def deploy_script(
@@ -28,11 +36,11 @@ def deploy_script(
     directory: Path | None,
     existing: Any,  # noqa: ANN401 - one of the words of `Deploy.existing`
     flags: Mapping[str, Any],
-) -> int:
-    """Deploy a script as a new job; return the exit code.
+) -> None:
+    """Deploy a script as a new job, or change the plan of the job of that name.
 
     Raises:
-        FsqlError: what is wrong with the script; E631 to E635.
+        FsqlError: what is wrong with the script; E631 to E638.
     """
     the_script = read_script(script, dict(flags["parameters"]))
     compiled = compile_job(the_script)
@@ -40,15 +48,131 @@ def deploy_script(
     if compiled.warnings and not reporter.quiet:
         reporter.diagnostics(compiled.warnings, the_script.source)
     check_deployable(compiled)
-    name = name or Path(script).stem
+    cluster = find_directory(directory)
     request = Deploy(
-        name,
+        name or Path(script).stem,
         plan_file_bytes(plan_file_of(compiled)).decode(),
         workers=flags["workers"],
         snapshot_ms=flags["snapshot_ms"],
         delivery=flags["delivery"],
         existing=existing,
+        change=_change(flags).value,
+        drain_seconds=flags["drain_seconds"],
     )
-    answer = ask_agent(find_directory(directory), request)
-    reporter.inform("deployed", {"job": name, "id": answer.job}, f"{name} is deployed\n")
-    return exit_codes.OK
+    if request.name in cluster.by_name():
+        _change_job(reporter, cluster, compiled, request, dry_run=flags["dry_run"])
+    else:
+        _deploy_new(reporter, cluster, request, dry_run=flags["dry_run"])
+
+
+def _change(flags: Mapping[str, Any]) -> StateChange:
+    if flags["rebuild"]:
+        return StateChange.REBUILD
+    return StateChange.LOSE if flags["allow_state_loss"] else StateChange.KEEP
+
+
+def _deploy_new(
+    reporter: Reporter, cluster: ClusterDirectory, request: Deploy, *, dry_run: bool
+) -> None:
+    from msgspec.structs import replace
+
+    if dry_run:
+        fields: dict[str, object] = {"job": request.name}
+        reporter.inform("would_deploy", fields, f"{request.name} would be a new job\n")
+        return
+    answer = ask_agent(cluster, replace(request, change=None))
+    fields = {"job": request.name, "id": answer.job}
+    reporter.inform("deployed", fields, f"{request.name} is deployed\n")
+
+
+def _change_job(
+    reporter: Reporter,
+    cluster: ClusterDirectory,
+    compiled: Compiled,
+    request: Deploy,
+    *,
+    dry_run: bool,
+) -> None:
+    """Print what a changed plan means for a job, and change it.
+
+    Raises:
+        FsqlError: E636 to E638.
+    """
+    assert request.change is not None
+    job, _ = cluster.named(request.name)
+    change = plan_change(job, compiled, StateChange(request.change))
+    if reporter.json:
+        click.echo(json.dumps(_json(request.name, change), ensure_ascii=False))
+    elif not reporter.quiet:
+        click.echo(_text(request.name, change), nl=False)
+    change.check()
+    if dry_run:
+        return
+    answer = ask_agent(cluster, request, seconds=request.drain_seconds + 60.0)
+    fields = {"job": request.name, "id": answer.job, "seconds": round(answer.seconds, 3)}
+    reporter.inform("changed", fields, f"{request.name} goes on with the new plan\n")
+
+
+def _text(name: str, change: Change) -> str:
+    diff = change.diff
+    lines = [f"change of {name}:"]
+    rows = [
+        (
+            each.fate.value,
+            each.text,
+            f"{count_text(each.rows)} rows, {bytes_text(each.size)}",
+            each.reason,
+        )
+        for each in diff.operators
+    ]
+    if rows:
+        table = text_table(("state", "operator", "size", "why"), rows)
+        lines += [f"  {line}" for line in table.splitlines()]
+    else:
+        lines.append("  no operator keeps state")
+    for what, names in (
+        ("new outputs, which begin at the position of the change", diff.outputs_added),
+        ("outputs that are not written any more", diff.outputs_dropped),
+        ("new tables", diff.tables_added),
+        ("tables that are not read any more", diff.tables_dropped),
+    ):
+        if names:
+            lines.append(f"  {what}: {', '.join(names)}")
+    lines.append(f"  {_pause_text(change)}")
+    return "\n".join(lines) + "\n"
+
+
+def _pause_text(change: Change) -> str:
+    loaded = f"{bytes_text(change.diff.kept_bytes)} of state are loaded"
+    if change.change is StateChange.REBUILD:
+        return "output pauses until the input has been read again"
+    if change.pause_seconds is None:
+        return f"output pauses while the job starts; {loaded}"
+    return f"output pauses for about {seconds_text(change.pause_seconds)}; {loaded}"
+
+
+def _json(name: str, change: Change) -> dict[str, object]:
+    diff = change.diff
+    return {
+        "job": name,
+        "position": diff.position,
+        "operators": [
+            {
+                "operator": each.operator,
+                "text": each.text,
+                "fate": each.fate.value,
+                "reason": each.reason,
+                "rows": each.rows,
+                "bytes": each.size,
+            }
+            for each in diff.operators
+        ],
+        "outputs": {
+            "kept": diff.outputs_kept,
+            "added": diff.outputs_added,
+            "dropped": diff.outputs_dropped,
+        },
+        "tables": {"added": diff.tables_added, "dropped": diff.tables_dropped},
+        "kept_bytes": diff.kept_bytes,
+        "pause_seconds": change.pause_seconds,
+    }

@@ -43,24 +43,38 @@ _drain_seconds = click.option(
 )
 @delivery("What outputs promise under failures, whatever their tables ask for.")
 @existing_outputs
+@click.option("--dry-run", is_flag=True, help="Print what would be done; do nothing.")
+@click.option("--rebuild", is_flag=True, help="Compute all state anew, by reading the input again.")
+@click.option(
+    "--allow-state-loss",
+    is_flag=True,
+    help="Drop state of operators that are gone, and let new ones begin empty.",
+)
+@_drain_seconds
 @reporting
 def deploy(
-    reporter: Reporter,
-    script: str,
-    name: str | None,
-    directory: Path | None,
-    **flags: object,
+    reporter: Reporter, script: str, name: str | None, directory: Path | None, **flags: object
 ) -> None:
     """Compile SCRIPT, or take a compiled plan, and run it as a job of the agent.
 
     The job keeps its state in the cluster directory, is started again when it fails, and continues after a
     restart of the machine when the agent is started again.  It has neither standard input nor output.
+
+    If JOB runs, its plan is changed.  First it is printed which state is kept, and how long output will
+    pause.  Then the job stops at a committed position, and goes on from there with the new plan: state of
+    operators that compute the same is kept.  A change that would lose state is refused unless --rebuild or
+    --allow-state-loss is given.
+
+    With --json, standard output has one object for a change: "job", "position", "operators" (each with
+    "operator", "text", "fate", "reason", "rows", "bytes"), "outputs" and "tables" (each "kept", "added" and
+    "dropped"), "kept_bytes" and "pause_seconds".
     """
     from fsql.console.deploy import deploy_script
 
+    if flags["rebuild"] and flags["allow_state_loss"]:
+        raise click.UsageError("--rebuild and --allow-state-loss exclude each other")
     existing = existing_of(overwrite=bool(flags["overwrite"]), append=bool(flags["append"]))
-    code = deploy_script(reporter, script, name, directory, existing.value, flags)
-    click.get_current_context().exit(code)
+    deploy_script(reporter, script, name, directory, existing.value, flags)
 
 
 @click.command("list", short_help="List the jobs.")

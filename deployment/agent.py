@@ -134,12 +134,14 @@ class _Agent:
     def _deploy(self, request: Deploy) -> str:
         parse_plan_file("plan", request.plan.encode())
         _check_name(request.name)
+        if request.change is not None:
+            return self._change(request)
         with self._names:
             if request.name in self._directory.by_name():
                 raise _name_taken(request.name)
             job = self._directory.job_of(secrets.token_hex(8))
             job.path.mkdir(mode=0o700)
-            write_bytes(job.plan, request.plan.encode())
+            write_bytes(job.path / "plan", request.plan.encode())
             job.set_deployment(
                 Deployment(
                     job.path.name,
@@ -152,6 +154,33 @@ class _Agent:
                     time.time(),
                 )
             )
+        return job.path.name
+
+    def _change(self, request: Deploy) -> str:
+        """Stop a job at a committed position, and start it with another plan."""
+        job, _ = self._directory.named(request.name)
+        with self._supervisor.changing(job.path.name):
+            outcome = job.outcome()
+            if job.runner() is not None or outcome is None or outcome.kind != "drained":
+                self._drain(job, request.drain_seconds)
+            before = job.deployment()
+            plan = f"plan-{secrets.token_hex(4)}"
+            write_bytes(job.path / plan, request.plan.encode())
+            job.set_deployment(
+                msgspec.structs.replace(
+                    before,
+                    plan=plan,
+                    change=request.change,
+                    workers=request.workers or before.workers,
+                    snapshot_ms=request.snapshot_ms or before.snapshot_ms,
+                    delivery=request.delivery or before.delivery,
+                    existing=request.existing,
+                    wanted="running",
+                )
+            )
+            job.set_restarts(None)
+            self._supervisor.start(job)
+            (job.path / before.plan).unlink(missing_ok=True)
         return job.path.name
 
     def _stop(self, request: Stop) -> str:

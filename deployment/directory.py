@@ -7,7 +7,7 @@
     DIR/agent.log         what the agent reports
     DIR/jobs/ID/          a job:
         deployment.json   its name, its options, and whether it is to run
-        plan              the compiled plan
+        plan, plan-ID     the compiled plan, and that of a changed script
         state/            its state directory
         log               what the job reports, one JSON object or line of text each
         lock              held by the process that runs the job; contains its process id
@@ -62,8 +62,8 @@ class AgentAddress(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Deployment(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A job as it was deployed.
 
-    `wanted` says whether it is to run.  `change` says what a changed plan may do with the state of the plan
-    before: see `fsql.job.graph_tick.StateChange`.
+    `wanted` says whether it is to run.  `plan` is the file of the compiled plan, `change` says what it may do
+    with the state of the plan before: see `fsql.job.graph_diff.StateChange`.
     """
 
     id: str
@@ -74,14 +74,17 @@ class Deployment(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     existing: Literal["refuse", "overwrite", "append"]
     wanted: Literal["running", "stopped"]
     created: float
-    change: str | None = None
+    plan: str = "plan"
+    change: Literal["keep", "lose", "rebuild"] | None = None
 
 
 class JobStatus(msgspec.Struct, frozen=True):
     """How a job is doing; times are seconds since 1970.
 
-    `held_by` names the split that holds output back, for `held_seconds` with nothing new.  `progress` is the
-    position from which a recovery would continue, as time and origin.
+    `held_by` names the split that holds output back, for `held_seconds` with nothing new.  `progress`
+    is the position from which a recovery would continue, as time and origin; `start_seconds` is how
+    long it took from the start of the process until rows were processed, `restore_seconds` the time in
+    which state was loaded.
     """
 
     pid: int
@@ -96,6 +99,7 @@ class JobStatus(msgspec.Struct, frozen=True):
     progress: tuple[int, int]
     counters: dict[str, int]
     snapshot_at: float | None = None
+    start_seconds: float | None = None
     restore_seconds: float | None = None
 
 
@@ -125,10 +129,13 @@ class JobDirectory:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.plan = path / "plan"
         self.state = path / "state"
         self.log = path / "log"
         self.lock = path / "lock"
+
+    def plan_of(self, deployment: Deployment) -> Path:
+        """Return the file of the compiled plan."""
+        return self.path / deployment.plan
 
     def deployment(self) -> Deployment:
         """Return what was deployed.

@@ -42,7 +42,7 @@ class Deploy(msgspec.Struct, frozen=True, tag=True, forbid_unknown_fields=True):
     snapshot_ms: int | None = None
     delivery: str | None = None
     existing: Literal["refuse", "overwrite", "append"] = "refuse"
-    change: str | None = None
+    change: Literal["keep", "lose", "rebuild"] | None = None
     drain_seconds: float = 60.0
 
 

@@ -11,6 +11,7 @@ import signal
 import sys
 import time
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.diagnostics import FsqlError
@@ -19,6 +20,7 @@ from fsql.connectors.file.output_files import Existing
 from fsql.deployment.directory import JobDirectory, JobStatus, Outcome, take_lock
 from fsql.deployment.plans import check_deployable
 from fsql.job.compilation import compile_job
+from fsql.job.graph_diff import StateChange
 from fsql.job.plan_file import script_of_plan
 from fsql.job.process_metrics import ProcessMetrics
 from fsql.job.process_run import ProcessOptions, run_on_processes
@@ -27,7 +29,6 @@ from fsql.runtime.cluster.phase import Phase
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
     from types import FrameType
 
     from fsql.deployment.directory import Deployment
@@ -74,12 +75,14 @@ def _run(job: JobDirectory, deployment: Deployment, observer: _Observer) -> Outc
     Raises:
         FsqlError: why it cannot run.
     """
-    script = script_of_plan(str(job.plan), job.plan.read_bytes(), {})
+    plan = job.plan_of(deployment)
+    script = script_of_plan(str(plan), plan.read_bytes(), {})
     options = RunOptions(workers=deployment.workers, existing=Existing(deployment.existing))
     process_options = ProcessOptions(
         state=job.state,
         snapshot_every=deployment.snapshot_ms / 1000,
         delivery=deployment.delivery,
+        change=None if deployment.change is None else StateChange(deployment.change),
     )
     observer.catch_signals()
     compiled = compile_job(script)
@@ -98,7 +101,7 @@ class _Observer:
     def __init__(self, job: JobDirectory) -> None:
         self.metrics = ProcessMetrics()
         self._job = job
-        self._started = time.time()
+        self._started = time.time() - process_seconds()
         self._written = 0.0
         self._phase = ("", 0, "")
         self._troubles: tuple[str, ...] = ()
@@ -106,6 +109,7 @@ class _Observer:
         self._snapshot_at: float | None = None
         self._restoring: float | None = None
         self._restore_seconds: float | None = None
+        self._start_seconds: float | None = None
         self._asked = False
         self.drained = False
 
@@ -173,6 +177,8 @@ class _Observer:
 
     def _time_restore(self, phase: str, now: float) -> None:
         """Measure how long it takes to load state."""
+        if phase == Phase.RUNNING.value and self._start_seconds is None:
+            self._start_seconds = now - self._started
         if phase == Phase.RESTORING.value:
             self._restoring = now
         elif self._restoring is not None:
@@ -209,6 +215,7 @@ class _Observer:
             counters=counters,
             snapshot_at=self._snapshot_at,
             restore_seconds=self._restore_seconds,
+            start_seconds=self._start_seconds,
         )
 
     def check(self) -> None:
@@ -219,6 +226,13 @@ class _Observer:
         """
         if self._asked:
             raise _Stop
+
+
+def process_seconds() -> float:
+    """Return how long ago this process was started."""
+    started = int(Path("/proc/self/stat").read_text().rpartition(")")[2].split()[19])
+    up = float(Path("/proc/uptime").read_text().split()[0])
+    return max(0.0, up - started / os.sysconf("SC_CLK_TCK"))
 
 
 def _error_fields(outcome: Outcome) -> dict[str, object]:

@@ -52,6 +52,7 @@ def compile_job(script: Script) -> Compiled:
         DECLARED,
         script.parameters,
         declarations="" if script.memory is None else script.memory.declarations,
+        ordinals=script.ordinals,
     )
     firings: list[Firing] = []
     job = apply_rules(result.logical, trace=firings)

@@ -49,6 +49,8 @@ class JobDescription(msgspec.Struct, frozen=True):
     If `append`, output files keep the content that they had before the job first started.
     `plan` is the digest of its plan, `splits` are the names of each table's splits, by the table's ordinal.
     `coordination` is the address of ZooKeeper, None where the state directory has a file for coordination.
+    `ordinals` are those of its tables, and of tables that it had, by name, once its plan was changed;
+    `since` is the position, as time and origin, from which an output exists that came later, by its name.
     """
 
     job: str
@@ -69,6 +71,8 @@ class JobDescription(msgspec.Struct, frozen=True):
     format: int = FORMAT
     append: bool = False
     coordination: str | None = None
+    ordinals: dict[str, int] = msgspec.field(default_factory=dict)
+    since: dict[str, tuple[int, int]] = msgspec.field(default_factory=dict)
 
     def script(self) -> Script:
         """Return the script."""
@@ -77,6 +81,7 @@ class JobDescription(msgspec.Struct, frozen=True):
             self.parameters,
             Path(self.base_directory),
             None if self.script_path is None else Path(self.script_path),
+            ordinals=self.ordinals,
         )
 
     def front_logs(self) -> Path:

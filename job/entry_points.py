@@ -166,10 +166,20 @@ def _lead(
         stdout=None if stdout is None else StandardOutput(loopback(stdout), key),
         option=None if option is None else DeliveryOption(option),
         append=job.description.append,
+        since=job.description.since,
     )
     outputs = tuple(each.output for each in consumed)
     logs = {front: LocalFrontLog(path) for front, path in job.front_logs().items()}
-    spec = JobSpec(job.description.job, 0, job.plan, job.fronts, outputs, data, bool(logs))
+    spec = JobSpec(
+        job.description.job,
+        0,
+        job.plan,
+        job.fronts,
+        outputs,
+        data,
+        bool(logs),
+        job.description.plan,
+    )
     transport = Transport(key, listening=listening)
     node = CoordinatorNode(spec, transport.address, job.settings())
     try:

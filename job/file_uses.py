@@ -6,9 +6,11 @@ written into a directory that is read would be input of the next run.
 
 from __future__ import annotations
 
+import hashlib
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
+from urllib.parse import quote
 
 from fsql.compiler.connectors import Layout
 from fsql.connectors import paths
@@ -26,6 +28,8 @@ if TYPE_CHECKING:
     from fsql.compiler.logical import Job
     from fsql.connectors.file.output_files import Existing
     from fsql.job.compilation import Compiled
+
+_JOURNAL_NAME_MAX: Final = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,12 +118,23 @@ class FileUses:
         return [use for use in self._uses if (use.table, use.option) == (table, option)]
 
 
+def journal_name(kind: str, table: str) -> str:
+    """Return the name of the journal of an output of a table, which stays when the script changes."""
+    name = quote(table, safe="")
+    if len(name) > _JOURNAL_NAME_MAX:
+        name = f"{name[:_JOURNAL_NAME_MAX]}-{hashlib.sha256(table.encode()).hexdigest()[:16]}"
+    return f"{kind}-{name}"
+
+
 def _uses(job: Job, base_directory: Path, script: Path | None) -> list[FileUse]:
     return [
         *(() if script is None else (FileUse("", "", script),)),
         *(
             FileUse(
-                table.name, option, path, None if option == "path" else f"rejects-{table.ordinal}"
+                table.name,
+                option,
+                path,
+                None if option == "path" else journal_name("rejects", table.name),
             )
             for table in job.tables
             for option, path in _named(table.options, ("path", "rejects_path"), base_directory)
@@ -129,10 +144,10 @@ def _uses(job: Job, base_directory: Path, script: Path | None) -> list[FileUse]:
                 insert.sink.name,
                 option,
                 path,
-                f"{'insert' if option == 'path' else 'late'}-{number}",
+                journal_name("insert" if option == "path" else "late", insert.sink.name),
                 option == "path" and has_layout(settings_of(insert.sink.options), Layout.FILE),
             )
-            for number, insert in enumerate(job.inserts)
+            for insert in job.inserts
             for option, path in _named(insert.sink.options, ("path", "late_path"), base_directory)
         ),
     ]

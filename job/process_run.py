@@ -25,10 +25,17 @@ from fsql.job.coordination import (
 )
 from fsql.job.description import JobDescription, plan_digest, prepare_job, split_names
 from fsql.job.file_uses import FileUses
+from fsql.job.graph_tick import change_plan, complete_change, frozen_ordinals, with_ordinals
 from fsql.job.listener import joining_address, open_listener
 from fsql.job.run import open_splits
 from fsql.job.standard_output_server import StandardOutputServer
-from fsql.job.state_directory import is_finished, record_finished, resume_or_create, state_directory
+from fsql.job.state_directory import (
+    is_finished,
+    read_description,
+    record_finished,
+    resume_or_create,
+    state_directory,
+)
 from fsql.job.stop import stop_error
 from fsql.runtime.batch import Root
 from fsql.runtime.dataflow.barrier import Stopped
@@ -45,6 +52,7 @@ if TYPE_CHECKING:
     from fsql.connectors.context import OutputStream
     from fsql.job.compilation import Compiled
     from fsql.job.description import PreparedJob
+    from fsql.job.graph_diff import StateChange
     from fsql.job.process_metrics import ProcessMetrics
     from fsql.job.run import RunOptions
     from fsql.runtime.coordination.zookeeper.address import ZooKeeperAddress
@@ -64,6 +72,7 @@ class ProcessOptions:
         joining: how many of the workers are started by hand.
         coordination: the address of ZooKeeper; None for a file in the state directory.
         credentials: the file with the credentials for ZooKeeper; None for those of the environment, if any.
+        change: what becomes of the state of a drained job whose plan is another one; None refuses it.
     """
 
     state: Path | None = None
@@ -73,6 +82,7 @@ class ProcessOptions:
     joining: int = 0
     coordination: ZooKeeperAddress | None = None
     credentials: Path | None = None
+    change: StateChange | None = None
 
 
 class ProcessObserver(Protocol):
@@ -123,6 +133,7 @@ def run_on_processes(
         listening = stack.enter_context(open_listener(process_options.listen))
         address = joining_address(listening)
         state = stack.enter_context(state_directory(process_options.state))
+        compiled = _as_begun(compiled, options, process_options, state)
         files = FileUses(compiled)
         files.check()
         description = _make_description(compiled, options, process_options, state)
@@ -159,23 +170,33 @@ def run_on_processes(
             raise _given_up(str(error)) from None
         finally:
             metrics.finish()
+        stopped = _stopped(finished)
+        if stopped is not None:
+            return stop_error(stopped, job.compiled, job.splits, metrics.total.rows_out)
         if finished.drained:
             observer.on_drained()
-            return None
-        return _outcome(finished, job, state, metrics.total.rows_out)
+        else:
+            record_finished(state)
+        return None
 
 
-def _outcome(finished: Finished, job: PreparedJob, state: Path, rows_out: int) -> FsqlError | None:
-    """Return the error of the row that stopped the job; if there is none, record that it has finished.
+def _as_begun(
+    compiled: Compiled, options: RunOptions, process_options: ProcessOptions, state: Path
+) -> Compiled:
+    """Return the script with the ordinals that its tables have in the job; change the job's plan if asked.
 
     Raises:
-        FsqlError: why it cannot go on.
+        FsqlError: E638, if the plan cannot be changed.
     """
-    stopped = _stopped(finished)
-    if stopped is None:
-        record_finished(state)
-        return None
-    return stop_error(stopped, job.compiled, job.splits, rows_out)
+    complete_change(state)
+    begun = read_description(state)
+    if begun is None or (process_options.change is None and not begun.ordinals):
+        return compiled
+    compiled = with_ordinals(compiled, frozen_ordinals(begun))
+    if process_options.change is not None and plan_digest(compiled) != begun.plan:
+        new = _make_description(compiled, options, process_options, state)
+        change_plan(state, begun, compiled, new, process_options.change)
+    return compiled
 
 
 def _inherited_locks(locks: list[int], process_options: ProcessOptions) -> list[int]:

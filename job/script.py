@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -35,6 +35,7 @@ class Script:
     `path` is its file, None if there is none; `used_stdin` means that it was read from standard input, which
     no table can read then.  `memory` has the tables of the program that runs it.  `plan_digest` is the digest
     that its plan must have, if it is from a compiled plan.
+    `ordinals` are those that tables of the job had before the script was changed.
     """
 
     source: SourceText
@@ -44,6 +45,7 @@ class Script:
     used_stdin: bool = False
     memory: Memory | None = None
     plan_digest: str | None = None
+    ordinals: Mapping[str, int] = field(default_factory=dict)
 
 
 def script_of_text(text: str, parameters: Mapping[str, str]) -> Script:

@@ -6,7 +6,8 @@ The outputs are the job's INSERTs, their late rows and the dead letters of its t
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
@@ -16,8 +17,9 @@ from fsql.connectors.opening import open_sink, sink_lines
 from fsql.connectors.settings import settings_of
 from fsql.connectors.side_outputs import LateLines, Origins, RejectedLines
 from fsql.connectors.tcp.remote_sink import TcpSink
-from fsql.job.file_uses import FileUses
+from fsql.job.file_uses import FileUses, journal_name
 from fsql.job.places import locate_errors
+from fsql.runtime.batch import Root
 from fsql.runtime.cluster.delivery import DeliveryOption
 from fsql.runtime.cluster.job_spec import Output
 from fsql.runtime.sink import LocalSink
@@ -56,7 +58,7 @@ class ConsumedOutput:
     option: str
 
 
-def job_consumers(
+def job_consumers(  # noqa: PLR0913 - each of them matters to what is promised
     compiled: Compiled,
     splits: Mapping[int, Sequence[Split]],
     positions: Path | None,
@@ -64,6 +66,7 @@ def job_consumers(
     stdout: StandardOutput | OutputStream | None = None,
     option: DeliveryOption | None = None,
     append: bool = False,
+    since: Mapping[str, tuple[int, int]] = MappingProxyType({}),
 ) -> list[ConsumedOutput]:
     """Return all outputs of a job, not yet opened.
 
@@ -75,13 +78,24 @@ def job_consumers(
             instead, or None.
         option: the delivery guarantee of all outputs; overrides that of their tables.
         append: whether files keep their content when the job first starts.
+        since: the positions from which outputs exist that were added to the job, by their names.
 
     Raises:
         FsqlError: E532 to E534, if an output cannot be used.
     """
     making = _SinkFactory(compiled, splits, positions, stdout, option, append=append)
     making.files.check()
-    return [*making.sinks(), *making.late(), *making.rejects()]
+    consumed = [*making.sinks(), *making.late(), *making.rejects()]
+    return [_existing_since(each, since) for each in consumed]
+
+
+def _existing_since(
+    consumed: ConsumedOutput, since: Mapping[str, tuple[int, int]]
+) -> ConsumedOutput:
+    position = since.get(consumed.output.name)
+    if position is None:
+        return consumed
+    return replace(consumed, output=replace(consumed.output, since=Root(*position)))
 
 
 class _SinkFactory:
@@ -110,8 +124,10 @@ class _SinkFactory:
         outputs = []
         for number, insert in enumerate(self._job.inserts):
             with locate_errors(self._compiled.syntax, insert.sink.name, "path"):
-                consumer = self._of_insert(insert, self._journal(f"insert-{number}"))
-            name = f'table "{insert.sink.name}"'
+                consumer = self._of_insert(
+                    insert, self._journal(journal_name("insert", insert.sink.name))
+                )
+            name = _rows_name(insert.sink.name)
             output = Output(self._delivery_of(insert), insert=number, name=name)
             outputs.append(ConsumedOutput(output, consumer, insert.sink.name, "path"))
         return outputs
@@ -145,7 +161,7 @@ class _SinkFactory:
         for insert in self._job.inserts:
             for use in self.files.of(insert.sink.name, "late_path"):
                 windows = window_columns(self._job, insert)
-                option, name = self._delivery_of(insert), f'late rows of table "{insert.sink.name}"'
+                option, name = self._delivery_of(insert), _late_name(insert.sink.name)
                 output = Output(option, windows=frozenset(windows), name=name)
                 outputs.append(self._in_file(output, use, LateLines(windows, self._origins)))
         return outputs
@@ -158,7 +174,7 @@ class _SinkFactory:
         outputs = []
         for table in self._job.tables:
             for use in self.files.of(table.name, "rejects_path"):
-                name = f'rejects of table "{table.name}"'
+                name = _rejects_name(table.name)
                 output = Output(option, rejects_of=table.ordinal, name=name)
                 outputs.append(self._in_file(output, use, RejectedLines(self._origins)))
         return outputs
@@ -170,6 +186,35 @@ class _SinkFactory:
 
     def _journal(self, name: str) -> Path | None:
         return None if self._positions is None else self._positions / name
+
+
+def output_names(compiled: Compiled) -> list[str]:
+    """Return the names of all outputs of a job, as `Output.name` has them."""
+    files = FileUses(compiled)
+    names = [_rows_name(insert.sink.name) for insert in compiled.job.inserts]
+    names += [
+        _late_name(insert.sink.name)
+        for insert in compiled.job.inserts
+        if files.of(insert.sink.name, "late_path")
+    ]
+    names += [
+        _rejects_name(table.name)
+        for table in compiled.job.tables
+        if files.of(table.name, "rejects_path")
+    ]
+    return names
+
+
+def _rows_name(table: str) -> str:
+    return f'table "{table}"'
+
+
+def _late_name(table: str) -> str:
+    return f'late rows of table "{table}"'
+
+
+def _rejects_name(table: str) -> str:
+    return f'rejects of table "{table}"'
 
 
 def check_standard_output(insert: Insert) -> None:

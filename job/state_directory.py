@@ -68,7 +68,14 @@ def resume_or_create(state: Path, new: JobDescription) -> JobDescription:
         begun = parse_description(path.read_bytes())
         _check_same(state, begun, new)
         _check_same_coordination(state, begun, new)
-        new = msgspec.structs.replace(new, job=begun.job, plan=begun.plan, splits=begun.splits)
+        new = msgspec.structs.replace(
+            new,
+            job=begun.job,
+            plan=begun.plan,
+            splits=begun.splits,
+            ordinals=begun.ordinals,
+            since=begun.since,
+        )
     elif (state / "snapshots").exists():
         helps = ("restore it from a backup", "or name another directory")
         raise _no_state(state, f'it has snapshots but no "{path.name}"', *helps)
@@ -82,6 +89,20 @@ def resume_or_create(state: Path, new: JobDescription) -> JobDescription:
         draft.replace(path)
         sync_directory(state)
     return new
+
+
+def read_description(state: Path) -> JobDescription | None:
+    """Return the description of the job that a state directory is of; None if it is of none yet.
+
+    Raises:
+        FsqlError: E621, if it cannot be read; E623, if it is not understood.
+    """
+    try:
+        return parse_description((state / JOB).read_bytes())
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise _no_state(state, (error.strerror or str(error)).lower()) from None
 
 
 @contextmanager

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import sys
 from contextlib import contextmanager
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler import syntax
@@ -22,10 +24,11 @@ from fsql.compiler.logical import Insert, Job, tables
 from fsql.compiler.text.source import Span
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from fsql.compiler.connectors import Declarations
 
+NO_ORDINALS: Final[Mapping[str, int]] = MappingProxyType({})
 _STACK_DEPTH: Final = 10_000
 """200 nested subqueries, the limit of the parser, need about 3,000 nested calls."""
 
@@ -39,10 +42,15 @@ class BoundScript:
     source_spans: SourceSpans
 
 
-def bind(script: syntax.Script, declared: Declarations) -> BoundScript:
+def bind(
+    script: syntax.Script,
+    declared: Declarations,
+    ordinals: Mapping[str, int] = NO_ORDINALS,
+) -> BoundScript:
     """Return the job of the script's INSERTs and its last SELECT.
 
-    `declared` has the available connectors and formats.
+    `declared` has the available connectors and formats.  `ordinals` are those of tables that a job had
+    before: others get the numbers that are free, in the order of their declaration.
 
     Raises:
         FsqlError: E2xx to E4xx, up to 20 diagnostics.
@@ -53,7 +61,7 @@ def bind(script: syntax.Script, declared: Declarations) -> BoundScript:
     with _deep_stack():
         try:
             with report.part():
-                job = _ScriptBinder(script, report, source_spans, declared).bind()
+                job = _ScriptBinder(script, report, source_spans, declared, ordinals).bind()
         except Abandoned:
             assert report.full
     if report.errors or job is None:
@@ -81,13 +89,16 @@ class _ScriptBinder:
         report: Report,
         source_spans: SourceSpans,
         declared: Declarations,
+        ordinals: Mapping[str, int],
     ) -> None:
         self._script = script
         self._report = report
         self._source_spans = source_spans
         self._declared = declared
         self._catalog = Catalog()
-        self._tables_count = 0
+        self._ordinals = ordinals
+        taken = set(ordinals.values())
+        self._free_ordinals = (number for number in itertools.count() if number not in taken)
         self._inserts: list[Insert] = []
         self._written: dict[str, Span] = {}
 
@@ -120,9 +131,10 @@ class _ScriptBinder:
         )
         match statement:
             case syntax.CreateTable():
-                self._tables_count += 1
+                known = self._ordinals.get(statement.name.parts[-1].name)
+                ordinal = next(self._free_ordinals) if known is None else known
                 with self._report.part():
-                    create_table(statement, self._tables_count - 1, context)
+                    create_table(statement, ordinal, context)
                 self._declare(statement.name)
             case syntax.CreateView():
                 create_view(statement, context)

@@ -179,6 +179,13 @@ CLUSTER_ROWS: Final[tuple[Row, ...]] = (
         "fsql stop orders --drain  # of a job that was stopped",
     ),
     (
+        "E638",
+        "plan of a job cannot be changed",
+        "State would be lost without being asked for, or what is asked for is not possible with the job.",
+        "`--rebuild` computes state anew from all input; `--allow-state-loss` goes on without.",
+        "fsql deploy new.sql --name orders  # which groups by another column",
+    ),
+    (
         "E641",
         "invalid address of ZooKeeper",
         "The address does not have the form `zookeeper://HOST:PORT/PATH`, or it contains credentials.",

@@ -14,6 +14,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from fsql.compiler.diagnostics import Diagnostic, FsqlError
+from fsql.compiler.diagnostics.codes import CODES
 from fsql.compiler.diagnostics.encoding import diagnostics_bytes
 from fsql.runtime.batch import END, START
 from fsql.runtime.cluster.control_messages import ControlMessages
@@ -253,6 +255,10 @@ class CoordinatorNode:
             return []  # asked for before the lease was lost
         self._newest = taken.epoch
         spec, manifest = self._spec, taken.manifest
+        if manifest is not None and manifest.graph != spec.graph:
+            message = f"snapshot {manifest.snapshot} is of another plan than the job"
+            error = FsqlError([Diagnostic("E623", message, helps=(CODES["E623"].fix,))])
+            return [Finish(diagnostics=diagnostics_bytes(error))]
         self._manifest = manifest
         addresses = self._members.choose(now)
         settings = replace(self._settings, failure_after=self._restarts.timeouts.silence)

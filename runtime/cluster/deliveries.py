@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from fsql.runtime.batch import START
 from fsql.runtime.cluster.delivery import Delivery
 from fsql.runtime.cluster.node import Deliver, SinkOpened
 
@@ -40,8 +41,10 @@ class Deliveries:
         """
         number = event.output
         if isinstance(event, SinkOpened):
-            option = self._outputs[number].option
-            delivery = Delivery(option, event.position, event.window, self._rows_max, self._start)
+            output = self._outputs[number]
+            is_new = event.position == START and output.since == self._start
+            start = START if is_new else self._start
+            delivery = Delivery(output.option, event.position, event.window, self._rows_max, start)
             self._deliveries[number] = delivery
             return []
         self._has_stored = True

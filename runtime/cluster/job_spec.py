@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from fsql.runtime.batch import origin_parts
+from fsql.runtime.batch import START, Root, origin_parts
 from fsql.runtime.cluster.link_settings import LinkSettings
 from fsql.runtime.dataflow.barrier import DeadLetters, LateRows, Released
 from fsql.runtime.dataflow.read_ahead import LEAST_BYTES
@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 class Output:
     """The rows for one sink: those of an INSERT, late rows of windows, or dead letters of a table.
 
-    `name` is what messages call it.
+    `name` is what messages call it.  An output that was added to a job exists `since` a position: at a
+    snapshot of that position, its sink has nothing.
     """
 
     option: DeliveryOption
@@ -30,6 +31,7 @@ class Output:
     windows: frozenset[int] = frozenset()
     rejects_of: int | None = None
     name: str = "an output"
+    since: Root = START
 
     def share(
         self, contents: Released | LateRows | DeadLetters
@@ -53,7 +55,8 @@ class Output:
 class JobSpec:
     """A job as its coordinator must know it; `description` is for the drivers of its workers.
 
-    `logged` says that some of what it reads is read by way of a front log.
+    `logged` says that some of what it reads is read by way of a front log; `graph` is the digest of the plan,
+    which manifests name.
     """
 
     job: str
@@ -63,6 +66,7 @@ class JobSpec:
     outputs: tuple[Output, ...]
     description: bytes
     logged: bool = False
+    graph: str = ""
 
     @property
     def takes_snapshots(self) -> bool:

@@ -67,7 +67,7 @@ class Manifest(msgspec.Struct, frozen=True):
 
     `owners` is the owner map that it was made under: worker, first bin and end of each range.
     `skipped` are rows behind the position that were lost to failures (at-most-once): an epoch that starts
-    from this manifest does not read them.
+    from this manifest does not read them.  `graph` is the digest of the plan that the state is of.
     """
 
     job: str
@@ -80,6 +80,7 @@ class Manifest(msgspec.Struct, frozen=True):
     fronts: tuple[ResumePoint, ...]
     skipped: tuple[SkippedRange, ...] = msgspec.field(default=(), name="passed_over")
     owners: tuple[tuple[int, int, int], ...] = ()
+    graph: str = ""
     format: int = FORMAT
 
     @property

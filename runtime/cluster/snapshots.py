@@ -71,6 +71,7 @@ def empty_manifest(spec: JobSpec, epoch: int) -> Manifest:
         owners=spec.plan.assignment.bins.ranges,
         records=(),
         fronts=(),
+        graph=spec.graph,
     )
 
 
@@ -258,6 +259,7 @@ class Snapshots:
             records=tuple(record for part in parts for record in part.records),
             fronts=tuple(sorted(points, key=lambda point: point.front)),
             skipped=tuple(each for each in self.skipped if Root(*each.end) > passed.position),
+            graph=self._spec.graph,
         )
 
     def on_manifest_outcome(

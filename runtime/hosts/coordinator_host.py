@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from fsql.compiler.diagnostics import FsqlError
 from fsql.compiler.diagnostics.encoding import diagnostics_bytes
+from fsql.runtime.batch import START
 from fsql.runtime.cluster.frames import COORDINATOR, Goodbye, Heartbeat
 from fsql.runtime.cluster.node import (
     CommitManifest,
@@ -249,7 +250,9 @@ class CoordinatorHost(Host["CoordinatorMachine"]):
 
     def _open_output(self, output: int, effect: OpenSinks) -> Work:
         option = self._spec.outputs[output].option
-        opening = OpenRequest(effect.epoch, effect.begins, option, self._spec.job)
+        # The sink of an output that was added at this position has nothing yet.
+        begins = START if self._spec.outputs[output].since == effect.begins else effect.begins
+        opening = OpenRequest(effect.epoch, begins, option, self._spec.job)
         try:
             position, window = self._sinks[output].open(opening)
         except SinkMissingError as error:

@@ -21,6 +21,8 @@ from fsql.runtime.hosts.worker_state import StateFailedError
 from fsql.runtime.ports import Chunk, SourceOffset, Wait
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from fsql.runtime.ports import Split, SplitReader
     from fsql.runtime.state.directory import StateDirectory
 
@@ -31,7 +33,9 @@ _NAME: Final = "ends"
 _PASSING: Final = {errno.EIO, errno.ENOSPC, errno.EDQUOT}
 
 
-class _End(msgspec.Struct, frozen=True):
+class End(msgspec.Struct, frozen=True):
+    """Where the split of a front ends."""
+
     front: int
     row: int
     line: int
@@ -45,7 +49,7 @@ class SplitEnds:
     def __init__(self, directory: StateDirectory) -> None:
         """Keep them in the job's state directory."""
         self._files = directory
-        self._ends: dict[int, _End] = {}
+        self._ends: dict[int, End] = {}
         self._read_up_to = 0
 
     def open(
@@ -56,7 +60,7 @@ class SplitEnds:
         Raises:
             FsqlError: E531 or E536, if the split cannot be opened; E538, if it has grown since it ended.
         """
-        end = self._end_of(front)
+        end = self.end_of(front)
         if end is not None:
             reader = split.open(SourceOffset(end.row, end.line, end.byte, end.content))
             try:
@@ -72,14 +76,14 @@ class SplitEnds:
         Raises:
             FsqlError: E535, if it cannot be written; E538, if the split ended elsewhere before.
         """
-        if self._end_of(front) is None:
-            self._append(_End(front, *source_offset))
-        end = self._end_of(front)
+        if self.end_of(front) is None:
+            self._append(End(front, *source_offset))
+        end = self.end_of(front)
         assert end is not None
         if end.row != source_offset.row or end.byte != source_offset.byte:
             raise _grown(table, split, end)
 
-    def _append(self, end: _End) -> None:
+    def _append(self, end: End) -> None:
         line = msgspec.json.encode(end)
         try:
             # It begins with a line end, since the line before may be torn.
@@ -89,7 +93,7 @@ class SplitEnds:
         except OSError as error:
             raise self._error_of("writing", error) from None
 
-    def _end_of(self, front: int) -> _End | None:
+    def end_of(self, front: int) -> End | None:
         """Return the first end that anybody has noted of a front's split."""
         try:
             data = self._files.read(_NAME, self._read_up_to)
@@ -102,7 +106,7 @@ class SplitEnds:
         for record in whole.splitlines():
             line, _, line_hash = record.rpartition(b" ")
             if line and line_hash == _hash(line):
-                end = msgspec.json.decode(line, type=_End)
+                end = msgspec.json.decode(line, type=End)
                 self._ends.setdefault(end.front, end)
         return self._ends.get(front)
 
@@ -112,6 +116,18 @@ class SplitEnds:
         path = self._files.path / _NAME
         message = f'{action} "{path}" failed: {(reason.strerror or str(reason)).lower()}'
         return FsqlError([Diagnostic("E535", message)])
+
+
+def renumbered_ends(directory: StateDirectory, fronts: Mapping[int, int]) -> bytes:
+    """Return the content of the file of ends with new numbers of fronts, which `fronts` has by the old."""
+    known = SplitEnds(directory)
+    records = []
+    for number in sorted(fronts):
+        end = known.end_of(number)
+        if end is not None:
+            line = msgspec.json.encode(msgspec.structs.replace(end, front=fronts[number]))
+            records.append(b"\n" + line + b" " + _hash(line) + b"\n")
+    return b"".join(records)
 
 
 class _EndingReader:
@@ -155,7 +171,7 @@ def _hash(line: bytes) -> bytes:
     return xxhash.xxh3_64_hexdigest(line).encode()
 
 
-def _grown(table: str, split: Split, end: _End) -> FsqlError:
+def _grown(table: str, split: Split, end: End) -> FsqlError:
     message = f'split "{split.name}" of table "{table}" has grown since its end was read'
     note = f"it ended after row {end.row:,}, at byte {end.byte:,}, and results were released"
     helps = (

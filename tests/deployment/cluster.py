@@ -50,6 +50,8 @@ class TestCluster:
             status = self.status(name)
             if reached(status):
                 return status
+            if status["state"] == "failed":
+                break
             time.sleep(0.05)
         raise AssertionError((self.status(name), self.call("logs", name).out))
 

@@ -127,7 +127,10 @@ def test_names_are_checked(cluster: TestCluster, tmp_path: Path) -> None:
         'error[FSQL-E634]: "../copy" cannot be the name of a job'
     )
     cluster.call("deploy", path)
-    assert cluster.say("deploy", path, "--name", "copy").code == 1
+    cluster.call("deploy", path, "--name", "other")
+    assert cluster.say("rename", "other", "copy").err.splitlines()[0] == (
+        'error[FSQL-E634]: a job is deployed as "copy" already'
+    )
 
 
 def test_a_job_has_no_standard_streams(tmp_path: Path) -> None:

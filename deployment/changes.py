@@ -1,0 +1,73 @@
+"""What a changed script means for a deployed job, before anything is done."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from fsql.compiler.diagnostics import Diagnostic, FsqlError
+from fsql.job.compilation import compile_job
+from fsql.job.graph_diff import StateChange, check_change, compare
+from fsql.job.graph_tick import frozen_ordinals, newest_manifest, with_ordinals
+from fsql.job.state_directory import is_finished, read_description
+
+if TYPE_CHECKING:
+    from fsql.compiler.logical import Job
+    from fsql.deployment.directory import JobDirectory
+    from fsql.job.compilation import Compiled
+    from fsql.job.graph_diff import GraphDiff
+
+STOP_SECONDS: Final = 0.3
+"""About how long it takes from the last release of a drained job until its processes have ended."""
+
+LOAD_BYTES_PER_SECOND: Final = 50e6
+"""About how much state is loaded in a second."""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A change of a job's plan: what becomes of its state, and about how long output pauses."""
+
+    old: Job
+    new: Job
+    change: StateChange
+    diff: GraphDiff
+    pause_seconds: float | None
+
+    def check(self) -> None:
+        """Check that the change may be made.
+
+        Raises:
+            FsqlError: E638, if state would be lost, or cannot be rebuilt.
+        """
+        check_change(self.diff, self.old, self.new, self.change)
+
+
+def plan_change(job: JobDirectory, compiled: Compiled, change: StateChange) -> Change:
+    """Return what a script means for a job whose state is in its directory.
+
+    Raises:
+        FsqlError: E638, if the job has no state yet, or has finished; E614, if its state cannot be read.
+    """
+    begun = read_description(job.state)
+    if begun is None:
+        raise _refused("the job has not started yet", "drop it and deploy it again, or wait")
+    if is_finished(job.state):
+        raise _refused("the job has finished", "deploy the script under another name")
+    old = compile_job(begun.script()).job
+    new = with_ordinals(compiled, frozen_ordinals(begun)).job
+    diff = compare(old, new, change, newest_manifest(job.state))
+    return Change(old, new, change, diff, _pause(job, diff, change))
+
+
+def _pause(job: JobDirectory, diff: GraphDiff, change: StateChange) -> float | None:
+    """Return about how long nothing is released: as long as the last start, and loading what is kept."""
+    status = job.status()
+    if status is None or status.start_seconds is None or change is StateChange.REBUILD:
+        return None
+    starting = status.start_seconds - (status.restore_seconds or 0.0)
+    return STOP_SECONDS + starting + diff.kept_bytes / LOAD_BYTES_PER_SECOND
+
+
+def _refused(reason: str, help_: str) -> FsqlError:
+    return FsqlError([Diagnostic("E638", reason, helps=(help_,))])

@@ -1,0 +1,188 @@
+"""What a changed script means for the state of a job: which operators keep it, lose it or begin without.
+
+Operators are compared by their content ids: equal ids compute the same from the same tables, so the state of
+one is that of the other.
+"""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from fsql.compiler.diagnostics import Diagnostic, FsqlError
+from fsql.compiler.explain.operators import operator_parts
+from fsql.compiler.explain.parts import headline
+from fsql.connectors.live.live_splits import needs_front_log
+from fsql.connectors.settings import settings_of
+from fsql.job.state_operators import state_operators
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from fsql.compiler.logical import Job, Plan
+    from fsql.runtime.cluster.manifest import Manifest
+
+
+class StateChange(enum.Enum):
+    """What a changed plan may do with the state of the plan before."""
+
+    KEEP = "keep"
+    """All state is kept, and no operator begins without."""
+
+    LOSE = "lose"
+    """State of operators that are gone is dropped; new ones begin empty at the position of the change."""
+
+    REBUILD = "rebuild"
+    """All operators are rebuilt by reading the input again; rows that outputs have are not written again."""
+
+
+class Fate(enum.Enum):
+    """What becomes of an operator's state."""
+
+    KEPT = "kept"
+    REBUILT = "rebuilt"
+    EMPTY = "begins empty"
+    DROPPED = "dropped"
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorFate:
+    """An operator with state, what becomes of it and why; `rows` and `size` are those of its state."""
+
+    operator: str
+    text: str
+    fate: Fate
+    reason: str
+    rows: int = 0
+    size: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class GraphDiff:
+    """What a changed script changes; `tables` and `outputs` are names."""
+
+    operators: tuple[OperatorFate, ...]
+    outputs_kept: tuple[str, ...]
+    outputs_added: tuple[str, ...]
+    outputs_dropped: tuple[str, ...]
+    tables_added: tuple[str, ...]
+    tables_dropped: tuple[str, ...]
+    position: tuple[int, int] | None
+
+    def of_fate(self, fate: Fate) -> list[OperatorFate]:
+        """Return the operators with a fate."""
+        return [each for each in self.operators if each.fate is fate]
+
+    @property
+    def kept_bytes(self) -> int:
+        """Return the size of the state that is kept."""
+        return sum(each.size for each in self.of_fate(Fate.KEPT))
+
+
+def compare(old: Job, new: Job, change: StateChange, manifest: Manifest | None) -> GraphDiff:
+    """Return what becomes of each operator; sizes are those in `manifest`."""
+    before, after = state_operators(old), state_operators(new)
+    rows: dict[str, int] = {}
+    sizes: dict[str, int] = {}
+    for record in () if manifest is None else manifest.records:
+        rows[record.operator] = rows.get(record.operator, 0) + record.rows
+        sizes[record.operator] = sizes.get(record.operator, 0) + record.size
+    gone = {name: plan for name, plan in before.items() if name not in after}
+
+    def fate_of(name: str, plan: Plan) -> OperatorFate:
+        if change is StateChange.REBUILD:
+            fate, reason = Fate.REBUILT, "the input is read again"
+        elif name in before:
+            fate, reason = Fate.KEPT, "it computes the same from the same tables"
+        else:
+            fate, reason = Fate.EMPTY, _why_new(plan, gone.values())
+        return OperatorFate(name, _text(plan), fate, reason, rows.get(name, 0), sizes.get(name, 0))
+
+    fates = [fate_of(name, plan) for name, plan in after.items()]
+    for name, plan in gone.items():
+        reason = "no operator of the new plan computes the same"
+        fates.append(
+            OperatorFate(
+                name, _text(plan), Fate.DROPPED, reason, rows.get(name, 0), sizes.get(name, 0)
+            )
+        )
+    old_outputs, new_outputs = _outputs(old), _outputs(new)
+    old_tables = [table.name for table in old.tables]
+    new_tables = [table.name for table in new.tables]
+    return GraphDiff(
+        tuple(fates),
+        _both(old_outputs, new_outputs),
+        _only(new_outputs, old_outputs),
+        _only(old_outputs, new_outputs),
+        _only(new_tables, old_tables),
+        _only(old_tables, new_tables),
+        None if manifest is None else manifest.position,
+    )
+
+
+def check_change(diff: GraphDiff, old: Job, new: Job, change: StateChange) -> None:
+    """Check that a change is one that was asked for, and that it is possible.
+
+    Raises:
+        FsqlError: E638, if state would be lost, or cannot be rebuilt.
+    """
+    if change is StateChange.REBUILD:
+        _check_rebuild(old, new)
+        return
+    if diff.tables_added:
+        name = diff.tables_added[0]
+        message = (
+            f'table "{name}" is new: its rows below the position of the change would be missing'
+        )
+        raise _refused(message, "read all input again: --rebuild", "or deploy another job")
+    lost = [*diff.of_fate(Fate.DROPPED), *diff.of_fate(Fate.EMPTY)]
+    if lost and change is StateChange.KEEP:
+        notes = tuple(f"{each.text}: {each.fate.value}, {each.reason}" for each in lost)
+        raise _refused(
+            "the change would lose state",
+            "compute it anew from the input: --rebuild",
+            "or go on without it: --allow-state-loss",
+            notes=notes,
+        )
+
+
+def _check_rebuild(old: Job, new: Job) -> None:
+    for table in new.tables:
+        if needs_front_log(table):
+            message = f'table "{table.name}" cannot be read again, so state cannot be rebuilt'
+            raise _refused(message, "go on without the state: --allow-state-loss")
+    for insert in (*old.inserts, *new.inserts):
+        if settings_of(insert.sink.options).text("delivery") != "exactly-once":
+            message = f'table "{insert.sink.name}" is not exactly-once: rows would be written again'
+            raise _refused(message, "go on without the state: --allow-state-loss")
+
+
+def _refused(message: str, *helps: str, notes: tuple[str, ...] = ()) -> FsqlError:
+    return FsqlError([Diagnostic("E638", message, notes=notes, helps=helps)])
+
+
+def _why_new(plan: Plan, gone: Iterable[Plan]) -> str:
+    """Return why there is no state for an operator."""
+    same_kind = [each for each in gone if type(each) is type(plan)]
+    if any(_text(each) == _text(plan) for each in same_kind):
+        return "its input changed"
+    if same_kind:
+        return f"it changed; it was {_text(same_kind[0])}"
+    return "it is new"
+
+
+def _text(plan: Plan) -> str:
+    return headline(type(plan).__name__, operator_parts(plan))
+
+
+def _outputs(job: Job) -> list[str]:
+    return [insert.sink.name for insert in job.inserts]
+
+
+def _both(one: list[str], other: list[str]) -> tuple[str, ...]:
+    return tuple(name for name in one if name in other)
+
+
+def _only(one: list[str], other: list[str]) -> tuple[str, ...]:
+    return tuple(name for name in one if name not in other)

@@ -1,0 +1,296 @@
+"""A graph tick: the state of a drained job becomes that of a changed plan.
+
+The run before has ended at a committed position T: outputs have what is below it, and nothing else.  The
+state of operators that are kept is named in a new manifest, as of T and of the new plan.  The commit of
+that manifest is the change: a failure before it leaves the old plan, one behind it the new one.  What
+goes with it, the description and the ends of splits, is written beside the old files first (`*.next`),
+and put in their place by whoever starts the job next.
+
+The ordinals of tables are kept by name, since they are part of root positions; so rows of tables that
+stay keep their positions, and the splits of these tables stay the same.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final, TypeVar
+
+import msgspec
+
+from fsql.compiler.diagnostics import Diagnostic, FsqlError
+from fsql.job.compilation import compile_job
+from fsql.job.coordination import job_coordination, state_coordination
+from fsql.job.description import JOB, parse_description, plan_digest
+from fsql.job.file_uses import journal_name
+from fsql.job.graph_diff import Fate, StateChange, check_change, compare
+from fsql.job.run import choose_plan
+from fsql.job.sinks import output_names
+from fsql.runtime.batch import START
+from fsql.runtime.cluster.snapshots import first_number
+from fsql.runtime.coordination.commits import committed
+from fsql.runtime.coordination.port import CoordinationError
+from fsql.runtime.coordination.snapshot_requests import newest_answer
+from fsql.runtime.drivers.processes.job_state import open_job_state
+from fsql.runtime.hosts.split_ends import renumbered_ends
+from fsql.runtime.state.local_directory import LocalDirectory, local_snapshots, sync_directory
+from fsql.runtime.state.snapshots import DamagedSnapshotError, SnapshotNotWrittenError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from fsql.job.compilation import Compiled
+    from fsql.job.description import JobDescription
+    from fsql.job.graph_diff import GraphDiff
+    from fsql.runtime.cluster.manifest import Manifest
+    from fsql.runtime.hosts.job_state import JobState
+    from fsql.runtime.hosts.ports import Steps
+
+_Result = TypeVar("_Result")
+
+_NEXT: Final = ".next"
+_ENDS: Final = "ends"
+_LEASE_ATTEMPTS: Final = 100
+_LEASE_POLL_SECONDS: Final = 0.1
+
+
+def frozen_ordinals(begun: JobDescription) -> dict[str, int]:
+    """Return the ordinals that tables of a job have, by name, and those of tables that it had."""
+    if begun.ordinals:
+        return begun.ordinals
+    return {table.name: table.ordinal for table in compile_job(begun.script()).job.tables}
+
+
+def with_ordinals(compiled: Compiled, ordinals: Mapping[str, int]) -> Compiled:
+    """Return a script compiled with the ordinals that tables of its job had before."""
+    return compile_job(replace(compiled.script, ordinals=dict(ordinals), plan_digest=None))
+
+
+def complete_change(state: Path) -> None:
+    """Finish a change of the plan that was committed, or forget one that was not.
+
+    Raises:
+        FsqlError: E614, if the state directory cannot be read.
+    """
+    following = state / f"{JOB}{_NEXT}"
+    if not following.exists():
+        return
+    description = parse_description(following.read_bytes())
+    manifest = newest_manifest(state)
+    if manifest is not None and manifest.graph == description.plan:
+        ends = state / f"{_ENDS}{_NEXT}"
+        if ends.exists():
+            ends.replace(state / _ENDS)
+        following.replace(state / JOB)
+    else:
+        following.unlink()
+    sync_directory(state)
+
+
+def newest_manifest(state: Path) -> Manifest | None:
+    """Return the newest committed manifest of a state directory, None if there is none.
+
+    Raises:
+        FsqlError: E614, if it cannot be read.
+    """
+    try:
+        coordination = state_coordination(state, read_only=True)
+        try:
+            newest = committed(coordination)
+        finally:
+            coordination.close()
+        return None if newest is None else local_snapshots(state).read(newest.snapshot, newest)
+    except (CoordinationError, DamagedSnapshotError, OSError) as error:
+        raise FsqlError([Diagnostic("E614", f'"{state}" cannot be read: {error}')]) from None
+
+
+def diff_of(
+    begun: JobDescription, compiled: Compiled, change: StateChange, manifest: Manifest | None
+) -> GraphDiff:
+    """Return what a changed script, compiled with the job's ordinals, means for the state of a job."""
+    old = compile_job(begun.script()).job
+    return compare(old, compiled.job, change, manifest)
+
+
+def change_plan(
+    state: Path,
+    begun: JobDescription,
+    compiled: Compiled,
+    new: JobDescription,
+    change: StateChange,
+) -> None:
+    """Make the state of a drained job that of a changed plan; its processes have ended.
+
+    `compiled` is the new script with the ordinals of the job, `new` describes it as if it began now.
+
+    Raises:
+        FsqlError: E638, if the change is refused, or the job was not drained; E614, E621.
+    """
+    old = compile_job(begun.script())
+    job_state = open_job_state(state, "graph tick", {}, coordination=job_coordination(begun, None))
+    try:
+        _take_lease(job_state, state)
+        epoch, manifest = _run(job_state.take_epoch())
+        _check_drained(state, manifest)
+        diff = compare(old.job, compiled.job, change, manifest)
+        check_change(diff, old.job, compiled.job, change)
+        assert manifest is not None
+        following = _description(begun, new, compiled, old, manifest, change)
+        fronts = _renumbered(begun, old, following, compiled)
+        changed = _manifest(manifest, diff, following, fronts, epoch, change)
+        _write_next(state, following, fronts)
+        for number in (first_number(epoch), first_number(epoch) + 1):
+            # Twice: should the newest be damaged one day, the one before has to be of the new plan, too.
+            _run(job_state.commit(msgspec.structs.replace(changed, snapshot=number)))
+    except (CoordinationError, SnapshotNotWrittenError, OSError) as error:
+        message = f'the state directory "{state}" cannot be used: {error}'
+        raise FsqlError([Diagnostic("E621", message)]) from None
+    finally:
+        job_state.close()
+    complete_change(state)
+    _remove_journals(state, diff)
+
+
+def _take_lease(job_state: JobState, state: Path) -> None:
+    """Get the lease, so that no coordinator that still lives can write.
+
+    Raises:
+        FsqlError: E621, if another coordinator holds it.
+    """
+    for _ in range(_LEASE_ATTEMPTS):
+        if _run(job_state.renew_lease()) is not None:
+            return
+        time.sleep(_LEASE_POLL_SECONDS)
+    message = f'the state directory "{state}" cannot be used: a coordinator of the job still runs'
+    raise FsqlError([Diagnostic("E621", message)])
+
+
+def _check_drained(state: Path, manifest: Manifest | None) -> None:
+    coordination = state_coordination(state, read_only=True)
+    try:
+        answer = newest_answer(coordination)
+    finally:
+        coordination.close()
+    if manifest is None or answer is None or answer.snapshot != manifest.snapshot:
+        message = "the job was not stopped at a committed position before its plan is changed"
+        helps = ("deploy the new plan again, while the job runs",)
+        raise FsqlError([Diagnostic("E638", message, helps=helps)])
+
+
+def _description(
+    begun: JobDescription,
+    new: JobDescription,
+    compiled: Compiled,
+    old: Compiled,
+    manifest: Manifest,
+    change: StateChange,
+) -> JobDescription:
+    ordinals = frozen_ordinals(begun) | {t.name: t.ordinal for t in compiled.job.tables}
+    kept = {table.ordinal for table in old.job.tables} & {t.ordinal for t in compiled.job.tables}
+    since = {} if change is StateChange.REBUILD else _since(begun, compiled, old, manifest)
+    return msgspec.structs.replace(
+        new,
+        job=begun.job,
+        plan=plan_digest(compiled),
+        splits=new.splits | {ordinal: begun.splits[ordinal] for ordinal in kept},
+        ordinals=ordinals,
+        since=since,
+    )
+
+
+def _since(
+    begun: JobDescription, compiled: Compiled, old: Compiled, manifest: Manifest
+) -> dict[str, tuple[int, int]]:
+    """Return the positions from which outputs exist that were added, by their names."""
+    known = output_names(old)
+    return {
+        name: begun.since.get(name, (START.time, START.origin))
+        if name in known
+        else manifest.position
+        for name in output_names(compiled)
+    }
+
+
+def _renumbered(
+    begun: JobDescription, old: Compiled, following: JobDescription, new: Compiled
+) -> dict[int, int]:
+    """Return the new numbers of the fronts that stay, by their old ones."""
+    places = {}
+    for description, compiled in ((begun, old), (following, new)):
+        splits = description.splits
+        tasks = choose_plan(compiled, splits, description.options()).fronts(splits)  # type: ignore[arg-type]
+        places[description.plan] = {
+            (task.ordinal, splits[task.ordinal][task.split]): task.number for task in tasks
+        }
+    before, after = places[begun.plan], places[following.plan]
+    return {number: after[place] for place, number in before.items() if place in after}
+
+
+def _manifest(
+    manifest: Manifest,
+    diff: GraphDiff,
+    following: JobDescription,
+    fronts: Mapping[int, int],
+    epoch: int,
+    change: StateChange,
+) -> Manifest:
+    """Return the manifest of the new plan: the same position, or the beginning if all is rebuilt."""
+    if change is StateChange.REBUILD:
+        return msgspec.structs.replace(
+            manifest,
+            epoch=epoch,
+            position=(START.time, START.origin),
+            records=(),
+            fronts=(),
+            skipped=(),
+            graph=following.plan,
+        )
+    kept = {each.operator for each in diff.of_fate(Fate.KEPT)}
+    points = [
+        msgspec.structs.replace(point, front=fronts[point.front])
+        for point in manifest.fronts
+        if point.front in fronts
+    ]
+    return msgspec.structs.replace(
+        manifest,
+        epoch=epoch,
+        records=tuple(record for record in manifest.records if record.operator in kept),
+        fronts=tuple(sorted(points, key=lambda point: point.front)),
+        skipped=tuple(
+            msgspec.structs.replace(each, front=fronts[each.front])
+            for each in manifest.skipped
+            if each.front in fronts
+        ),
+        graph=following.plan,
+    )
+
+
+def _write_next(state: Path, following: JobDescription, fronts: Mapping[int, int]) -> None:
+    """Write what goes with the new manifest beside the files of the old plan."""
+    directory = LocalDirectory(state)
+    ends = renumbered_ends(directory, fronts)
+    for name, data in ((_ENDS, ends), (JOB, msgspec.json.encode(following))):
+        path = f"{name}{_NEXT}"
+        directory.remove(path)
+        directory.append(path, data)
+        directory.sync(path)
+    directory.sync("")
+
+
+def _remove_journals(state: Path, diff: GraphDiff) -> None:
+    """Forget the positions of outputs that are gone: one that comes back begins anew."""
+    for table in diff.outputs_dropped:
+        for kind in ("insert", "late"):
+            for path in (state / "positions").glob(f"{journal_name(kind, table)}.*"):
+                path.unlink(missing_ok=True)
+
+
+def _run(steps: Steps[_Result]) -> _Result:
+    """Carry out steps one after the other; return their result."""
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            result: _Result = end.value
+            return result

@@ -1,0 +1,199 @@
+"""Graph ticks: the plan of a running job is changed, and its output goes on exactly-once.
+
+A line of `words` has its number as its time, so the position T of a change is a number of lines: what is
+below comes from the old plan, the rest from the new one.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from fsql.job.graph_tick import newest_manifest
+from fsql.tests.cli.commands import COMMAND
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from fsql.tests.deployment.cluster import TestCluster
+
+pytestmark = pytest.mark.cluster
+
+LINES = 2500
+RATE = 300
+
+
+def table(rate: int | None) -> str:
+    pace = "" if rate is None else f", 'rate' = '{rate}'"
+    return (
+        "CREATE TABLE lines (id BIGINT, line STRING) WITH ('connector' = 'words', 'seed' = '17',"
+        f" 'vocabulary' = '50', 'words_per_line' = '3', 'count' = '{LINES}'{pace});\n"
+    )
+
+
+def sink(name: str, columns: str) -> str:
+    return (
+        f"CREATE TABLE {name} ({columns}) WITH ('connector' = 'file', 'path' = '{name}.jsonl');\n"
+    )
+
+
+WORDS = "FROM lines CROSS JOIN UNNEST(SPLIT(line, ' ')) AS words (word)"
+COUNTS = f"INSERT INTO counts SELECT word, COUNT(*) AS n {WORDS} GROUP BY word;\n"
+LENGTHS = f"INSERT INTO counts SELECT word, SUM(CHAR_LENGTH(word)) AS n {WORDS} GROUP BY word;\n"
+COUNT_SINK = sink("counts", "word STRING, n BIGINT")
+COPY_SINK = sink("copies", "line STRING")
+UPPER = "INSERT INTO copies SELECT UPPER(line) AS line FROM lines;\n"
+LOWER = "INSERT INTO copies SELECT LOWER(line) AS line FROM lines;\n"
+
+
+@dataclass
+class Change:
+    """A job that is changed while it runs, and what comes of it."""
+
+    cluster: TestCluster
+    directory: Path
+
+    def start(self, script: str) -> None:
+        self.directory.mkdir()
+        self.deploy(script, "--snapshot-ms", "300", "-w", "2")
+        self.cluster.wait_for_snapshot("job")
+
+    def deploy(self, script: str, *flags: str) -> None:
+        self.cluster.call("deploy", self.script(script), "--quiet", *flags)
+
+    def script(self, script: str) -> Path:
+        path = self.directory / "job.sql"
+        path.write_text(table(RATE) + script)
+        return path
+
+    def position(self) -> int:
+        """Return the position of the change, a number of lines."""
+        [job] = self.cluster.directory.jobs()
+        manifest = newest_manifest(job.state)
+        assert manifest is not None
+        return manifest.position[0]
+
+    def drain(self) -> int:
+        self.cluster.call("stop", "job", "--drain")
+        return self.position()
+
+    def written(self, name: str) -> list[str]:
+        path = self.directory / f"{name}.jsonl"
+        return path.read_text().splitlines() if path.exists() else []
+
+    def finish(self) -> None:
+        self.cluster.wait_for_state("job", "finished")
+
+    def expected(self, script: str) -> dict[str, list[str]]:
+        """Return what a script writes in one process: the oracle."""
+        directory = self.directory.parent / "oracle"
+        directory.mkdir(exist_ok=True)
+        for path in directory.glob("*.jsonl"):
+            path.unlink()
+        (directory / "job.sql").write_text(table(None) + script)
+        subprocess.run([*COMMAND, "run", "--quiet", str(directory / "job.sql")], check=True)
+        return {path.stem: path.read_text().splitlines() for path in directory.glob("*.jsonl")}
+
+
+@pytest.fixture
+def change(cluster: TestCluster, tmp_path: Path) -> Change:
+    return Change(cluster, tmp_path / "work")
+
+
+def test_equal_operators_keep_their_state(change: Change) -> None:
+    change.start(COUNT_SINK + COPY_SINK + COUNTS + UPPER)
+    position = change.drain()
+    # Declared in another order, with another stateless query beside the counts.
+    change.deploy(COPY_SINK + COUNT_SINK + LOWER + COUNTS)
+    change.finish()
+    counts = change.expected(COUNT_SINK + COUNTS)["counts"]
+    upper = change.expected(COPY_SINK + UPPER)["copies"]
+    lower = change.expected(COPY_SINK + LOWER)["copies"]
+    assert change.written("counts") == counts
+    assert change.written("copies") == upper[:position] + lower[position:]
+
+
+def test_outputs_come_and_go(change: Change) -> None:
+    change.start(COUNT_SINK + COPY_SINK + COUNTS + UPPER)
+    position = change.drain()
+    other = sink("others", "line STRING")
+    lower = LOWER.replace("copies", "others")
+    change.deploy(COUNT_SINK + other + COUNTS + lower)
+    change.finish()
+    assert change.written("counts") == change.expected(COUNT_SINK + COUNTS)["counts"]
+    assert change.written("copies") == change.expected(COPY_SINK + UPPER)["copies"][:position]
+    assert change.written("others") == change.expected(other + lower)["others"][position:]
+
+
+def test_loss_of_state_is_refused_and_said(change: Change) -> None:
+    change.start(COUNT_SINK + COUNTS)
+    path = change.script(COUNT_SINK + LENGTHS)
+    said = change.cluster.say("deploy", path, "--json", "--dry-run")
+    assert said.code == 1
+    found: dict[str, Any] = json.loads(said.out)
+    text = "Aggregate by word; compute {} AS n"
+    old, new = text.format("COUNT(*)"), text.format("SUM(CHAR_LENGTH(word))")
+    assert [(each["text"], each["fate"], each["reason"]) for each in found["operators"]] == [
+        (new, "begins empty", f"it changed; it was {old}"),
+        (old, "dropped", "no operator of the new plan computes the same"),
+    ]
+    error = json.loads(said.err.splitlines()[-1])["diagnostics"][0]
+    assert (error["code"], error["message"], error["helps"]) == (
+        "FSQL-E638",
+        "the change would lose state",
+        [
+            "compute it anew from the input: --rebuild",
+            "or go on without it: --allow-state-loss",
+        ],
+    )
+    assert change.cluster.status("job")["state"] == "running"
+
+
+def test_state_is_rebuilt_from_the_input(change: Change) -> None:
+    change.start(COUNT_SINK + COUNTS)
+    change.drain()
+    before = change.written("counts")
+    change.deploy(COUNT_SINK + LENGTHS, "--rebuild")
+    change.finish()
+    lengths = change.expected(COUNT_SINK + LENGTHS)["counts"]
+    # Each word of a line changes both, so both write as many rows for a line.
+    assert change.written("counts") == before + lengths[len(before) :]
+
+
+def test_state_may_be_lost_if_that_is_asked_for(change: Change) -> None:
+    change.start(COUNT_SINK + COUNTS)
+    position = change.drain()
+    before = change.written("counts")
+    change.deploy(COUNT_SINK + LENGTHS, "--allow-state-loss")
+    change.finish()
+    rest = LENGTHS.replace(" GROUP BY", f" WHERE id >= {position} GROUP BY")
+    assert change.written("counts") == before + change.expected(COUNT_SINK + rest)["counts"]
+
+
+def test_a_running_job_is_changed_again_and_again(change: Change) -> None:
+    change.start(COUNT_SINK + COUNTS)
+    scripts = [COUNT_SINK + COPY_SINK + COUNTS + UPPER, COUNT_SINK + COUNTS]
+    for script in scripts:
+        change.deploy(script)
+        change.cluster.wait_for_state("job", "running")
+        change.cluster.kill_job("job")
+        change.cluster.wait_for_state("job", "running")
+    change.finish()
+    assert change.written("counts") == change.expected(COUNT_SINK + COUNTS)["counts"]
+
+
+def test_a_new_table_needs_a_rebuild(change: Change) -> None:
+    change.start(COUNT_SINK + COUNTS)
+    more = (
+        "CREATE TABLE more (line STRING) WITH ('connector' = 'words', 'count' = '1');\n"
+        "INSERT INTO copies SELECT line FROM more;\n"
+    )
+    path = change.script(COUNT_SINK + COPY_SINK + COUNTS + more)
+    assert change.cluster.say("deploy", path, "--quiet").err.splitlines()[0] == (
+        'error[FSQL-E638]: table "more" is new: its rows below the position of the change'
+        " would be missing"
+    )
