@@ -142,8 +142,7 @@ def run_on_processes(
         if is_finished(state):
             observer.on_already_finished(state)
         leader, coordination = _open_coordination(job, address, process_options, stack)
-        credentials = _credentials_flags(process_options)
-        key = state / "cluster.key"
+        key, credentials = state / "cluster.key", _credentials_flags(process_options)
         server = _serve_standard_output(job, cluster_key(key), stdout, stack)
         observer.on_ready(job)
         feed_errors = stack.enter_context(_open_feeds(job))
@@ -170,14 +169,23 @@ def run_on_processes(
             raise _given_up(str(error)) from None
         finally:
             metrics.finish()
-        stopped = _stopped(finished)
-        if stopped is not None:
-            return stop_error(stopped, job.compiled, job.splits, metrics.total.rows_out)
         if finished.drained:
             observer.on_drained()
-        else:
-            record_finished(state)
+            return None
+        return _outcome(finished, job, state, metrics.total.rows_out)
+
+
+def _outcome(finished: Finished, job: PreparedJob, state: Path, rows_out: int) -> FsqlError | None:
+    """Return the error of the row that stopped the job; if there is none, record that it has finished.
+
+    Raises:
+        FsqlError: why it cannot go on.
+    """
+    stopped = _stopped(finished)
+    if stopped is None:
+        record_finished(state)
         return None
+    return stop_error(stopped, job.compiled, job.splits, rows_out)
 
 
 def _as_begun(
