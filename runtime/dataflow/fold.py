@@ -114,6 +114,11 @@ class Fold:
         return output
 
     @property
+    def min_time_of_input(self) -> Root:
+        """Return min time at the input, which the fold follows as far as waiting rows allow."""
+        return self._target
+
+    @property
     def is_behind(self) -> bool:
         """Return whether rows wait because the results of earlier ones filled a step."""
         return self._backlog.is_behind
@@ -162,6 +167,51 @@ class Fold:
         self._min_time = self._target = position
         self.snapshots.load(increments, owned, position)
         self._kernel.expire(position)
+
+    def release(self, bins: BinRanges) -> None:
+        """Drop the state of the keys in some bins: min time has passed all rows of them that come here."""
+        slots = self._kernel.slots_in(bins)
+        if not len(slots):
+            return
+        self._affected.grow(len(self._kernel.table))
+        self._affected.set(slots, to=True)
+        self._log.drop(self._affected.values)
+        self._kernel.release(slots, self._affected.values)
+        self._affected.set(slots, to=False)
+        self._recycle_slots()
+
+    def adopt(
+        self,
+        increments: Sequence[IncrementalSnapshot],
+        position: Root,
+        queued: Sequence[tuple[int, Batch]],
+    ) -> FoldOutput:
+        """Add the state as of `position` of keys that another worker had, and apply the rows from there on.
+
+        Min time is at `position` or has passed it.  The fold goes back there, which changes nothing for the
+        keys that it had, and advances again over the rows and windows of the new ones.
+
+        Args:
+            increments: of another worker; all rows of their keys below `position` are in them.
+            position: where the keys changed owner.
+            queued: the rows of these keys that have come since, with their sides.
+        """
+        assert position <= self._min_time
+        self._min_time = position
+        self._kernel.expire(position)
+        self.snapshots.adopt(increments, position)
+        output = FoldOutput([], [])
+        for side, batch in queued:
+            check_not_below(batch.span().least, position, "rows of an adopted key")
+            prepared, errors = self._kernel.prepare(side, batch)
+            if errors is not None:
+                output.errors.append(errors)
+            if len(prepared):
+                self._waiting[side].append(prepared)
+        if not self._holds:
+            self._apply_waiting(output)
+        self._follow_min_time(output)
+        return output
 
     def announce(self, position: Root) -> bool:
         """Prepare a snapshot of the state as of `position`, unless the state has anything at or above it."""

@@ -48,6 +48,11 @@ class FoldSnapshots:
             )
             self._kernel.load(own, position)
 
+    def adopt(self, increments: Sequence[IncrementalSnapshot], position: Root) -> None:
+        """Add the state as of `position` of keys that another worker had; increments come oldest first."""
+        if increments:
+            self._kernel.adopt(merge_snapshots(increments, position, whole=True))
+
     def announce(self, position: Root, *, reached: Root, min_time: Root) -> bool:
         """Prepare a snapshot of the state as of `position`, unless the state has anything at or above it.
 

@@ -116,6 +116,11 @@ class Front:
             self._stride = max(self._stride // 2, 1)
 
     @property
+    def read_up_to(self) -> Root:
+        """Return the least root that can follow the last row that was read."""
+        return self._read_up_to
+
+    @property
     def ended(self) -> bool:
         """Return whether the front has promised that nothing more will come."""
         return self.promised == END

@@ -59,12 +59,17 @@ class Address(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Parcel:
-    """Rows in flight.  `repairs`: a fold sends them to correct what it sent before."""
+    """Rows in flight.
+
+    `repairs`: a fold sends them to correct what it sent before.  `moved`: a change of owners is under way,
+    and their keys have moved to the receiver (`layout_change`).
+    """
 
     to: Address
     batch: Batch | None
     repairs: bool = False
     rejects: tuple[tuple[Root, DeadLetter], ...] = ()
+    moved: bool = False
 
     @property
     def rows(self) -> int:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from fsql.runtime.batch import START, Root
+from fsql.runtime.kernels.keyed.kernel import split_rows
 from fsql.runtime.order import below
 
 if TYPE_CHECKING:
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from fsql.runtime.kernels.keyed.slot_marks import SlotMarks
 
     Ints = NDArray[np.int64]
+    Bools = NDArray[np.bool_]
 
 REPAIR_BOUND: Final = 1.0
 """How many rows a speculative fold may apply again for each that it applies, beyond `repairs_free`."""
@@ -103,6 +105,13 @@ class UndoLog:
             if entry.greatest >= least:
                 return list(islice(self._entries, index, None))
         return []
+
+    def drop(self, marks: Bools) -> None:
+        """Drop the rows and results of the slots that are marked; none of them is undone again."""
+        for entry in self._entries:
+            entry.sides = [split_rows(rows, marks)[0] for rows in entry.sides]
+            entry.applied.rows = split_rows(entry.applied.rows, marks)[0]
+            entry.applied.errors = split_rows(entry.applied.errors, marks)[0]
 
     def cut(self, least: Root) -> list[Application]:
         """Remove and return what `from_root` returns."""

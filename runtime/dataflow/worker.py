@@ -9,7 +9,7 @@ the ids of all that it sent, and the changed holds of its folds.
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -17,9 +17,10 @@ import numpy as np
 from fsql.compiler.graph import CombineAggregate, CombineJoin, CombineOver
 from fsql.compiler.owner_map import BIN_SHIFT
 from fsql.compiler.tick_plan import FoldHead, SourceHead, TickPlan, ToFold
-from fsql.runtime.batch import END, START, Batch
+from fsql.runtime.batch import START, Batch
 from fsql.runtime.dataflow.fold import Fold
 from fsql.runtime.dataflow.invariants import check_operators
+from fsql.runtime.dataflow.layout_change import LayoutChange
 from fsql.runtime.dataflow.messages import (
     Acknowledgement,
     Address,
@@ -42,10 +43,11 @@ from fsql.runtime.kernels.join.updates import JoinUpdatesKernel
 from fsql.runtime.order import concat
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
+    from fsql.compiler.owner_map import OwnerMap
     from fsql.runtime.batch import Root
     from fsql.runtime.dataflow.fold_output import FoldOutput
     from fsql.runtime.dataflow.front import Front
@@ -55,6 +57,7 @@ if TYPE_CHECKING:
     from fsql.runtime.ports import Chunk, SourceOffset
 
     Ints = NDArray[np.int64]
+    Hashes = NDArray[np.uint32]
 
 BARRIER = -1
 """The receiver of messages to the barrier; other receivers are workers by number."""
@@ -85,7 +88,8 @@ class Worker:
         self._number = number
         self._barrier_stage = len(plan.stages)
         self._errors_to = Address(self._barrier_stage, 0, PortKind.ERROR)
-        self._owners = np.array(plan.assignment.bins.owners)
+        self._layout = plan.assignment.bins
+        self._owners = np.array(self._layout.owners)
         self.folds: dict[int, Fold] = {}
         self._accept: dict[int, Callable[[int, Batch], FoldOutput]] = {}
         self._advance: dict[int, Callable[[Root], FoldOutput]] = {}
@@ -112,6 +116,7 @@ class Worker:
             if isinstance(stage.head, SourceHead)
         }
         self._announced = False
+        self._change: LayoutChange | None = None
         self._calls: deque[tuple[Parcel, Ints | None]] = deque()
         """What goes to folds here: parcels, with the rows that are meant if not all are."""
         self._sent: list[SendMessage] = []
@@ -134,6 +139,9 @@ class Worker:
         Return what goes to other workers, who can begin meanwhile.
         """
         batch, rejects = front.take(chunk, source_offset)
+        if batch is not None and self._cuts:
+            assert self._change is not None
+            batch = self._change.defer(front, ordinal, batch)
         if batch is not None:
             self._run(self._source_stage[ordinal], [batch], repairs=False)
         if rejects:
@@ -151,12 +159,26 @@ class Worker:
 
     def read_rest(self, front: Front) -> list[Effect]:
         """Process what `read_first` has left, and promise; other steps may come in between."""
-        return [*self._finish_step(None), Promise(front.number, front.promised)]
+        return [*self._finish_step(None), self._promise(front)]
 
     def end(self, front: Front, source_offset: SourceOffset | None = None) -> list[Effect]:
         """End a front, whose reader has nothing more to read and stands at `source_offset`."""
         front.end(source_offset)
-        return [Promise(front.number, END)]
+        return [self._promise(front)]
+
+    @property
+    def _cuts(self) -> bool:
+        """Return whether nothing at or above the position of a change may go out yet."""
+        return self._change is not None and not self._change.switched
+
+    def has_deferred(self, front: int) -> bool:
+        """Return whether a front has read rows that wait for a change of owners; it must not read more."""
+        return self._change is not None and front in self._change.deferred
+
+    def _promise(self, front: Front) -> Promise:
+        if self._change is not None and self._cuts:
+            return Promise(front.number, min(front.promised, self._change.position))
+        return Promise(front.number, front.promised)
 
     def receive(self, message: Message) -> list[Effect]:
         """Process a message from another worker.
@@ -165,6 +187,8 @@ class Worker:
             InvariantError: if the ack table knows it under another root than its least.
         """
         message.check()
+        if self._change is not None and self._change.defers(message):
+            return []
         self._calls.append((message.parcel, None))
         stage = message.parcel.to.stage
         return self._finish_step(Entry(stage, Kind.MESSAGE, message.root, message.id))
@@ -173,9 +197,17 @@ class Worker:
         """Advance min time at the input of one of the stages."""
         if min_time.stage not in self.folds:
             return []
-        self._stepped.add(min_time.stage)
-        self._forward(min_time.stage, self._advance[min_time.stage](min_time.root))
+        self._follow(min_time.stage, min_time.root)
         return self._finish_step(None)
+
+    def _follow(self, stage: int, root: Root) -> None:
+        """Advance a fold to `root`, or to where it is held back by a change of owners."""
+        change = self._change
+        if change is not None and change.holds_back and root > change.position:
+            change.min_times[stage] = root
+            root = max(change.position, self.folds[stage].min_time_of_input)
+        self._stepped.add(stage)
+        self._forward(stage, self._advance[stage](root))
 
     @property
     def is_behind(self) -> bool:
@@ -231,6 +263,115 @@ class Worker:
         for fold in self.folds.values():
             fold.snapshots.cancel()
 
+    # Changes of owners: see `layout_change`.
+
+    @property
+    def change(self) -> LayoutChange | None:
+        """Return the change of owners that is under way."""
+        return self._change
+
+    def announce_change(self, position: Root, owners: OwnerMap, fronts: Iterable[Front]) -> bool:
+        """Announce a snapshot at a position where keys change owners; return whether it is agreed to.
+
+        `fronts` are those of the worker: none may have read or promised anything at or above the position.
+        """
+        assert self._change is None
+        beyond = [
+            front
+            for front in fronts
+            if front.read_up_to > position or (front.promised > position and not front.ended)
+        ]
+        if beyond or not self.announce(position):
+            return False
+        self._change = LayoutChange(position, self._layout, owners, self._number)
+        return True
+
+    def cancel_change(self, fronts: Iterable[Front]) -> list[Effect]:
+        """Cancel a change that has not been switched to, and its snapshot."""
+        assert self._change is not None
+        assert not self._change.switched
+        self.cancel()
+        change, self._change = self._change, None
+        return self._go_on_with(change, fronts)
+
+    def switch(self, fronts: Iterable[Front]) -> list[Effect]:
+        """Let rows at or above the position go to the new owners from now on."""
+        assert self._change is not None
+        self._change.switched = True
+        return self._go_on_with(self._change, fronts)
+
+    def _go_on_with(self, change: LayoutChange, fronts: Iterable[Front]) -> list[Effect]:
+        """Process what a change has kept back: rows of fronts, and min times."""
+        deferred, change.deferred = change.deferred, {}
+        for _, ordinal, batch in deferred.values():
+            self._run(self._source_stage[ordinal], [batch], repairs=False)
+        self._follow_all(change)
+        effects = self._finish_step(None)
+        messages, change.messages = change.messages, []
+        for message in messages:
+            effects += self.receive(message)
+        return [*effects, *(self._promise(front) for front in fronts)]
+
+    def _follow_all(self, change: LayoutChange) -> None:
+        min_times, change.min_times = change.min_times, {}
+        for stage, root in sorted(min_times.items()):
+            self._follow(stage, root)
+
+    def release_bins(self) -> list[Effect]:
+        """Drop the state of bins that the worker has handed over; snapshots at the position are taken."""
+        assert self._change is not None
+        for bins in self._change.outgoing.values():
+            for fold in self.folds.values():
+                fold.release(bins)
+        self._change.released = True
+        self._stepped.update(self.folds)
+        self._follow_all(self._change)
+        return self._finish_step(None)
+
+    @property
+    def may_adopt(self) -> bool:
+        """Return whether the own state has come to the position of a change that has been switched to."""
+        change = self._change
+        return change is not None and change.switched and not self._announced
+
+    def adopt(
+        self,
+        state: Mapping[str, Sequence[IncrementalSnapshot]],
+        holds: Mapping[int, int],
+    ) -> list[Effect]:
+        """Add the state of the bins that have come, and apply the rows that were queued for them.
+
+        Args:
+            state: the increments of each operator, of old owners only, each oldest first.
+            holds: for each stage of a fold the id of the hold that stands for the bins in the ack table.
+        """
+        change = self._change
+        assert change is not None
+        assert self.may_adopt
+        assert not change.adopted
+        change.adopted = True
+        queued, change.queued = change.queued, {}
+        for stage, fold in self.folds.items():
+            increments = state.get(fold.operator, ())
+            output = fold.adopt(increments, change.position, queued.get(stage, ()))
+            self._forward(stage, output)
+            self._stepped.add(stage)
+        effects = self._finish_step(None)
+        leaving = [Entry(stage, Kind.HOLD, change.position, id_) for stage, id_ in holds.items()]
+        entries = [
+            entry for made in effects if isinstance(made, Acknowledgement) for entry in made.entries
+        ]
+        others = [made for made in effects if not isinstance(made, Acknowledgement)]
+        return [*others, Acknowledgement((*leaving, *entries))]
+
+    def complete_change(self) -> None:
+        """End the change: all have adopted, and nothing below its position is under way."""
+        assert self._change is not None
+        assert self._change.adopted
+        self._layout = self._change.owners
+        self._owners = np.array(self._layout.owners)
+        self._change = None
+
     def take_snapshots(self) -> list[tuple[str, IncrementalSnapshot]] | None:
         """Return once what changed in each operator; None until min time has reached it at all folds."""
         folds = list(self.folds.values())
@@ -246,6 +387,10 @@ class Worker:
             parcel, rows = self._calls.popleft()
             assert parcel.batch is not None
             batch = parcel.batch if rows is None else parcel.batch.take(rows)
+            if parcel.moved and self._change is not None and not self._change.adopted:
+                queue = self._change.queued.setdefault(parcel.to.stage, [])
+                queue.append((parcel.to.side, batch))
+                continue
             self._stepped.add(parcel.to.stage)
             output = self._accept[parcel.to.stage](parcel.to.side, batch)
             output.repairs |= parcel.repairs
@@ -306,8 +451,11 @@ class Worker:
         if kept is not None:
             batch = batch.take(kept)
         hashes = hash_rows(values, len(batch))
+        if self._change is not None:
+            self._exchange_by_root(self._change, Parcel(address, batch, repairs), hashes)
+            return
         if len(hashes) == 1:
-            worker = self._plan.assignment.owner_of_hash(int(hashes[0]))
+            worker = int(self._owners[hashes[0] >> BIN_SHIFT])
             parcel = Parcel(address, batch, repairs)
             if worker == self._number:
                 self._calls.append((parcel, None))
@@ -324,6 +472,19 @@ class Worker:
                 self._calls.append((Parcel(address, batch, repairs), rows))
             else:
                 self._post(worker, Parcel(address, batch.take(rows), repairs))
+
+    def _exchange_by_root(self, change: LayoutChange, parcel: Parcel, hashes: Hashes) -> None:
+        """Split a batch by the owners of its keys as of its roots, and by whether the keys have moved."""
+        assert parcel.batch is not None
+        owner, moved = change.route(parcel.batch, hashes, self._owners[hashes >> BIN_SHIFT])
+        for worker in np.unique(owner).tolist():
+            for is_moved in (False, True):
+                rows = np.flatnonzero((owner == worker) & (moved == is_moved))
+                part = replace(parcel, moved=is_moved)
+                if len(rows) and worker == self._number:
+                    self._calls.append((part, rows))
+                elif len(rows):
+                    self._post(worker, replace(part, batch=parcel.batch.take(rows)))
 
     def _post(self, receiver: int, parcel: Parcel) -> None:
         message = Message(parcel, self._ids[receiver].next(), parcel.least_root())

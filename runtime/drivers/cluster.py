@@ -119,7 +119,7 @@ class Cluster:
     def load(self, state: Mapping[str, tuple[IncrementalSnapshot, ...]], position: Root) -> None:
         """Take over state before anything is read; the holds that it makes are told first of all."""
         for number, worker in enumerate(self.workers):
-            self._carry(number, worker.load(state, position))
+            self.carry(number, worker.load(state, position))
         while self._channels:
             self.deliver()
 
@@ -130,11 +130,11 @@ class Cluster:
 
     def read(self, at: FrontAt, chunk: Chunk) -> None:
         """Hand a chunk to the worker of a front."""
-        self._carry(at.worker, self.workers[at.worker].read(at.front, at.ordinal, chunk))
+        self.carry(at.worker, self.workers[at.worker].read(at.front, at.ordinal, chunk))
 
     def end(self, at: FrontAt) -> None:
         """Tell the worker of a front that it has ended."""
-        self._carry(at.worker, self.workers[at.worker].end(at.front))
+        self.carry(at.worker, self.workers[at.worker].end(at.front))
 
     def deliver(self) -> list[BarrierOutput]:
         """Deliver what one channel holds first; return what the barrier lets go."""
@@ -156,6 +156,8 @@ class Cluster:
         """Return whether a front may send: within the lead, or having promised least with all delivered."""
         front = at.front
         if front.ended or self.barrier.stopped:
+            return False
+        if self.workers[at.worker].has_deferred(front.number):
             return False
         if front.rows_above(self.barrier.min_time) < lead:
             return True
@@ -181,13 +183,13 @@ class Cluster:
             case Message() if receiver == BARRIER:
                 self._at_barrier(carried)
             case Message():
-                self._carry(receiver, self.workers[receiver].receive(carried))
+                self.carry(receiver, self.workers[receiver].receive(carried))
             case MinTime() if receiver == BARRIER:
                 return self._release(carried.root)
             case MinTime():
-                self._carry(receiver, self.workers[receiver].advance(carried))
+                self.carry(receiver, self.workers[receiver].advance(carried))
             case GoOn():
-                self._carry(receiver, self.workers[receiver].go_on())
+                self.carry(receiver, self.workers[receiver].go_on())
         return []
 
     def _at_barrier(self, message: Message) -> None:
@@ -204,7 +206,8 @@ class Cluster:
                 for worker in range(self.plan.workers):
                     self._put(ACKER, worker, min_time)
 
-    def _carry(self, sender: int, effects: Sequence[Effect]) -> None:
+    def carry(self, sender: int, effects: Sequence[Effect]) -> None:
+        """Put what a worker sends on its channels."""
         for effect in effects:
             if isinstance(effect, SendMessage):
                 self._put(sender, effect.receiver, effect.message)

@@ -59,6 +59,10 @@ class Watcher(Protocol):
     def begin(self) -> Beginning | None:
         """Return the snapshot to go on from: rows below its position are passed over."""
 
+    @property
+    def busy(self) -> bool:
+        """Return whether the run has to wait for the watcher."""
+
     def look(self, cluster: Cluster) -> None:
         """Look at the run: called before each of its steps, and when it is over."""
 
@@ -95,6 +99,8 @@ def run_in_memory(
             watcher.look(cluster)
         readable = [at for at in fronts if cluster.may_read(at, lead)]
         choices = len(readable) + (0 if cluster.idle else 2)
+        if choices == 0 and watcher is not None and watcher.busy:
+            continue
         if choices == 0:
             break
         choice = schedule.random.randrange(choices)

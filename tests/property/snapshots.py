@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from fsql.runtime.drivers.cluster import Cluster
+    from fsql.runtime.drivers.in_memory import Watcher
     from fsql.tests.property.cases import Case
     from fsql.tests.property.ways import Schedule
 
@@ -49,6 +50,16 @@ class Snapshots:
     _position: Root | None = None
     _missing: set[int] = field(default_factory=set)
 
+    @property
+    def busy(self) -> bool:
+        """Return False: a run does not wait for snapshots."""
+        return False
+
+    @property
+    def pending(self) -> bool:
+        """Return whether a snapshot is announced."""
+        return self._position is not None
+
     def look(self, cluster: Cluster) -> None:
         """Do what this moment brings; see `in_memory.Watcher`."""
         if self._position is not None:
@@ -57,9 +68,9 @@ class Snapshots:
             self._announce(cluster, self.early)
             self.early = None
         elif self.random.random() < self.often:
-            self._announce(cluster, self._drawn(cluster))
+            self._announce(cluster, self.drawn(cluster))
 
-    def _drawn(self, cluster: Cluster) -> Root:
+    def drawn(self, cluster: Cluster) -> Root:
         """Return a position: one of the input's, one close by, or somewhat ahead of what was read."""
         reached = max(worker.reached for worker in cluster.workers)
         ahead = [root for root in self.roots if root > reached]
@@ -97,12 +108,12 @@ class Snapshots:
             if increments is not None:
                 self._missing.remove(number)
                 for operator, increment in increments:
-                    self._add(operator, increment, self._position)
+                    self.add(operator, increment, self._position)
         if not self._missing:
             self.taken.append(Beginning(self._position, dict(self.state)))
             self._position = None
 
-    def _add(self, operator: str, increment: IncrementalSnapshot, position: Root) -> None:
+    def add(self, operator: str, increment: IncrementalSnapshot, position: Root) -> None:
         """Put an increment behind the others; now and then, merge the last few, or all."""
         known = [*self.state.get(operator, ()), increment]
         some = self.random.choice((0, 0, 0, 2, 3, len(known)))
@@ -112,8 +123,10 @@ class Snapshots:
         self.state[operator] = tuple(known)
 
 
-def run_with_snapshots(case: Case, schedule: Schedule, snapshots: Snapshots) -> Outcome:
-    """Run a case by the engine, and take snapshots."""
+def run_with_snapshots(
+    case: Case, schedule: Schedule, snapshots: Snapshots, watcher: Watcher | None = None
+) -> Outcome:
+    """Run a case by the engine, and take snapshots; they are taken by `watcher`, if there is one."""
     fronts = {ordinal: len(splits) for ordinal, splits in case.inputs.items()}
     plan = choose(lower(case.job), workers=schedule.workers, fronts=fronts, policy=schedule.policy)
     result = run_in_memory(
@@ -122,7 +135,7 @@ def run_with_snapshots(case: Case, schedule: Schedule, snapshots: Snapshots) -> 
         seed=schedule.seed,
         batch_rows=schedule.batch_rows,
         lead=schedule.lead,
-        watcher=snapshots,
+        watcher=watcher or snapshots,
     )
     snapshots.met["runs that repair"] += result.rows_redone > 0
     snapshots.met["runs that hold"] += result.rows_held > 0

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from fsql.compiler.graph import Closing
 
     Ints = NDArray[np.int64]
+    Bools = NDArray[np.bool_]
 
 
 COLUMN_BYTES_MAX: Final = 2**31 - 1
@@ -112,6 +113,11 @@ class Closings:
         starts = starts_of_runs(times[order])
         for part in np.split(order, starts[1:]):
             self._slots[int(times[part[0]])].append(slots[part])
+
+    def forget(self, marks: Bools) -> None:
+        """Forget the windows of the slots that are marked."""
+        for time, parts in self._slots.items():
+            self._slots[time] = [kept for part in parts if len(kept := part[~marks[part]])]
 
     def least(self) -> Root | None:
         """Return the least punctuation that closes a window."""

@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from fsql.compiler.graph import CombineAggregate
+    from fsql.compiler.owner_map import BinRanges
     from fsql.runtime.order import Roots
 
     Ints = NDArray[np.int64]
@@ -273,7 +274,7 @@ class AggregateKernel:
         del horizon
         if self._emptied is None:
             return
-        slots = self._emptied.take(self._accumulators[0])
+        slots = self._table.live_of(self._emptied.take(self._accumulators[0]))
         if len(slots):
             for one in self._accumulators:
                 one.clear(slots)
@@ -309,6 +310,16 @@ class AggregateKernel:
         shown, failing = np.flatnonzero(groups.shown), np.flatnonzero(groups.fails)
         rows = KeyedRows(batch.take(shown), slots[shown])
         return ApplyResult(rows, _errors(batch, failing, slots[failing]), None)
+
+    def slots_in(self, bins: BinRanges) -> Ints:
+        return self._table.in_bins(bins, self._key_types)
+
+    def release(self, slots: Ints, marks: Bools) -> None:
+        if self._closings is not None:
+            self._closings.forget(marks)
+        for one in self._accumulators:
+            one.clear(slots)
+        self._table.free(slots)
 
     def next_close(self) -> Root | None:
         if self._closings is None or not self._combine.final:

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from fsql.compiler.graph import CombineOver
+    from fsql.compiler.owner_map import BinRanges
     from fsql.runtime.batch import Root
 
     Ints = NDArray[np.int64]
@@ -61,8 +62,8 @@ class OverKernel:
         self._accumulators: list[Accumulator] = [
             accumulator(call.aggregate, append_only=True) for call in combine.calls
         ]
-        key_types = [arrow_type(key.type) for key in combine.partition]
-        self._snapshots = SlotSnapshots(self._table, key_types, self._accumulators, None)
+        self._key_types = [arrow_type(key.type) for key in combine.partition]
+        self._snapshots = SlotSnapshots(self._table, self._key_types, self._accumulators, None)
 
     def prepare(self, side: int, batch: Batch) -> tuple[Batch, Batch | None]:
         del side
@@ -133,6 +134,15 @@ class OverKernel:
         """Return None: there are no windows."""
         del min_time
         return None
+
+    def slots_in(self, bins: BinRanges) -> Ints:
+        return self._table.in_bins(bins, self._key_types)
+
+    def release(self, slots: Ints, marks: Bools) -> None:
+        del marks
+        for one in self._accumulators:
+            one.clear(slots)
+        self._table.free(slots)
 
     def next_close(self) -> Root | None:
         return None

@@ -185,6 +185,14 @@ class SlotSnapshots:
         if rows.num_rows == 0:
             return
         slots = self._table.load(rows.columns[: state.keys], rows.column(HASH).to_numpy())
+        self._load(slots, rows)
+
+    def adopt(self, state: IncrementalSnapshot) -> None:
+        rows = state.rows
+        if rows.num_rows:
+            self._load(self._table.find(rows.columns[: state.keys], rows.num_rows).slots, rows)
+
+    def _load(self, slots: Ints, rows: pa.RecordBatch) -> None:
         for number, one in enumerate(self._accumulators):
             one.grow(len(self._table))
             prefix = f"{number}_"

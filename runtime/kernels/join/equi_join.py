@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
+from fsql.runtime.arrow_types import arrow_type
 from fsql.runtime.batch import Batch, Root
 from fsql.runtime.kernels.join.join_keys import prepared_rows
 from fsql.runtime.kernels.join.net_rows import ranges
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from fsql.compiler.graph import CombineJoin
+    from fsql.compiler.owner_map import BinRanges
     from fsql.compiler.schema import Schema
     from fsql.runtime.kernels.keyed.slots import SlotTable
 
@@ -202,6 +204,14 @@ class JoinKernel:
         """Return None: there are no windows."""
         del min_time
         return None
+
+    def slots_in(self, bins: BinRanges) -> Ints:
+        types = [arrow_type(key.type) for key in self._combine.left_keys]
+        return self._rows.table.in_bins(bins, types)
+
+    def release(self, slots: Ints, marks: Bools) -> None:
+        self._rows.drop(marks)
+        self._rows.table.free(slots)
 
     def next_close(self) -> Root | None:
         return None

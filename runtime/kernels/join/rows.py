@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from fsql.runtime.batch import PUNCTUATION, TIME_START
-from fsql.runtime.kernels.keyed.kernel import KeyedRows, merge_rows
+from fsql.runtime.kernels.keyed.kernel import KeyedRows, filter_rows, merge_rows
 from fsql.runtime.kernels.keyed.slots import SlotTable
 from fsql.runtime.order import lexicographic_order, stable_order
 
@@ -81,6 +81,14 @@ class JoinRows:
         ]
         if any(merged):
             self._forget_slots()
+
+    def drop(self, marks: Bools) -> None:
+        """Drop the rows of the slots that are marked."""
+        for runs in self._settled:
+            kept = [filter_rows(run, ~marks[run.slot]) for run in runs]
+            runs[:] = [run for run in kept if run is not None]
+        for stored in self._pending:
+            stored.forget(marks)
 
     def rows(self) -> int:
         """Return how many rows there are."""

@@ -119,7 +119,13 @@ class JoinSnapshots:
         self._saved_to = position
         self._settled = ([], [])
         hashes = state.rows.column(HASH).to_numpy()
-        slots = self._rows.table.load(state.rows.columns[: state.keys], hashes)
+        self._add(state, self._rows.table.load(state.rows.columns[: state.keys], hashes))
+
+    def adopt(self, state: IncrementalSnapshot) -> None:
+        keys = state.rows.columns[: state.keys]
+        self._add(state, self._rows.table.find(keys, len(state)).slots)
+
+    def _add(self, state: IncrementalSnapshot, slots: Ints) -> None:
         loaded: list[KeyedRows | None] = []
         for side in (LEFT, RIGHT):
             places = rows_of_side(state, side)

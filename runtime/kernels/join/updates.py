@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
+from fsql.runtime.arrow_types import arrow_type
 from fsql.runtime.batch import Batch, Root
 from fsql.runtime.kernels.join.join_keys import prepared_rows
 from fsql.runtime.kernels.join.lifetimes import (
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from fsql.compiler.graph import CombineJoin
+    from fsql.compiler.owner_map import BinRanges
     from fsql.compiler.schema import Schema
     from fsql.runtime.kernels.keyed.slots import SlotTable
 
@@ -74,6 +76,7 @@ class JoinUpdatesKernel:
         self._evaluate = (Evaluator(combine.left_keys), Evaluator(combine.right_keys))
         self._keys = len(combine.left_keys)
         self._depth = max(combine.left_depth, combine.right_depth) + 1
+        self._combine = combine
         self._sides = UpdatingSides(self._keys)
         self._snapshots = JoinUpdatesSnapshots(combine, schemas, self._sides)
 
@@ -159,6 +162,14 @@ class JoinUpdatesKernel:
         """Return None: there are no windows."""
         del min_time
         return None
+
+    def slots_in(self, bins: BinRanges) -> Ints:
+        types = [arrow_type(key.type) for key in self._combine.left_keys]
+        return self._sides.table.in_bins(bins, types)
+
+    def release(self, slots: Ints, marks: Bools) -> None:
+        self._sides.drop(marks)
+        self._sides.table.free(slots)
 
     def next_close(self) -> Root | None:
         return None

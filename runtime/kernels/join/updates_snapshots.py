@@ -119,8 +119,14 @@ class JoinUpdatesSnapshots:
         self._saved_to = position
         self._unsaved = (NetRows(self._keys), NetRows(self._keys))
         hashes = state.rows.column(HASH).to_numpy()
+        self._add(state, self._sides.table.load(state.rows.columns[: state.keys], hashes))
+
+    def adopt(self, state: IncrementalSnapshot) -> None:
+        keys = state.rows.columns[: state.keys]
+        self._add(state, self._sides.table.find(keys, len(state)).slots)
+
+    def _add(self, state: IncrementalSnapshot, slots: Ints) -> None:
         weights = state.rows.column(WEIGHT).to_numpy()
-        slots = self._sides.table.load(state.rows.columns[: state.keys], hashes)
         for side in (LEFT, RIGHT):
             rows = rows_of_side(state, side)
             columns = self._encoding.columns_of(side, state.rows.take(pa.array(rows)))

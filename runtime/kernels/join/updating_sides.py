@@ -56,6 +56,13 @@ class UpdatingSides:
             if taken is not None:
                 self.rows[side].add(weighted(taken).negated())
 
+    def drop(self, marks: Bools) -> None:
+        """Drop the rows of the slots that are marked."""
+        for rows in self.rows:
+            rows.drop(marks)
+        for changes in self.pending:
+            changes.sides = [split_rows(rows, marks)[0] for rows in changes.sides]
+
     def settle(self, changes: Changes) -> None:
         """Record that an application will not be undone."""
         self.pending.remove(changes)

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from fsql.compiler.owner_map import BinRanges
     from fsql.runtime.batch import Batch, Root
     from fsql.runtime.kernels.keyed.incremental_snapshot import IncrementalSnapshot
     from fsql.runtime.kernels.keyed.slots import SlotTable
@@ -134,6 +135,12 @@ class KernelSnapshots(Protocol):
     def load(self, state: IncrementalSnapshot, position: Root) -> None:
         """Load the state as of `position`; nothing has been applied, and keys are unique."""
 
+    def adopt(self, state: IncrementalSnapshot) -> None:
+        """Add the state of keys that the kernel does not have; at least one snapshot was taken.
+
+        The next snapshot does not include it: who adopts stores it by other means.
+        """
+
 
 class Kernel(Protocol[UndoT]):
     """One stateful operator over slots."""
@@ -172,6 +179,12 @@ class Kernel(Protocol[UndoT]):
 
     def close(self, min_time: Root) -> ApplyResult[UndoT] | None:
         """Close the windows whose punctuation is below `min_time`; each closes once."""
+
+    def slots_in(self, bins: BinRanges) -> Ints:
+        """Return the slots of the keys whose hashes are in some bins."""
+
+    def release(self, slots: Ints, marks: Bools) -> None:
+        """Drop all state of these slots, which `marks` marks; no undo is asked for any of them again."""
 
     def next_close(self) -> Root | None:
         """Return the least punctuation at which `close` may make rows, or None."""

@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import pyarrow as pa
 
+from fsql.compiler.owner_map import BIN_SHIFT, BINS
 from fsql.runtime.dictionaries import begins_with
 from fsql.runtime.few_rows import FEW_ROWS_IN_C
+from fsql.runtime.hashing import hash_rows
 from fsql.runtime.kernels.keyed.key_objects import (
     comparable_column,
     compared_in_python,
@@ -20,16 +22,20 @@ from fsql.runtime.kernels.keyed.key_objects import (
     values_of_rows,
 )
 from fsql.runtime.kernels.keyed.loaded_keys import LoadedKeys, starts_of_keys
-from fsql.runtime.order import of_lists
+from fsql.runtime.order import of_lists, plain
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
 
+    from fsql.compiler.owner_map import BinRanges
+
     Ints = NDArray[np.int64]
 
 NO_SLOT: Final = -1
+_FREED: Final = object()
+"""Stands for the key of a slot that has none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,16 +240,35 @@ class SlotTable:
         awake = np.fromiter(self._slot_of.values(), np.int64, len(self._slot_of))
         return awake if self._loaded is None else np.concatenate([awake, self._loaded.slots()])
 
+    def in_bins(self, bins: BinRanges, types: Sequence[pa.DataType]) -> Ints:
+        """Return the slots of the keys whose hashes are in some bins, ascending; see `keys` for `types`."""
+        slots = np.sort(self.live_slots())
+        if not len(slots):
+            return slots
+        keys = [plain(key) for key in self.keys(slots, types)]
+        wanted = np.zeros(BINS, np.bool_)
+        for first, end in bins:
+            wanted[first:end] = True
+        return slots[wanted[hash_rows(keys, len(slots)) >> BIN_SHIFT]]
+
+    def live_of(self, slots: Ints) -> Ints:
+        """Return those of the slots that have a key."""
+        key_of = self._key_of
+        live = [key_of[slot] is not _FREED for slot in slots.tolist()]
+        return slots[np.array(live, np.bool_)]
+
     def free(self, slots: Ints) -> None:
         """Remove the keys of these slots; the slots are retired."""
         self._retired += slots.tolist()
         if self._loaded is not None:
             asleep = self._loaded.asleep(slots)
             self._loaded.wake(slots[asleep])
+            for slot in slots[asleep].tolist():
+                self._key_of[slot] = _FREED
             slots = slots[~asleep]
         for slot in slots.tolist():
             del self._slot_of[self._key_of[slot]]
-            self._key_of[slot] = None
+            self._key_of[slot] = _FREED
         self._of_dictionary.forget()
 
     def take_retired(self) -> list[int]:

@@ -1,0 +1,112 @@
+"""A change of owners at a position, as one worker carries it out while rows flow.
+
+Contract.  Bins have new owners for rows with roots at or above `position`.  Whoever sends a row asks for the
+owner as of the row's root, so what undoes a row takes its way.  The old owner applies the rows below the
+position, and hands the state over when min time has passed them; the new owner queues rows of the bins until
+it has adopted that state.
+
+    announce    The worker agrees only if it has applied and read nothing at or above the position.  Until it
+                is told how the change ends, it cuts there what its fronts read, and defers the rest.
+    switch      All have agreed: what was deferred goes on, by the new owners.
+    cancel      One has not: it goes on by the old ones.
+    adopt       The new owner adds the state and applies the queued rows.
+    complete    All have adopted: nothing below the position is under way any more.
+
+Rows of bins that move are marked in their parcels, so that the new owner need not hash them again.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from fsql.compiler.owner_map import BIN_SHIFT, common_bins
+from fsql.runtime.order import below
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from fsql.compiler.owner_map import BinRanges, OwnerMap
+    from fsql.runtime.batch import Batch, Root
+    from fsql.runtime.dataflow.front import Front
+    from fsql.runtime.dataflow.messages import Message
+
+    Ints = NDArray[np.int64]
+    Hashes = NDArray[np.uint32]
+    Bools = NDArray[np.bool_]
+
+
+class LayoutChange:
+    """One change of owners on one worker, from its announcement to its completion."""
+
+    def __init__(self, position: Root, old: OwnerMap, new: OwnerMap, worker: int) -> None:
+        self.position = position
+        self.owners = new
+        self.switched = False
+        self.released = False
+        self.min_times: dict[int, Root] = {}
+        """Min times beyond the position, by stage, that the worker does not follow yet."""
+        self.outgoing = moves_of(worker, old, new)
+        """The bins that this worker hands over, by their new owners."""
+        self.incoming = moves_to(worker, old, new)
+        """The bins that this worker adopts, by their old owners."""
+        self.adopted = not self.incoming
+        self.queued: dict[int, list[tuple[int, Batch]]] = {}
+        """Rows of bins that are not adopted yet, by stage, each with its side."""
+        self.deferred: dict[int, tuple[Front, int, Batch]] = {}
+        """Rows at or above the position that a front has read before the switch, with the table's ordinal."""
+        self.messages: list[Message] = []
+        """Messages with such rows, from workers that have switched already or will not agree."""
+        self._new_owners = np.array(new.owners)
+        self._moved = self._new_owners != np.array(old.owners)
+
+    @property
+    def holds_back(self) -> bool:
+        """Return whether folds must not pass the position: before the switch, and with bins to hand over."""
+        return not self.switched or (bool(self.outgoing) and not self.released)
+
+    def route(self, batch: Batch, hashes: Hashes, owner: Ints) -> tuple[Ints, Bools]:
+        """Return the owner of each row, given its old one, and which rows are of bins that have moved."""
+        bins = hashes >> BIN_SHIFT
+        moved = self._moved[bins]
+        if moved.any():
+            moved &= ~below(batch, self.position)
+        return np.where(moved, self._new_owners[bins], owner), moved
+
+    def defers(self, message: Message) -> bool:
+        """Return whether a message has to wait until the worker knows whether owners change, and keep it.
+
+        Its rows at or above the position are of a worker that has switched, or of one that has not agreed.
+        """
+        batch = message.parcel.batch
+        if self.switched or batch is None or batch.span().greatest < self.position:
+            return False
+        self.messages.append(message)
+        return True
+
+    def defer(self, front: Front, ordinal: int, batch: Batch) -> Batch | None:
+        """Return the rows below the position, and keep the others of a front's chunk until the switch."""
+        under = below(batch, self.position)
+        if under.all():
+            return batch
+        kept = np.flatnonzero(under)
+        self.deferred[front.number] = (front, ordinal, batch.take(np.flatnonzero(~under)))
+        return batch.take(kept) if len(kept) else None
+
+
+def moves_of(worker: int, old: OwnerMap, new: OwnerMap) -> dict[int, BinRanges]:
+    """Return the bins that a worker owns in `old` only, by their owners in `new`."""
+    return _parted(old.bins_of(worker), new, worker)
+
+
+def moves_to(worker: int, old: OwnerMap, new: OwnerMap) -> dict[int, BinRanges]:
+    """Return the bins that a worker owns in `new` only, by their owners in `old`."""
+    return _parted(new.bins_of(worker), old, worker)
+
+
+def _parted(bins: BinRanges, other: OwnerMap, worker: int) -> dict[int, BinRanges]:
+    """Return bins by their owners in another map, without those of the worker itself."""
+    owners = sorted({owner for owner, _, _ in other.ranges} - {worker})
+    parted = {owner: common_bins(bins, other.bins_of(owner)) for owner in owners}
+    return {owner: ranges for owner, ranges in parted.items() if ranges}

@@ -1,0 +1,67 @@
+"""Owners change while rows flow, and what is released stays the same.
+
+Cases are scripts and plans with input, made from a seed.  In a run the owners of hash bins change several
+times, at positions and in interleavings that are drawn, and snapshots are taken in between.  Each run has to
+release what the oracle does.  Then runs go on from one of the snapshots, with another number of workers.
+
+Catches rows that go to the wrong owner, state that is lost, doubled or of another position, windows and holds
+that are lost on the way, and min times that pass a position too early.  Cannot catch what goes wrong between
+nodes or on disk: changes are carried out in memory.
+
+FSQL_SEEDS=1000:2000 runs other seeds than those of the suite.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from random import Random
+from typing import TYPE_CHECKING
+
+import pytest
+
+from fsql.runtime.batch import END
+from fsql.tests.property.check import random_schedule
+from fsql.tests.property.snapshots import Snapshots, from_on, roots_of, run_with_snapshots
+from fsql.tests.property.test_snapshots import cases
+from fsql.tests.property.test_ways import seed_ranges
+from fsql.tests.property.ticks import Ticks
+from fsql.tests.property.ways import by_oracle
+
+if TYPE_CHECKING:
+    from fsql.runtime.drivers.in_memory import Beginning
+    from fsql.tests.property.snapshots import State
+
+MUST_BE_MET = (
+    *("changes", "changes refused", "changes cancelled", "changes that move nothing"),
+    *("rows moved", "rows queued", "runs that repair", "runs that hold", "runs from a snapshot"),
+)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seeds", seed_ranges(), ids=str)
+@pytest.mark.parametrize("kind", ["script", "plan"])
+def test_any_two_layouts_release_the_same(kind: str, seeds: range) -> None:
+    met: Counter[str] = Counter()
+    for case in cases(kind, seeds):
+        random = Random(f"{case.name} ticks")
+        expected = by_oracle(case.job, case.inputs)
+        begin: Beginning | None = None
+        state: State = {}
+        for generation in range(2):
+            schedule = replace(random_schedule(random), workers=random.choice((2, 3, 4)))
+            roots = [root for root in roots_of(case) if begin is None or root > begin.position]
+            snapshots = Snapshots(random, roots, dict(state), 0.3, met, begin)
+            ticks = Ticks(random, snapshots, met)
+            actual = run_with_snapshots(case, schedule, snapshots, ticks)
+            rest = expected if begin is None else from_on(expected, begin.position)
+            difference = rest.difference(actual)
+            assert not difference, f"{case.name}, generation {generation}, {schedule}: {difference}"
+            met["runs from a snapshot"] += begin is not None
+            stop = END if expected.error is None else expected.error[1]
+            usable = [one for one in snapshots.taken if one.position <= stop]
+            if not usable:
+                break
+            begin = random.choice(usable)
+            state = dict(begin.state)
+    assert [name for name in MUST_BE_MET if not met[name]] == [], met

@@ -1,0 +1,219 @@
+"""Runs in which keys change owners while rows flow.
+
+A change is carried out in steps, at moments that are drawn: it is announced to one worker after the other,
+and so on.  What is released may not depend on any of it.  Owner maps are random, so bins also come back to
+workers that had them before.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum, auto
+from typing import TYPE_CHECKING
+
+from fsql.compiler.owner_map import BINS, OwnerMap, bin_ranges
+from fsql.runtime.batch import END
+from fsql.runtime.dataflow.messages import Acknowledgement, Entry, Ids, Kind, link_number
+from fsql.runtime.kernels.keyed.incremental_snapshot import rows_of_bins
+
+if TYPE_CHECKING:
+    from collections import Counter
+    from random import Random
+
+    from fsql.compiler.owner_map import BinRanges
+    from fsql.runtime.batch import Root
+    from fsql.runtime.dataflow.front import Front
+    from fsql.runtime.drivers.cluster import Cluster
+    from fsql.runtime.drivers.in_memory import Beginning
+    from fsql.runtime.kernels.keyed.incremental_snapshot import IncrementalSnapshot
+    from fsql.tests.property.snapshots import Snapshots
+
+_COORDINATOR = 1
+"""The number of the sender in the ids of holds; no worker has it."""
+
+
+class _Phase(Enum):
+    ANNOUNCING = auto()
+    CANCELLING = auto()
+    SWITCHING = auto()
+    MOVING = auto()
+    COMPLETING = auto()
+
+
+@dataclass
+class _Change:
+    """A change under way: `missing` are the workers that the phase has not reached."""
+
+    position: Root
+    owners: OwnerMap
+    missing: list[int]
+    phase: _Phase = _Phase.ANNOUNCING
+    agreed: list[int] = field(default_factory=list)
+    holds: dict[int, dict[int, int]] = field(default_factory=dict)
+    taken: set[int] = field(default_factory=set)
+    adopting: set[int] = field(default_factory=set)
+    state: dict[str, tuple[IncrementalSnapshot, ...]] = field(default_factory=dict)
+
+
+@dataclass
+class Ticks:
+    """Changes owners in one run, besides the snapshots that are taken in it."""
+
+    random: Random
+    snapshots: Snapshots
+    met: Counter[str]
+    often: float = 0.3
+    _change: _Change | None = None
+    _ids: Ids = field(default_factory=lambda: Ids(1, link_number(_COORDINATOR, 0)))
+    _last: OwnerMap | None = None
+
+    @property
+    def begin(self) -> Beginning | None:
+        """Return the snapshot that the run goes on from; see `in_memory.Watcher`."""
+        return self.snapshots.begin
+
+    @property
+    def busy(self) -> bool:
+        """Return whether a change is under way."""
+        return self._change is not None
+
+    def look(self, cluster: Cluster) -> None:
+        """Take one step of a change, or of a snapshot, or begin one."""
+        if self._change is not None:
+            if cluster.idle or self.random.random() < 0.5:
+                self._step(cluster, self._change)
+        elif self.snapshots.pending or len(cluster.workers) == 1:
+            self.snapshots.look(cluster)
+        elif self.random.random() < self.often:
+            self._begin(cluster)
+        else:
+            self.snapshots.look(cluster)
+
+    def _begin(self, cluster: Cluster) -> None:
+        if all(at.front.ended for at in cluster.fronts):
+            return
+        workers = list(range(len(cluster.workers)))
+        self.random.shuffle(workers)
+        owners = self._owners(len(workers))
+        self._change = _Change(self.snapshots.drawn(cluster), owners, workers)
+
+    def _owners(self, workers: int) -> OwnerMap:
+        """Draw an owner map: of single bins, of ranges, all to one worker, or equal ranges again."""
+        draw = self.random.randrange
+        match draw(4):
+            case 0:
+                return OwnerMap(tuple(draw(workers) for _ in range(BINS)), workers)
+            case 1:
+                cuts = sorted(draw(BINS) for _ in range(6))
+                of_range = [draw(workers) for _ in range(7)]
+                owners = [of_range[sum(cut <= number for cut in cuts)] for number in range(BINS)]
+                return OwnerMap(tuple(owners), workers)
+            case 2:
+                return OwnerMap((draw(workers),) * BINS, workers)
+            case _:
+                return OwnerMap.of_equal_ranges(workers)
+
+    def _step(self, cluster: Cluster, change: _Change) -> None:
+        match change.phase:
+            case _Phase.ANNOUNCING:
+                self._announce(cluster, change)
+            case _Phase.CANCELLING:
+                number = change.agreed.pop()
+                cluster.carry(
+                    number, cluster.workers[number].cancel_change(_fronts(cluster, number))
+                )
+                if not change.agreed:
+                    self._change = None
+            case _Phase.SWITCHING:
+                number = change.missing.pop()
+                cluster.carry(number, cluster.workers[number].switch(_fronts(cluster, number)))
+                if not change.missing:
+                    change.phase = _Phase.MOVING
+            case _Phase.MOVING:
+                self._move(cluster, change)
+            case _Phase.COMPLETING:
+                number = change.missing.pop()
+                cluster.workers[number].complete_change()
+                if not change.missing:
+                    self._change = None
+                    self.met["changes"] += 1
+
+    def _announce(self, cluster: Cluster, change: _Change) -> None:
+        number = change.missing.pop()
+        worker, fronts = cluster.workers[number], _fronts(cluster, number)
+        if worker.announce_change(change.position, change.owners, fronts):
+            change.agreed.append(number)
+        else:
+            self.met["changes refused"] += 1
+            change.phase = _Phase.CANCELLING
+        if self.random.random() < 0.02:
+            self.met["changes cancelled"] += 1
+            change.phase = _Phase.CANCELLING
+        if change.phase is _Phase.CANCELLING:
+            if not change.agreed:
+                self._change = None
+        elif not change.missing:
+            if not self._hold(cluster, change):
+                self.met["changes too late"] += 1
+                change.phase = _Phase.CANCELLING
+                return
+            change.missing = self.random.sample(change.agreed, len(change.agreed))
+            change.phase = _Phase.SWITCHING
+
+    def _hold(self, cluster: Cluster, change: _Change) -> bool:
+        """Enter the holds of all new owners before any worker may switch; return whether it is possible."""
+        behind = {stage: cluster.acker.passed_behind(stage) for stage in cluster.workers[0].folds}
+        if any(change.position < root < END for root in behind.values()):
+            return False
+        entries = []
+        for number, worker in enumerate(cluster.workers):
+            assert worker.change is not None
+            if worker.change.incoming:
+                change.adopting.add(number)
+                change.holds[number] = {
+                    stage: self._ids.next() for stage, root in behind.items() if root != END
+                }
+                entries += [
+                    Entry(stage, Kind.HOLD, change.position, hold)
+                    for stage, hold in change.holds[number].items()
+                ]
+        cluster.acker.acknowledge(Acknowledgement(tuple(entries)))
+        self.met["changes that move nothing"] += not change.adopting
+        return True
+
+    def _move(self, cluster: Cluster, change: _Change) -> None:
+        """Let one worker give its snapshot and release bins, or adopt those that have come."""
+        workers = list(range(len(cluster.workers)))
+        number = self.random.choice(workers)
+        worker = cluster.workers[number]
+        if number not in change.taken:
+            increments = worker.take_snapshots()
+            if increments is not None:
+                for operator, increment in increments:
+                    self.snapshots.add(operator, increment, change.position)
+                change.taken.add(number)
+                cluster.carry(number, worker.release_bins())
+        elif len(change.taken) == len(workers) and number in change.adopting:
+            assert worker.change is not None
+            bins = _union(worker.change.incoming)
+            state = {
+                operator: tuple(rows_of_bins(increment, bins) for increment in increments)
+                for operator, increments in self.snapshots.state.items()
+            }
+            queued = sum(len(b) for rows in worker.change.queued.values() for _, b in rows)
+            self.met["rows queued"] += queued
+            self.met["rows moved"] += sum(len(one) for parts in state.values() for one in parts)
+            cluster.carry(number, worker.adopt(state, change.holds[number]))
+            change.adopting.remove(number)
+        if len(change.taken) == len(workers) and not change.adopting:
+            change.phase, change.missing = _Phase.COMPLETING, workers
+
+
+def _union(ranges: dict[int, BinRanges]) -> BinRanges:
+    return bin_ranges(
+        sorted(number for parts in ranges.values() for one in parts for number in range(*one))
+    )
+
+
+def _fronts(cluster: Cluster, number: int) -> list[Front]:
+    return [at.front for at in cluster.fronts if at.worker == number]
