@@ -37,9 +37,13 @@ from fsql.runtime.kernels.keyed.slot_marks import SlotMarks
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from numpy.typing import NDArray
+
     from fsql.runtime.dataflow.backlog import Backlog
     from fsql.runtime.dataflow.fold_output import FoldOutput
     from fsql.runtime.dataflow.undo_log import Application
+
+    Ints = NDArray[np.int64]
 
 
 class AppliedRows:
@@ -265,6 +269,15 @@ class AppliedRows:
             self._kernel.settle(entry.applied.undo)
         least = self._log.least()
         self._kernel.expire(final if least is None else min(final, least))
+
+    def release(self, slots: Ints) -> None:
+        """Drop all state and all applied rows of these slots: none of them is undone again."""
+        self._affected.grow(len(self._kernel.table))
+        self._affected.set(slots, to=True)
+        self._log.drop(self._affected.values)
+        self._kernel.release(slots, self._affected.values)
+        self._affected.set(slots, to=False)
+        self.recycle_slots()
 
     def recycle_slots(self) -> None:
         """Recycle retired slots once no entry of the log can have rows of their former keys."""

@@ -171,14 +171,8 @@ class Fold:
     def release(self, bins: BinRanges) -> None:
         """Drop the state of the keys in some bins: min time has passed all rows of them that come here."""
         slots = self._kernel.slots_in(bins)
-        if not len(slots):
-            return
-        self._affected.grow(len(self._kernel.table))
-        self._affected.set(slots, to=True)
-        self._log.drop(self._affected.values)
-        self._kernel.release(slots, self._affected.values)
-        self._affected.set(slots, to=False)
-        self._recycle_slots()
+        if len(slots):
+            self._applied.release(slots)
 
     def adopt(
         self,
@@ -207,7 +201,7 @@ class Fold:
             if errors is not None:
                 output.errors.append(errors)
             if len(prepared):
-                self._waiting[side].append(prepared)
+                self._backlog.append(side, prepared)
         if not self._holds:
             self._apply_waiting(output)
         self._follow_min_time(output)

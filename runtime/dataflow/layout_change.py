@@ -37,6 +37,36 @@ if TYPE_CHECKING:
     Bools = NDArray[np.bool_]
 
 
+class Routing:
+    """Which worker owns each key, as of the root of each row."""
+
+    def __init__(self, owners: OwnerMap) -> None:
+        self.owners = owners
+        self.change: LayoutChange | None = None
+        self._owners = np.array(owners.owners)
+
+    def split(self, batch: Batch, hashes: Hashes) -> list[tuple[int, bool, Ints | None]]:
+        """Return for each owner of rows whether their keys have moved, and the rows, None for all."""
+        owner = self._owners[hashes >> BIN_SHIFT]
+        if self.change is not None:
+            return self._split_by_root(self.change, batch, hashes, owner)
+        if len(owner) == 1:
+            return [(int(owner[0]), False, None)]
+        parts = [(worker, np.flatnonzero(owner == worker)) for worker in range(self.owners.workers)]
+        return [(worker, False, rows) for worker, rows in parts if len(rows)]
+
+    def _split_by_root(
+        self, change: LayoutChange, batch: Batch, hashes: Hashes, owner: Ints
+    ) -> list[tuple[int, bool, Ints | None]]:
+        owner, moved = change.route(batch, hashes, owner)
+        parts = [
+            (worker, is_moved, np.flatnonzero((owner == worker) & (moved == is_moved)))
+            for worker in np.unique(owner).tolist()
+            for is_moved in (False, True)
+        ]
+        return [(worker, is_moved, rows) for worker, is_moved, rows in parts if len(rows)]
+
+
 class LayoutChange:
     """One change of owners on one worker, from its announcement to its completion."""
 

@@ -9,18 +9,14 @@ the ids of all that it sent, and the changed holds of its folds.
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
 
-import numpy as np
-
-from fsql.compiler.graph import CombineAggregate, CombineJoin, CombineOver
-from fsql.compiler.owner_map import BIN_SHIFT
 from fsql.compiler.tick_plan import FoldHead, SourceHead, TickPlan, ToFold
 from fsql.runtime.batch import START, Batch
-from fsql.runtime.dataflow.fold import Fold
+from fsql.runtime.dataflow.fold_kernels import make_fold
 from fsql.runtime.dataflow.invariants import check_operators
-from fsql.runtime.dataflow.layout_change import LayoutChange
+from fsql.runtime.dataflow.layout_change import LayoutChange, Routing
 from fsql.runtime.dataflow.messages import (
     Acknowledgement,
     Address,
@@ -36,23 +32,20 @@ from fsql.runtime.dataflow.messages import (
 )
 from fsql.runtime.dataflow.stage_pipeline import Instrumentation, StagePipeline, uninstrumented
 from fsql.runtime.hashing import hash_rows
-from fsql.runtime.kernels.aggregate.grouped import AggregateKernel
-from fsql.runtime.kernels.aggregate.over import OverKernel
-from fsql.runtime.kernels.join.equi_join import JoinKernel
-from fsql.runtime.kernels.join.updates import JoinUpdatesKernel
 from fsql.runtime.order import concat
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
+    import numpy as np
     from numpy.typing import NDArray
 
     from fsql.compiler.owner_map import OwnerMap
     from fsql.runtime.batch import Root
+    from fsql.runtime.dataflow.fold import Fold
     from fsql.runtime.dataflow.fold_output import FoldOutput
     from fsql.runtime.dataflow.front import Front
     from fsql.runtime.kernels.keyed.incremental_snapshot import IncrementalSnapshot
-    from fsql.runtime.kernels.keyed.kernel import Kernel
     from fsql.runtime.kernels.keyed.prepare import Evaluator
     from fsql.runtime.ports import Chunk, SourceOffset
 
@@ -88,8 +81,7 @@ class Worker:
         self._number = number
         self._barrier_stage = len(plan.stages)
         self._errors_to = Address(self._barrier_stage, 0, PortKind.ERROR)
-        self._layout = plan.assignment.bins
-        self._owners = np.array(self._layout.owners)
+        self._routing = Routing(plan.assignment.bins)
         self.folds: dict[int, Fold] = {}
         self._accept: dict[int, Callable[[int, Batch], FoldOutput]] = {}
         self._advance: dict[int, Callable[[Root], FoldOutput]] = {}
@@ -116,7 +108,6 @@ class Worker:
             if isinstance(stage.head, SourceHead)
         }
         self._announced = False
-        self._change: LayoutChange | None = None
         self._calls: deque[tuple[Parcel, Ints | None]] = deque()
         """What goes to folds here: parcels, with the rows that are meant if not all are."""
         self._sent: list[SendMessage] = []
@@ -140,8 +131,8 @@ class Worker:
         """
         batch, rejects = front.take(chunk, source_offset)
         if batch is not None and self._cuts:
-            assert self._change is not None
-            batch = self._change.defer(front, ordinal, batch)
+            assert self.change is not None
+            batch = self.change.defer(front, ordinal, batch)
         if batch is not None:
             self._run(self._source_stage[ordinal], [batch], repairs=False)
         if rejects:
@@ -169,15 +160,15 @@ class Worker:
     @property
     def _cuts(self) -> bool:
         """Return whether nothing at or above the position of a change may go out yet."""
-        return self._change is not None and not self._change.switched
+        return self.change is not None and not self.change.switched
 
     def has_deferred(self, front: int) -> bool:
         """Return whether a front has read rows that wait for a change of owners; it must not read more."""
-        return self._change is not None and front in self._change.deferred
+        return self.change is not None and front in self.change.deferred
 
     def _promise(self, front: Front) -> Promise:
-        if self._change is not None and self._cuts:
-            return Promise(front.number, min(front.promised, self._change.position))
+        if self.change is not None and self._cuts:
+            return Promise(front.number, min(front.promised, self.change.position))
         return Promise(front.number, front.promised)
 
     def receive(self, message: Message) -> list[Effect]:
@@ -187,7 +178,7 @@ class Worker:
             InvariantError: if the ack table knows it under another root than its least.
         """
         message.check()
-        if self._change is not None and self._change.defers(message):
+        if self.change is not None and self.change.defers(message):
             return []
         self._calls.append((message.parcel, None))
         stage = message.parcel.to.stage
@@ -202,7 +193,7 @@ class Worker:
 
     def _follow(self, stage: int, root: Root) -> None:
         """Advance a fold to `root`, or to where it is held back by a change of owners."""
-        change = self._change
+        change = self.change
         if change is not None and change.holds_back and root > change.position:
             change.min_times[stage] = root
             root = max(change.position, self.folds[stage].min_time_of_input)
@@ -268,14 +259,14 @@ class Worker:
     @property
     def change(self) -> LayoutChange | None:
         """Return the change of owners that is under way."""
-        return self._change
+        return self._routing.change
 
     def announce_change(self, position: Root, owners: OwnerMap, fronts: Iterable[Front]) -> bool:
         """Announce a snapshot at a position where keys change owners; return whether it is agreed to.
 
         `fronts` are those of the worker: none may have read or promised anything at or above the position.
         """
-        assert self._change is None
+        assert self.change is None
         beyond = [
             front
             for front in fronts
@@ -283,22 +274,22 @@ class Worker:
         ]
         if beyond or not self.announce(position):
             return False
-        self._change = LayoutChange(position, self._layout, owners, self._number)
+        self._routing.change = LayoutChange(position, self._routing.owners, owners, self._number)
         return True
 
     def cancel_change(self, fronts: Iterable[Front]) -> list[Effect]:
         """Cancel a change that has not been switched to, and its snapshot."""
-        assert self._change is not None
-        assert not self._change.switched
+        assert self.change is not None
+        assert not self.change.switched
         self.cancel()
-        change, self._change = self._change, None
+        change, self._routing.change = self.change, None
         return self._go_on_with(change, fronts)
 
     def switch(self, fronts: Iterable[Front]) -> list[Effect]:
         """Let rows at or above the position go to the new owners from now on."""
-        assert self._change is not None
-        self._change.switched = True
-        return self._go_on_with(self._change, fronts)
+        assert self.change is not None
+        self.change.switched = True
+        return self._go_on_with(self.change, fronts)
 
     def _go_on_with(self, change: LayoutChange, fronts: Iterable[Front]) -> list[Effect]:
         """Process what a change has kept back: rows of fronts, and min times."""
@@ -319,19 +310,19 @@ class Worker:
 
     def release_bins(self) -> list[Effect]:
         """Drop the state of bins that the worker has handed over; snapshots at the position are taken."""
-        assert self._change is not None
-        for bins in self._change.outgoing.values():
+        assert self.change is not None
+        for bins in self.change.outgoing.values():
             for fold in self.folds.values():
                 fold.release(bins)
-        self._change.released = True
+        self.change.released = True
         self._stepped.update(self.folds)
-        self._follow_all(self._change)
+        self._follow_all(self.change)
         return self._finish_step(None)
 
     @property
     def may_adopt(self) -> bool:
         """Return whether the own state has come to the position of a change that has been switched to."""
-        change = self._change
+        change = self.change
         return change is not None and change.switched and not self._announced
 
     def adopt(
@@ -345,7 +336,7 @@ class Worker:
             state: the increments of each operator, of old owners only, each oldest first.
             holds: for each stage of a fold the id of the hold that stands for the bins in the ack table.
         """
-        change = self._change
+        change = self.change
         assert change is not None
         assert self.may_adopt
         assert not change.adopted
@@ -366,11 +357,9 @@ class Worker:
 
     def complete_change(self) -> None:
         """End the change: all have adopted, and nothing below its position is under way."""
-        assert self._change is not None
-        assert self._change.adopted
-        self._layout = self._change.owners
-        self._owners = np.array(self._layout.owners)
-        self._change = None
+        assert self.change is not None
+        assert self.change.adopted
+        self._routing = Routing(self.change.owners)
 
     def take_snapshots(self) -> list[tuple[str, IncrementalSnapshot]] | None:
         """Return once what changed in each operator; None until min time has reached it at all folds."""
@@ -387,8 +376,8 @@ class Worker:
             parcel, rows = self._calls.popleft()
             assert parcel.batch is not None
             batch = parcel.batch if rows is None else parcel.batch.take(rows)
-            if parcel.moved and self._change is not None and not self._change.adopted:
-                queue = self._change.queued.setdefault(parcel.to.stage, [])
+            if parcel.moved and self.change is not None and not self.change.adopted:
+                queue = self.change.queued.setdefault(parcel.to.stage, [])
                 queue.append((parcel.to.side, batch))
                 continue
             self._stepped.add(parcel.to.stage)
@@ -451,60 +440,14 @@ class Worker:
         if kept is not None:
             batch = batch.take(kept)
         hashes = hash_rows(values, len(batch))
-        if self._change is not None:
-            self._exchange_by_root(self._change, Parcel(address, batch, repairs), hashes)
-            return
-        if len(hashes) == 1:
-            worker = int(self._owners[hashes[0] >> BIN_SHIFT])
-            parcel = Parcel(address, batch, repairs)
-            if worker == self._number:
-                self._calls.append((parcel, None))
-            else:
-                self._post(worker, parcel)
-            return
-        owner = self._owners[hashes >> BIN_SHIFT]
-        for worker in range(self._plan.workers):
-            rows = np.flatnonzero(owner == worker)
-            if len(rows) == 0:
-                continue
+        for worker, moved, rows in self._routing.split(batch, hashes):
             if worker == self._number:
                 # Messages to others need not wait for this.
-                self._calls.append((Parcel(address, batch, repairs), rows))
+                self._calls.append((Parcel(address, batch, repairs, moved=moved), rows))
             else:
-                self._post(worker, Parcel(address, batch.take(rows), repairs))
-
-    def _exchange_by_root(self, change: LayoutChange, parcel: Parcel, hashes: Hashes) -> None:
-        """Split a batch by the owners of its keys as of its roots, and by whether the keys have moved."""
-        assert parcel.batch is not None
-        owner, moved = change.route(parcel.batch, hashes, self._owners[hashes >> BIN_SHIFT])
-        for worker in np.unique(owner).tolist():
-            for is_moved in (False, True):
-                rows = np.flatnonzero((owner == worker) & (moved == is_moved))
-                part = replace(parcel, moved=is_moved)
-                if len(rows) and worker == self._number:
-                    self._calls.append((part, rows))
-                elif len(rows):
-                    self._post(worker, replace(part, batch=parcel.batch.take(rows)))
+                part = batch if rows is None else batch.take(rows)
+                self._post(worker, Parcel(address, part, repairs, moved=moved))
 
     def _post(self, receiver: int, parcel: Parcel) -> None:
         message = Message(parcel, self._ids[receiver].next(), parcel.least_root())
         self._sent.append(SendMessage(receiver, message))
-
-
-def make_fold(head: FoldHead) -> Fold:
-    """Return an empty fold for `head`, with the kernel of its operator."""
-    combine = head.combine
-    kernel: Kernel[Any]
-    match combine:
-        case CombineAggregate():
-            kernel = AggregateKernel(combine, marks_replacements=head.marks_replacements)
-            return Fold(head, kernel, ties=False, append_only=combine.input_append_only)
-        case CombineOver():
-            kernel = OverKernel(combine)
-            return Fold(head, kernel, ties=combine.may_tie, append_only=True)
-        case CombineJoin():
-            make = JoinKernel if combine.input_append_only else JoinUpdatesKernel
-            kernel = make(combine, [schema for schema, _ in head.inputs])
-            return Fold(head, kernel, ties=False, append_only=combine.input_append_only)
-        case _:
-            raise AssertionError(combine)

@@ -15,8 +15,8 @@ from fsql.compiler.tick_plan import FoldHead, Policy
 from fsql.optimizer.choose import choose
 from fsql.runtime.arrow_types import to_arrow
 from fsql.runtime.batch import END, Batch, Root
+from fsql.runtime.dataflow.fold_kernels import make_fold
 from fsql.runtime.dataflow.undo_log import REPAIR_BOUND
-from fsql.runtime.dataflow.worker import make_fold
 from fsql.runtime.drivers.in_memory import run_in_memory
 from fsql.tests.unit.dataflow.plans import (
     AT,

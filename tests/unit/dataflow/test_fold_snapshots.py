@@ -16,8 +16,8 @@ from fsql.compiler.tick_plan import FoldHead, Policy
 from fsql.optimizer.choose import choose
 from fsql.runtime.arrow_types import to_arrow
 from fsql.runtime.batch import END, START, Batch, Root
+from fsql.runtime.dataflow.fold_kernels import make_fold
 from fsql.runtime.dataflow.undo_log import RepairBound
-from fsql.runtime.dataflow.worker import make_fold
 from fsql.runtime.kernels.keyed.incremental_snapshot import (
     EXPIRES,
     GONE,

@@ -17,10 +17,10 @@ from fsql.optimizer.choose import choose
 from fsql.runtime.arrow_types import to_arrow
 from fsql.runtime.batch import END, Batch, Root
 from fsql.runtime.dataflow.barrier import Barrier
+from fsql.runtime.dataflow.fold_kernels import make_fold
 from fsql.runtime.dataflow.messages import Address, Parcel, PortKind
 from fsql.runtime.dataflow.undo_log import Application
 from fsql.runtime.dataflow.waiting_rows import SMALL_ROWS, WaitingRows
-from fsql.runtime.dataflow.worker import make_fold
 from fsql.tests.unit.dataflow.plans import KEY, SECOND, call, insert, over, table
 
 if TYPE_CHECKING:

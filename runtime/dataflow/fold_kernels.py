@@ -1,0 +1,35 @@
+"""The fold of each stateful operator, with its kernel."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from fsql.compiler.graph import CombineAggregate, CombineJoin, CombineOver
+from fsql.runtime.dataflow.fold import Fold
+from fsql.runtime.kernels.aggregate.grouped import AggregateKernel
+from fsql.runtime.kernels.aggregate.over import OverKernel
+from fsql.runtime.kernels.join.equi_join import JoinKernel
+from fsql.runtime.kernels.join.updates import JoinUpdatesKernel
+
+if TYPE_CHECKING:
+    from fsql.compiler.tick_plan import FoldHead
+    from fsql.runtime.kernels.keyed.kernel import Kernel
+
+
+def make_fold(head: FoldHead) -> Fold:
+    """Return an empty fold for `head`, with the kernel of its operator."""
+    combine = head.combine
+    kernel: Kernel[Any]
+    match combine:
+        case CombineAggregate():
+            kernel = AggregateKernel(combine, marks_replacements=head.marks_replacements)
+            return Fold(head, kernel, ties=False, append_only=combine.input_append_only)
+        case CombineOver():
+            kernel = OverKernel(combine)
+            return Fold(head, kernel, ties=combine.may_tie, append_only=True)
+        case CombineJoin():
+            make = JoinKernel if combine.input_append_only else JoinUpdatesKernel
+            kernel = make(combine, [schema for schema, _ in head.inputs])
+            return Fold(head, kernel, ties=False, append_only=combine.input_append_only)
+        case _:
+            raise AssertionError(combine)
