@@ -35,6 +35,13 @@ def bin_ranges(bins: Iterable[int]) -> BinRanges:
     return tuple(found)
 
 
+def all_of(sets: Iterable[BinRanges]) -> BinRanges:
+    """Return the bins that are in any of some sets."""
+    return bin_ranges(
+        sorted({number for bins in sets for first, end in bins for number in range(first, end)})
+    )
+
+
 def common_bins(one: BinRanges, other: BinRanges) -> BinRanges:
     """Return the bins that are in both sets."""
     found, i, k = [], 0, 0
@@ -75,6 +82,12 @@ class OwnerMap:
     def of_equal_ranges(cls, workers: int) -> OwnerMap:
         """Return the map in which each worker owns one range, all of about the same width."""
         return cls(tuple(number * workers // BINS for number in range(BINS)), workers)
+
+    @classmethod
+    def of_ranges(cls, ranges: Iterable[tuple[int, int, int]], workers: int) -> OwnerMap:
+        """Return the map that has these `ranges`, which cover all bins in order."""
+        owners = [owner for owner, first, end in ranges for _ in range(first, end)]
+        return cls(tuple(owners), workers)
 
     @cached_property
     def ranges(self) -> tuple[tuple[int, int, int], ...]:

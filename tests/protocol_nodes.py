@@ -61,6 +61,7 @@ from fsql.runtime.cluster.node import (
     Stored,
     TakeEpoch,
     Tick,
+    TickEnded,
     Transmit,
     Trim,
     WorkerExited,
@@ -298,6 +299,9 @@ class Coordinator:
             case Deliver(epoch, _, bundle):
                 rows_text = "no rows" if bundle.contents is None else contents_text(bundle.contents)
                 return [f"deliver in epoch {epoch} below {position_name(bundle.ends)}: {rows_text}"]
+            case TickEnded(tick, position, _, refused):
+                how = refused or f"taken at {position_name(position)}"
+                return [f"tick {tick} has ended: {how}"]
             case CommitManifest(manifest):
                 return [f"commit snapshot {manifest.snapshot} at {manifest.position[0]}"]
             case Progress():

@@ -48,6 +48,7 @@ class ControlMessages:
                     spec.description,
                     data,
                     epoch.detector.timeout,
+                    epoch.owners.ranges,
                 ),
             )
             for number, (worker, address) in enumerate(workers)

@@ -14,7 +14,10 @@ from fsql.runtime.cluster.credits import Credits
 from fsql.runtime.cluster.failure_detector import FailureDetector
 from fsql.runtime.cluster.frames import (
     COORDINATOR,
+    AbandonTick,
+    BinsAdopted,
     Blocked,
+    CancelSnapshot,
     Failure,
     Ready,
     SnapshotAcknowledged,
@@ -22,8 +25,12 @@ from fsql.runtime.cluster.frames import (
     SnapshotCommitted,
     SnapshotDeclined,
     Start,
+    TickCompleted,
+    TickDeclined,
+    TickPrepared,
 )
 from fsql.runtime.cluster.frontier_updates import FrontierUpdates
+from fsql.runtime.cluster.layout_tick import LayoutTick, TickPhase
 from fsql.runtime.cluster.links import Links
 from fsql.runtime.cluster.node import (
     CommitManifest,
@@ -48,6 +55,8 @@ from fsql.runtime.metrics import Metrics
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from fsql.compiler.owner_map import OwnerMap
+    from fsql.runtime.batch import Root
     from fsql.runtime.cluster.deliveries import Deliveries
     from fsql.runtime.cluster.frames import Frame, Item
     from fsql.runtime.cluster.job_spec import JobSpec, Settings
@@ -101,6 +110,10 @@ class CoordinatorEpoch:
         self._effects: list[CoordinatorEffect] = []
         every = settings.snapshot_every if spec.takes_snapshots else None
         self.snapshots = Snapshots(spec, number, every, now)
+        self.owners = spec.plan.assignment.bins
+        """Who owns the hash bins, once no tick is under way."""
+        self.tick: LayoutTick | None = None
+        """The tick that is under way, or the last one."""
 
     @property
     def deliveries(self) -> Deliveries:
@@ -145,6 +158,11 @@ class CoordinatorEpoch:
             item = SnapshotCommitted(announced.snapshot, announced.position, keys)
             self._links.put(worker, item)
 
+    def propose(self, tick: int, owners: OwnerMap) -> None:
+        """Begin a tick in which hash bins have other owners; none may be under way."""
+        self.tick = LayoutTick(tick, self.number, self.owners, owners, self._folds)
+        self._links.put_all(self.tick.preparation)
+
     def advance(self, now: float, *, may_release: bool) -> list[CoordinatorEffect]:
         """Do what follows from the last event and from the time."""
         if self.running:
@@ -186,7 +204,9 @@ class CoordinatorEpoch:
 
     def next_timer(self) -> float:
         """Return when to call `advance` at the latest, infinity for never."""
-        snapshot = self.snapshots.next_timer() if self.running else None
+        # No snapshot is announced while bins move.
+        announces = self.running and not self._is_moving
+        snapshot = self.snapshots.next_timer() if announces else None
         due = self._links.next_timer()
         return due if snapshot is None else min(due, snapshot)
 
@@ -200,7 +220,9 @@ class CoordinatorEpoch:
 
     # Items.
 
-    def _on_item(self, worker: int, item: Item, now: float) -> None:  # noqa: C901 - one case for each
+    def _on_item(  # noqa: C901, PLR0912 - one case for each
+        self, worker: int, item: Item, now: float
+    ) -> None:
         match item:
             case Message():
                 self._on_message(item)
@@ -217,12 +239,14 @@ class CoordinatorEpoch:
             case Blocked():
                 self._credits.on_blocked(item)
             case SnapshotAnswer():
-                self._links.put_all(self.snapshots.on_answer(worker, item, now))
+                self._cancel(self.snapshots.on_answer(worker, item, now))
             case SnapshotAcknowledged():
                 self.snapshots.on_acknowledged(worker, item)
             case SnapshotDeclined(snapshot, reason):
                 self.trouble = f"no snapshot can be stored: worker {worker}: {reason}"
-                self._links.put_all(self.snapshots.on_declined(snapshot, now))
+                self._cancel(self.snapshots.on_declined(snapshot, now))
+            case TickPrepared() | TickDeclined() | BinsAdopted():
+                self._on_tick_item(worker, item)
             case Metrics():
                 self._worker_metrics[worker] = item
             case Failure(diagnostics):
@@ -248,7 +272,10 @@ class CoordinatorEpoch:
                 self.output.on_min_time(advanced.root)
 
     def _put_urgent_updates(self) -> None:
-        self._updates.request(self.snapshots.position)
+        position = self.snapshots.position
+        if self.tick is not None and self._is_moving:
+            position = self.tick.position
+        self._updates.request(position)
         for worker, min_time in self._updates.take_urgent():
             self._links.put(worker, min_time)
 
@@ -284,22 +311,87 @@ class CoordinatorEpoch:
 
     def _advance_snapshots(self, now: float) -> None:
         has_stored = self.deliveries.take_has_stored()
-        if self.snapshots.idle(now):
+        if self.snapshots.idle(now) and not self._is_in_tick:
             return
         # That min time has passed one position is sent before the next is announced.
         self._put_urgent_updates()
+        self._switch_if_agreed(now)
         self.snapshots.on_min_time(self.output.min_time)
         promises = [root for root in self.acker.promises.values() if root != END]
         lull = has_stored and self.output.out_below() >= max(promises, default=END)
         stored_below = self.deliveries.stored_below_any()
-        due = self.snapshots.due(promises, now, lull=lull, stored_below=stored_below)
-        self._links.put_all(due)
+        if not self._advance_tick(promises):
+            due = self.snapshots.due(promises, now, lull=lull, stored_below=stored_below)
+            if isinstance(due, CancelSnapshot):
+                self._cancel(due)
+            else:
+                self._links.put_all(due)
         if self.snapshots.stored_below(self.output.min_time):
             self._effects += self.deliveries.announce_bound()
         manifest = self.snapshots.take_manifest(self.output.complete_below())
         if manifest is not None:
             request = self.snapshots.requested.answers(manifest.snapshot)
             self._effects.append(CommitManifest(manifest, request))
+
+    def _cancel(self, cancel: CancelSnapshot | None) -> None:
+        self._links.put_all(cancel)
+        if cancel is not None and self.tick is not None:
+            self.tick.on_cancelled(cancel.snapshot)
+
+    # Ticks.
+
+    @property
+    def _is_in_tick(self) -> bool:
+        return self.tick is not None and self.tick.phase is not TickPhase.COMPLETED
+
+    @property
+    def _is_moving(self) -> bool:
+        return self.tick is not None and self.tick.phase is TickPhase.MOVING
+
+    def _on_tick_item(self, worker: int, item: TickPrepared | TickDeclined | BinsAdopted) -> None:
+        tick = self.tick
+        if tick is None or item.tick != tick.number:
+            return
+        match item:
+            case TickPrepared():
+                tick.on_prepared(worker)
+            case TickDeclined():
+                if not tick.refused:
+                    tick.refused = f"worker {worker}: {item.reason}"
+                    self._links.put_all(AbandonTick(tick.number))
+            case BinsAdopted():
+                tick.on_adopted(worker)
+
+    def _switch_if_agreed(self, now: float) -> None:
+        """Let the owners change if all workers have agreed to it and it is not too late."""
+        tick = self.tick
+        if tick is None or tick.phase is not TickPhase.ANNOUNCED or not self.snapshots.agreed:
+            return
+        switches = tick.switch(self.acker)
+        if switches is None:
+            self._cancel(self.snapshots.cancel(now))
+            return
+        self.snapshots.bind()
+        for worker, switch in switches.items():
+            self._links.put(worker, switch)
+
+    def _advance_tick(self, promises: Sequence[Root]) -> bool:
+        """Take the tick as far as possible; return whether ordinary snapshots have to wait for it."""
+        tick = self.tick
+        if tick is None or not self._is_in_tick or tick.refused:
+            return False
+        if tick.phase is TickPhase.PREPARED:
+            announce = self.snapshots.announce_tick(tick.number, promises)
+            if announce is None:
+                return False
+            tick.on_announced(announce)
+            self._links.put_all(announce)
+        if tick.complete_at(self.output.min_time):
+            self.owners = tick.owners
+            self.snapshots.owners = tick.owners
+            self._links.put_all(TickCompleted(tick.number))
+            return False
+        return tick.phase is TickPhase.MOVING
 
     def _send(self, now: float) -> None:
         """Make a frame of all that there is for each worker, with updates for those who get one."""

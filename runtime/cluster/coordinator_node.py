@@ -49,9 +49,11 @@ from fsql.runtime.cluster.node import (
     StateLost,
     TakeEpoch,
     Tick,
+    TickProposed,
     WorkerExited,
 )
 from fsql.runtime.cluster.phase import Phase
+from fsql.runtime.cluster.proposed_ticks import ProposedTicks
 from fsql.runtime.cluster.restart_strategy import RestartStrategy
 from fsql.runtime.cluster.skipped_rows import SkippedRows
 from fsql.runtime.dataflow.invariants import InvariantError
@@ -87,6 +89,7 @@ class CoordinatorNode:
         """Below which all outputs had stored everything when an epoch last failed."""
         self._restarts = RestartStrategy(settings)
         self._skipped = SkippedRows(spec)
+        self._ticks = ProposedTicks(spec)
         self._next_try: float | None = None
 
     def step(self, event: CoordinatorEvent, now: float) -> list[CoordinatorEffect]:
@@ -138,6 +141,8 @@ class CoordinatorNode:
                 return self._give_up(f"the worker at {address} has ended", now)
             case EpochTaken():
                 return self._on_epoch_taken(event, now)
+            case TickProposed():
+                self._ticks.on_proposal(event, now)
             case SinkLost() | StateLost():
                 return self._on_loss(event, now)
             case SnapshotRequested() if self.epoch is not None:  # else it comes again
@@ -254,7 +259,8 @@ class CoordinatorNode:
         if taken.epoch <= self._newest:
             return []  # asked for before the lease was lost
         self._newest = taken.epoch
-        spec, manifest = self._spec, taken.manifest
+        manifest = taken.manifest
+        spec = self._ticks.on_epoch_taken(manifest)
         if manifest is not None and manifest.graph != spec.graph:
             message = f"snapshot {manifest.snapshot} is of another plan than the job"
             error = FsqlError([Diagnostic("E623", message, helps=(CODES["E623"].fix,))])
@@ -289,6 +295,7 @@ class CoordinatorNode:
         if now >= self._next_heartbeat:
             self._next_heartbeat = now + self._settings.heartbeat_every
             effects += self._messages.heartbeats(epoch.addresses, epoch)
+        effects += self._ticks.advance(epoch, now) if self.phase is Phase.RUNNING else []
         return effects + epoch.advance(now, may_release=self._fence.is_open(now))
 
     def _give_up_if_lost(self, now: float) -> list[CoordinatorEffect]:
@@ -365,6 +372,7 @@ class CoordinatorNode:
         self.phase = Phase.GATHERING
         self._next_heartbeat = now
         self._skipped.on_epoch_lost(epoch.acker.promises)
+        self._ticks.on_epoch_lost(epoch)
         self._members.scatter()
         return [*self._messages.end_epoch(epoch.addresses, epoch.number)]
 

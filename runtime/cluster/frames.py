@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from fsql.runtime.cluster.manifest import StateSegment
     from fsql.runtime.dataflow.messages import Acknowledgement, Message, MinTime, Promise
     from fsql.runtime.dataflow.resume_point import ResumePoint
+    from fsql.runtime.kernels.keyed.incremental_snapshot import IncrementalSnapshot
 
 COORDINATOR: Final = -1
 """The coordinator's number as a sender or receiver; workers are numbered from 0."""
@@ -52,10 +53,14 @@ class Credit:
 
 @dataclass(frozen=True, slots=True)
 class AnnounceSnapshot:
-    """A snapshot of the state as of `position` is to be taken."""
+    """A snapshot of the state as of `position` is to be taken.
+
+    With a `tick`, hash bins change owners there, as its preparation says.
+    """
 
     snapshot: int
     position: Root
+    tick: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +106,76 @@ class SnapshotCommitted:
 
 
 @dataclass(frozen=True, slots=True)
+class PrepareTick:
+    """The next tick has another owner map: `owners` are the worker, first bin and end of each range.
+
+    Workers that will hand bins over send what they have stored of them to the new owners.
+    """
+
+    tick: int
+    owners: tuple[tuple[int, int, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TickPrepared:
+    """The worker has sent what it has stored of the bins that it will hand over."""
+
+    tick: int
+
+
+@dataclass(frozen=True, slots=True)
+class TickDeclined:
+    """The worker cannot prepare the tick."""
+
+    tick: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class StatePart:
+    """State of bins that the receiver will own: what has changed by operator, oldest first.
+
+    `last` says that this is all up to the position at which the owners change.
+    """
+
+    tick: int
+    state: tuple[tuple[str, IncrementalSnapshot], ...]
+    last: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Switch:
+    """All workers have agreed: rows at or above the position of the tick go to the new owners.
+
+    `holds` are, for each stage of a fold, the id of the hold that stands for the bins the receiver adopts.
+    """
+
+    tick: int
+    holds: tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class BinsAdopted:
+    """The worker has the state of all bins that it owns in the tick."""
+
+    tick: int
+
+
+@dataclass(frozen=True, slots=True)
+class TickCompleted:
+    """All workers have their bins, and everything below the position of the tick is final."""
+
+    tick: int
+
+
+@dataclass(frozen=True, slots=True)
+class AbandonTick:
+    """A tick that was not switched to is not taken."""
+
+    tick: int
+
+
+@dataclass(frozen=True, slots=True)
 class Failure:
     """A worker has failed for good; for example a source cannot be read.
 
@@ -123,6 +198,14 @@ Control = (
     | SnapshotCommitted
     | Metrics
     | Failure
+    | PrepareTick
+    | TickPrepared
+    | TickDeclined
+    | StatePart
+    | Switch
+    | BinsAdopted
+    | TickCompleted
+    | AbandonTick
 )
 Item: TypeAlias = "Message | Acknowledgement | Promise | MinTime | Control"
 
@@ -161,7 +244,7 @@ class Begin:
 
     `addresses` are those of the workers by number; `description` describes the job, and `manifest` is
     the snapshot to start from (empty: from the beginning).  A node that is silent for `failure_after` seconds
-    has failed in this epoch.
+    has failed in this epoch.  `owners` is the owner map: worker, first bin and end of each range.
     """
 
     job: str
@@ -174,6 +257,7 @@ class Begin:
     description: bytes
     manifest: bytes
     failure_after: float
+    owners: tuple[tuple[int, int, int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -108,6 +108,14 @@ class LocalFronts:
             blocked += self.report_if_blocked(here, behind=behind)
         return blocked
 
+    def report_again(self, *, behind: bool) -> list[Blocked]:
+        """Return the reports of all fronts that are blocked, whatever was reported before."""
+        blocked = []
+        for here in self._fronts.values():
+            here.reported_at = None
+            blocked += self.report_if_blocked(here, behind=behind)
+        return blocked
+
     def report_if_blocked(self, here: LocalFront, *, behind: bool) -> list[Blocked]:
         """Return the report that a front is blocked; nothing if it is not, or was reported before."""
         front = here.front

@@ -92,6 +92,10 @@ class Snapshots:
         self._patient_until: float | None = None
         self._announced_at = START
         self._looked_at = START
+        self.owners = spec.plan.assignment.bins
+        """Who owns the hash bins: a snapshot is made under the map of its announcement."""
+        self._owners: dict[int, tuple[tuple[int, int, int], ...]] = {}
+        self._bound: AnnounceSnapshot | None = None
         self._answers: dict[int, SnapshotAnswer] = {}
         self._passed: AnnounceSnapshot | None = None
         """The snapshot that is stored: min time has passed it, and all have agreed to it."""
@@ -132,6 +136,27 @@ class Snapshots:
     def _agreed(self) -> bool:
         return len(self._answers) == self._spec.plan.workers
 
+    def announce_tick(self, tick: int, promises: Iterable[Root]) -> AnnounceSnapshot | None:
+        """Return the announcement of a snapshot at which a tick begins, if there is a position for it."""
+        greatest = max(promises, default=START)
+        if self._pending is not None or greatest == START:
+            return None
+        return self._announce(greatest, self._position_ahead(greatest), tick)
+
+    @property
+    def agreed(self) -> AnnounceSnapshot | None:
+        """Return the snapshot that is announced, once all workers have agreed to it."""
+        return self._pending if self._pending is not None and self._agreed() else None
+
+    def bind(self) -> None:
+        """Let the announced snapshot stay however long it takes: owners change at its position."""
+        self._patient_until = None
+        self._bound = self._pending
+
+    def cancel(self, now: float) -> CancelSnapshot:
+        """Cancel the announced snapshot."""
+        return self._cancel(now)
+
     def due(
         self,
         promises: Iterable[Root],
@@ -155,23 +180,31 @@ class Snapshots:
         if every is not None:
             # One that is early or late does not make all that follow so, nor do late ones come at once.
             self._next_at = max(self._next_at, now - every / 2) + every
-        position = greatest
-        if self._margin:
-            position = Root(greatest.time + self._margin, START.origin)
+        position = self._position_ahead(greatest)
         if greatest == START or (not asked and self._kept_at == (position,) * KEPT):
             return None
         if asked and self.requested.is_last:
             position = max(position, stored_below)
+        announced = self._announce(greatest, position)
+        self.requested.on_announced(announced)
+        return announced
+
+    def _position_ahead(self, greatest: Root) -> Root:
+        return Root(greatest.time + self._margin, START.origin) if self._margin else greatest
+
+    def _announce(self, greatest: Root, position: Root, tick: int = 0) -> AnnounceSnapshot:
         self._number += 1
         self._announced_at = self._looked_at = greatest
-        self._pending = AnnounceSnapshot(self._number, position)
-        self.requested.on_announced(self._pending)
+        self._pending = AnnounceSnapshot(self._number, position, tick)
         self._answers = {}
         self._saved[self._number] = {}
+        self._owners[self._number] = self.owners.ranges
         return self._pending
 
     def _out_of_reach(self, greatest: Root, now: float) -> CancelSnapshot | None:
         assert self._pending is not None
+        if self._pending is self._bound:
+            return None
         if self._patient_until is None or now < self._patient_until:
             return None
         if greatest.time - self._looked_at.time >= self._pending.position.time - greatest.time > 0:
@@ -208,7 +241,7 @@ class Snapshots:
         assert self._pending is not None
         cancel = CancelSnapshot(self._pending.snapshot)
         self.requested.on_cancelled(cancel.snapshot)
-        del self._saved[self._pending.snapshot]
+        del self._saved[self._pending.snapshot], self._owners[self._pending.snapshot]
         self._pending = self._patient_until = None
         self._next_at = now
         return cancel
@@ -224,7 +257,7 @@ class Snapshots:
         if self._passed is not None and snapshot == self._passed.snapshot:
             cancel = CancelSnapshot(snapshot)
             self.requested.on_cancelled(snapshot)
-            del self._saved[snapshot]
+            del self._saved[snapshot], self._owners[snapshot]
             self._passed = None
         elif self._pending is not None and snapshot == self._pending.snapshot:
             cancel = self._cancel(now)
@@ -255,7 +288,7 @@ class Snapshots:
             snapshot=passed.snapshot,
             position=(passed.position.time, passed.position.origin),
             workers=self._spec.plan.workers,
-            owners=self._spec.plan.assignment.bins.ranges,
+            owners=self._owners.pop(passed.snapshot),
             records=tuple(record for part in parts for record in part.records),
             fronts=tuple(sorted(points, key=lambda point: point.front)),
             skipped=tuple(each for each in self.skipped if Root(*each.end) > passed.position),

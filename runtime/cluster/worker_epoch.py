@@ -12,6 +12,7 @@ from fsql.runtime.batch import END, START, Root
 from fsql.runtime.cluster.failure_detector import FailureDetector
 from fsql.runtime.cluster.frames import (
     COORDINATOR,
+    AbandonTick,
     AnnounceSnapshot,
     Begin,
     CancelSnapshot,
@@ -19,15 +20,20 @@ from fsql.runtime.cluster.frames import (
     Failure,
     Frame,
     Heartbeat,
+    PrepareTick,
     Ready,
     SnapshotCommitted,
     Start,
+    StatePart,
+    Switch,
+    TickCompleted,
 )
 from fsql.runtime.cluster.links import Links
 from fsql.runtime.cluster.local_fronts import LocalFronts
 from fsql.runtime.cluster.manifest import manifest_of
 from fsql.runtime.cluster.node import Transmit, Trim, Yield
 from fsql.runtime.cluster.worker_snapshots import WorkerSnapshots
+from fsql.runtime.cluster.worker_ticks import WorkerTicks
 from fsql.runtime.dataflow.freshness import Freshness
 from fsql.runtime.dataflow.front import Front
 from fsql.runtime.dataflow.messages import Message, MinTime
@@ -44,7 +50,15 @@ if TYPE_CHECKING:
     from fsql.runtime.cluster.job_spec import Settings
     from fsql.runtime.cluster.local_fronts import LocalFront
     from fsql.runtime.cluster.manifest import Manifest
-    from fsql.runtime.cluster.node import ChunkRead, Loaded, NotStored, Stored, WorkerEffect
+    from fsql.runtime.cluster.node import (
+        BinsCopied,
+        BinsNotCopied,
+        ChunkRead,
+        Loaded,
+        NotStored,
+        Stored,
+        WorkerEffect,
+    )
     from fsql.runtime.dataflow.stage_pipeline import Instrumentation
     from fsql.runtime.dataflow.worker import Effect
 
@@ -69,6 +83,7 @@ class WorkerEpoch:
         self._plan: TickPlan | None = None
         self._fronts = LocalFronts(settings)
         self._snapshots: WorkerSnapshots | None = None
+        self._ticks: WorkerTicks | None = None
         self._running = False
         self._half_read: list[LocalFront] = []
         """The fronts of which a chunk was taken and not processed to its end."""
@@ -85,7 +100,11 @@ class WorkerEpoch:
 
     def readable(self, now: float) -> list[int]:
         """Return the numbers of the fronts that may read now, the one that has promised least first."""
-        return self._fronts.readable(now, behind=self._is_behind) if self._running else []
+        worker = self._worker
+        if not self._running or worker is None:
+            return []
+        readable = self._fronts.readable(now, behind=self._is_behind)
+        return [front for front in readable if not worker.has_deferred(front)]
 
     def next_timer(self) -> float:
         """Return when to call `advance` at the latest; 0 is at once."""
@@ -114,7 +133,10 @@ class WorkerEpoch:
         self._instrumentation = loaded.settings.instrument()
         self._worker = Worker(loaded.plan, begin.number, begin.epoch, self._instrumentation)
         self._fronts = LocalFronts(loaded.settings)
-        self._snapshots = WorkerSnapshots(begin.epoch, self._worker, self._fronts)
+        self._ticks = WorkerTicks(
+            self._worker, begin.number, begin.epoch, self._links.put, self._put_effects
+        )
+        self._snapshots = WorkerSnapshots(begin.epoch, self._worker, self._fronts, self._ticks)
         tables = loaded.plan.tables
         points = {} if manifest is None else {point.front: point for point in manifest.fronts}
         for task in loaded.fronts:
@@ -139,7 +161,7 @@ class WorkerEpoch:
         items, answers = self._links.receive(frame, now)
         effects: list[WorkerEffect] = [*answers]
         for item in items:
-            effects += self._on_item(item, now)
+            effects += self._on_item(frame.sender, item, now)
         return effects + self._flush(now)
 
     def on_chunk(self, read: ChunkRead, now: float) -> list[WorkerEffect]:
@@ -184,6 +206,12 @@ class WorkerEpoch:
         self._links.put(COORDINATOR, report)
         return [*self._flush(now), *self._snapshots.next_store()]
 
+    def on_copied(self, event: BinsCopied | BinsNotCopied, now: float) -> list[WorkerEffect]:
+        """Send the state of bins that go to another worker."""
+        if self._ticks is not None:
+            self._ticks.on_copied(event)
+        return self._flush(now)
+
     def send(self, items: Sequence[Item], now: float) -> list[WorkerEffect]:
         """Send items to the coordinator."""
         for item in items:
@@ -193,7 +221,7 @@ class WorkerEpoch:
     def fail(self, diagnostics: bytes, now: float) -> list[WorkerEffect]:
         """Report why rows cannot be processed; nothing of a step that failed may go out."""
         self._running = False
-        self._worker = self._snapshots = None
+        self._worker = self._snapshots = self._ticks = None
         self._fronts.clear()
         self._half_read.clear()
         self._links.discard()
@@ -235,7 +263,7 @@ class WorkerEpoch:
 
     # Items.
 
-    def _on_item(self, item: Item, now: float) -> list[WorkerEffect]:
+    def _on_item(self, sender: int, item: Item, now: float) -> list[WorkerEffect]:
         assert self._worker is not None
         assert self._snapshots is not None
         match item:
@@ -253,11 +281,33 @@ class WorkerEpoch:
                 self._links.put(COORDINATOR, self._snapshots.on_announcement(item))
                 return self._take_snapshot()
             case CancelSnapshot(snapshot):
-                self._snapshots.on_cancellation(snapshot)
+                self._put_effects(self._snapshots.on_cancellation(snapshot))
+                self._report_blocked_again()
             case SnapshotCommitted(snapshot, position, unneeded):
                 for front in self._fronts:
                     front.forget_below(position)
                 return [Trim(snapshot, unneeded)]
+            case _:
+                return self._on_tick_item(sender, item)
+        return []
+
+    def _on_tick_item(self, sender: int, item: Item) -> list[WorkerEffect]:
+        assert self._worker is not None
+        assert self._ticks is not None
+        match item:
+            case PrepareTick():
+                return [*self._ticks.on_preparation(item)]
+            case Switch():
+                self._put_effects(self._worker.switch(self._fronts))
+                self._ticks.on_switch(item)
+                self._report_blocked_again()
+                return self._take_snapshot()
+            case StatePart():
+                self._ticks.on_part(sender, item)
+            case TickCompleted():
+                self._ticks.on_completed()
+            case AbandonTick():
+                self._ticks.on_abandoned()
             case _:
                 raise AssertionError(item)
         return []
@@ -288,6 +338,11 @@ class WorkerEpoch:
             assert self._worker is not None
             self._put_effects(self._worker.read_rest(here.front))
             self._report_if_blocked(here)
+
+    def _report_blocked_again(self) -> None:
+        """Report blocked fronts at what they promise now; before, a change of owners kept that back."""
+        for blocked in self._fronts.report_again(behind=self._is_behind):
+            self._links.put(COORDINATOR, blocked)
 
     def _report_if_blocked(self, here: LocalFront) -> None:
         for blocked in self._fronts.report_if_blocked(here, behind=self._is_behind):

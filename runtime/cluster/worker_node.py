@@ -26,6 +26,8 @@ from fsql.runtime.cluster.frames import (
     Hello,
 )
 from fsql.runtime.cluster.node import (
+    BinsCopied,
+    BinsNotCopied,
     ChunkRead,
     Close,
     LeaderFound,
@@ -112,7 +114,7 @@ class WorkerNode:
             case LeaderFound(address):
                 if address != self._leader:
                     self._leader, self._next_hello = address, now
-            case Loaded() | NotLoaded() | Stored() | NotStored():
+            case Loaded() | NotLoaded() | Stored() | NotStored() | BinsCopied() | BinsNotCopied():
                 if epoch is not None and epoch.number == event.epoch:
                     return self._on_answer(epoch, event, now)
             case ChunkRead():
@@ -142,7 +144,10 @@ class WorkerNode:
         return []
 
     def _on_answer(
-        self, epoch: WorkerEpoch, event: Loaded | NotLoaded | Stored | NotStored, now: float
+        self,
+        epoch: WorkerEpoch,
+        event: Loaded | NotLoaded | Stored | NotStored | BinsCopied | BinsNotCopied,
+        now: float,
     ) -> list[WorkerEffect]:
         match event:
             case Loaded():
@@ -151,6 +156,8 @@ class WorkerNode:
                 if diagnostics is None:
                     return self._leave(reason, now, disk_failed=True)
                 return epoch.send([Failure(diagnostics)], now)
+            case BinsCopied() | BinsNotCopied():
+                return epoch.on_copied(event, now)
             case Stored() | NotStored():
                 return epoch.on_stored(event, now)
 

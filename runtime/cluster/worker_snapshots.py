@@ -17,14 +17,16 @@ if TYPE_CHECKING:
     from fsql.runtime.cluster.frames import AnnounceSnapshot
     from fsql.runtime.cluster.local_fronts import LocalFronts
     from fsql.runtime.cluster.node import NotStored
-    from fsql.runtime.dataflow.worker import Worker
+    from fsql.runtime.cluster.worker_ticks import WorkerTicks
+    from fsql.runtime.dataflow.worker import Effect, Worker
 
 
 class WorkerSnapshots:
     """The snapshots that a worker has agreed to, until they are on disk."""
 
-    def __init__(self, epoch: int, worker: Worker, fronts: LocalFronts) -> None:
+    def __init__(self, epoch: int, worker: Worker, fronts: LocalFronts, ticks: WorkerTicks) -> None:
         """Have agreed to none yet."""
+        self._ticks = ticks
         self._epoch = epoch
         self._worker = worker
         self._fronts = fronts
@@ -37,15 +39,30 @@ class WorkerSnapshots:
         """Agree to a snapshot if its position is ahead of everything that was applied."""
         promised = [front.promised for front in self._fronts if not front.ended]
         reached = max([self._worker.reached, *promised])
-        if accepted := self._worker.announce(announce.position):
+        if announce.tick:
+            assert self._ticks.owners is not None
+            reached = max([reached, *(front.read_up_to for front in self._fronts)])
+            position, owners = announce.position, self._ticks.owners
+            accepted = self._worker.announce_change(position, owners, self._fronts)
+        else:
+            accepted = self._worker.announce(announce.position)
+        if accepted:
             self._pending = announce
         return SnapshotAnswer(announce.snapshot, accepted, reached)
 
-    def on_cancellation(self, snapshot: int) -> None:
-        """Cancel a snapshot; what folds have given for it is stored all the same: the next builds on it."""
-        if self._pending is not None and self._pending.snapshot == snapshot:
-            self._worker.cancel()
-            self._pending = None
+    def on_cancellation(self, snapshot: int) -> list[Effect]:
+        """Cancel a snapshot; what folds have given for it is stored all the same: the next builds on it.
+
+        One at which keys change owners is taken all the same, once that is decided.
+        """
+        pending = self._pending
+        if pending is None or pending.snapshot != snapshot or self._worker.has_switched:
+            return []
+        self._pending = None
+        if pending.tick:
+            return self._worker.cancel_change(self._fronts)
+        self._worker.cancel()
+        return []
 
     def take(self) -> list[Store]:
         """Store the state for the pending snapshot once all folds have given theirs.
@@ -53,7 +70,7 @@ class WorkerSnapshots:
         A front that has not come as far as the position would resume behind rows that nobody has seen.
         """
         pending = self._pending
-        if pending is None:
+        if pending is None or (pending.tick and not self._worker.has_switched):
             return []
         position = pending.position
         if any(front.promised < position for front in self._fronts):
@@ -62,7 +79,11 @@ class WorkerSnapshots:
         if state is None:
             return []
         self._pending = None
-        self._storing.append(Store(self._epoch, pending.snapshot, position, tuple(state)))
+        ownership = self._ticks.take_ownership()
+        self._storing.append(
+            Store(self._epoch, pending.snapshot, position, tuple(state), ownership)
+        )
+        self._ticks.on_snapshot(tuple(state), last=bool(pending.tick))
         return [self._storing[0]] if len(self._storing) == 1 else []
 
     def on_stored(

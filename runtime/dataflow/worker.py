@@ -257,6 +257,11 @@ class Worker:
     # Changes of owners: see `layout_change`.
 
     @property
+    def owners(self) -> OwnerMap:
+        """Return who owns the bins, for rows below the position of a change that is under way."""
+        return self._routing.owners
+
+    @property
     def change(self) -> LayoutChange | None:
         """Return the change of owners that is under way."""
         return self._routing.change
@@ -318,6 +323,11 @@ class Worker:
         self._stepped.update(self.folds)
         self._follow_all(self.change)
         return self._finish_step(None)
+
+    @property
+    def has_switched(self) -> bool:
+        """Return whether a change of owners is under way that has been switched to."""
+        return self.change is not None and self.change.switched
 
     @property
     def may_adopt(self) -> bool:

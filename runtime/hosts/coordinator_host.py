@@ -31,6 +31,7 @@ from fsql.runtime.cluster.node import (
     SnapshotRequested,
     StateLost,
     TakeEpoch,
+    TickEnded,
     Transmit,
 )
 from fsql.runtime.coordination.port import (
@@ -139,6 +140,8 @@ class CoordinatorHost(Host["CoordinatorMachine"]):
                 self._background.submit(self._commit(effect))
             case Progress():
                 self._tell(effect)
+            case TickEnded():
+                self._monitor.tell(effect)
             case Finish():
                 self._monitor.tell(effect)
                 self.done = True

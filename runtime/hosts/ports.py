@@ -18,6 +18,7 @@ if TYPE_CHECKING:
         CoordinatorEvent,
         Finish,
         Progress,
+        TickEnded,
         WorkerEffect,
         WorkerEvent,
     )
@@ -81,8 +82,8 @@ class Background(Protocol):
 class Monitor(Protocol):
     """Receives the progress of the job."""
 
-    def tell(self, effect: Progress | Finish) -> None:
-        """Take a progress report, or the end of the job."""
+    def tell(self, effect: Progress | Finish | TickEnded) -> None:
+        """Take a progress report, the end of a tick, or the end of the job."""
 
 
 class FrontLog(Protocol):

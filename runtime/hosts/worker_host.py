@@ -5,14 +5,20 @@ Loading and storing state take long, so they are done in the background, one aft
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from fsql.compiler.assignment import Assignment
 from fsql.compiler.diagnostics import FsqlError
 from fsql.compiler.diagnostics.encoding import diagnostics_bytes
+from fsql.compiler.owner_map import OwnerMap
 from fsql.runtime.cluster.manifest import manifest_of
 from fsql.runtime.cluster.node import (
+    BinsCopied,
+    BinsNotCopied,
     ChunkRead,
     Close,
+    CopyBins,
     Leave,
     Load,
     Loaded,
@@ -78,6 +84,8 @@ class WorkerHost(Host["WorkerMachine"]):
             case Load(begin):
                 self._close_readers()
                 self._background.submit(self._load(begin))
+            case CopyBins():
+                self._background.submit(self._copy(effect))
             case Store():
                 self._background.submit(self._store(effect))
             case Trim(_, unneeded):
@@ -125,6 +133,10 @@ class WorkerHost(Host["WorkerMachine"]):
         try:
             prepared = self._prepare(begin.description)
             assignment = prepared.plan.assignment
+            if begin.owners:
+                owners = OwnerMap.of_ranges(begin.owners, assignment.workers)
+                assignment = Assignment(owners)
+            plan = replace(prepared.plan, assignment=assignment)
             mine = assignment.fronts_of(begin.number, prepared.fronts)
             manifest = manifest_of(begin.manifest) if begin.manifest else None
             state = self._own_state(prepared.state, begin.number)
@@ -138,7 +150,7 @@ class WorkerHost(Host["WorkerMachine"]):
         except StateFailedError as error:
             yield NotLoaded(begin.epoch, str(error))
         else:
-            yield Loaded(begin.epoch, prepared.plan, mine, increments, prepared.settings)
+            yield Loaded(begin.epoch, plan, mine, increments, prepared.settings)
 
     def _close_state(self) -> Work:
         """Close the store: in the next epoch another worker may have this one's number."""
@@ -173,6 +185,8 @@ class WorkerHost(Host["WorkerMachine"]):
     def _store(self, store: Store) -> Work:
         assert self._state is not None
         try:
+            if store.ownership is not None:
+                self._state.change_ownership(store.ownership)
             records = self._state.store(store.snapshot, store.position, store.increments)
         except StateFailedError as error:
             yield NotStored(store.epoch, store.snapshot, str(error))
@@ -180,6 +194,17 @@ class WorkerHost(Host["WorkerMachine"]):
             yield SourceFailed(diagnostics_bytes(error))  # it would fail for ever
         else:
             yield Stored(store.epoch, store.snapshot, records)
+
+    def _copy(self, copy: CopyBins) -> Work:
+        assert self._state is not None
+        try:
+            if copy.ownership is not None:
+                self._state.change_ownership(copy.ownership)
+            state = self._state.read(copy.bins)
+        except StateFailedError as error:
+            yield BinsNotCopied(copy.epoch, copy.tick, str(error))
+        else:
+            yield BinsCopied(copy.epoch, copy.tick, state)
 
     def _trim(self, unneeded: tuple[str, ...]) -> Work:
         if self._state is not None:

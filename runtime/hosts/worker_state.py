@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from fsql.compiler.owner_map import BinRanges
     from fsql.runtime.batch import Root
     from fsql.runtime.cluster.manifest import Manifest, StateSegment
+    from fsql.runtime.cluster.node import Ownership
     from fsql.runtime.kernels.keyed.incremental_snapshot import IncrementalSnapshot
     from fsql.runtime.state.directory import StateDirectory
     from fsql.runtime.state.store import StateStore
@@ -97,6 +98,24 @@ class WorkerState:
             raise StateFailedError(str(error)) from None
         except StateTooLargeError as error:
             raise _too_large(error) from None
+
+    def change_ownership(self, ownership: Ownership) -> None:
+        """Own other bins from now on; the state of those that were adopted is stored with the next call."""
+        assert self._records is not None
+        self._records.change_bins(ownership.bins)
+        self._records.take_over(ownership.adopted)
+
+    def read(self, bins: BinRanges) -> tuple[tuple[str, IncrementalSnapshot], ...]:
+        """Return what was given to be stored of some bins, by operator, oldest first.
+
+        Raises:
+            StateFailedError: if a record cannot be read back.
+        """
+        assert self._records is not None
+        try:
+            return self._records.read(bins)
+        except (StateStoreError, DamagedRecordError) as error:
+            raise StateFailedError(str(error)) from None
 
     def remove(self, keys: Collection[str]) -> None:
         """Remove records that are not needed any more; what cannot be removed now stays."""

@@ -97,6 +97,7 @@ class SimulatedCluster:
         self.when_committed: Callable[[], None] | None = None
         self.epochs: list[int] = []
         self.rows_read = 0
+        self.ticks = 0
         self.over = False
         self.input_lost = False
         self._committed = False

@@ -12,6 +12,7 @@ from fsql.runtime.cluster.node import (
     ManifestCommitted,
     ManifestNotCommitted,
     Progress,
+    TickEnded,
 )
 from fsql.runtime.hosts.coordinator_host import CoordinatorHost
 from fsql.runtime.hosts.front_logs import FrontLogs
@@ -86,10 +87,13 @@ class CoordinatorProgram:
         has_lease = self._cluster.coordination.holds(self._state.lease)
         self._cluster.checker.delivers(self._process.name, has_lease=has_lease)
 
-    def tell(self, effect: Progress | Finish) -> None:
+    def tell(self, effect: Progress | Finish | TickEnded) -> None:
         """See `Monitor`."""
         if isinstance(effect, Finish):
             self._cluster.finish(effect)
+        elif isinstance(effect, TickEnded):
+            self._cluster.coverage.sometimes("tick refused" if effect.refused else "tick taken")
+            self._process.note(f"tick {effect.tick}: {effect.refused or 'taken'}")
         elif effect.phase != self._phase:
             self._phase = effect.phase
             self._process.note(f"{effect.phase}, epoch {effect.epoch}: {effect.detail}")

@@ -21,6 +21,8 @@ PROBES: Final = (
     "recovered twice or more",
     "recovered from a snapshot",
     "recovered with another number of workers",
+    "tick taken",
+    "tick refused",
     "snapshot committed",
     "snapshot refused by a worker",
     "snapshot not stored",
@@ -55,7 +57,7 @@ SELDOM: Final = ("bundle refused by its consumer",)
 
 
 CUTS: Final = {
-    "worker": ("Transmit", "Load", "Store", "Trim", "Close", "Leave"),
+    "worker": ("Transmit", "Load", "CopyBins", "Store", "Trim", "Close", "Leave"),
     "coordinator": ("Transmit", "TakeEpoch", "OpenSinks", "Deliver", "CommitManifest", "Finish"),
 }
 """The effects that a kill is aimed at, by the kind of node."""
@@ -80,6 +82,12 @@ TRAVELS: Final = (
     "SnapshotAcknowledged",
     "SnapshotDeclined",
     "SnapshotCommitted",
+    "PrepareTick",
+    "TickPrepared",
+    "StatePart",
+    "Switch",
+    "BinsAdopted",
+    "TickCompleted",
     "Failure",
     "Frame",
 )

@@ -13,6 +13,7 @@ from fsql.runtime.simulation.codec import STRANGERS
 from fsql.runtime.simulation.coverage import CUTS
 from fsql.runtime.simulation.faults_outside import FAULTS_OUTSIDE
 from fsql.runtime.simulation.process import Cut, PortCut
+from fsql.runtime.simulation.proposals import propose_tick
 from fsql.runtime.simulation.world import MILLISECOND, SECOND
 
 if TYPE_CHECKING:
@@ -364,6 +365,7 @@ FAULTS: Final[dict[str, Callable[[FaultInjector], None]]] = {
     "coordination loses replies": lose_replies,
     "session expires": cut_off_leader,
     "scale": change_scale,
+    "tick": propose_tick,
     "stranger": intrude,
     **FAULTS_OUTSIDE,
 }

@@ -13,11 +13,13 @@ needs them.
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
+import msgspec
 import pyarrow as pa
 
-from fsql.compiler.owner_map import ALL_BINS
+from fsql.compiler.owner_map import ALL_BINS, common_bins
 from fsql.runtime.batch import START
 from fsql.runtime.cluster.manifest import StateSegment
 from fsql.runtime.kernels.keyed import incremental_snapshot as increments
@@ -95,6 +97,35 @@ class Records:
             chain = self._chains.setdefault(record.operator, [])
             increment = state[record.operator][len(chain)]
             chain.append(Piece(record, expiry(increment), tuple(text_bytes([increment]))))
+
+    def change_bins(self, bins: BinRanges) -> None:
+        """Have the state of other bins from now on; what is stored of those that went is no longer valid."""
+        self.bins = bins
+        for operator, chain in self._chains.items():
+            valid = [(piece, common_bins(piece.record.bins, bins)) for piece in chain]
+            self._chains[operator] = [
+                replace(piece, record=msgspec.structs.replace(piece.record, bins=common))
+                for piece, common in valid
+                if common
+            ]
+        for operator, pending in self._pending.items():
+            self._pending[operator] = rows_of_bins(pending, bins)
+
+    def read(self, bins: BinRanges) -> tuple[tuple[str, IncrementalSnapshot], ...]:
+        """Return the state of some bins, by operator, oldest first.
+
+        Raises:
+            StateStoreError: if the store cannot be read.
+            DamagedRecordError: if a record cannot be read back.
+        """
+        found = [
+            (operator, rows_of_bins(read_record(piece.record, self._store), common))
+            for operator, chain in sorted(self._chains.items())
+            for piece in chain
+            if (common := common_bins(piece.record.bins, bins))
+        ]
+        pending = sorted(self._pending.items())
+        return (*found, *((operator, rows_of_bins(rows, bins)) for operator, rows in pending))
 
     def take_over(self, increments: Iterable[tuple[str, IncrementalSnapshot]]) -> None:
         """Add state that was read from other segments; the next `store` stores it here."""

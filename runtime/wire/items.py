@@ -27,7 +27,9 @@ from fsql.runtime.dataflow.messages import (
 from fsql.runtime.dataflow.resume_point import ResumePoint
 from fsql.runtime.metrics import Metrics
 from fsql.runtime.ports import DeadLetter  # noqa: TC001 - msgspec asks what fields are
+from fsql.runtime.state.encoding import UnreadableSnapshotError, decoded, encoded
 from fsql.runtime.wire.batches import BatchShape, put_batch, take_batch
+from fsql.runtime.wire.errors import MalformedError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -53,6 +55,15 @@ class MessageForm(msgspec.Struct, frozen=True, array_like=True, tag=0):
     batch: BatchShape | None
     rejects: tuple[tuple[Root, DeadLetter], ...]
     stops_job: bool = False
+    moved: bool = False
+
+
+class StatePartForm(msgspec.Struct, frozen=True, array_like=True, tag=16):
+    """A part of the state of bins that move, with each increment as it is stored."""
+
+    tick: int
+    state: tuple[tuple[str, bytes], ...]
+    last: bool
 
 
 class RecordForm(Generic[Kind]):
@@ -105,11 +116,18 @@ _ITEMS: Final[tuple[RecordForm[Any], ...]] = (
     RecordForm(Metrics, 13),
     RecordForm(frames.Failure, 14),
     RecordForm(frames.Blocked, 15),
+    RecordForm(frames.PrepareTick, 17),
+    RecordForm(frames.TickPrepared, 18),
+    RecordForm(frames.TickDeclined, 19),
+    RecordForm(frames.Switch, 20),
+    RecordForm(frames.BinsAdopted, 21),
+    RecordForm(frames.TickCompleted, 22),
+    RecordForm(frames.AbandonTick, 23),
 )
 _BY_KIND: Final = {form.kind: form.written for form in _ITEMS}
 _BY_FORM: Final = {form.form: form.read for form in _ITEMS}
 
-ItemForm: Final[Any] = functools.reduce(operator.or_, _BY_FORM, MessageForm)
+ItemForm: Final[Any] = functools.reduce(operator.or_, _BY_FORM, MessageForm | StatePartForm)
 """The union of all forms of items."""
 
 
@@ -129,7 +147,11 @@ def written(item: Item, writer: PartsWriter) -> msgspec.Struct:
             batch,
             parcel.rejects,
             to.stops_job,
+            parcel.moved,
         )
+    if isinstance(item, frames.StatePart):
+        state = tuple((operator, bytes(encoded(rows))) for operator, rows in item.state)
+        return StatePartForm(item.tick, state, item.last)
     return _BY_KIND[type(item)](item)
 
 
@@ -142,6 +164,13 @@ def read(form: msgspec.Struct, reader: PartsReader) -> Item:
     if isinstance(form, MessageForm):
         batch = None if form.batch is None else take_batch(form.batch, reader)
         to = Address(form.stage, form.side, form.port, form.stops_job)
-        return Message(Parcel(to, batch, form.repairs, form.rejects), form.id, form.root)
+        parcel = Parcel(to, batch, form.repairs, form.rejects, form.moved)
+        return Message(parcel, form.id, form.root)
+    if isinstance(form, StatePartForm):
+        try:
+            state = tuple((operator, decoded(data)) for operator, data in form.state)
+        except UnreadableSnapshotError as error:
+            raise MalformedError(str(error)) from None
+        return frames.StatePart(form.tick, state, form.last)
     item: Item = _BY_FORM[type(form)](form)
     return item

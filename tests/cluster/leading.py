@@ -29,6 +29,7 @@ from fsql.runtime.cluster.node import (
     ManifestCommitted,
     Progress,
     Received,
+    TickEnded,
     Transmit,
 )
 from fsql.runtime.drivers.processes.coordinator_process import CoordinatorProcess
@@ -102,7 +103,9 @@ class Gang(Supervisor):
         ended, self._ended = self._ended, []
         return ended
 
-    def tell(self, effect: Progress | Finish) -> None:
+    def tell(self, effect: Progress | Finish | TickEnded) -> None:
+        if isinstance(effect, TickEnded):
+            return
         if isinstance(effect, Finish):
             self.finish = effect
         else:

@@ -6,7 +6,7 @@ import sys
 import time
 from typing import TYPE_CHECKING
 
-from fsql.runtime.cluster.node import Finish, Progress
+from fsql.runtime.cluster.node import Finish, Progress, TickEnded
 from fsql.runtime.drivers.descriptors import wait_readable
 from fsql.runtime.drivers.processes.lines import (
     ALIVE_EVERY,
@@ -77,8 +77,10 @@ class Supervisor:
         exited, self._gone = self._gone, []
         return exited
 
-    def tell(self, effect: Progress | Finish) -> None:
+    def tell(self, effect: Progress | Finish | TickEnded) -> None:
         """Report the progress or the end of the job."""
+        if isinstance(effect, TickEnded):
+            return
         self._told_at = time.monotonic()
         self._writer.write(
             encode_progress(effect) if isinstance(effect, Progress) else encode_finish(effect)

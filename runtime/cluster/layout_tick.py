@@ -1,0 +1,128 @@
+"""The coordinator's part in a tick: hash bins get new owners at a position, without a pause.
+
+Contract.  `docs/internals/distribution.md`, section 5.  A tick has these phases:
+
+    PREPARING   workers send what they have stored of the bins that move
+    PREPARED    a snapshot can be announced, at whose position the owners change
+    ANNOUNCED   workers answer; one that refuses takes the tick back to PREPARED
+    MOVING      all have agreed.  A hold at the position stands in the ack table for the bins of each new
+                owner; after that the workers are told to switch.  So min time behind an operator does not
+                pass the position before the new owners have the state.
+    COMPLETED   all have their bins, and everything below the position is final
+
+Before MOVING a tick can be abandoned without a trace.  After that a failure ends the epoch, and the newest
+manifest is restored under the old owners.
+"""
+
+from __future__ import annotations
+
+import enum
+from typing import TYPE_CHECKING
+
+from fsql.runtime.batch import END
+from fsql.runtime.cluster.frames import PrepareTick, Switch
+from fsql.runtime.dataflow.layout_change import moves_to
+from fsql.runtime.dataflow.messages import Acknowledgement, Entry, Ids, Kind, link_number
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from fsql.compiler.owner_map import OwnerMap
+    from fsql.runtime.batch import Root
+    from fsql.runtime.cluster.frames import AnnounceSnapshot
+    from fsql.runtime.dataflow.acker import Acker
+
+_SENDER = 1
+"""The sender in the ids of the holds: the number of the barrier, which sends no messages of its own."""
+
+
+class TickPhase(enum.Enum):
+    """How far a tick is."""
+
+    PREPARING = "preparing"
+    PREPARED = "prepared"
+    ANNOUNCED = "announced"
+    MOVING = "moving"
+    COMPLETED = "completed"
+
+
+class LayoutTick:
+    """One tick of one epoch."""
+
+    def __init__(
+        self, number: int, epoch: int, old: OwnerMap, new: OwnerMap, folds: Sequence[int]
+    ) -> None:
+        """Begin to prepare it; `folds` are the stages that have one."""
+        self.number = number
+        self.owners = new
+        self.phase = TickPhase.PREPARING
+        self.position: Root | None = None
+        self.refused = ""
+        """Why it is not taken."""
+        self._snapshot = 0
+        self._epoch = epoch
+        self._folds = folds
+        workers = range(new.workers)
+        self._adopting = {worker for worker in workers if moves_to(worker, old, new)}
+        self._unprepared = set(workers)
+
+    @property
+    def preparation(self) -> PrepareTick:
+        """Return what workers are told first."""
+        return PrepareTick(self.number, self.owners.ranges)
+
+    @property
+    def is_undecided(self) -> bool:
+        """Return whether it can still be abandoned."""
+        return self.phase not in {TickPhase.MOVING, TickPhase.COMPLETED}
+
+    def on_prepared(self, worker: int) -> None:
+        """Record that a worker has sent what it has stored."""
+        self._unprepared.discard(worker)
+        if self.phase is TickPhase.PREPARING and not self._unprepared:
+            self.phase = TickPhase.PREPARED
+
+    def on_announced(self, announce: AnnounceSnapshot) -> None:
+        """Record the snapshot at whose position the owners are to change."""
+        self.phase, self.position = TickPhase.ANNOUNCED, announce.position
+        self._snapshot = announce.snapshot
+
+    def on_cancelled(self, snapshot: int) -> None:
+        """Record that a snapshot was cancelled: a worker has refused it, or it is too far ahead."""
+        if self.phase is TickPhase.ANNOUNCED and snapshot == self._snapshot:
+            self.phase, self.position = TickPhase.PREPARED, None
+
+    def switch(self, acker: Acker) -> dict[int, Switch] | None:
+        """Enter the holds, and return what each worker is told; None if min time has passed the position.
+
+        A stage that nothing can come out of any more needs no hold.
+        """
+        assert self.position is not None
+        passed = {stage: acker.passed_behind(stage) for stage in self._folds}
+        if any(self.position < root < END for root in passed.values()):
+            return None
+        stages = [stage for stage in self._folds if passed[stage] != END]
+        switches = {}
+        for worker in range(self.owners.workers):
+            ids = Ids(self._epoch, link_number(_SENDER, worker + 2), sequence=self.number << 16)
+            of_worker = stages if worker in self._adopting else []
+            holds = tuple((stage, ids.next()) for stage in of_worker)
+            switches[worker] = Switch(self.number, holds)
+            entries = [Entry(stage, Kind.HOLD, self.position, hold) for stage, hold in holds]
+            acker.acknowledge(Acknowledgement(tuple(entries)))
+        self.phase = TickPhase.MOVING
+        return switches
+
+    def on_adopted(self, worker: int) -> None:
+        """Record that a worker has its bins."""
+        self._adopting.discard(worker)
+
+    def complete_at(self, min_time: Root) -> bool:
+        """Return, once, whether the tick is complete where `min_time` is that of the barrier."""
+        if self.phase is not TickPhase.MOVING or self._adopting:
+            return False
+        assert self.position is not None
+        if min_time < self.position:
+            return False
+        self.phase = TickPhase.COMPLETED
+        return True

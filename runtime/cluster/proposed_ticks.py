@@ -1,0 +1,90 @@
+"""The ticks that are proposed to a coordinator, over all epochs."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from fsql.compiler.assignment import Assignment
+from fsql.compiler.owner_map import OwnerMap
+from fsql.runtime.batch import START
+from fsql.runtime.cluster.layout_tick import TickPhase
+from fsql.runtime.cluster.node import TickEnded
+
+if TYPE_CHECKING:
+    from fsql.runtime.cluster.coordinator_epoch import CoordinatorEpoch
+    from fsql.runtime.cluster.job_spec import JobSpec
+    from fsql.runtime.cluster.manifest import Manifest
+    from fsql.runtime.cluster.node import TickProposed
+
+EPOCHS_MAX: Final = 2
+"""A tick during which so many epochs were lost is refused: it may be why."""
+
+
+class ProposedTicks:
+    """Keeps the owner map from epoch to epoch, and the tick that is proposed until it is taken or refused."""
+
+    def __init__(self, spec: JobSpec) -> None:
+        """Begin with the owner map of the job's plan."""
+        self._spec = spec
+        self._is_first = True
+        self._proposal: TickProposed | None = None
+        self._proposed_at = 0.0
+        self._epochs_lost = 0
+        self._refused: list[TickEnded] = []
+
+    def on_proposal(self, proposal: TickProposed, now: float) -> None:
+        """Take a proposal; one that another replaces before it is begun is refused."""
+        if self._proposal is not None:
+            self._refused.append(TickEnded(proposal.tick, START, 0.0, "another tick is under way"))
+            return
+        self._proposal, self._proposed_at, self._epochs_lost = proposal, now, 0
+
+    def on_epoch_taken(self, manifest: Manifest | None) -> JobSpec:
+        """Return the job with the owner map that an epoch begins with.
+
+        A new coordinator goes on with the map of the manifest, unless the number of workers has changed.
+        """
+        workers = self._spec.plan.workers
+        is_first, self._is_first = self._is_first, False
+        same = manifest is not None and manifest.workers == workers
+        if is_first and same and manifest is not None and manifest.owners:
+            self._set_owners(OwnerMap.of_ranges(manifest.owners, workers))
+        return self._spec
+
+    def advance(self, epoch: CoordinatorEpoch, now: float) -> list[TickEnded]:
+        """Begin the proposed tick if none is under way, and return what has ended."""
+        ended, self._refused = self._refused, []
+        proposal, tick = self._proposal, epoch.tick
+        if proposal is None:
+            return ended
+        if tick is None or tick.number != proposal.tick:
+            owners = OwnerMap.of_ranges(proposal.owners, self._spec.plan.workers)
+            epoch.propose(proposal.tick, owners)
+            return ended
+        if tick.phase is TickPhase.COMPLETED:
+            assert tick.position is not None
+            self._set_owners(tick.owners)
+            ended.append(TickEnded(tick.number, tick.position, now - self._proposed_at))
+            self._proposal = None
+        elif tick.refused:
+            ended.append(
+                TickEnded(tick.number, START, now - self._proposed_at, refused=tick.refused)
+            )
+            self._proposal = None
+        return ended
+
+    def on_epoch_lost(self, epoch: CoordinatorEpoch) -> None:
+        """Count an epoch that was lost during the tick."""
+        proposal = self._proposal
+        if proposal is None or epoch.tick is None or epoch.tick.number != proposal.tick:
+            return
+        self._epochs_lost += 1
+        if self._epochs_lost >= EPOCHS_MAX:
+            why = f"{EPOCHS_MAX} epochs were lost while it was under way"
+            self._refused.append(TickEnded(proposal.tick, START, 0.0, refused=why))
+            self._proposal = None
+
+    def _set_owners(self, owners: OwnerMap) -> None:
+        plan = replace(self._spec.plan, assignment=Assignment(owners))
+        self._spec = replace(self._spec, plan=plan)
