@@ -61,11 +61,11 @@ from fsql.runtime.cluster.node import (
     Stored,
     TakeEpoch,
     Tick,
-    TickEnded,
     Transmit,
     Trim,
     WorkerExited,
 )
+from fsql.runtime.cluster.tick_events import TickEnded
 from fsql.runtime.cluster.worker_node import WorkerNode
 from fsql.runtime.dataflow.messages import (
     Acknowledgement,
@@ -300,8 +300,7 @@ class Coordinator:
                 rows_text = "no rows" if bundle.contents is None else contents_text(bundle.contents)
                 return [f"deliver in epoch {epoch} below {position_name(bundle.ends)}: {rows_text}"]
             case TickEnded(tick, position, _, refused):
-                how = refused or f"taken at {position_name(position)}"
-                return [f"tick {tick} has ended: {how}"]
+                return [f"tick {tick}: {refused or position_name(position)}"]
             case CommitManifest(manifest):
                 return [f"commit snapshot {manifest.snapshot} at {manifest.position[0]}"]
             case Progress():

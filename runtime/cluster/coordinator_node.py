@@ -49,13 +49,13 @@ from fsql.runtime.cluster.node import (
     StateLost,
     TakeEpoch,
     Tick,
-    TickProposed,
     WorkerExited,
 )
 from fsql.runtime.cluster.phase import Phase
 from fsql.runtime.cluster.proposed_ticks import ProposedTicks
 from fsql.runtime.cluster.restart_strategy import RestartStrategy
 from fsql.runtime.cluster.skipped_rows import SkippedRows
+from fsql.runtime.cluster.tick_events import TickProposed
 from fsql.runtime.dataflow.invariants import InvariantError
 from fsql.runtime.metrics import Metrics
 

@@ -103,13 +103,14 @@ class LayoutTick:
             return None
         stages = [stage for stage in self._folds if passed[stage] != END]
         switches = {}
+        entries = []
         for worker in range(self.owners.workers):
             ids = Ids(self._epoch, link_number(_SENDER, worker + 2), sequence=self.number << 16)
             of_worker = stages if worker in self._adopting else []
             holds = tuple((stage, ids.next()) for stage in of_worker)
             switches[worker] = Switch(self.number, holds)
-            entries = [Entry(stage, Kind.HOLD, self.position, hold) for stage, hold in holds]
-            acker.acknowledge(Acknowledgement(tuple(entries)))
+            entries += [Entry(stage, Kind.HOLD, self.position, hold) for stage, hold in holds]
+        acker.acknowledge(Acknowledgement(tuple(entries)))
         self.phase = TickPhase.MOVING
         return switches
 

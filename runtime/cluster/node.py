@@ -11,11 +11,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
+from fsql.runtime.cluster.tick_events import (
+    BinsCopied,
+    BinsNotCopied,
+    CopyBins,
+    Ownership,
+    TickEnded,
+    TickProposed,
+)
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from fsql.compiler.assignment import FrontTask
-    from fsql.compiler.owner_map import BinRanges
     from fsql.compiler.tick_plan import TickPlan
     from fsql.runtime.batch import Root
     from fsql.runtime.cluster.delivery import Bundle
@@ -121,45 +129,6 @@ class SourceFailed:
 
 
 @dataclass(frozen=True, slots=True)
-class Ownership:
-    """The hash bins that a worker owns from now on, and the state of those that it has adopted."""
-
-    bins: BinRanges
-    adopted: tuple[tuple[str, IncrementalSnapshot], ...]
-
-
-@dataclass(frozen=True, slots=True)
-class CopyBins:
-    """Effect: read back what is stored of some bins.  Answer: `BinsCopied` or `BinsNotCopied`.
-
-    `ownership` comes first, as with `Store`.
-    """
-
-    epoch: int
-    tick: int
-    bins: BinRanges
-    ownership: Ownership | None
-
-
-@dataclass(frozen=True, slots=True)
-class BinsCopied:
-    """Event: what the worker has given to be stored of the bins, by operator, oldest first."""
-
-    epoch: int
-    tick: int
-    state: tuple[tuple[str, IncrementalSnapshot], ...]
-
-
-@dataclass(frozen=True, slots=True)
-class BinsNotCopied:
-    """Event: the store cannot be read."""
-
-    epoch: int
-    tick: int
-    reason: str
-
-
-@dataclass(frozen=True, slots=True)
 class Store:
     """Effect: store incremental snapshots by operator, for `snapshot`.  Answer: `Stored` or `NotStored`.
 
@@ -256,27 +225,6 @@ class WorkerExited:
     """Event: the launcher reports that the process at an address has exited."""
 
     address: str
-
-
-@dataclass(frozen=True, slots=True)
-class TickProposed:
-    """Event: the next tick is to have another owner map: worker, first bin and end of each range."""
-
-    tick: int
-    owners: tuple[tuple[int, int, int], ...]
-
-
-@dataclass(frozen=True, slots=True)
-class TickEnded:
-    """Effect: record what has become of a proposed tick: it was taken, or `refused` says why not.
-
-    `seconds` are from the proposal on.  `position` is where it began.
-    """
-
-    tick: int
-    position: Root
-    seconds: float
-    refused: str = ""
 
 
 @dataclass(frozen=True, slots=True)

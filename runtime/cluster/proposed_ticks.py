@@ -9,13 +9,13 @@ from fsql.compiler.assignment import Assignment
 from fsql.compiler.owner_map import OwnerMap
 from fsql.runtime.batch import START
 from fsql.runtime.cluster.layout_tick import TickPhase
-from fsql.runtime.cluster.node import TickEnded
+from fsql.runtime.cluster.tick_events import TickEnded
 
 if TYPE_CHECKING:
     from fsql.runtime.cluster.coordinator_epoch import CoordinatorEpoch
     from fsql.runtime.cluster.job_spec import JobSpec
     from fsql.runtime.cluster.manifest import Manifest
-    from fsql.runtime.cluster.node import TickProposed
+    from fsql.runtime.cluster.tick_events import TickProposed
 
 EPOCHS_MAX: Final = 2
 """A tick during which so many epochs were lost is refused: it may be why."""

@@ -37,8 +37,9 @@ from fsql.runtime.cluster.worker_ticks import WorkerTicks
 from fsql.runtime.dataflow.freshness import Freshness
 from fsql.runtime.dataflow.front import Front
 from fsql.runtime.dataflow.messages import Message, MinTime
+from fsql.runtime.dataflow.outbox import BARRIER, SendMessage
 from fsql.runtime.dataflow.stage_pipeline import uninstrumented
-from fsql.runtime.dataflow.worker import BARRIER, SendMessage, Worker
+from fsql.runtime.dataflow.worker import Worker
 from fsql.runtime.metrics import Metrics, OperatorMetrics
 from fsql.runtime.ports import Wait
 
@@ -50,17 +51,10 @@ if TYPE_CHECKING:
     from fsql.runtime.cluster.job_spec import Settings
     from fsql.runtime.cluster.local_fronts import LocalFront
     from fsql.runtime.cluster.manifest import Manifest
-    from fsql.runtime.cluster.node import (
-        BinsCopied,
-        BinsNotCopied,
-        ChunkRead,
-        Loaded,
-        NotStored,
-        Stored,
-        WorkerEffect,
-    )
+    from fsql.runtime.cluster.node import ChunkRead, Loaded, NotStored, Stored, WorkerEffect
+    from fsql.runtime.cluster.tick_events import BinsCopied, BinsNotCopied
+    from fsql.runtime.dataflow.outbox import Effect
     from fsql.runtime.dataflow.stage_pipeline import Instrumentation
-    from fsql.runtime.dataflow.worker import Effect
 
 
 class WorkerEpoch:

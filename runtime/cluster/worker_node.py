@@ -26,8 +26,6 @@ from fsql.runtime.cluster.frames import (
     Hello,
 )
 from fsql.runtime.cluster.node import (
-    BinsCopied,
-    BinsNotCopied,
     ChunkRead,
     Close,
     LeaderFound,
@@ -43,6 +41,7 @@ from fsql.runtime.cluster.node import (
     Tick,
     Transmit,
 )
+from fsql.runtime.cluster.tick_events import BinsCopied, BinsNotCopied
 from fsql.runtime.cluster.worker_epoch import WorkerEpoch
 from fsql.runtime.dataflow.invariants import InvariantError
 

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from fsql.runtime.cluster.local_fronts import LocalFronts
     from fsql.runtime.cluster.node import NotStored
     from fsql.runtime.cluster.worker_ticks import WorkerTicks
-    from fsql.runtime.dataflow.worker import Effect, Worker
+    from fsql.runtime.dataflow.outbox import Effect
+    from fsql.runtime.dataflow.worker import Worker
 
 
 class WorkerSnapshots:

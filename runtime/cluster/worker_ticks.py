@@ -24,7 +24,7 @@ from fsql.runtime.cluster.frames import (
     TickDeclined,
     TickPrepared,
 )
-from fsql.runtime.cluster.node import BinsCopied, CopyBins, Ownership
+from fsql.runtime.cluster.tick_events import BinsCopied, CopyBins, Ownership
 from fsql.runtime.dataflow.layout_change import moves_of, moves_to
 from fsql.runtime.kernels.keyed.incremental_snapshot import rows_of_bins
 
@@ -33,8 +33,9 @@ if TYPE_CHECKING:
 
     from fsql.compiler.owner_map import BinRanges
     from fsql.runtime.cluster.frames import Item, PrepareTick, Switch
-    from fsql.runtime.cluster.node import BinsNotCopied
-    from fsql.runtime.dataflow.worker import Effect, Worker
+    from fsql.runtime.cluster.tick_events import BinsNotCopied
+    from fsql.runtime.dataflow.outbox import Effect
+    from fsql.runtime.dataflow.worker import Worker
     from fsql.runtime.kernels.keyed.incremental_snapshot import IncrementalSnapshot
 
     State = tuple[tuple[str, IncrementalSnapshot], ...]

@@ -9,27 +9,25 @@ the ids of all that it sent, and the changed holds of its folds.
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
+from fsql.compiler.owner_map import all_of
 from fsql.compiler.tick_plan import FoldHead, SourceHead, TickPlan, ToFold
 from fsql.runtime.batch import START, Batch
 from fsql.runtime.dataflow.fold_kernels import make_fold
 from fsql.runtime.dataflow.invariants import check_operators
 from fsql.runtime.dataflow.layout_change import LayoutChange, Routing
 from fsql.runtime.dataflow.messages import (
-    Acknowledgement,
     Address,
     Entry,
-    Ids,
     Kind,
     Message,
     MinTime,
     Parcel,
     PortKind,
     Promise,
-    link_number,
 )
+from fsql.runtime.dataflow.outbox import BARRIER, Effect, Outbox, SendMessage
 from fsql.runtime.dataflow.stage_pipeline import Instrumentation, StagePipeline, uninstrumented
 from fsql.runtime.hashing import hash_rows
 from fsql.runtime.order import concat
@@ -51,24 +49,6 @@ if TYPE_CHECKING:
 
     Ints = NDArray[np.int64]
     Hashes = NDArray[np.uint32]
-
-BARRIER = -1
-"""The receiver of messages to the barrier; other receivers are workers by number."""
-
-_HOLDS: Final = 0
-_FIRST_PEER: Final = 2
-"""Peers in message ids: 0 stands for the holds of a worker's folds, 1 for the barrier, then the workers."""
-
-
-@dataclass(frozen=True, slots=True)
-class SendMessage:
-    """Effect: put a message on the link to `receiver`."""
-
-    receiver: int
-    message: Message
-
-
-Effect = SendMessage | Acknowledgement | Promise
 
 
 class Worker:
@@ -94,14 +74,7 @@ class Worker:
                 self._advance[index] = watch(stage.head.operator, self.folds[index].advance)
                 self._go_on[index] = watch(stage.head.operator, self.folds[index].go_on)
             self._pipelines.append(StagePipeline(stage, self._barrier_stage, watch))
-        self._ids = {
-            receiver: Ids(epoch, link_number(number + _FIRST_PEER, receiver + _FIRST_PEER))
-            for receiver in (BARRIER, *range(plan.workers))
-        }
-        self._hold_ids = Ids(epoch, link_number(number + _FIRST_PEER, _HOLDS))
-        self._holds: dict[int, Entry] = {}
-        self._stepped: set[int] = set()
-        """The folds that this step has used."""
+        self._outbox = Outbox(number, epoch, plan.workers)
         self._source_stage = {
             stage.head.table.ordinal: index
             for index, stage in enumerate(plan.stages)
@@ -110,8 +83,6 @@ class Worker:
         self._announced = False
         self._calls: deque[tuple[Parcel, Ints | None]] = deque()
         """What goes to folds here: parcels, with the rows that are meant if not all are."""
-        self._sent: list[SendMessage] = []
-        self._sent_first: list[SendMessage] = []
 
     def read(
         self, front: Front, ordinal: int, chunk: Chunk, source_offset: SourceOffset | None = None
@@ -137,11 +108,8 @@ class Worker:
             self._run(self._source_stage[ordinal], [batch], repairs=False)
         if rejects:
             to = Address(self._barrier_stage, 0, PortKind.REJECT, front.stops_on_error)
-            self._post(BARRIER, Parcel(to, None, rejects=rejects))
-        first = [sent for sent in self._sent if sent.receiver != BARRIER]
-        self._sent = [sent for sent in self._sent if sent.receiver == BARRIER]
-        self._sent_first += first
-        return first
+            self._outbox.post(BARRIER, Parcel(to, None, rejects=rejects))
+        return self._outbox.take_for_workers()
 
     @property
     def has_more(self) -> bool:
@@ -150,7 +118,7 @@ class Worker:
 
     def read_rest(self, front: Front) -> list[Effect]:
         """Process what `read_first` has left, and promise; other steps may come in between."""
-        return [*self._finish_step(None), self._promise(front)]
+        return [*self._finish_step(), self._promise(front)]
 
     def end(self, front: Front, source_offset: SourceOffset | None = None) -> list[Effect]:
         """End a front, whose reader has nothing more to read and stands at `source_offset`."""
@@ -189,7 +157,7 @@ class Worker:
         if min_time.stage not in self.folds:
             return []
         self._follow(min_time.stage, min_time.root)
-        return self._finish_step(None)
+        return self._finish_step()
 
     def _follow(self, stage: int, root: Root) -> None:
         """Advance a fold to `root`, or to where it is held back by a change of owners."""
@@ -197,7 +165,7 @@ class Worker:
         if change is not None and change.holds_back and root > change.position:
             change.min_times[stage] = root
             root = max(change.position, self.folds[stage].min_time_of_input)
-        self._stepped.add(stage)
+        self._outbox.used.add(stage)
         self._forward(stage, self._advance[stage](root))
 
     @property
@@ -210,9 +178,9 @@ class Worker:
         stage = max((stage for stage, fold in self.folds.items() if fold.is_behind), default=None)
         if stage is None:
             return []
-        self._stepped.add(stage)
+        self._outbox.used.add(stage)
         self._forward(stage, self._go_on[stage]())
-        return self._finish_step(None)
+        return self._finish_step()
 
     @property
     def reached(self) -> Root:
@@ -235,8 +203,8 @@ class Worker:
         owned = self._plan.assignment.bins_of(self._number)
         for fold in self.folds.values():
             fold.load(state.get(fold.operator, ()), owned, position)
-        self._stepped.update(self.folds)
-        return self._finish_step(None)
+        self._outbox.used.update(self.folds)
+        return self._finish_step()
 
     def announce(self, position: Root) -> bool:
         """Announce a snapshot as of `position` to all folds; return whether all can take it."""
@@ -302,7 +270,7 @@ class Worker:
         for _, ordinal, batch in deferred.values():
             self._run(self._source_stage[ordinal], [batch], repairs=False)
         self._follow_all(change)
-        effects = self._finish_step(None)
+        effects = self._finish_step()
         messages, change.messages = change.messages, []
         for message in messages:
             effects += self.receive(message)
@@ -316,13 +284,12 @@ class Worker:
     def release_bins(self) -> list[Effect]:
         """Drop the state of bins that the worker has handed over; snapshots at the position are taken."""
         assert self.change is not None
-        for bins in self.change.outgoing.values():
-            for fold in self.folds.values():
-                fold.release(bins)
+        for fold in self.folds.values():
+            fold.release(all_of(self.change.outgoing.values()))
         self.change.released = True
-        self._stepped.update(self.folds)
+        self._outbox.used.update(self.folds)
         self._follow_all(self.change)
-        return self._finish_step(None)
+        return self._finish_step()
 
     @property
     def has_switched(self) -> bool:
@@ -356,19 +323,13 @@ class Worker:
             increments = state.get(fold.operator, ())
             output = fold.adopt(increments, change.position, queued.get(stage, ()))
             self._forward(stage, output)
-            self._stepped.add(stage)
-        effects = self._finish_step(None)
+            self._outbox.used.add(stage)
         leaving = [Entry(stage, Kind.HOLD, change.position, id_) for stage, id_ in holds.items()]
-        entries = [
-            entry for made in effects if isinstance(made, Acknowledgement) for entry in made.entries
-        ]
-        others = [made for made in effects if not isinstance(made, Acknowledgement)]
-        return [*others, Acknowledgement((*leaving, *entries))]
+        return self._finish_step(*leaving)
 
     def complete_change(self) -> None:
         """End the change: all have adopted, and nothing below its position is under way."""
         assert self.change is not None
-        assert self.change.adopted
         self._routing = Routing(self.change.owners)
 
     def take_snapshots(self) -> list[tuple[str, IncrementalSnapshot]] | None:
@@ -380,7 +341,7 @@ class Worker:
         taken = [(fold.operator, fold.snapshots.take()) for fold in folds]
         return [(operator, increment) for operator, increment in taken if increment is not None]
 
-    def _finish_step(self, consumed: Entry | None) -> list[Effect]:
+    def _finish_step(self, *consumed: Entry) -> list[Effect]:
         """Carry out the calls of this step; return what was sent and one acknowledgement of it all."""
         while self._calls:
             parcel, rows = self._calls.popleft()
@@ -390,41 +351,17 @@ class Worker:
                 queue = self.change.queued.setdefault(parcel.to.stage, [])
                 queue.append((parcel.to.side, batch))
                 continue
-            self._stepped.add(parcel.to.stage)
+            self._outbox.used.add(parcel.to.stage)
             output = self._accept[parcel.to.stage](parcel.to.side, batch)
             output.repairs |= parcel.repairs
             self._forward(parcel.to.stage, output)
-        entries = [] if consumed is None else [consumed]
-        for sent in (*self._sent_first, *self._sent):
-            message = sent.message
-            entries.append(Entry(message.parcel.to.stage, Kind.MESSAGE, message.root, message.id))
-        entries += self._take_changed_holds()
-        effects: list[Effect] = [*self._sent]
-        self._sent_first, self._sent = [], []
-        if entries:
-            effects.append(Acknowledgement(tuple(entries)))
-        return effects
-
-    def _take_changed_holds(self) -> list[Entry]:
-        """Return the ack table entries of the holds that changed in this step."""
-        moved = []
-        for stage in sorted(self._stepped):
-            root, known = self.folds[stage].hold(), self._holds.get(stage)
-            if root == (None if known is None else known.root):
-                continue
-            if known is not None:
-                moved.append(self._holds.pop(stage))
-            if root is not None:
-                self._holds[stage] = Entry(stage, Kind.HOLD, root, self._hold_ids.next())
-                moved.append(self._holds[stage])
-        self._stepped.clear()
-        return moved
+        return self._outbox.finish(consumed, self.folds)
 
     def _forward(self, stage: int, output: FoldOutput) -> None:
         if output.rows:
             self._run(stage, output.rows, repairs=output.repairs)
         for errors in output.errors:
-            self._post(BARRIER, Parcel(self._errors_to, errors, repairs=output.repairs))
+            self._outbox.post(BARRIER, Parcel(self._errors_to, errors, repairs=output.repairs))
 
     def _run(self, stage: int, batches: list[Batch], *, repairs: bool) -> None:
         """Run a stage's steps over what its head made, and send the results."""
@@ -432,11 +369,11 @@ class Worker:
         sends, errors = chain.run(concat(batches))
         for to, batch in sends:
             if isinstance(to, Address):
-                self._post(BARRIER, Parcel(to, batch, repairs))
+                self._outbox.post(BARRIER, Parcel(to, batch, repairs))
             else:
                 self._exchange(to, chain.keys_of[to], batch, repairs=repairs)
         for batch in errors:
-            self._post(BARRIER, Parcel(self._errors_to, batch, repairs))
+            self._outbox.post(BARRIER, Parcel(self._errors_to, batch, repairs))
 
     def _exchange(self, to: ToFold, keys: Evaluator, batch: Batch, *, repairs: bool) -> None:
         """Split a batch by the owners of its keys' hashes; call the own part, send the others."""
@@ -446,7 +383,7 @@ class Worker:
             return
         values, kept, errors = keys(batch)
         if errors is not None:
-            self._post(BARRIER, Parcel(self._errors_to, errors, repairs))
+            self._outbox.post(BARRIER, Parcel(self._errors_to, errors, repairs))
         if kept is not None:
             batch = batch.take(kept)
         hashes = hash_rows(values, len(batch))
@@ -456,8 +393,4 @@ class Worker:
                 self._calls.append((Parcel(address, batch, repairs, moved=moved), rows))
             else:
                 part = batch if rows is None else batch.take(rows)
-                self._post(worker, Parcel(address, part, repairs, moved=moved))
-
-    def _post(self, receiver: int, parcel: Parcel) -> None:
-        message = Message(parcel, self._ids[receiver].next(), parcel.least_root())
-        self._sent.append(SendMessage(receiver, message))
+                self._outbox.post(worker, Parcel(address, part, repairs, moved=moved))

@@ -25,14 +25,10 @@ from fsql.runtime.dataflow.messages import (
     MinTime,
     Promise,
 )
+from fsql.runtime.dataflow.outbox import BARRIER, Effect, SendMessage
 from fsql.runtime.dataflow.stage_pipeline import Instrumentation, uninstrumented
 from fsql.runtime.dataflow.topology import topology
-from fsql.runtime.dataflow.worker import (
-    BARRIER,
-    Effect,
-    SendMessage,
-    Worker,
-)
+from fsql.runtime.dataflow.worker import Worker
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence, Sized

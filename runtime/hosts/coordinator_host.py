@@ -31,9 +31,9 @@ from fsql.runtime.cluster.node import (
     SnapshotRequested,
     StateLost,
     TakeEpoch,
-    TickEnded,
     Transmit,
 )
+from fsql.runtime.cluster.tick_events import TickEnded
 from fsql.runtime.coordination.port import (
     CoordinationDiskError,
     CoordinationError,

@@ -18,10 +18,10 @@ if TYPE_CHECKING:
         CoordinatorEvent,
         Finish,
         Progress,
-        TickEnded,
         WorkerEffect,
         WorkerEvent,
     )
+    from fsql.runtime.cluster.tick_events import TickEnded
 
 _Result = TypeVar("_Result")
 

@@ -14,11 +14,8 @@ from fsql.compiler.diagnostics.encoding import diagnostics_bytes
 from fsql.compiler.owner_map import OwnerMap
 from fsql.runtime.cluster.manifest import manifest_of
 from fsql.runtime.cluster.node import (
-    BinsCopied,
-    BinsNotCopied,
     ChunkRead,
     Close,
-    CopyBins,
     Leave,
     Load,
     Loaded,
@@ -32,6 +29,7 @@ from fsql.runtime.cluster.node import (
     Trim,
     Yield,
 )
+from fsql.runtime.cluster.tick_events import BinsCopied, BinsNotCopied, CopyBins
 from fsql.runtime.hosts.host import Host
 from fsql.runtime.hosts.split_ends import SplitEnds
 from fsql.runtime.hosts.worker_state import StateFailedError, WorkerState

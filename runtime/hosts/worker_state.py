@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from fsql.compiler.owner_map import BinRanges
     from fsql.runtime.batch import Root
     from fsql.runtime.cluster.manifest import Manifest, StateSegment
-    from fsql.runtime.cluster.node import Ownership
+    from fsql.runtime.cluster.tick_events import Ownership
     from fsql.runtime.kernels.keyed.incremental_snapshot import IncrementalSnapshot
     from fsql.runtime.state.directory import StateDirectory
     from fsql.runtime.state.store import StateStore

@@ -12,8 +12,8 @@ from fsql.runtime.cluster.node import (
     ManifestCommitted,
     ManifestNotCommitted,
     Progress,
-    TickEnded,
 )
+from fsql.runtime.cluster.tick_events import TickEnded
 from fsql.runtime.hosts.coordinator_host import CoordinatorHost
 from fsql.runtime.hosts.front_logs import FrontLogs
 from fsql.runtime.hosts.job_state import JobState

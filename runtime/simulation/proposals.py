@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fsql.compiler.owner_map import BINS, OwnerMap
-from fsql.runtime.cluster.node import TickProposed
 from fsql.runtime.cluster.phase import Phase
+from fsql.runtime.cluster.tick_events import TickProposed
 
 if TYPE_CHECKING:
     from fsql.runtime.simulation.faults import FaultInjector

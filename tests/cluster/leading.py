@@ -29,9 +29,9 @@ from fsql.runtime.cluster.node import (
     ManifestCommitted,
     Progress,
     Received,
-    TickEnded,
     Transmit,
 )
+from fsql.runtime.cluster.tick_events import TickEnded
 from fsql.runtime.drivers.processes.coordinator_process import CoordinatorProcess
 from fsql.runtime.drivers.processes.job_state import open_job_state
 from fsql.runtime.drivers.processes.supervised import Supervisor

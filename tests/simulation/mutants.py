@@ -24,6 +24,7 @@ from fsql.runtime.coordination.lease import Lease
 from fsql.runtime.dataflow.barrier import Barrier
 from fsql.runtime.dataflow.front import Front
 from fsql.runtime.dataflow.messages import Acknowledgement, Ids, Promise
+from fsql.runtime.dataflow.outbox import Outbox
 from fsql.runtime.dataflow.worker import Worker
 from fsql.runtime.hosts import job_state
 from fsql.runtime.kernels.aggregate.grouped import AggregateKernel
@@ -42,9 +43,9 @@ if TYPE_CHECKING:
 def what_was_consumed_is_acknowledged_before_what_was_sent(patch: Patch) -> None:
     right = Worker._finish_step
 
-    def finish_step(self: Worker, consumed: Any) -> list[Any]:
-        effects = right(self, consumed)
-        if consumed is None or not isinstance(effects[-1], Acknowledgement):
+    def finish_step(self: Worker, *consumed: Any) -> list[Any]:
+        effects = right(self, *consumed)
+        if not consumed or not isinstance(effects[-1], Acknowledgement):
             return effects
         first, rest = effects[-1].entries[:1], effects[-1].entries[1:]
         return [Acknowledgement(first), *effects[:-1], Acknowledgement(rest)]
@@ -64,7 +65,7 @@ def _items_travel_alone(patch: Patch) -> None:
 
 
 def holds_are_not_counted(patch: Patch) -> None:
-    patch.setattr(Worker, "_take_changed_holds", lambda _: [])
+    patch.setattr(Outbox, "_take_changed_holds", lambda *_: [])
 
 
 def restored_holds_are_not_counted(patch: Patch) -> None:

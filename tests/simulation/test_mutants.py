@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from fsql.runtime.simulation.run import Plan, run
-from fsql.tests.simulation import mutants, mutants_of_state
+from fsql.tests.simulation import mutants, mutants_of_state, mutants_of_ticks
 from fsql.tests.simulation.workloads import generated
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from fsql.runtime.drivers.in_memory import Outcome
     from fsql.runtime.simulation.workload import Workload
 
-MUTANTS = (*mutants.MUTANTS, *mutants_of_state.MUTANTS)
+MUTANTS = (*mutants.MUTANTS, *mutants_of_state.MUTANTS, *mutants_of_ticks.MUTANTS)
 SEEDS = 500
 PLAN = Plan(seconds=20)
 

@@ -6,7 +6,8 @@ import sys
 import time
 from typing import TYPE_CHECKING
 
-from fsql.runtime.cluster.node import Finish, Progress, TickEnded
+from fsql.runtime.cluster.node import Finish, Progress
+from fsql.runtime.cluster.tick_events import TickEnded
 from fsql.runtime.drivers.descriptors import wait_readable
 from fsql.runtime.drivers.processes.lines import (
     ALIVE_EVERY,

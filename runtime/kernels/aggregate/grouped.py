@@ -24,6 +24,13 @@ from fsql.runtime.batch import PUNCTUATION, Batch, Root
 from fsql.runtime.kernels.aggregate.accumulators import Accumulator, accumulator
 from fsql.runtime.kernels.aggregate.closings import ClosedColumns, Closings, split_slots
 from fsql.runtime.kernels.aggregate.emptied_slots import EmptiedSlots
+from fsql.runtime.kernels.aggregate.group_changes import (
+    Changes,
+    Group,
+    Groups,
+    changes_of,
+    same_value,
+)
 from fsql.runtime.kernels.aggregate.slot_snapshots import SlotSnapshots
 from fsql.runtime.kernels.aggregate.steps import (
     ONLY_ROW,
@@ -40,7 +47,6 @@ from fsql.runtime.order import (
     concat_arrays,
     key_values,
     roots_of,
-    sameness,
     stable_order,
     starts_of_runs,
 )
@@ -138,7 +144,7 @@ class AggregateKernel:
             return ApplyResult(None, None, undo)
         before = [one.read(steps.slots) for one in self._accumulators]
         after = self._add(batch, order, steps)
-        changes = _changes(steps, self._groups(before), self._groups(after))
+        changes = changes_of(steps, self._groups(before), self._groups(after))
         first_rows = order[steps.start]
         step_roots = roots._replace(number=sorted_root[steps.start])
         return ApplyResult(
@@ -161,9 +167,9 @@ class AggregateKernel:
         if self._combine.final:
             self._add(batch, ONLY_ROW, only_step(slot))
             return ApplyResult(None, None, undo)
-        before = _Group.of([one.read(slot) for one in self._accumulators], self._shown)
-        after = _Group.of(self._add(batch, ONLY_ROW, only_step(slot)), self._shown)
-        differs = not all(map(_same, before.columns, after.columns))
+        before = Group.of([one.read(slot) for one in self._accumulators], self._shown)
+        after = Group.of(self._add(batch, ONLY_ROW, only_step(slot)), self._shown)
+        differs = not all(map(same_value, before.columns, after.columns))
         removed = before.shows and (differs or not after.shows)
         added = after.shows and (differs or not before.shows)
         if self._marks_replacements:
@@ -209,7 +215,7 @@ class AggregateKernel:
             results.append(one.add(values, weights, steps))
         return results
 
-    def _groups(self, values: list[Values]) -> _Groups:
+    def _groups(self, values: list[Values]) -> Groups:
         """Return the state of groups from the values of their accumulators."""
         exists = values[0].array.to_numpy() > 0
         shown = [values[index] for index in self._shown]
@@ -217,10 +223,10 @@ class AggregateKernel:
         for value in shown:
             if value.failed is not None:
                 failed |= value.failed
-        return _Groups(shown, exists & ~failed, exists & failed)
+        return Groups(shown, exists & ~failed, exists & failed)
 
     def _rows(
-        self, batch: Batch, roots: Roots, first_rows: Ints, steps: Steps, changes: _Changes
+        self, batch: Batch, roots: Roots, first_rows: Ints, steps: Steps, changes: Changes
     ) -> KeyedRows | None:
         removed, added = changes.removed, changes.added
         if self._marks_replacements:
@@ -328,79 +334,6 @@ class AggregateKernel:
 
     def state_rows(self) -> int:
         return self._table.live
-
-
-class _Groups(NamedTuple):
-    """The values of groups; which groups have a row, and which exist but fail."""
-
-    values: list[Values]
-    shown: Bools
-    fails: Bools
-
-
-class _Group(NamedTuple):
-    """The values of one group; whether it has a row, or exists and fails."""
-
-    columns: list[pa.Array]
-    shows: bool
-    fails: bool
-
-    @staticmethod
-    def of(values: list[Values], shown: list[int]) -> _Group:
-        exists = values[0].array[0].as_py() > 0
-        results = [values[index] for index in shown]
-        fails = any(value.failed is not None and value.failed[0] for value in results)
-        columns = [value.array for value in results]
-        return _Group(columns, exists and not fails, exists and fails)
-
-
-def _same(one: pa.Array, other: pa.Array) -> bool:
-    """Return whether two columns of one row have the same value (-0.0 is not 0.0)."""
-    if pa.types.is_integer(one.type):
-        return bool(one.equals(other))
-    first, second = sameness(concat_arrays([one, other])).tolist()
-    return bool(first == second)
-
-
-class _Changes(NamedTuple):
-    """Which steps retract their group's previous row, and which add a new one; both if they differ.
-
-    `shown_before` and `shown_after` mark the steps at which the group has a row.
-
-    `columns` hold the values after all steps, then those before each slot's first.
-    """
-
-    removed: Ints
-    added: Ints
-    failing: Ints
-    shown_before: Bools
-    shown_after: Bools
-    columns: list[pa.Array]
-
-
-def _changes(steps: Steps, before: _Groups, after: _Groups) -> _Changes:
-    size = len(steps.slot)
-    columns = [
-        concat_arrays([a.array, b.array]) for a, b in zip(after.values, before.values, strict=True)
-    ]
-    failing = after.fails & ~steps.before(after.fails, before.fails)
-    shown_after, shown_before = after.shown, steps.before(after.shown, before.shown)
-    differs = np.zeros(size, np.bool_)
-    for column in columns:
-        codes = (
-            sameness(column) if not pa.types.is_integer(column.type) or column.null_count else None
-        )
-        if codes is None:
-            codes = column.to_numpy(zero_copy_only=False)
-        differs |= codes[:size] != steps.before(codes[:size], codes[size:])
-    return _Changes(
-        np.flatnonzero(shown_before & (differs | ~shown_after)),
-        np.flatnonzero(shown_after & (differs | ~shown_before)),
-        np.flatnonzero(failing),
-        shown_before,
-        shown_after,
-        columns,
-    )
 
 
 def _errors(batch: Batch, rows: Ints, slots: Ints) -> KeyedRows | None:

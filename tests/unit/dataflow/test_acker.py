@@ -17,7 +17,7 @@ from fsql.optimizer.choose import choose
 from fsql.runtime.batch import END, START, Root
 from fsql.runtime.dataflow.acker import Acker
 from fsql.runtime.dataflow.messages import Acknowledgement, Entry, Ids, Kind, MinTime, Promise
-from fsql.runtime.dataflow.worker import Worker
+from fsql.runtime.dataflow.outbox import Outbox
 from fsql.tests.unit.dataflow.plans import KEY, call, grouped, insert, table
 
 if TYPE_CHECKING:
@@ -157,12 +157,11 @@ def test_the_heap_of_the_ack_table_does_not_grow_behind_a_split_that_lags() -> N
 
 
 def test_no_two_links_of_a_thousand_workers_share_ids() -> None:
-    plan = plan_of_workers(1_000)
     first = {
         ids.next()
         for number in (0, 1, 254, 255, 256, 511, 512, 999)
-        for worker in [Worker(plan, number, 1)]
-        for ids in (*worker._ids.values(), worker._hold_ids)
+        for outbox in [Outbox(number, 1, 1_000)]
+        for ids in (*outbox._ids.values(), outbox._hold_ids)
     }
     assert len(first) == 8 * 1_002
 

@@ -1,0 +1,71 @@
+"""Events and effects of ticks: bins that move, and what has become of a proposal; see `node`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from fsql.compiler.owner_map import BinRanges
+    from fsql.runtime.batch import Root
+    from fsql.runtime.kernels.keyed.incremental_snapshot import IncrementalSnapshot
+
+
+@dataclass(frozen=True, slots=True)
+class Ownership:
+    """The hash bins that a worker owns from now on, and the state of those that it has adopted."""
+
+    bins: BinRanges
+    adopted: tuple[tuple[str, IncrementalSnapshot], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CopyBins:
+    """Effect: read back what is stored of some bins.  Answer: `BinsCopied` or `BinsNotCopied`.
+
+    `ownership` comes first, as with `Store`.
+    """
+
+    epoch: int
+    tick: int
+    bins: BinRanges
+    ownership: Ownership | None
+
+
+@dataclass(frozen=True, slots=True)
+class BinsCopied:
+    """Event: what the worker has given to be stored of the bins, by operator, oldest first."""
+
+    epoch: int
+    tick: int
+    state: tuple[tuple[str, IncrementalSnapshot], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class BinsNotCopied:
+    """Event: the store cannot be read."""
+
+    epoch: int
+    tick: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class TickProposed:
+    """Event: the next tick is to have another owner map: worker, first bin and end of each range."""
+
+    tick: int
+    owners: tuple[tuple[int, int, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TickEnded:
+    """Effect: record what has become of a proposed tick: it was taken, or `refused` says why not.
+
+    `seconds` are from the proposal on.  `position` is where it began.
+    """
+
+    tick: int
+    position: Root
+    seconds: float
+    refused: str = ""

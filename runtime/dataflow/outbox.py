@@ -1,0 +1,97 @@
+"""What a step of a worker sends: messages, and one combined acknowledgement of everything that it did."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from fsql.runtime.dataflow.messages import (
+    Acknowledgement,
+    Entry,
+    Ids,
+    Kind,
+    Message,
+    Promise,
+    link_number,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from fsql.runtime.dataflow.fold import Fold
+    from fsql.runtime.dataflow.messages import Parcel
+
+BARRIER = -1
+"""The receiver of messages to the barrier; other receivers are workers by number."""
+
+_HOLDS: Final = 0
+_FIRST_PEER: Final = 2
+"""Peers in message ids: 0 stands for the holds of a worker's folds, 1 for the barrier, then the workers."""
+
+
+@dataclass(frozen=True, slots=True)
+class SendMessage:
+    """Effect: put a message on the link to `receiver`."""
+
+    receiver: int
+    message: Message
+
+
+Effect = SendMessage | Acknowledgement | Promise
+
+
+class Outbox:
+    """The output of one step after the other."""
+
+    def __init__(self, worker: int, epoch: int, workers: int) -> None:
+        """Have sent nothing yet, as one of some workers."""
+        self.used: set[int] = set()
+        """The folds that this step has used, by stage: their holds may have changed."""
+        self._ids = {
+            receiver: Ids(epoch, link_number(worker + _FIRST_PEER, receiver + _FIRST_PEER))
+            for receiver in (BARRIER, *range(workers))
+        }
+        self._hold_ids = Ids(epoch, link_number(worker + _FIRST_PEER, _HOLDS))
+        self._holds: dict[int, Entry] = {}
+        self._sent: list[SendMessage] = []
+        self._sent_first: list[SendMessage] = []
+
+    def post(self, receiver: int, parcel: Parcel) -> None:
+        """Send a parcel."""
+        message = Message(parcel, self._ids[receiver].next(), parcel.least_root())
+        self._sent.append(SendMessage(receiver, message))
+
+    def take_for_workers(self) -> list[SendMessage]:
+        """Return what has been sent to other workers, who can begin before the step ends."""
+        first = [sent for sent in self._sent if sent.receiver != BARRIER]
+        self._sent = [sent for sent in self._sent if sent.receiver == BARRIER]
+        self._sent_first += first
+        return first
+
+    def finish(self, consumed: Sequence[Entry], folds: Mapping[int, Fold]) -> list[Effect]:
+        """End the step: return what is left to send, and an acknowledgement of all that was sent."""
+        entries = list(consumed)
+        for sent in (*self._sent_first, *self._sent):
+            message = sent.message
+            entries.append(Entry(message.parcel.to.stage, Kind.MESSAGE, message.root, message.id))
+        entries += self._take_changed_holds(folds)
+        effects: list[Effect] = [*self._sent]
+        self._sent_first, self._sent = [], []
+        if entries:
+            effects.append(Acknowledgement(tuple(entries)))
+        return effects
+
+    def _take_changed_holds(self, folds: Mapping[int, Fold]) -> list[Entry]:
+        """Return the ack table entries of the holds that changed in this step."""
+        moved = []
+        for stage in sorted(self.used):
+            root, known = folds[stage].hold(), self._holds.get(stage)
+            if root == (None if known is None else known.root):
+                continue
+            if known is not None:
+                moved.append(self._holds.pop(stage))
+            if root is not None:
+                self._holds[stage] = Entry(stage, Kind.HOLD, root, self._hold_ids.next())
+                moved.append(self._holds[stage])
+        self.used.clear()
+        return moved

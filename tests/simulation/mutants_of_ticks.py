@@ -1,0 +1,124 @@
+"""Mistakes that ticks could have; simulation has to find them all.  See `mutants`."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from fsql.runtime.cluster.layout_tick import LayoutTick
+from fsql.runtime.cluster.worker_ticks import WorkerTicks
+from fsql.runtime.dataflow.fold import Fold
+from fsql.runtime.dataflow.layout_change import LayoutChange
+from fsql.runtime.dataflow.worker import Worker
+from fsql.runtime.kernels.aggregate.slot_snapshots import SlotSnapshots
+from fsql.runtime.state.records import Records
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import pytest
+
+    from fsql.runtime.dataflow.acker import Acker
+
+    Patch = pytest.MonkeyPatch
+
+
+def segments_stay_valid_for_bins_that_went(patch: Patch) -> None:
+    """The old segments of a worker come back with the bins, and raise deleted keys."""
+
+    def change_bins(self: Records, bins: Any) -> None:
+        self.bins = bins
+
+    patch.setattr(Records, "change_bins", change_bins)
+
+
+def rows_go_to_new_owners_before_the_switch(patch: Patch) -> None:
+    patch.setattr(LayoutChange, "defers", lambda *_: False)
+    patch.setattr(LayoutChange, "defer", lambda _self, _front, _ordinal, batch: batch)
+
+
+def bins_are_adopted_without_a_hold(patch: Patch) -> None:
+    def switch(self: LayoutTick, acker: Acker) -> Any:
+        with_hold = acker.acknowledge
+        acker.acknowledge = lambda _: None  # type: ignore[method-assign, assignment]
+        switches = right(self, acker)
+        acker.acknowledge = with_hold  # type: ignore[method-assign]
+        return switches and {worker: replace(each, holds=()) for worker, each in switches.items()}
+
+    right = LayoutTick.switch
+    patch.setattr(LayoutTick, "switch", switch)
+
+
+def a_front_reads_on_beyond_the_position(patch: Patch) -> None:
+    patch.setattr(LayoutChange, "defer", lambda _self, _front, _ordinal, batch: batch)
+
+
+def rows_are_routed_by_todays_map(patch: Patch) -> None:
+    """A repair goes to the new owner of its key, although what it corrects went to the old one."""
+
+    def route(self: LayoutChange, batch: Any, hashes: Any, owner: Any) -> Any:
+        owners, _ = right(self, batch, hashes, owner)
+        if not self.switched:
+            return owners, owners != owner
+        new = np.array(self.owners.owners)[hashes >> 20]
+        return new, new != owner
+
+    right = LayoutChange.route
+    patch.setattr(LayoutChange, "route", route)
+
+
+def windows_are_lost_on_the_way(patch: Patch) -> None:
+    def adopt(self: SlotSnapshots, state: Any) -> None:
+        closings, self._closings = self._closings, None
+        right(self, state)
+        self._closings = closings
+
+    right = SlotSnapshots.adopt
+    patch.setattr(SlotSnapshots, "adopt", adopt)
+
+
+def old_owners_keep_their_bins(patch: Patch) -> None:
+    patch.setattr(Fold, "release", lambda *_: None)
+
+
+def folds_pass_the_position_before_they_hand_over(patch: Patch) -> None:
+    patch.setattr(LayoutChange, "holds_back", False)
+
+
+def what_changes_after_the_copy_is_not_sent(patch: Patch) -> None:
+    def on_snapshot(self: WorkerTicks, state: Any, *, last: bool) -> None:
+        right(self, () if last else state, last=last)
+
+    right = WorkerTicks.on_snapshot
+    patch.setattr(WorkerTicks, "on_snapshot", on_snapshot)
+
+
+def queued_rows_are_lost(patch: Patch) -> None:
+    def adopt(self: Worker, state: Any, holds: Any) -> Any:
+        assert self.change is not None
+        self.change.queued.clear()
+        return right(self, state, holds)
+
+    right = Worker.adopt
+    patch.setattr(Worker, "adopt", adopt)
+
+
+def adopted_bins_are_not_stored(patch: Patch) -> None:
+    patch.setattr(Records, "take_over", lambda *_: None)
+
+
+MUTANTS: tuple[Callable[[Patch], None], ...] = (
+    segments_stay_valid_for_bins_that_went,
+    rows_go_to_new_owners_before_the_switch,
+    bins_are_adopted_without_a_hold,
+    a_front_reads_on_beyond_the_position,
+    rows_are_routed_by_todays_map,
+    windows_are_lost_on_the_way,
+    old_owners_keep_their_bins,
+    folds_pass_the_position_before_they_hand_over,
+    what_changes_after_the_copy_is_not_sent,
+    queued_rows_are_lost,
+    adopted_bins_are_not_stored,
+)
