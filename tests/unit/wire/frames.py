@@ -25,6 +25,13 @@ from fsql.runtime.dataflow.messages import (
     Promise,
 )
 from fsql.runtime.dataflow.resume_point import ResumePoint
+from fsql.runtime.kernels.keyed.incremental_snapshot import (
+    NEVER,
+    IncrementalSnapshot,
+)
+from fsql.runtime.kernels.keyed.incremental_snapshot import (
+    increment as incremental_snapshot,
+)
 from fsql.runtime.metrics import Metrics, OperatorMetrics, SinkMetrics, SourceMetrics
 from fsql.runtime.ports import DeadLetter
 
@@ -50,6 +57,11 @@ TYPES = (
     pa.list_(pa.dictionary(pa.int32(), pa.string())),
 )
 ROOT = Root(5, 2**57)
+SNAPSHOT = incremental_snapshot(
+    [pa.array(["a", None])],
+    pa.RecordBatch.from_pydict({"0_count": pa.array([1, 2]), "expires": pa.array([NEVER, 7])}),
+    appends=False,
+)
 
 CONTROL: tuple[Item, ...] = (
     Promise(3, END),
@@ -82,6 +94,15 @@ CONTROL: tuple[Item, ...] = (
         rows_late_by_window={9: 10},
     ),
     frames.Failure(b'{"code": "E531"}'),
+    frames.AnnounceSnapshot(4, ROOT, tick=3),
+    frames.PrepareTick(3, ((1, 0, 7), (0, 7, 4096))),
+    frames.TickPrepared(3),
+    frames.TickDeclined(3, "the store cannot be read: ☃"),
+    frames.StatePart(3, (("aggregate-1", SNAPSHOT), ("join-2", SNAPSHOT)), last=True),
+    frames.Switch(3, ((1, 2**64 - 1), (2, 5))),
+    frames.BinsAdopted(3),
+    frames.TickCompleted(3),
+    frames.AbandonTick(3),
     Acknowledgement((Entry(1, Kind.MESSAGE, ROOT, 2**64 - 1), Entry(2, Kind.HOLD, START, 0))),
     Acknowledgement(()),
 )
@@ -164,7 +185,7 @@ def some_frame(seed: int) -> Frame:
     return frame(*messages, message(None, reject, repairs=True), *chance.sample(CONTROL, 4))
 
 
-def same(left: Any, right: Any) -> bool:
+def same(left: Any, right: Any) -> bool:  # noqa: PLR0911 - one for each kind
     """Say whether two things are the same in type and value; batches are compared by their content."""
     if isinstance(left, pa.Array) and isinstance(right, pa.Array):
         # Equal values may be other words of other dictionaries, and a few strings come without theirs.
@@ -176,6 +197,8 @@ def same(left: Any, right: Any) -> bool:
         return len(left) == len(right) and all(map(same, left, right))
     if isinstance(left, np.ndarray):
         return left.dtype == right.dtype and bool((left == right).all())
+    if isinstance(left, IncrementalSnapshot):
+        return (left.keys, left.appends) == (right.keys, right.appends) and left.rows == right.rows
     if is_dataclass(left):
         names = [field.name for field in fields(left)]
         return all(same(getattr(left, name), getattr(right, name)) for name in names)
