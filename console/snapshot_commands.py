@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from fsql.console import exit_codes
+from fsql.console.cluster_commands import cluster_directory
 from fsql.console.commands import reporting
 
 if TYPE_CHECKING:
@@ -22,9 +23,17 @@ _state = click.option(
 )
 
 
-@click.group(short_help="List, verify and repair the snapshots of a job.")
+_any_state = click.option(
+    "--state",
+    metavar="DIR",
+    type=click.Path(path_type=Path),
+    help="State directory of a run, in place of a deployed job.",
+)
+
+
+@click.group(short_help="Take, list, verify, restore and repair snapshots.")
 def snapshot() -> None:
-    """List, verify and repair the snapshots in the state directory of a job.
+    """Take, list, verify, restore and repair the snapshots in the state directory of a job.
 
     The exit code is 1 if a snapshot is damaged; the damage is described on standard error.
     """
@@ -59,6 +68,77 @@ def snapshot_salvage(reporter: Reporter, state: Path) -> None:
     replaced = salvaged(state)
     if not reporter.quiet:
         click.echo(salvaged_json(replaced) if reporter.json else salvaged_text(replaced), nl=False)
+
+
+@snapshot.command("take", short_help="Take a snapshot of a running job.")
+@click.argument("name", required=False)
+@_any_state
+@cluster_directory
+@click.option(
+    "--to",
+    "copy",
+    metavar="COPY",
+    type=click.Path(path_type=Path),
+    help="Copy the snapshot to a new directory.",
+)
+@click.option(
+    "--seconds",
+    type=click.FloatRange(min=0, min_open=True),
+    default=60.0,
+    show_default=True,
+    help="How long to wait until it is committed.",
+)
+@reporting
+def snapshot_take(
+    reporter: Reporter,
+    name: str | None,
+    state: Path | None,
+    directory: Path | None,
+    copy: Path | None,
+    seconds: float,
+) -> None:
+    """Take a snapshot of the running job NAME, or of the run that has the state directory --state.
+
+    The copy has everything but front logs; `fsql snapshot list` and `verify` read it, `restore` restores it.
+    """
+    from fsql.console.snapshot_copies import take
+
+    take(reporter, _state_of(name, state, directory), copy, seconds)
+
+
+@snapshot.command("restore", short_help="Go back to a copy of a snapshot.")
+@click.argument("copy", type=click.Path(path_type=Path))
+@click.argument("name", required=False)
+@_any_state
+@cluster_directory
+@reporting
+def snapshot_restore(
+    reporter: Reporter, copy: Path, name: str | None, state: Path | None, directory: Path | None
+) -> None:
+    """Take the job NAME, or that of the state directory --state, back to the snapshot in COPY.
+
+    The job must be stopped.  When it is started it reads its input from the position of the snapshot.  Rows
+    that its outputs have are not written again.
+    """
+    from fsql.console.snapshot_copies import restore
+
+    restore(reporter, copy, _state_of(name, state, directory))
+
+
+def _state_of(name: str | None, state: Path | None, directory: Path | None) -> Path:
+    """Return the state directory of a deployed job, or the one given.
+
+    Raises:
+        click.UsageError: unless one of both is given.
+    """
+    from fsql.deployment.directory import find_directory
+
+    if (name is None) == (state is None):
+        raise click.UsageError("name either a deployed job or a state directory with --state")
+    if state is not None:
+        return state
+    assert name is not None
+    return find_directory(directory).named(name)[0].state
 
 
 def _show_snapshots(reporter: Reporter, state: Path, *, verify: bool) -> None:

@@ -130,8 +130,8 @@ def change_plan(
     old = compile_job(begun.script())
     job_state = open_job_state(state, "graph tick", {}, coordination=job_coordination(begun, None))
     try:
-        _take_lease(job_state, state)
-        epoch, manifest = _run(job_state.take_epoch())
+        take_lease(job_state, state)
+        epoch, manifest = run_steps(job_state.take_epoch())
         _check_drained(state, manifest)
         diff = compare(old.job, compiled.job, change, manifest)
         check_change(diff, old.job, compiled.job, change)
@@ -142,7 +142,7 @@ def change_plan(
         _write_next(state, following, fronts)
         for number in (first_number(epoch), first_number(epoch) + 1):
             # Twice: should the newest be damaged one day, the one before has to be of the new plan, too.
-            _run(job_state.commit(msgspec.structs.replace(changed, snapshot=number)))
+            run_steps(job_state.commit(msgspec.structs.replace(changed, snapshot=number)))
     except (CoordinationError, SnapshotNotWrittenError, OSError) as error:
         message = f'the state directory "{state}" cannot be used: {error}'
         raise FsqlError([Diagnostic("E621", message)]) from None
@@ -152,14 +152,14 @@ def change_plan(
     _remove_journals(state, diff)
 
 
-def _take_lease(job_state: JobState, state: Path) -> None:
+def take_lease(job_state: JobState, state: Path) -> None:
     """Get the lease, so that no coordinator that still lives can write.
 
     Raises:
         FsqlError: E621, if another coordinator holds it.
     """
     for _ in range(_LEASE_ATTEMPTS):
-        if _run(job_state.renew_lease()) is not None:
+        if run_steps(job_state.renew_lease()) is not None:
             return
         time.sleep(_LEASE_POLL_SECONDS)
     message = f'the state directory "{state}" cannot be used: a coordinator of the job still runs'
@@ -286,7 +286,7 @@ def _remove_journals(state: Path, diff: GraphDiff) -> None:
                 path.unlink(missing_ok=True)
 
 
-def _run(steps: Steps[_Result]) -> _Result:
+def run_steps(steps: Steps[_Result]) -> _Result:
     """Carry out steps one after the other; return their result."""
     while True:
         try:

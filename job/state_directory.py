@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from fsql.job.description import JobDescription
 
-_OVER = "over"
+FINISHED = "over"
 
 
 @contextmanager
@@ -128,12 +128,12 @@ def record_finished(state: Path) -> None:
         FsqlError: E621, if that cannot be written.
     """
     with _no_state_if_refused(state):
-        (state / _OVER).touch(0o600)
+        (state / FINISHED).touch(0o600)
 
 
 def is_finished(state: Path) -> bool:
     """Return whether the job has finished."""
-    return (state / _OVER).exists()
+    return (state / FINISHED).exists()
 
 
 def _check_same(state: Path, begun: JobDescription, new: JobDescription) -> None:

@@ -73,6 +73,7 @@ IN_NO_CASE = {
     "E636": "a job that cannot be drained; tests/deployment/test_drain.py has it",
     "E637": "a job that is not running; tests/deployment/test_drain.py has it",
     "E638": "a change that loses state; tests/deployment/test_changed_plans.py has it",
+    "E639": "a copy of another plan; tests/deployment/test_snapshot_copies.py has it",
     "E506": "2 GiB of text; tests/unit/kernels/test_large_texts.py has a smaller limit",
     "E507": "2 GiB of text; tests/library/test_large_windows.py has a smaller limit",
     "E616": "2 GiB of text; tests/unit/state/test_large_state.py has a smaller limit",

@@ -186,6 +186,13 @@ CLUSTER_ROWS: Final[tuple[Row, ...]] = (
         "fsql deploy new.sql --name orders  # which groups by another column",
     ),
     (
+        "E639",
+        "snapshot cannot be copied or restored",
+        "There is no snapshot, the copy is of another plan or damaged, or its directory is not empty.",
+        "Take a snapshot of a running job with `fsql snapshot take JOB --to DIR`, in a new directory.",
+        "fsql snapshot restore copy orders  # where orders has another plan by now",
+    ),
+    (
         "E641",
         "invalid address of ZooKeeper",
         "The address does not have the form `zookeeper://HOST:PORT/PATH`, or it contains credentials.",

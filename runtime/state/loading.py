@@ -37,14 +37,14 @@ def read_record(record: StateSegment, store: StateStore) -> IncrementalSnapshot:
     Raises:
         DamagedRecordError: if it is missing, or not what the manifest says.
     """
-    data = _checked(record, store)
+    data = checked_record(record, store)
     try:
         return decoded(data)
     except UnreadableSnapshotError as error:
         raise DamagedRecordError(record, str(error)) from None
 
 
-def _checked(record: StateSegment, store: StateStore) -> memoryview:
+def checked_record(record: StateSegment, store: StateStore) -> memoryview:
     """Return the bytes of a state segment, after checking that they are those that were written.
 
     Raises:
@@ -79,7 +79,7 @@ def check_records(records: Iterable[StateSegment], store_of: Callable[[int], Sta
         DamagedRecordError: if a segment is damaged, or its store cannot be opened.
     """
     for record in records:
-        _checked(record, _opened(record, store_of))
+        checked_record(record, _opened(record, store_of))
 
 
 def _opened(record: StateSegment, store_of: Callable[[int], StateStore]) -> StateStore:

@@ -236,8 +236,7 @@ def test_state_of_another_plan_is_refused(tmp_path: Path) -> None:
     assert said.err == (
         "error[FSQL-E623]: the description of the job is invalid:"
         " this version of fsql makes another plan of the script\n"
-        "  = help: run all processes of a job, and what goes on with its state,"
-        " with one version of fsql\n"
+        "  = help: use one version of fsql for all processes of a job and for its state\n"
     )
 
 

@@ -40,7 +40,7 @@ Commands:
   restart        Start a job again.
   run            Run a script.
   sim            Simulate clusters in virtual time, with faults.
-  snapshot       List, verify and repair the snapshots of a job.
+  snapshot       Take, list, verify, restore and repair snapshots.
   status         Show how a job is doing.
   stop           Stop a job.
   up             Start the agent that keeps deployed jobs running.

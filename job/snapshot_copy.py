@@ -1,0 +1,159 @@
+"""Copies of snapshots: taken while a job runs, and restored to the state directory of a stopped one.
+
+A copy is a state directory with one snapshot.  It has no front logs: input that cannot be read again is
+not part of it.  A job that is restored goes back to the position of the copy and reads its input from
+there.  Its outputs stay as they are: rows that they have are not written again.
+"""
+
+from __future__ import annotations
+
+import shutil
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from fsql.compiler.diagnostics import Diagnostic, FsqlError
+from fsql.job.coordination import job_coordination
+from fsql.job.description import JOB, parse_description
+from fsql.job.graph_tick import newest_manifest, run_steps, take_lease
+from fsql.job.state_directory import FINISHED, state_directory
+from fsql.runtime.cluster.snapshots import first_number
+from fsql.runtime.coordination.port import CoordinationError
+from fsql.runtime.drivers.processes.job_state import open_job_state
+from fsql.runtime.state.loading import DamagedRecordError, checked_record
+from fsql.runtime.state.local_directory import LocalDirectory, sync_directory
+from fsql.runtime.state.snapshots import SnapshotNotWrittenError
+from fsql.runtime.state.store import StateStoreError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from fsql.runtime.cluster.manifest import Manifest, StateSegment
+
+_ATTEMPTS: Final = 3
+_BATCH_BYTES: Final = 64 << 20
+
+
+def copy_snapshot(state: Path, copy: Path) -> Manifest:
+    """Copy the newest snapshot in a state directory to a new directory; return its manifest.
+
+    The job may be running.  If the snapshot is removed in the meantime, because two newer ones were
+    committed, the newest one is copied instead.
+
+    Raises:
+        FsqlError: E639, if the copy cannot be made; E614, if the state directory cannot be read.
+    """
+    if copy.exists() and any(copy.iterdir()):
+        raise _refused(f'"{copy}" is not empty', "name a new directory")
+    reason = ""
+    for _ in range(_ATTEMPTS):
+        manifest = newest_manifest(state)
+        if manifest is None:
+            raise _refused("the job has no snapshot yet", "take one: fsql snapshot take")
+        copy.mkdir(mode=0o700, parents=True, exist_ok=True)
+        try:
+            _make_copy(state, copy, manifest)
+        except (DamagedRecordError, StateStoreError, CoordinationError, OSError) as error:
+            reason = str(error)
+            shutil.rmtree(copy, ignore_errors=True)
+        else:
+            return manifest
+    raise _refused(f"the snapshot cannot be copied: {reason}")
+
+
+def restore_copy(copy: Path, state: Path) -> Manifest:
+    """Make a copy the newest snapshot of the job in a state directory; the job must not be running.
+
+    Raises:
+        FsqlError: E639, if the copy is of another plan or damaged; E621, if the job is running.
+    """
+    if not (copy / JOB).is_file():
+        raise _refused(f'"{copy}" is no copy of a snapshot')
+    manifest = newest_manifest(copy)
+    assert manifest is not None
+    with state_directory(state):
+        state = state.resolve()
+        if not (state / JOB).exists():
+            _copy_files(copy, state)
+        description = parse_description((state / JOB).read_bytes())
+        if manifest.graph != description.plan:
+            raise _refused("the copy is of another plan than the job", "deploy that plan first")
+        try:
+            restored = _commit(copy, state, manifest)
+        except (
+            DamagedRecordError,
+            StateStoreError,
+            CoordinationError,
+            SnapshotNotWrittenError,
+        ) as error:
+            raise _refused(f"the copy cannot be restored: {error}") from None
+        (state / FINISHED).unlink(missing_ok=True)
+    return restored
+
+
+def _make_copy(state: Path, copy: Path, manifest: Manifest) -> None:
+    _copy_files(state, copy)
+    _commit(state, copy, manifest)
+
+
+def _copy_files(source: Path, target: Path) -> None:
+    """Copy what a state directory has beside snapshots: description, positions of outputs, ends of splits."""
+    data = (source / JOB).read_bytes()
+    description = msgspec.structs.replace(
+        parse_description(data), state=str(target.resolve()), coordination=None
+    )
+    (target / JOB).write_bytes(msgspec.json.encode(description))
+    (target / JOB).chmod(0o600)
+    if (source / "positions").is_dir():
+        shutil.copytree(source / "positions", target / "positions", dirs_exist_ok=True)
+    if (source / "ends").exists():
+        shutil.copyfile(source / "ends", target / "ends")
+    sync_directory(target)
+
+
+def _commit(source: Path, target: Path, manifest: Manifest) -> Manifest:
+    """Copy the records of a manifest, and commit it in the target directory under a newer number."""
+    description = parse_description((target / JOB).read_bytes())
+    opening = job_coordination(description, None)
+    job_state = open_job_state(target, "snapshot copy", {}, coordination=opening)
+    try:
+        take_lease(job_state, target)
+        epoch, _ = run_steps(job_state.take_epoch())
+        while (
+            epoch <= manifest.epoch
+        ):  # outputs refuse an epoch that is older than the one they know
+            epoch, _ = run_steps(job_state.take_epoch())
+        records = _copy_records(source, target, manifest, epoch)
+        new = msgspec.structs.replace(manifest, epoch=epoch, records=records)
+        for number in (first_number(epoch), first_number(epoch) + 1):
+            # Twice, so that no older snapshot is used should the newest be damaged one day.
+            new = msgspec.structs.replace(new, snapshot=number)
+            run_steps(job_state.commit(new))
+    finally:
+        job_state.close()
+    return new
+
+
+def _copy_records(
+    source: Path, target: Path, manifest: Manifest, epoch: int
+) -> tuple[StateSegment, ...]:
+    """Copy the records of a manifest; return them under keys of a new epoch, which no store has yet."""
+    copied = []
+    for worker in sorted({record.worker for record in manifest.records}):
+        with ExitStack() as stores:
+            reading = LocalDirectory(source).open_store(worker, read_only=True)
+            stores.callback(reading.close)
+            writing = LocalDirectory(target).open_store(worker)
+            stores.callback(writing.close)
+            for record in manifest.records:
+                if record.worker == worker:
+                    key = f"{epoch:08d}/{record.key.partition('/')[2]}"
+                    writing.put({key: checked_record(record, reading)})
+                    copied.append(msgspec.structs.replace(record, key=key))
+    order = {(record.worker, record.operator, record.snapshot): record for record in copied}
+    return tuple(order[each.worker, each.operator, each.snapshot] for each in manifest.records)
+
+
+def _refused(message: str, *helps: str) -> FsqlError:
+    return FsqlError([Diagnostic("E639", message, helps=helps)])
