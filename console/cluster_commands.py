@@ -66,12 +66,11 @@ def down(reporter: Reporter, directory: Path | None) -> None:
 
     Jobs keep their state; `fsql up` starts them again.
     """
-    from fsql.deployment.client import ask_agent
     from fsql.deployment.directory import find_directory
-    from fsql.deployment.messages import Down
+    from fsql.deployment.startup import stop_agent
 
     cluster = find_directory(directory)
-    ask_agent(cluster, Down())
+    stop_agent(cluster)
     fields = {"directory": str(cluster.path)}
     reporter.inform("down", fields, f"the agent of {cluster.path} and all jobs are stopped\n")
 

@@ -1,4 +1,4 @@
-"""Starting the agent as a process of its own."""
+"""Starting the agent as a process of its own, and stopping it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
 from fsql.deployment.client import ask_agent
-from fsql.deployment.messages import Ping
+from fsql.deployment.messages import Down, Ping
 
 if TYPE_CHECKING:
     from fsql.deployment.directory import ClusterDirectory
@@ -44,6 +44,21 @@ def start_agent(directory: ClusterDirectory) -> bool:
     raise FsqlError(
         [Diagnostic("E631", message, notes=tuple(said[-5:]), helps=(f"see {directory.log}",))]
     )
+
+
+def stop_agent(directory: ClusterDirectory) -> None:
+    """Stop the agent of a cluster directory and all jobs, and wait until the agent has ended.
+
+    Raises:
+        FsqlError: E631, if none runs, or it does not end.
+    """
+    ask_agent(directory, Down())
+    until = time.monotonic() + START_SECONDS
+    while directory.agent() is not None:
+        if time.monotonic() >= until:
+            message = f'the agent of "{directory.path}" does not end'
+            raise FsqlError([Diagnostic("E631", message, helps=(f"see {directory.log}",))])
+        time.sleep(_POLL_SECONDS)
 
 
 def _spawn(directory: ClusterDirectory) -> int:
