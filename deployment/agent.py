@@ -21,6 +21,7 @@ import msgspec
 from fsql import __version__
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
 from fsql.compiler.diagnostics.codes import CODES
+from fsql.compiler.diagnostics.encoding import error_of
 from fsql.deployment.directory import AgentAddress, Deployment, take_lock
 from fsql.deployment.files import write_bytes
 from fsql.deployment.messages import (
@@ -37,6 +38,7 @@ from fsql.deployment.server import RequestServer
 from fsql.deployment.supervisor import STOP_SECONDS, Supervisor
 from fsql.job.plan_file import parse_plan_file
 from fsql.job.snapshot_request import request_snapshot
+from fsql.job.state_directory import read_description
 from fsql.runtime.key_file import cluster_key
 
 if TYPE_CHECKING:
@@ -179,9 +181,33 @@ class _Agent:
                 )
             )
             job.set_restarts(None)
-            self._supervisor.start(job)
+            self._start_changed(job, before)
             (job.path / before.plan).unlink(missing_ok=True)
         return job.path.name
+
+    def _start_changed(self, job: JobDirectory, before: Deployment) -> None:
+        """Start a job with another plan; if the plan cannot be changed, start it as it was `before`.
+
+        Raises:
+            FsqlError: why the plan cannot be changed.
+        """
+        begun = read_description(job.state)
+        self._supervisor.start(job)
+        while self._supervisor.is_running(job):
+            description, status = read_description(job.state), job.status()
+            if begun is None or description is None or description.plan != begun.plan:
+                return
+            if status is not None and status.pid == job.runner():
+                return  # the plan is the same
+            time.sleep(ROUND_SECONDS)
+        outcome, description = job.outcome(), read_description(job.state)
+        changed = begun is None or description is None or description.plan != begun.plan
+        if changed or outcome is None or outcome.diagnostics is None:
+            return  # the supervisor starts it again
+        (job.path / job.deployment().plan).unlink(missing_ok=True)
+        job.set_deployment(before)
+        self._supervisor.start(job)
+        raise error_of(outcome.diagnostics.encode())
 
     def _stop(self, request: Stop) -> str:
         job, _ = self._directory.named(request.name)

@@ -79,7 +79,7 @@ class Supervisor:
         if not job.path.exists():
             return
         self._reap(job)
-        if job.deployment().wanted != "running" or self._is_running(job):
+        if job.deployment().wanted != "running" or self.is_running(job):
             return
         outcome, restarts, now = job.outcome(), job.restarts(), time.time()
         if outcome is not None and (outcome.kind == "finished" or outcome.lasting):
@@ -127,7 +127,8 @@ class Supervisor:
         job.set_outcome(Outcome("failed", now, diagnostics, lasting=True))
         self._log(f"job {job.deployment().name}: has failed {failures} times and is given up")
 
-    def _is_running(self, job: JobDirectory) -> bool:
+    def is_running(self, job: JobDirectory) -> bool:
+        """Return whether the process of a job runs, or has just been started."""
         child = self._started.get(job.path.name)
         return (child is not None and child.poll() is None) or job.runner() is not None
 
@@ -181,7 +182,7 @@ class Supervisor:
     def wait_until_ended(self, job: JobDirectory, seconds: float) -> bool:
         """Wait until the process of a job has ended; return False if it does not in that time."""
         until = time.monotonic() + seconds
-        while self._is_running(job):
+        while self.is_running(job):
             if time.monotonic() >= until:
                 return False
             time.sleep(_POLL_SECONDS)

@@ -78,12 +78,13 @@ def complete_change(state: Path) -> None:
         return
     description = parse_description(following.read_bytes())
     manifest = newest_manifest(state)
+    ends = state / f"{_ENDS}{_NEXT}"
     if manifest is not None and manifest.graph == description.plan:
-        ends = state / f"{_ENDS}{_NEXT}"
         if ends.exists():
             ends.replace(state / _ENDS)
         following.replace(state / JOB)
     else:
+        ends.unlink(missing_ok=True)
         following.unlink()
     sync_directory(state)
 
@@ -128,7 +129,8 @@ def change_plan(
         FsqlError: E638, if the change is refused, or the job was not drained; E614, E621.
     """
     old = compile_job(begun.script())
-    job_state = open_job_state(state, "graph tick", {}, coordination=job_coordination(begun, None))
+    here = msgspec.structs.replace(begun, state=str(state))  # the directory may have been moved
+    job_state = open_job_state(state, "graph tick", {}, coordination=job_coordination(here, None))
     try:
         take_lease(job_state, state)
         epoch, manifest = run_steps(job_state.take_epoch())

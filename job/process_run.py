@@ -203,6 +203,10 @@ def _as_begun(
     compiled = with_ordinals(compiled, frozen_ordinals(begun))
     if process_options.change is not None and plan_digest(compiled) != begun.plan:
         new = _make_description(compiled, options, process_options, state)
+        files = FileUses(compiled)
+        files.check()
+        with files.locked(options.existing, state / "positions"):
+            pass  # what could not start is found before the change
         change_plan(state, begun, compiled, new, process_options.change)
     return compiled
 

@@ -114,7 +114,9 @@ def _copy_files(source: Path, target: Path) -> None:
 
 def _commit(source: Path, target: Path, manifest: Manifest) -> Manifest:
     """Copy the records of a manifest, and commit it in the target directory under a newer number."""
-    description = parse_description((target / JOB).read_bytes())
+    description = msgspec.structs.replace(
+        parse_description((target / JOB).read_bytes()), state=str(target)
+    )
     opening = job_coordination(description, None)
     job_state = open_job_state(target, "snapshot copy", {}, coordination=opening)
     try:

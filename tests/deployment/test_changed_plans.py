@@ -197,3 +197,14 @@ def test_a_new_table_needs_a_rebuild(change: Change) -> None:
         'error[FSQL-E638]: table "more" is new: its rows below the position of the change'
         " would be missing"
     )
+
+
+def test_a_change_that_cannot_start_leaves_the_job_as_it_was(change: Change) -> None:
+    change.start(COUNT_SINK + COUNTS)
+    (change.directory / "copies.jsonl").write_text("{}\n")
+    path = change.script(COUNT_SINK + COPY_SINK + COUNTS + UPPER)
+    said = change.cluster.say("deploy", path, "--quiet")
+    assert said.err.startswith("error[FSQL-E541]")
+    change.finish()
+    assert change.written("copies") == ["{}"]
+    assert change.written("counts") == change.expected(COUNT_SINK + COUNTS)["counts"]
