@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import sys
+from collections import Counter
 from typing import TYPE_CHECKING, Final, Self
 
 from rich.console import Console, Group
@@ -16,6 +18,7 @@ from fsql.console.progress import HELD_SECONDS, Rates, read_share
 from fsql.runtime.metrics import SinkMetrics, SourceMetrics, slowest
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from types import TracebackType
 
     from rich.console import RenderableType
@@ -32,6 +35,7 @@ _BAR_WIDTH: Final = 20
 _OPERATORS_MAX: Final = 5
 _TABLES_MAX: Final = 6
 _HEAD_WIDTH: Final = 9
+_CONTENT_HASH: Final = re.compile(r"-[0-9a-f]{12}$")
 
 
 class Panel:
@@ -181,11 +185,28 @@ class Panel:
 def _operators(metrics: Metrics) -> list[RenderableType]:
     """Return the operators that take the most time, with their rows."""
     table = _table_of_parts()
+    labels = operator_labels(metrics.operators)
     for number, (name, operator) in enumerate(slowest(metrics.operators)[:_OPERATORS_MAX]):
         rows = f"{count_text(operator.rows)} rows" if operator.rows else ""
         head = "" if number else "operators"
-        table.add_row(head, name, rows, seconds_text(operator.seconds))
+        table.add_row(head, labels[name], rows, seconds_text(operator.seconds))
     return [table] if table.rows else []
+
+
+def operator_labels(names: Iterable[str]) -> dict[str, str]:
+    """Return a short name for each operator: without the hash of its content, if no other has that name.
+
+    >>> operator_labels(["read", "join-9808ce26ad1f"])
+    {'read': 'read', 'join-9808ce26ad1f': 'join'}
+    >>> operator_labels(["over-1d6aa0ce35f2", "over-77f0a1b2c3d4"])
+    {'over-1d6aa0ce35f2': 'over-1d6a', 'over-77f0a1b2c3d4': 'over-77f0'}
+    """
+    kinds = {name: _CONTENT_HASH.sub("", name) for name in names}
+    count = Counter(kinds.values())
+    return {
+        name: kind if count[kind] == 1 or kind == name else name[: len(kind) + 5]
+        for name, kind in kinds.items()
+    }
 
 
 def _table_of_parts() -> Table:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 from rich.console import Console
 
-from fsql.console.panel import Panel
+from fsql.console.panel import Panel, operator_labels
 from fsql.console.progress import ProgressLines, Rates, progress_line
 from fsql.console.reporter import Reporter
 from fsql.console.summary import FINISHED, INTERRUPTED, summary_fields, summary_text
@@ -188,7 +188,7 @@ def test_a_panel_names_what_is_read_and_written_and_how_far_it_is(tmp_path: Path
         operators={
             "read": OperatorMetrics(0.5),
             "Scan": OperatorMetrics(0.25, 1_000),
-            "aggregate-0": OperatorMetrics(1.5, 12_345),
+            "aggregate-9808ce26ad1f": OperatorMetrics(1.5, 12_345),
         },
         sources={"clicks": SourceMetrics(rows=10, bytes=500, bytes_passed=250)},
         sinks={"counts": SinkMetrics(3)},
@@ -209,9 +209,9 @@ def test_a_panel_names_what_is_read_and_written_and_how_far_it_is(tmp_path: Path
         "│ read      █████░░░░░░░░░░░░░░░ 25% of 1000 B                                 │\n"
         "│ min time  2026-01-01T12:00:07.500Z, held by clicks (clicks.jsonl)            │\n"
         "│ watermark 2026-01-01T12:00:02.500Z                                           │\n"
-        "│ operators aggregate-0 12,345 rows  1.5 s                                     │\n"
-        "│           read                    500 ms                                     │\n"
-        "│           Scan         1,000 rows 250 ms                                     │\n"
+        "│ operators aggregate 12,345 rows  1.5 s                                       │\n"
+        "│           read                  500 ms                                       │\n"
+        "│           Scan       1,000 rows 250 ms                                       │\n"
         "│ waiting for clicks (clicks.jsonl) for 3.0 s                                  │\n"
         "╰─────────────────────────────────────────────────────────────────── █  1.0 s ─╯\n"
     )
@@ -236,3 +236,13 @@ def test_the_size_of_live_input_is_not_known() -> None:
     result = compile_job(script_of_text(script, {}))
     overview = describe_job(result.job, open_splits(result))
     assert (overview.sources, overview.input_bytes) == ([Source("t", "t (stdin)")], None)
+
+
+def test_operators_of_one_kind_keep_a_part_of_their_hash() -> None:
+    names = ["read", "join-9808ce26ad1f", "over-1d6aa0ce35f2", "over-77f0a1b2c3d4"]
+    assert operator_labels(names) == {
+        "read": "read",
+        "join-9808ce26ad1f": "join",
+        "over-1d6aa0ce35f2": "over-1d6a",
+        "over-77f0a1b2c3d4": "over-77f0",
+    }
