@@ -37,6 +37,9 @@ PATTERNS: Final = ("a%", "%", "_", "a\\%b", "%b", "a_b", "", "%a%", "\\\\")
 FAILING: Final = {"divide", "modulo", "multiply", "to_timestamp", "timestamp_millis"}
 """The functions that fail rows that are not rare."""
 SEPARATORS: Final = (",", "a", ",,", " ")
+UNITS: Final = ("year", "month", "day", "hour", "minute")
+LITERALS: Final = {"like": PATTERNS, "split": SEPARATORS, "date_trunc": UNITS}
+"""The constants that functions take, by name."""
 
 
 def random_expression(
@@ -111,8 +114,9 @@ class ExpressionMaker:
             parameters += parameters[-1:] * self.random.randrange(3)
         arguments: list[Expression] = []
         for index, parameter in enumerate(parameters):
-            if function.literal_check is not None and index == len(parameters) - 1:
-                texts = PATTERNS if function.name == "like" else SEPARATORS
+            place = function.literal_place % len(parameters)
+            if function.literal_check is not None and index == place:
+                texts = LITERALS[function.name]
                 arguments.append(Literal(STRING, nullable=False, value=self.random.choice(texts)))
                 continue
             wanted = array_of(variable) if parameter is TypeVariable.ARRAY else parameter
