@@ -102,8 +102,11 @@ class ExternalSink:
             process.charge(OPENS_FOR_US)
             raise SinkLostError("it does not answer")
 
+        life = process.life
+
         def answer_later(connection: Connection, says: Says) -> None:
-            process.later(self._way_us(), answer, connection, says)
+            if process.life == life:  # the connection of a process that was killed is gone
+                process.later(self._way_us(), answer, connection, says)
 
         connection = Connection(epoch, answer_later)
         self._connections = [*self._connections[-3:], connection]
