@@ -31,6 +31,8 @@ class Faults:
 
     unavailable: bool = False
     """No call gets through, and nothing happens."""
+    read_only: bool = False
+    """Nothing can be written, and no session kept alive: most servers do not answer."""
     replies_lost: int = 0
     """So many of the next writes happen, but their answers do not come."""
     stale_writes: int = 0
@@ -58,6 +60,8 @@ class Ensemble:
     clock: Callable[[], float]
     sessions: dict[int, _Session] = field(default_factory=dict)
     states: list[_State] = field(default_factory=lambda: [_State({}, {})])
+    stopped: bool = False
+    """While it is stopped, the time of no session runs out."""
     _sessions_made: int = 0
     _version: int = 0
 
@@ -70,9 +74,18 @@ class Ensemble:
 
     def expire_by_time(self) -> None:
         """End the sessions whose time is over."""
+        if self.stopped:
+            return
         now = self.clock()
         for session in [number for number, each in self.sessions.items() if each.ends <= now]:
             self.expire(session)
+
+    def restart(self) -> None:
+        """Start again after a stop, as servers do: every session has its whole time from now on."""
+        if self.stopped:
+            self.stopped = False
+            for session in self.sessions.values():
+                session.ends = self.clock() + session.ttl
 
     def open_session(self, ttl_seconds: float) -> int:
         """Return a new session."""
@@ -102,21 +115,21 @@ class MemoryCoordination:
 
     def open_session(self, ttl_seconds: float) -> int:
         """Return a new session."""
-        self._reach()
+        self._reach_to_write()
         session = self._ensemble.open_session(ttl_seconds)
         self._reply()
         return session
 
     def keep_alive(self, session: int) -> None:
         """Let the session live for its `ttl_seconds` from now on."""
-        self._reach(session)
+        self._reach_to_write(session)
         living = self._ensemble.sessions[session]
         living.ends = self._ensemble.clock() + living.ttl
         self._reply()
 
     def close_session(self, session: int) -> None:
         """End the session, if it has not ended."""
-        self._reach()
+        self._reach_to_write()
         self._ensemble.expire(session)
         self._reply()
 
@@ -127,7 +140,7 @@ class MemoryCoordination:
 
     def create(self, session: int, key: str, value: bytes, *, ephemeral: bool = False) -> Entry:
         """Make an entry."""
-        self._reach(session)
+        self._reach_to_write(session)
         if key in self._ensemble.states[-1].entries:
             raise EntryExistsError(f'there is an entry "{key}"')
         entry = self._ensemble.write(key, value, session if ephemeral else None)
@@ -136,7 +149,7 @@ class MemoryCoordination:
 
     def replace(self, session: int, key: str, value: bytes, version: int) -> Entry:
         """Give the entry of that version another value."""
-        self._reach(session)
+        self._reach_to_write(session)
         before = self._of_version(key, version)
         entry = self._ensemble.write(key, value, before.session)
         self._reply()
@@ -144,7 +157,7 @@ class MemoryCoordination:
 
     def delete(self, session: int, key: str, version: int) -> None:
         """Delete the entry of that version."""
-        self._reach(session)
+        self._reach_to_write(session)
         self._of_version(key, version)
         self._ensemble.write(key, None, None)
         self._reply()
@@ -165,6 +178,12 @@ class MemoryCoordination:
         self._ensemble.expire_by_time()
         if session is not None and session not in self._ensemble.sessions:
             raise SessionExpiredError(f"session {session} has ended")
+
+    def _reach_to_write(self, session: int | None = None) -> None:
+        """Get through to the ensemble where it can write; see `_reach`."""
+        if self.faults.read_only:
+            raise CoordinationUnavailableError("coordination cannot write")
+        self._reach(session)
 
     def _reply(self) -> None:
         if self.faults.replies_lost:

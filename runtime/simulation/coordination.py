@@ -6,10 +6,12 @@ outlives it.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeVar
+from contextlib import suppress
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from fsql.runtime.coordination.commits import committed
 from fsql.runtime.coordination.in_memory import Ensemble, MemoryCoordination
+from fsql.runtime.coordination.port import CoordinationError, CoordinationUnavailableError
 from fsql.runtime.hosts.job_state import LEADER, close_leader_session
 from fsql.runtime.simulation.world import MILLISECOND, SECOND
 
@@ -24,6 +26,9 @@ if TYPE_CHECKING:
 
 _Answer = TypeVar("_Answer")
 
+LATE_US: Final = 2 * SECOND
+"""How late a write happens at most that was not answered."""
+
 
 class Coordination:
     """What everybody shares, and what is wrong with the ways to it."""
@@ -32,8 +37,27 @@ class Coordination:
         self.ensemble = Ensemble(lambda: world.now_us / SECOND)
         self.reachable = True
         self.away: set[str] = set()
+        self.read_only = False
         self.fault_rate = 0.0
+        self.late_rate = 0.0
+        self._world = world
         self.choices = world.tape.stream("coordination")
+
+    def do_later(self, operation: Callable[[], object]) -> None:
+        """Let a write that was not answered happen in a while, if it can happen then."""
+
+        def happen() -> None:
+            with suppress(CoordinationError):
+                operation()
+
+        self._world.after(self.choices.below(LATE_US), happen)
+
+    def heal(self) -> None:
+        """End everything that is wrong."""
+        self.reachable, self.read_only = True, False
+        self.fault_rate = self.late_rate = 0.0
+        self.away.clear()
+        self.ensemble.restart()
 
     def newest_committed(self) -> Committed | None:
         """Return the newest snapshot, as somebody outside of the cluster sees it."""
@@ -41,7 +65,7 @@ class Coordination:
 
     def end_leadership(self, owner: str) -> bool:
         """End the session of a coordinator that was killed, as the launcher does; say whether it led."""
-        if not self.reachable:
+        if not self.reachable or self.read_only:
             return False
         entry = self.ensemble.states[-1].entries.get(LEADER)
         close_leader_session(MemoryCoordination(self.ensemble), owner)
@@ -75,10 +99,14 @@ class SimulatedCoordination:
         shared, faults = self._shared, self._way.faults
         self._process.charge(200 + shared.choices.below(MILLISECOND))
         faults.unavailable = not shared.reachable or self._process.name in shared.away
+        faults.read_only = shared.read_only
         faults.replies_lost = faults.stale_writes = 0
         if shared.fault_rate:
             faults.replies_lost = int(shared.choices.chance(shared.fault_rate))
             faults.stale_writes = 2 * int(shared.choices.chance(shared.fault_rate))
+        if writes and shared.late_rate and shared.choices.chance(shared.late_rate):
+            shared.do_later(operation)
+            raise CoordinationUnavailableError("no answer came")
         return operation()
 
     def open_session(self, ttl_seconds: float) -> int:

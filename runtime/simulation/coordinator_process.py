@@ -67,6 +67,7 @@ class CoordinatorProgram:
         self.timer_ran_out = self._host.tick
         self._phase = ""
         self._held = False
+        self._held_until = 0.0
         self._manifest: Manifest | None = None
         cluster.leading[process.name] = self
         cluster.network.listen(process.name, process.receive)
@@ -102,8 +103,10 @@ class CoordinatorProgram:
     def _look_at(self, event: Any) -> None:  # noqa: ANN401 - any event of its node
         coverage = self._cluster.coverage
         match event:
-            case LeaseHeld():
-                self._held = True
+            case LeaseHeld(until):
+                if self._held and self._held_until <= self._process.now < until:
+                    coverage.sometimes("lease renewed after it ran out")
+                self._held, self._held_until = True, until
             case LeaseLost() if self._held:
                 self._held = False
                 coverage.sometimes("lease lost")

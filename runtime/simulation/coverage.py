@@ -40,6 +40,7 @@ PROBES: Final = (
     "bundle of an old coordinator",
     "lease ended by the launcher",
     "lease lost",
+    "lease renewed after it ran out",
     "two coordinators",
     "stopped process went on",
     "frame refused by its hash",

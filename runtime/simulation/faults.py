@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 from fsql.runtime.cluster.frames import Hello
 from fsql.runtime.simulation.codec import STRANGERS
 from fsql.runtime.simulation.coverage import CUTS
+from fsql.runtime.simulation.faults_coordination import FAULTS_OF_COORDINATION
 from fsql.runtime.simulation.faults_outside import FAULTS_OUTSIDE
 from fsql.runtime.simulation.process import Cut, PortCut
 from fsql.runtime.simulation.proposals import propose_tick
@@ -53,9 +54,7 @@ class FaultInjector:
         cluster.disk.full = False
         cluster.disk.failure_rate = 0.0
         cluster.disk.delay_us = 0
-        cluster.coordination.reachable = True
-        cluster.coordination.away.clear()
-        cluster.coordination.fault_rate = 0.0
+        cluster.coordination.heal()
         cluster.when_committed = None
         for _, split in cluster.sources():
             split.poison.clear()
@@ -280,39 +279,6 @@ def rot_disk(injector: FaultInjector) -> None:
                 process.kill("behind bit rot")
 
 
-def lose_coordination(injector: FaultInjector) -> None:
-    """Nobody reaches coordination (F7)."""
-    injector.struck("coordination away", "any")
-    injector.cluster.coordination.reachable = False
-
-    def back() -> None:
-        injector.cluster.coordination.reachable = True
-
-    injector.for_a_while(5 * SECOND, back)
-
-
-def lose_replies(injector: FaultInjector) -> None:
-    """Calls of coordination or their replies get lost (F7)."""
-    injector.struck("coordination loses replies", "any")
-    injector.cluster.coordination.fault_rate = 0.4
-
-    def better() -> None:
-        injector.cluster.coordination.fault_rate = 0.0
-
-    injector.for_a_while(5 * SECOND, better)
-
-
-def cut_off_leader(injector: FaultInjector) -> None:
-    """A coordinator does not reach coordination for so long that its session ends (F7)."""
-    process = injector.process(list(injector.cluster.coordinators))
-    if process is None:
-        return
-    injector.struck("session expires", "any", process.name)
-    away = injector.cluster.coordination.away
-    away.add(process.name)
-    injector.for_a_while(5 * SECOND, away.discard, process.name)
-
-
 def change_scale(injector: FaultInjector) -> None:
     """The job is started again with another number of workers, or will be behind the next snapshot (F17)."""
     cluster = injector.cluster
@@ -361,9 +327,7 @@ FAULTS: Final[dict[str, Callable[[FaultInjector], None]]] = {
     "disk fails": fail_disk,
     "disk slow": slow_disk,
     "bit rot": rot_disk,
-    "coordination away": lose_coordination,
-    "coordination loses replies": lose_replies,
-    "session expires": cut_off_leader,
+    **FAULTS_OF_COORDINATION,
     "scale": change_scale,
     "tick": propose_tick,
     "stranger": intrude,

@@ -20,7 +20,10 @@ from fsql.runtime.cluster.node import NotLoaded
 from fsql.runtime.cluster.output_release import OutputRelease
 from fsql.runtime.cluster.worker_epoch import WorkerEpoch
 from fsql.runtime.cluster.worker_node import WorkerNode
+from fsql.runtime.coordination.commits import committed
+from fsql.runtime.coordination.in_memory import MemoryCoordination
 from fsql.runtime.coordination.lease import Lease
+from fsql.runtime.coordination.port import CoordinationUnavailableError, Entry
 from fsql.runtime.dataflow.barrier import Barrier
 from fsql.runtime.dataflow.front import Front
 from fsql.runtime.dataflow.messages import Acknowledgement, Ids, Promise
@@ -233,6 +236,31 @@ def a_lease_that_was_never_got_is_renewed(patch: Patch) -> None:
     patch.setattr(Lease, "hold", renewed)
 
 
+def a_lease_is_held_without_an_answer(patch: Patch) -> None:
+    right = Lease.renew
+
+    def renew(self: Lease) -> bool:
+        try:
+            return right(self)
+        except CoordinationUnavailableError:
+            self._held_until = self._clock() + self._ttl_seconds
+            return True
+
+    patch.setattr(Lease, "renew", renew)
+
+
+def what_is_read_of_coordination_is_taken_to_be_new(patch: Patch) -> None:
+    patch.setattr(job_state, "newest_committed", lambda coordination, _: committed(coordination))
+
+
+def writes_of_coordination_are_not_compared(patch: Patch) -> None:
+    def of_version(self: MemoryCoordination, key: str, version: int) -> Entry:
+        entry = self._ensemble.states[-1].entries.get(key)
+        return Entry(key, b"", version, None) if entry is None else entry
+
+    patch.setattr(MemoryCoordination, "_of_version", of_version)
+
+
 def results_are_released_without_the_lease(patch: Patch) -> None:
     patch.setattr(LeaseFence, "is_open", lambda *_: True)
 
@@ -269,6 +297,9 @@ MUTANTS: tuple[Callable[[Patch], None], ...] = (
     the_coordinator_never_gives_up,
     epochs_do_not_ascend,
     a_lease_that_was_never_got_is_renewed,
+    a_lease_is_held_without_an_answer,
+    what_is_read_of_coordination_is_taken_to_be_new,
+    writes_of_coordination_are_not_compared,
     results_are_released_without_the_lease,
     bundles_that_wait_go_out_without_the_lease,
     the_job_is_finished_before_consumers_have_it,

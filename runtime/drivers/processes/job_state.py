@@ -11,7 +11,12 @@ from fsql.compiler.diagnostics import Diagnostic, FsqlError
 from fsql.runtime.coordination.embedded import FILE, EmbeddedCoordination
 from fsql.runtime.coordination.port import CoordinationError, CoordinationUnavailableError
 from fsql.runtime.hosts.front_logs import FrontLogs
-from fsql.runtime.hosts.job_state import LEADER, LEASE_SECONDS, JobState, lasting_told
+from fsql.runtime.hosts.job_state import (
+    LEASE_SECONDS,
+    JobState,
+    close_leader_session,
+    lasting_told,
+)
 from fsql.runtime.state.local_directory import LocalDirectory
 
 if TYPE_CHECKING:
@@ -91,6 +96,4 @@ def end_leadership(opening: OpenCoordination, owner: str) -> None:
     ends when its time is over.
     """
     with suppress(CoordinationError), closing(opening(create=False)) as coordination:
-        entry = coordination.get(LEADER)
-        if entry is not None and entry.session is not None and entry.value == owner.encode():
-            coordination.close_session(entry.session)
+        close_leader_session(coordination, owner)

@@ -183,3 +183,35 @@ def test_an_entry_that_is_not_ours_is_told(world: MemoryWorld) -> None:
     client.create(client.open_session(TTL), "snapshot", b'{"snapshot": "x"}')
     with pytest.raises(DamagedCoordinationError, match='entry "snapshot" is not readable'):
         committed(client)
+
+
+def test_a_service_that_is_read_only_keeps_no_lease(world: MemoryWorld) -> None:
+    one, other = world.client(), world.client()
+    mine = lease_of(world, one)
+    assert mine.acquire()
+    held_until = mine.held_until
+    one.faults.read_only = True
+    world.advance(TTL * 0.5)
+    with pytest.raises(CoordinationUnavailableError):
+        mine.renew()
+    assert (mine.held_until, mine.is_acquired) == (held_until, True)
+    entry = one.get("leader")
+    assert entry is not None
+    with pytest.raises(CoordinationUnavailableError):
+        one.replace(mine.session, "leader", b"", entry.version)
+    assert other.get("leader") == entry
+
+
+def test_sessions_outlive_a_service_that_restarts(world: MemoryWorld) -> None:
+    one, other = world.client(), world.client()
+    mine, yours = lease_of(world, one), lease_of(world, other)
+    assert mine.acquire()
+    world.ensemble.stopped = True
+    world.advance(TTL * 5)
+    world.ensemble.restart()
+    world.advance(TTL * 0.9)
+    assert not yours.acquire()
+    assert mine.renew()
+    assert mine.held_until == world.now() + SURE
+    world.advance(TTL * 1.1)
+    assert (mine.hold(), yours.hold(), yours.hold()) == (False, False, True)

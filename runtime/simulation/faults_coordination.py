@@ -1,0 +1,91 @@
+"""Faults of coordination: servers that do not answer, answer late, or lose each other; sessions that end."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from fsql.runtime.simulation.world import SECOND
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from fsql.runtime.simulation.faults import FaultInjector
+
+
+def lose_coordination(injector: FaultInjector) -> None:
+    """Nobody reaches coordination (F7)."""
+    injector.struck("coordination away", "any")
+    injector.cluster.coordination.reachable = False
+
+    def back() -> None:
+        injector.cluster.coordination.reachable = True
+
+    injector.for_a_while(5 * SECOND, back)
+
+
+def lose_replies(injector: FaultInjector) -> None:
+    """Calls of coordination or their replies get lost (F7)."""
+    injector.struck("coordination loses replies", "any")
+    injector.cluster.coordination.fault_rate = 0.4
+
+    def better() -> None:
+        injector.cluster.coordination.fault_rate = 0.0
+
+    injector.for_a_while(5 * SECOND, better)
+
+
+def delay_writes(injector: FaultInjector) -> None:
+    """Writes of coordination are not answered, and happen later (F7)."""
+    injector.struck("coordination writes late", "any")
+    injector.cluster.coordination.late_rate = 0.4
+
+    def better() -> None:
+        injector.cluster.coordination.late_rate = 0.0
+
+    injector.for_a_while(5 * SECOND, better)
+
+
+def lose_quorum(injector: FaultInjector) -> None:
+    """Most servers of coordination fail: the others can be read, but not written (F7)."""
+    injector.struck("coordination read-only", "any")
+    injector.cluster.coordination.read_only = True
+
+    def back() -> None:
+        injector.cluster.coordination.read_only = False
+
+    injector.for_a_while(5 * SECOND, back)
+
+
+def restart_coordination(injector: FaultInjector) -> None:
+    """The servers of coordination stop and come back; no session ends meanwhile (F7)."""
+    coordination = injector.cluster.coordination
+    injector.struck("coordination restarts", "any")
+    coordination.reachable, coordination.ensemble.stopped = False, True
+
+    def back() -> None:
+        coordination.reachable = True
+        coordination.ensemble.restart()
+
+    injector.for_a_while(8 * SECOND, back)
+
+
+def cut_off_leader(injector: FaultInjector) -> None:
+    """A coordinator does not reach coordination for so long that its session ends (F7)."""
+    process = injector.process(list(injector.cluster.coordinators))
+    if process is None:
+        return
+    injector.struck("session expires", "any", process.name)
+    away = injector.cluster.coordination.away
+    away.add(process.name)
+    injector.for_a_while(5 * SECOND, away.discard, process.name)
+
+
+FAULTS_OF_COORDINATION: Final[dict[str, Callable[[FaultInjector], None]]] = {
+    "coordination away": lose_coordination,
+    "coordination loses replies": lose_replies,
+    "coordination writes late": delay_writes,
+    "coordination read-only": lose_quorum,
+    "coordination restarts": restart_coordination,
+    "session expires": cut_off_leader,
+}
+"""The faults by name."""
