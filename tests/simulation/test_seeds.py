@@ -27,6 +27,7 @@ RARE = {
     "late rows under way",
     "lease ended by the launcher",
     "lease lost",
+    "lease renewed after it ran out",
     "manifest not committed",
     "older manifest used",
     "recovered with another number of workers",
