@@ -144,9 +144,12 @@ def agent(directory: Path) -> None:
 
 
 @click.command(hidden=True)
-@click.argument("directory", type=_PATH)
-def job(directory: Path) -> None:
+@click.argument("directory", type=_PATH, required=False)
+@click.option("--spare", is_flag=True)
+def job(directory: Path | None, *, spare: bool) -> None:
     """Run the job in a directory; the agent starts this."""
-    from fsql.deployment.runner import run_job
+    from fsql.deployment.runner import run_job, run_spare
 
+    if spare or directory is None:
+        click.get_current_context().exit(run_spare())
     click.get_current_context().exit(run_job(directory))

@@ -95,6 +95,7 @@ class _Agent:
                     self._supervisor.look_after_all()
         finally:
             self._server.close()
+            self._supervisor.end_spare()
             self._log("agent ends")
 
     def _on_signal(self, number: int, frame: FrameType | None) -> None:

@@ -45,8 +45,30 @@ class _Stop(Exception):  # noqa: N818 - not an error: somebody asked for it
     """SIGTERM or SIGINT has come."""
 
 
-def run_job(path: Path) -> int:
-    """Run the job in a directory until its input ends, it fails, or SIGTERM comes; return an exit code."""
+def run_spare() -> int:
+    """Wait for the directory of a job on standard input, and run that job; return an exit code.
+
+    All modules are imported by now, so a job starts faster.  If standard input ends, the agent has ended.
+    """
+    line = sys.stdin.readline()
+    if not line.endswith("\n"):
+        return 0
+    started, path = time.time(), Path(line[:-1])
+    log = os.open(path / "log", os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    nothing = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
+    for source, target in ((nothing, 0), (log, 1), (log, 2)):
+        os.dup2(source, target)
+    os.close(log)
+    os.close(nothing)
+    os.chdir(path)
+    return run_job(path, started)
+
+
+def run_job(path: Path, started: float | None = None) -> int:
+    """Run the job in a directory until its input ends, it fails, or SIGTERM comes; return an exit code.
+
+    `started` is when that was asked for: when the process was started, unless given.
+    """
     job = JobDirectory(path)
     lock = take_lock(job.lock)
     if lock is None:
@@ -54,7 +76,7 @@ def run_job(path: Path) -> int:
     os.environ["PYTHONUNBUFFERED"] = "1"
     job.set_outcome(None)
     deployment = job.deployment()
-    observer = _Observer(job)
+    observer = _Observer(job, time.time() - process_seconds() if started is None else started)
     try:
         observer.log("started", {"job": deployment.name, "pid": os.getpid()})
         outcome = _run(job, deployment, observer)
@@ -98,10 +120,10 @@ def _run(job: JobDirectory, deployment: Deployment, observer: _Observer) -> Outc
 class _Observer:
     """Writes the status file and the log; see `fsql.job.process_run.ProcessObserver`."""
 
-    def __init__(self, job: JobDirectory) -> None:
+    def __init__(self, job: JobDirectory, started: float) -> None:
         self.metrics = ProcessMetrics()
         self._job = job
-        self._started = time.time() - process_seconds()
+        self._started = started
         self._written = 0.0
         self._phase = ("", 0, "")
         self._troubles: tuple[str, ...] = ()

@@ -33,6 +33,11 @@ BACKOFF_SECONDS_MAX: Final = 60.0
 STOP_SECONDS: Final = 20.0
 """How long a job may take to stop before its process is killed."""
 
+SPARE_AFTER: Final = 2.0
+"""How long after a job was started the agent starts another spare process."""
+
+_RUNNER: Final = (sys.executable, "-P", "-m", "fsql", "job")
+
 _LOG_BYTES_MAX: Final = 16 << 20
 """A log that is larger is renamed to log.1 when the job starts."""
 
@@ -46,6 +51,8 @@ class Supervisor:
         self._directory = directory
         self._log = log
         self._started: dict[str, subprocess.Popen[bytes]] = {}
+        self._spare: subprocess.Popen[bytes] | None = None
+        self._spare_at = time.monotonic() + SPARE_AFTER
         self._busy: set[str] = set()
         self._changed = threading.Condition()
 
@@ -65,6 +72,7 @@ class Supervisor:
 
     def look_after_all(self) -> None:
         """Start what is to run and does not; to be called several times a second."""
+        self._keep_a_spare()
         for job in self._directory.jobs():
             with self._changed:
                 if job.path.name in self._busy:
@@ -143,10 +151,14 @@ class Supervisor:
         with suppress(FileNotFoundError):
             if job.log.stat().st_size > _LOG_BYTES_MAX:
                 job.log.replace(job.log.with_suffix(".1"))
+        spare = self._take_spare()
+        if spare is not None and self._hand_over(spare, job):
+            self._started[job.path.name] = spare
+            return
         descriptor = os.open(job.log, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
             self._started[job.path.name] = subprocess.Popen(  # noqa: S603 - our own command
-                [sys.executable, "-P", "-m", "fsql", "job", str(job.path)],
+                [*_RUNNER, str(job.path)],
                 stdin=subprocess.DEVNULL,
                 stdout=descriptor,
                 stderr=descriptor,
@@ -155,6 +167,42 @@ class Supervisor:
             )
         finally:
             os.close(descriptor)
+
+    def _keep_a_spare(self) -> None:
+        """Have a process wait that has imported all modules, to run the next job that is started."""
+        if self._spare is not None and self._spare.poll() is not None:
+            self.end_spare()
+            self._spare_at = time.monotonic() + BACKOFF_SECONDS_MAX
+        if self._spare is None and time.monotonic() >= self._spare_at:
+            self._spare_at = time.monotonic() + SPARE_AFTER
+            self._spare = subprocess.Popen(  # noqa: S603 - our own command
+                [*_RUNNER, "--spare"],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.DEVNULL,
+                start_new_session=True,
+            )
+
+    def _take_spare(self) -> subprocess.Popen[bytes] | None:
+        with self._changed:
+            spare, self._spare = self._spare, None
+        return spare
+
+    def _hand_over(self, spare: subprocess.Popen[bytes], job: JobDirectory) -> bool:
+        """Let the spare process run a job; return False if it has ended."""
+        self._spare_at = time.monotonic() + SPARE_AFTER
+        assert spare.stdin is not None
+        with suppress(OSError), spare.stdin:
+            spare.stdin.write(f"{job.path}\n".encode())
+        return spare.poll() is None
+
+    def end_spare(self) -> None:
+        """End the spare process."""
+        spare = self._take_spare()
+        if spare is not None:
+            assert spare.stdin is not None
+            with suppress(OSError):
+                spare.stdin.close()
+            spare.wait()
 
     def stop(self, job: JobDirectory) -> None:
         """Stop the process of a job and wait until it has ended; kill it if it takes too long."""

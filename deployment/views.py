@@ -162,6 +162,10 @@ def processes(cluster: ClusterDirectory) -> list[ProcessView]:
     agent = cluster.agent()
     if agent:
         found += _process(agent, "agent", None)
+        running = {view.runner for view in views(cluster)}
+        for child in _children(agent):
+            if child not in running:
+                found += _process(child, "spare", None)
     for view in views(cluster):
         if view.runner:
             found += _process(view.runner, "job", view.deployment.name)

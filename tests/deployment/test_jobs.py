@@ -75,10 +75,8 @@ def test_a_row_that_stops_a_job_stops_no_other(cluster: TestCluster, tmp_path: P
     assert said.out.splitlines()[-2:] == [failed, again]
     checked = json.loads(cluster.say("doctor", "--json").out)["checks"]
     assert [each["name"] for each in checked if not each["passed"]] == ["job bad"]
-    (tmp_path / "bad" / "numbers.jsonl").write_text('{"n":1}\n{"n":2}\n')
     cluster.call("restart", "bad")
-    cluster.wait_for_state("bad", "finished")
-    assert (tmp_path / "bad" / "copy.jsonl").read_text() == '{"n":1}\n{"n":2}\n'
+    assert cluster.wait_for_state("bad", "failed")["error"][0]["code"] == "FSQL-E513"
     cluster.wait_for_state("good", "finished")
     written = {name: (good.parent / name).read_bytes() for name in OUTPUTS}
     assert written == expected(tmp_path, 1200)
@@ -94,7 +92,7 @@ def test_stop_rename_and_drop(cluster: TestCluster, tmp_path: Path) -> None:
         (each["role"], each["job"])
         for each in json.loads(cluster.call("ps", "--json").out)["processes"]
     ]
-    assert [each for each in roles if each[0] != "spare worker"] == [
+    assert [each for each in roles if not each[0].startswith("spare")] == [
         ("agent", None),
         ("job", "words"),
         ("coordinator", "words"),
@@ -173,3 +171,21 @@ def test_the_directory_is_private(cluster: TestCluster) -> None:
         "cluster.json": 0o600,
         "jobs": 0o700,
     }
+
+
+def test_a_spare_process_runs_the_next_job(cluster: TestCluster, tmp_path: Path) -> None:
+    def spares() -> list[int]:
+        found = json.loads(cluster.call("ps", "--json").out)["processes"]
+        return [each["pid"] for each in found if each["role"] == "spare"]
+
+    cluster.wait_until(lambda: bool(spares()))
+    [spare] = spares()
+    cluster.call("deploy", job(tmp_path / "work", 400, 400), "--name", "words")
+    assert cluster.wait(
+        "words", lambda status: status["process"] is not None or status["state"] == "finished"
+    )["process"] in {spare, None}
+    cluster.wait_for_state("words", "finished")
+    first = json.loads(cluster.call("logs", "words", "--json").out.splitlines()[0])
+    assert (first["event"], first["pid"]) == ("started", spare)
+    written = {name: (tmp_path / "work" / name).read_bytes() for name in OUTPUTS}
+    assert written == expected(tmp_path, 400)
