@@ -189,8 +189,10 @@ class WorkerEpoch:
         return self._take_snapshot() + self._flush(now)
 
     def on_resumed(self, now: float) -> list[WorkerEffect]:
-        """Do what is left of a chunk when other workers have what is theirs."""
+        """Do what is left of a step when other workers have what is theirs."""
         self._read_rest()
+        if self._ticks is not None:
+            self._ticks.release()
         return self._take_snapshot() + self._flush(now)
 
     def on_stored(self, event: Stored | NotStored, now: float) -> list[WorkerEffect]:
@@ -358,6 +360,8 @@ class WorkerEpoch:
         if any(each.address == self.begin.coordinator for each in transmits):
             # A frame shows as well as a heartbeat that its sender lives.
             self._next_heartbeat = now + self._settings.heartbeat_every
+        if self._ticks is not None and self._ticks.must_release:
+            return [*transmits, Yield()]
         return [*transmits]
 
     def _metrics(self, now: float) -> Metrics:

@@ -76,6 +76,8 @@ class WorkerTicks:
         self._parts: dict[int, dict[int, list[StatePart]]] = {}
         """What has come of bins, by tick and old owner."""
         self._adopted: State = ()
+        self.must_release = False
+        """Whether bins have gone that are still here."""
         self._ownership: Ownership | None = None
 
     @property
@@ -118,7 +120,7 @@ class WorkerTicks:
     def on_snapshot(self, state: State, *, last: bool) -> None:
         """Send what has changed since the last snapshot in the bins that go.
 
-        With `last` the snapshot is that of the position where they go: release them.
+        With `last` the snapshot is that of the position where they go: `release` has to follow.
         """
         tick = self._tick
         if tick is None:
@@ -127,7 +129,12 @@ class WorkerTicks:
             self._send(tick, state, last=last)
         else:
             tick.waiting.append((state, last))
-        if last:
+        self.must_release |= last
+
+    def release(self) -> None:
+        """Release the bins that have gone, once what was sent of them is on its way: that takes long."""
+        if self.must_release:
+            self.must_release = False
             self._put_effects(self._worker.release_bins())
             self.adopt_if_complete()
 
@@ -152,7 +159,9 @@ class WorkerTicks:
     def adopt_if_complete(self) -> None:
         """Adopt the bins that come once their old owners have sent everything."""
         tick = self._tick
-        if tick is None or tick.holds is None or not tick.incoming or not self._worker.may_adopt:
+        if tick is None or tick.holds is None or not tick.incoming or self.must_release:
+            return
+        if not self._worker.may_adopt:
             return
         parts = self._parts.get(tick.number, {})
         if any(peer not in parts or not parts[peer][-1].last for peer in tick.incoming):
@@ -171,6 +180,7 @@ class WorkerTicks:
     def on_completed(self) -> None:
         """End the tick: the next snapshot is stored under the new owner map."""
         assert self._tick is not None
+        self.release()
         self._worker.complete_change()
         bins: BinRanges = self._tick.owners.bins_of(self._number)
         self._ownership = Ownership(bins, self._adopted)
