@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import signal
 import stat
 from typing import TYPE_CHECKING
 
 import pytest
 
-from fsql.tests.cli.commands import NUMBERS, fsql
+from fsql.tests.cli.commands import NUMBERS, fsql, process
 from fsql.tests.cluster.twin import OUTPUTS, expected, script
 
 if TYPE_CHECKING:
@@ -189,3 +190,21 @@ def test_a_spare_process_runs_the_next_job(cluster: TestCluster, tmp_path: Path)
     assert (first["event"], first["pid"]) == ("started", spare)
     written = {name: (tmp_path / "work" / name).read_bytes() for name in OUTPUTS}
     assert written == expected(tmp_path, 400)
+
+
+def test_logs_are_followed(cluster: TestCluster, tmp_path: Path) -> None:
+    cluster.call("deploy", job(tmp_path / "work", 100, 1_000_000), "--name", "words")
+    cluster.wait_for_state("words", "running")
+    following = process(
+        "logs", "words", "--follow", "--lines", "1", "--json", "--dir", cluster.path, bufsize=0
+    )
+    assert following.stdout is not None
+    assert json.loads(following.stdout.readline())["event"] in {"phase", "warning", "output"}
+    cluster.call("stop", "words")
+    events = [json.loads(following.stdout.readline())]
+    while events[-1]["event"] != "ended":
+        events.append(json.loads(following.stdout.readline()))
+    assert events[-1]["outcome"] == "stopped"
+    following.send_signal(signal.SIGINT)
+    following.communicate()
+    assert following.returncode == 130
