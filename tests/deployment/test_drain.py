@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import json
+from contextlib import closing
 from typing import TYPE_CHECKING
 
 import pytest
 
+from fsql.job.coordination import state_coordination
+from fsql.runtime.coordination.snapshot_requests import REQUEST
+from fsql.tests.cli.commands import process
 from fsql.tests.cluster.twin import OUTPUTS, expected, script
+from fsql.tests.deployment.cluster import kill
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -52,3 +57,32 @@ def test_a_stopped_job_cannot_be_drained(cluster: TestCluster, tmp_path: Path) -
     assert cluster.say("stop", "job", "--drain").err.splitlines()[0] == (
         'error[FSQL-E637]: the job "job" is not running'
     )
+
+
+def test_a_drain_outlives_the_coordinator(cluster: TestCluster, tmp_path: Path) -> None:
+    path = tmp_path / "work" / "job.sql"
+    path.parent.mkdir()
+    path.write_text(script(400, 3000))
+    cluster.call("deploy", path, "--name", "words", "--snapshot-ms", "60000")
+    cluster.wait_for_rows("words", 100)
+    [job] = list(cluster.directory.jobs())
+    draining = process("stop", "words", "--drain", "--dir", cluster.path)
+    cluster.wait_until(lambda: is_requested(job.state))
+    found = json.loads(cluster.call("ps", "--json").out)["processes"]
+    [coordinator] = [each["pid"] for each in found if each["role"] == "coordinator"]
+    kill(coordinator)
+    _, said = draining.communicate()
+    assert draining.returncode == 0, said
+    outcome = job.outcome()
+    assert outcome is not None
+    assert outcome.kind == "drained"
+    assert (path.parent / "lines.txt").read_bytes().count(b"\n") == newest_position(job.state)[0]
+    cluster.call("restart", "words")
+    cluster.wait_for_state("words", "finished")
+    written = {name: (path.parent / name).read_bytes() for name in OUTPUTS}
+    assert written == expected(tmp_path, 3000)
+
+
+def is_requested(state: Path) -> bool:
+    with closing(state_coordination(state)) as coordination:
+        return coordination.get(REQUEST) is not None

@@ -32,6 +32,10 @@ def at(row: int) -> Root:
     return Root(row, START.origin)
 
 
+def release_bound(snapshots: Snapshots) -> Root | None:
+    return snapshots.requested.release_bound
+
+
 def agree(snapshots: Snapshots, number: int) -> None:
     assert snapshots.on_answer(0, SnapshotAnswer(number, accepted=True, reached=START), 0.0) is None
 
@@ -76,16 +80,16 @@ def test_the_next_one_answers_if_one_is_cancelled_or_lost() -> None:
     snapshots = snapshots_of(60.0)
     snapshots.requested.ask(SnapshotRequested("a", last=True))
     assert snapshots.due([at(10)], 0.5) == AnnounceSnapshot(NUMBER + 1, at(10))
-    assert snapshots.requested.release_bound == at(10)
+    assert release_bound(snapshots) == at(10)
     refusal = SnapshotAnswer(NUMBER + 1, accepted=False, reached=at(12))
     assert snapshots.on_answer(0, refusal, 0.6) == CancelSnapshot(NUMBER + 1)
-    assert snapshots.requested.release_bound is None
+    assert release_bound(snapshots) is None
     assert snapshots.due([at(12)], 0.6) == AnnounceSnapshot(NUMBER + 2, at(16))
-    assert snapshots.requested.release_bound == at(16)
+    assert release_bound(snapshots) == at(16)
     agree(snapshots, NUMBER + 2)
     snapshots.on_min_time(at(16))
     snapshots.on_manifest_outcome(ManifestNotCommitted(1, NUMBER + 2, "the disk is full"))
-    assert snapshots.requested.release_bound is None
+    assert release_bound(snapshots) is None
     assert snapshots.due([at(20)], 0.7) == AnnounceSnapshot(NUMBER + 3, at(24))
     assert snapshots.requested.answers(NUMBER + 3) == "a"
 
