@@ -60,6 +60,8 @@ def expire(client: ZooKeeperCoordination, session: int) -> None:
     other.start()
     other.stop()
     other.close()
+    while not client._own[session]._expired:
+        pass
 
 
 class TimedPlace(Place):
