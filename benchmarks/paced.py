@@ -171,11 +171,11 @@ def _flags(paced: Paced, state: Path) -> Iterator[str]:
 
 
 def _state_bytes(state: Path) -> int:
-    """Return the size of all records of the newest snapshot, 0 if there is none."""
+    """Return the size of all segments of the newest snapshot, 0 if there is none."""
     manifests = sorted((state / "snapshots").glob("*.json"), key=lambda path: int(path.stem))
     if not manifests:
         return 0
-    return sum(record.size for record in manifest_of(manifests[-1].read_bytes()).records)
+    return sum(segment.size for segment in manifest_of(manifests[-1].read_bytes()).segments)
 
 
 def _words(lines: bytes) -> int:

@@ -1,6 +1,6 @@
-"""How long storing an increment keeps other threads from running: `python -m fsql.benchmarks.state_store`.
+"""How long storing a snapshot keeps other threads from running: `python -m fsql.benchmarks.state_store`.
 
-A thread spins while this one stores increments, and notes how much processor time this one got between
+A thread spins while this one stores snapshots, and notes how much processor time this one got between
 two of its own turns.  That is what this one held the interpreter lock for; it is also what it did without
 the lock while the machine ran other programs in place of the spinning thread, so the least of many rounds
 says most.
@@ -21,8 +21,8 @@ import pyarrow as pa
 
 from fsql.runtime.batch import Root
 from fsql.runtime.kernels.keyed.incremental_snapshot import EXPIRES, NEVER, IncrementalSnapshot
-from fsql.runtime.state.records import Records
 from fsql.runtime.state.rocks import RocksStore
+from fsql.runtime.state.segments import StateSegments
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -39,8 +39,8 @@ class Gaps:
     held: Sequence[float]
 
 
-def increment(rows: int) -> IncrementalSnapshot:
-    """Return an increment of words, counts and sums."""
+def incremental_snapshot(rows: int) -> IncrementalSnapshot:
+    """Return an incremental snapshot of words, counts and sums."""
     chance = np.random.default_rng(rows)
     columns = {
         "key": pa.array([f"word-{number}" for number in chance.integers(0, 2**40, rows)]),
@@ -80,9 +80,9 @@ def gaps(work: Callable[[], None], rounds: int = _ROUNDS) -> Gaps:
 
 
 def _never_merged(
-    increments: Sequence[IncrementalSnapshot], position: Root, *, whole: bool = False
+    snapshots: Sequence[IncrementalSnapshot], position: Root, *, whole: bool = False
 ) -> IncrementalSnapshot:
-    raise AssertionError(f"nothing is merged here: {len(increments)} at {position}, {whole}")
+    raise AssertionError(f"nothing is merged here: {len(snapshots)} at {position}, {whole}")
 
 
 def main() -> None:
@@ -92,13 +92,13 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as directory:
         store = RocksStore(Path(directory) / "db")
         for rows in _SIZES:
-            stored = increment(rows)
+            stored = incremental_snapshot(rows)
             numbers = iter(range(_ROUNDS))
 
             def work(stored: IncrementalSnapshot = stored, numbers: object = numbers) -> None:
                 number = next(numbers)  # type: ignore[call-overload]
-                records = Records(store, 0, stored.rows.num_rows, _never_merged)
-                records.store(number, Root(number, 0), [("fold", stored)])
+                segments = StateSegments(store, 0, stored.rows.num_rows, _never_merged)
+                segments.store(number, Root(number, 0), [("fold", stored)])
 
             told = gaps(work)
             print(  # noqa: T201

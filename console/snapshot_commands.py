@@ -59,7 +59,7 @@ def snapshot_verify(reporter: Reporter, state: Path) -> None:
 @_state
 @reporting
 def snapshot_salvage(reporter: Reporter, state: Path) -> None:
-    """Replace each damaged store in DIR by a new one with all records that can be read.
+    """Replace each damaged store in DIR by a new one with all state segments that can be read.
 
     The job must not be running.  Damaged stores are kept beside the new ones.
     """

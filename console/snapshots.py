@@ -56,7 +56,7 @@ class Inspected:
 
 
 def inspect(state: Path, *, verify: bool) -> tuple[Inspected, ...]:
-    """Return the snapshots in a state directory, newest first; with `verify` every record is read.
+    """Return the snapshots in a state directory, newest first; with `verify` every state segment is read.
 
     Raises:
         FsqlError: E614, E615.
@@ -128,19 +128,19 @@ def _complaint(error: DamagedSnapshotError, state: Path, remedy: str) -> Diagnos
     if isinstance(error, TooLargeSnapshotError):
         message = f"snapshot {error.snapshot} cannot be loaded by as many workers: {error.reason}"
         return Diagnostic("E616", message, None, (), (manifest,), (CODES["E616"].fix,))
-    if error.record is None:
+    if error.segment is None:
         message = f"snapshot {error.snapshot} is damaged: {error.reason}"
         return Diagnostic("E611", message, None, (), (manifest,), (remedy,))
-    record = error.record
+    segment = error.segment
     message = f"snapshot {error.snapshot} is damaged: {error.reason}"
-    store = f"store: {worker_directory(state, record.worker)}"
-    notes = (manifest, store, f"operator: {record.operator}")
+    store = f"store: {worker_directory(state, segment.worker)}"
+    notes = (manifest, store, f"operator: {segment.operator}")
     first = f"first replace the damaged store: fsql snapshot salvage --state {state}"
     return Diagnostic("E612", message, None, (), notes, (first, remedy))
 
 
 class Replaced(NamedTuple):
-    """A store that was replaced: how many of the records named by snapshots the new one has."""
+    """A store that was replaced: how many of the state segments named by snapshots the new one has."""
 
     worker: int
     whole: int
@@ -149,7 +149,7 @@ class Replaced(NamedTuple):
 
 
 def salvaged(state: Path) -> list[Replaced]:
-    """Salvage the stores that have damaged records.
+    """Salvage the stores that have damaged state segments.
 
     Raises:
         FsqlError: E612, if a store cannot be salvaged, for example because the job is running; E614, E615.
@@ -157,7 +157,7 @@ def salvaged(state: Path) -> list[Replaced]:
     errors = [each.error for each in inspect(state, verify=True) if each.error is not None]
     snapshots = local_snapshots(state)
     replaced = []
-    for worker in sorted({error.record.worker for error in errors if error.record is not None}):
+    for worker in sorted({error.segment.worker for error in errors if error.segment is not None}):
         named = snapshots.named(worker)
         try:
             result = salvage(state, worker, named)
@@ -171,7 +171,7 @@ def salvaged(state: Path) -> list[Replaced]:
 def salvaged_text(replaced: Sequence[Replaced]) -> str:
     """Return a line for each store that was replaced."""
     lines = [
-        f"worker {each.worker}: {each.whole} of {each.named} records are whole;"
+        f"worker {each.worker}: {each.whole} of {each.named} state segments are intact;"
         f" damaged: {each.damaged}\n"
         for each in replaced
     ]
@@ -204,14 +204,14 @@ def _line(each: Inspected, *, verified: bool) -> tuple[str, ...]:
     words += ["damaged"] if each.error else ["verified"] if verified else []
     if each.manifest is None:
         return (str(each.number), *("?" for _ in _TITLES[1:-1]), ", ".join(words))
-    records = each.manifest.records
+    segments = each.manifest.segments
     return (
         str(each.number),
         str(each.manifest.epoch),
         str(each.manifest.workers),
-        count_text(len(records)),
-        count_text(sum(record.rows for record in records)),
-        bytes_text(sum(record.size for record in records)),
+        count_text(len(segments)),
+        count_text(sum(segment.rows for segment in segments)),
+        bytes_text(sum(segment.size for segment in segments)),
         "/".join(str(part) for part in each.manifest.position),
         ", ".join(words),
     )
@@ -230,14 +230,14 @@ def _json(each: Inspected) -> dict[str, object]:
         "reason": None if each.error is None else each.error.reason,
     }
     if each.manifest is not None:
-        records = each.manifest.records
+        segments = each.manifest.segments
         fields |= {
             "job": each.manifest.job,
             "epoch": each.manifest.epoch,
             "position": each.manifest.position,
             "workers": each.manifest.workers,
-            "records": len(records),
-            "rows": sum(record.rows for record in records),
-            "bytes": sum(record.size for record in records),
+            "records": len(segments),
+            "rows": sum(segment.rows for segment in segments),
+            "bytes": sum(segment.size for segment in segments),
         }
     return fields

@@ -85,9 +85,9 @@ def compare(old: Job, new: Job, change: StateChange, manifest: Manifest | None) 
     before, after = state_operators(old), state_operators(new)
     rows: dict[str, int] = {}
     sizes: dict[str, int] = {}
-    for record in () if manifest is None else manifest.records:
-        rows[record.operator] = rows.get(record.operator, 0) + record.rows
-        sizes[record.operator] = sizes.get(record.operator, 0) + record.size
+    for segment in () if manifest is None else manifest.segments:
+        rows[segment.operator] = rows.get(segment.operator, 0) + segment.rows
+        sizes[segment.operator] = sizes.get(segment.operator, 0) + segment.size
     gone = {name: plan for name, plan in before.items() if name not in after}
 
     def fate_of(name: str, plan: Plan) -> OperatorFate:

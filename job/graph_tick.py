@@ -243,7 +243,7 @@ def _manifest(
             manifest,
             epoch=epoch,
             position=(START.time, START.origin),
-            records=(),
+            segments=(),
             fronts=(),
             skipped=(),
             graph=following.plan,
@@ -257,7 +257,7 @@ def _manifest(
     return msgspec.structs.replace(
         manifest,
         epoch=epoch,
-        records=tuple(record for record in manifest.records if record.operator in kept),
+        segments=tuple(segment for segment in manifest.segments if segment.operator in kept),
         fronts=tuple(sorted(points, key=lambda point: point.front)),
         skipped=tuple(
             msgspec.structs.replace(each, front=fronts[each.front])

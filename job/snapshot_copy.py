@@ -21,7 +21,7 @@ from fsql.job.state_directory import FINISHED, state_directory
 from fsql.runtime.cluster.snapshots import first_number
 from fsql.runtime.coordination.port import CoordinationError
 from fsql.runtime.drivers.processes.job_state import open_job_state
-from fsql.runtime.state.loading import DamagedRecordError, checked_record
+from fsql.runtime.state.loading import DamagedSegmentError, segment_bytes
 from fsql.runtime.state.local_directory import LocalDirectory, sync_directory
 from fsql.runtime.state.snapshots import SnapshotNotWrittenError
 from fsql.runtime.state.store import StateStoreError
@@ -54,7 +54,7 @@ def copy_snapshot(state: Path, copy: Path) -> Manifest:
         copy.mkdir(mode=0o700, parents=True, exist_ok=True)
         try:
             _make_copy(state, copy, manifest)
-        except (DamagedRecordError, StateStoreError, CoordinationError, OSError) as error:
+        except (DamagedSegmentError, StateStoreError, CoordinationError, OSError) as error:
             reason = str(error)
             shutil.rmtree(copy, ignore_errors=True)
         else:
@@ -82,7 +82,7 @@ def restore_copy(copy: Path, state: Path) -> Manifest:
         try:
             restored = _commit(copy, state, manifest)
         except (
-            DamagedRecordError,
+            DamagedSegmentError,
             StateStoreError,
             CoordinationError,
             SnapshotNotWrittenError,
@@ -113,7 +113,7 @@ def _copy_files(source: Path, target: Path) -> None:
 
 
 def _commit(source: Path, target: Path, manifest: Manifest) -> Manifest:
-    """Copy the records of a manifest, and commit it in the target directory under a newer number."""
+    """Copy the state segments of a manifest; commit it in the target directory under a newer number."""
     description = msgspec.structs.replace(
         parse_description((target / JOB).read_bytes()), state=str(target)
     )
@@ -126,8 +126,8 @@ def _commit(source: Path, target: Path, manifest: Manifest) -> Manifest:
             epoch <= manifest.epoch
         ):  # outputs refuse an epoch that is older than the one they know
             epoch, _ = run_steps(job_state.take_epoch())
-        records = _copy_records(source, target, manifest, epoch)
-        new = msgspec.structs.replace(manifest, epoch=epoch, records=records)
+        segments = _copy_segments(source, target, manifest, epoch)
+        new = msgspec.structs.replace(manifest, epoch=epoch, segments=segments)
         for number in (first_number(epoch), first_number(epoch) + 1):
             # Twice, so that no older snapshot is used should the newest be damaged one day.
             new = msgspec.structs.replace(new, snapshot=number)
@@ -137,24 +137,24 @@ def _commit(source: Path, target: Path, manifest: Manifest) -> Manifest:
     return new
 
 
-def _copy_records(
+def _copy_segments(
     source: Path, target: Path, manifest: Manifest, epoch: int
 ) -> tuple[StateSegment, ...]:
-    """Copy the records of a manifest; return them under keys of a new epoch, which no store has yet."""
+    """Copy the state segments of a manifest; return them under keys of a new epoch."""
     copied = []
-    for worker in sorted({record.worker for record in manifest.records}):
+    for worker in sorted({segment.worker for segment in manifest.segments}):
         with ExitStack() as stores:
             reading = LocalDirectory(source).open_store(worker, read_only=True)
             stores.callback(reading.close)
             writing = LocalDirectory(target).open_store(worker)
             stores.callback(writing.close)
-            for record in manifest.records:
-                if record.worker == worker:
-                    key = f"{epoch:08d}/{record.key.partition('/')[2]}"
-                    writing.put({key: checked_record(record, reading)})
-                    copied.append(msgspec.structs.replace(record, key=key))
-    order = {(record.worker, record.operator, record.snapshot): record for record in copied}
-    return tuple(order[each.worker, each.operator, each.snapshot] for each in manifest.records)
+            for segment in manifest.segments:
+                if segment.worker == worker:
+                    key = f"{epoch:08d}/{segment.key.partition('/')[2]}"
+                    writing.put({key: segment_bytes(segment, reading)})
+                    copied.append(msgspec.structs.replace(segment, key=key))
+    order = {(segment.worker, segment.operator, segment.snapshot): segment for segment in copied}
+    return tuple(order[each.worker, each.operator, each.snapshot] for each in manifest.segments)
 
 
 def _refused(message: str, *helps: str) -> FsqlError:

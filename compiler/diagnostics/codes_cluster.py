@@ -68,7 +68,7 @@ CLUSTER_ROWS: Final[tuple[Row, ...]] = (
     ),
     (
         "E612",
-        "record of a snapshot is damaged",
+        "state segment of a snapshot is damaged",
         "State cannot be read as it was written: a disk failed, or files were replaced.",
         f"Have the store replaced: `fsql snapshot salvage`. If no snapshot verifies then: {_ANEW}",
         "fsql snapshot verify --state state  # files of state/worker-0 were deleted",

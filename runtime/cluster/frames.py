@@ -81,16 +81,16 @@ class CancelSnapshot:
 
 @dataclass(frozen=True, slots=True)
 class SnapshotAcknowledged:
-    """The worker has stored its part: `records` are all segments of its state at the position."""
+    """The worker has stored its part: `segments` are all segments of its state at the position."""
 
     snapshot: int
-    records: tuple[StateSegment, ...]
+    segments: tuple[StateSegment, ...]
     fronts: tuple[ResumePoint, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class SnapshotDeclined:
-    """The worker could not store its part; its increments become part of the next snapshot."""
+    """The worker could not store its part; its incremental snapshots become part of the next snapshot."""
 
     snapshot: int
     reason: str

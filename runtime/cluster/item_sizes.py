@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 ITEM_BYTES: Final = 64
 _DEAD_LETTER_BYTES: Final = 512
 _ENTRY_BYTES: Final = 48
-_RECORD_BYTES: Final = 256
+_SEGMENT_BYTES: Final = 256
 _EXACT_FROM_BYTES: Final = 65536
 """Columns whose buffers hold more are measured exactly: they may be slices of something large."""
 
@@ -32,5 +32,5 @@ def item_bytes(item: Item) -> int:
     if isinstance(item, Acknowledgement):
         return ITEM_BYTES + _ENTRY_BYTES * len(item.entries)
     if isinstance(item, SnapshotAcknowledged):
-        return ITEM_BYTES + _RECORD_BYTES * (len(item.records) + len(item.fronts))
+        return ITEM_BYTES + _SEGMENT_BYTES * (len(item.segments) + len(item.fronts))
     return ITEM_BYTES

@@ -76,7 +76,7 @@ class Manifest(msgspec.Struct, frozen=True):
     snapshot: int
     position: tuple[int, int]
     workers: int
-    records: tuple[StateSegment, ...]
+    segments: tuple[StateSegment, ...] = msgspec.field(name="records")
     fronts: tuple[ResumePoint, ...]
     skipped: tuple[SkippedRange, ...] = msgspec.field(default=(), name="passed_over")
     owners: tuple[tuple[int, int, int], ...] = ()
@@ -136,7 +136,7 @@ def manifest_of(data: bytes) -> Manifest:
         manifest = msgspec.json.decode(body, type=Manifest)
     except msgspec.MsgspecError as error:
         raise DamagedManifestError(str(error)) from None
-    for record in manifest.records:
-        if not are_bin_ranges(record.bins):
-            raise DamagedManifestError(f'the bins of record "{record.key}" are not ranges')
+    for segment in manifest.segments:
+        if not are_bin_ranges(segment.bins):
+            raise DamagedManifestError(f'the bins of state segment "{segment.key}" are not ranges')
     return manifest

@@ -138,22 +138,22 @@ class Store:
     epoch: int
     snapshot: int
     position: Root
-    increments: tuple[tuple[str, IncrementalSnapshot], ...]
+    changes: tuple[tuple[str, IncrementalSnapshot], ...]
     ownership: Ownership | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """Event: all is stored; `records` are the segments of the worker's state at the position."""
+    """Event: all is stored; `segments` are the segments of the worker's state at the position."""
 
     epoch: int
     snapshot: int
-    records: tuple[StateSegment, ...]
+    segments: tuple[StateSegment, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class NotStored:
-    """Event: the snapshot is not stored; the host stores these increments together with the next ones."""
+    """Event: the snapshot is not stored; the host stores these changes with the next ones."""
 
     epoch: int
     snapshot: int

@@ -69,7 +69,7 @@ def empty_manifest(spec: JobSpec, epoch: int) -> Manifest:
         position=(START.time, START.origin),
         workers=spec.plan.workers,
         owners=spec.plan.assignment.bins.ranges,
-        records=(),
+        segments=(),
         fronts=(),
         graph=spec.graph,
     )
@@ -289,7 +289,7 @@ class Snapshots:
             position=(passed.position.time, passed.position.origin),
             workers=self._spec.plan.workers,
             owners=self._owners.pop(passed.snapshot),
-            records=tuple(record for part in parts for record in part.records),
+            segments=tuple(segment for part in parts for segment in part.segments),
             fronts=tuple(sorted(points, key=lambda point: point.front)),
             skipped=tuple(each for each in self.skipped if Root(*each.end) > passed.position),
             graph=self._spec.graph,

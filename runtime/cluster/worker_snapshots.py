@@ -97,7 +97,7 @@ class WorkerSnapshots:
         if not isinstance(event, Stored):
             return SnapshotDeclined(event.snapshot, event.reason)
         points = tuple(front.resume_point(position) for front in self._fronts)
-        return SnapshotAcknowledged(event.snapshot, event.records, points)
+        return SnapshotAcknowledged(event.snapshot, event.segments, points)
 
     def next_store(self) -> list[Store]:
         """Return what goes to disk next, if anything."""

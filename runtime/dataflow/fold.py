@@ -161,11 +161,11 @@ class Fold:
         return not stopped
 
     def load(
-        self, increments: Sequence[IncrementalSnapshot], owned: BinRanges, position: Root
+        self, snapshots: Sequence[IncrementalSnapshot], owned: BinRanges, position: Root
     ) -> None:
         """Load the state as of `position`; see `FoldSnapshots.load`.  Nothing may have come in yet."""
         self._min_time = self._target = position
-        self.snapshots.load(increments, owned, position)
+        self.snapshots.load(snapshots, owned, position)
         self._kernel.expire(position)
 
     def release(self, bins: BinRanges) -> None:
@@ -176,7 +176,7 @@ class Fold:
 
     def adopt(
         self,
-        increments: Sequence[IncrementalSnapshot],
+        snapshots: Sequence[IncrementalSnapshot],
         position: Root,
         queued: Sequence[tuple[int, Batch]],
     ) -> FoldOutput:
@@ -186,14 +186,14 @@ class Fold:
         keys that it had, and advances again over the rows and windows of the new ones.
 
         Args:
-            increments: of another worker; all rows of their keys below `position` are in them.
+            snapshots: of another worker; all rows of their keys below `position` are in them.
             position: where the keys changed owner.
             queued: the rows of these keys that have come since, with their sides.
         """
         assert position <= self._min_time
         self._min_time = position
         self._kernel.expire(position)
-        self.snapshots.adopt(increments, position)
+        self.snapshots.adopt(snapshots, position)
         output = FoldOutput([], [])
         for side, batch in queued:
             check_not_below(batch.span().least, position, "rows of an adopted key")

@@ -38,20 +38,20 @@ class FoldSnapshots:
         return self._kernel.position
 
     def load(
-        self, increments: Sequence[IncrementalSnapshot], owned: BinRanges, position: Root
+        self, snapshots: Sequence[IncrementalSnapshot], owned: BinRanges, position: Root
     ) -> None:
-        """Load the state as of `position` of the keys in the bins `owned`; increments come oldest first."""
+        """Load the state as of `position` of the keys in the bins `owned`; the oldest comes first."""
         self._known_from = position
-        if increments:
+        if snapshots:
             own = merge_snapshots(
-                [rows_of_bins(one, owned) for one in increments], position, whole=True
+                [rows_of_bins(one, owned) for one in snapshots], position, whole=True
             )
             self._kernel.load(own, position)
 
-    def adopt(self, increments: Sequence[IncrementalSnapshot], position: Root) -> None:
-        """Add the state as of `position` of keys that another worker had; increments come oldest first."""
-        if increments:
-            self._kernel.adopt(merge_snapshots(increments, position, whole=True))
+    def adopt(self, snapshots: Sequence[IncrementalSnapshot], position: Root) -> None:
+        """Add the state as of `position` of keys that another worker had; the oldest comes first."""
+        if snapshots:
+            self._kernel.adopt(merge_snapshots(snapshots, position, whole=True))
 
     def announce(self, position: Root, *, reached: Root, min_time: Root) -> bool:
         """Prepare a snapshot of the state as of `position`, unless the state has anything at or above it.

@@ -193,7 +193,7 @@ class Worker:
         """Load the worker's share of a snapshot's state; no input may have come before.
 
         Args:
-            state: the increments of each operator, oldest first, of any number of workers.
+            state: the incremental snapshots of each operator, oldest first, of any number of workers.
             position: the position that the state is of: min time of all folds, to begin with.
 
         Raises:
@@ -310,7 +310,7 @@ class Worker:
         """Add the state of the bins that have come, and apply the rows that were queued for them.
 
         Args:
-            state: the increments of each operator, of old owners only, each oldest first.
+            state: the incremental snapshots of each operator, of old owners only, each oldest first.
             holds: for each stage of a fold the id of the hold that stands for the bins in the ack table.
         """
         change = self.change
@@ -320,8 +320,8 @@ class Worker:
         change.adopted = True
         queued, change.queued = change.queued, {}
         for stage, fold in self.folds.items():
-            increments = state.get(fold.operator, ())
-            output = fold.adopt(increments, change.position, queued.get(stage, ()))
+            snapshots = state.get(fold.operator, ())
+            output = fold.adopt(snapshots, change.position, queued.get(stage, ()))
             self._forward(stage, output)
             self._outbox.used.add(stage)
         leaving = [Entry(stage, Kind.HOLD, change.position, id_) for stage, id_ in holds.items()]
@@ -339,7 +339,7 @@ class Worker:
             return None
         self._announced = False
         taken = [(fold.operator, fold.snapshots.take()) for fold in folds]
-        return [(operator, increment) for operator, increment in taken if increment is not None]
+        return [(operator, snapshot) for operator, snapshot in taken if snapshot is not None]
 
     def _finish_step(self, *consumed: Entry) -> list[Effect]:
         """Carry out the calls of this step; return what was sent and one acknowledgement of it all."""

@@ -46,7 +46,7 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Beginning:
-    """A snapshot: a position, and the increments of each operator up to it, oldest first."""
+    """A snapshot: a position, and the incremental snapshots of each operator up to it, oldest first."""
 
     position: Root
     state: Mapping[str, tuple[IncrementalSnapshot, ...]]

@@ -139,7 +139,7 @@ class WorkerHost(Host["WorkerMachine"]):
             manifest = manifest_of(begin.manifest) if begin.manifest else None
             state = self._own_state(prepared.state, begin.number)
             bins = assignment.bins_of(begin.number)
-            increments = state.load(manifest, begin.epoch, bins)
+            changes = state.load(manifest, begin.epoch, bins)
             yield None
             self._open_readers(prepared, mine, manifest)
             self._chunk_rows = prepared.settings.chunk_rows
@@ -148,7 +148,7 @@ class WorkerHost(Host["WorkerMachine"]):
         except StateFailedError as error:
             yield NotLoaded(begin.epoch, str(error))
         else:
-            yield Loaded(begin.epoch, plan, mine, increments, prepared.settings)
+            yield Loaded(begin.epoch, plan, mine, changes, prepared.settings)
 
     def _close_state(self) -> Work:
         """Close the store: in the next epoch another worker may have this one's number."""
@@ -185,13 +185,13 @@ class WorkerHost(Host["WorkerMachine"]):
         try:
             if store.ownership is not None:
                 self._state.change_ownership(store.ownership)
-            records = self._state.store(store.snapshot, store.position, store.increments)
+            segments = self._state.store(store.snapshot, store.position, store.changes)
         except StateFailedError as error:
             yield NotStored(store.epoch, store.snapshot, str(error))
         except FsqlError as error:
             yield SourceFailed(diagnostics_bytes(error))  # it would fail for ever
         else:
-            yield Stored(store.epoch, store.snapshot, records)
+            yield Stored(store.epoch, store.snapshot, segments)
 
     def _copy(self, copy: CopyBins) -> Work:
         assert self._state is not None

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
 from fsql.compiler.diagnostics.codes import CODES
 from fsql.runtime.kernels.keyed.incremental_snapshot import StateTooLargeError, merge_snapshots
-from fsql.runtime.state.loading import DamagedRecordError
-from fsql.runtime.state.records import Records
+from fsql.runtime.state.loading import DamagedSegmentError
+from fsql.runtime.state.segments import StateSegments
 from fsql.runtime.state.shares import load_share
 from fsql.runtime.state.snapshots import DamagedSnapshotError, Snapshots
 from fsql.runtime.state.store import StateStoreError
@@ -31,7 +31,7 @@ class StateFailedError(Exception):
 
 
 class WorkerState:
-    """The store of one worker, open, and its records in one epoch."""
+    """The store of one worker, open, and its state segments in one epoch."""
 
     def __init__(self, directory: StateDirectory, number: int) -> None:
         """Open the store of worker `number` in the job's state directory.
@@ -45,7 +45,7 @@ class WorkerState:
             self._store = directory.open_store(number)
         except StateStoreError as error:
             raise StateFailedError(str(error)) from None
-        self._records: Records | None = None
+        self._segments: StateSegments | None = None
 
     def load(
         self, manifest: Manifest | None, epoch: int, bins: BinRanges
@@ -53,23 +53,23 @@ class WorkerState:
         """Begin an epoch in which the worker owns `bins`: return the state of these as of the manifest.
 
         Raises:
-            StateFailedError: if a record that the manifest names cannot be read back.
+            StateFailedError: if a state segment that the manifest names cannot be read back.
             FsqlError: E616, if the state of an operator is too large for one worker.
         """
-        self._records = Records(self._store, self.number, epoch, merge_snapshots, bins)
+        self._segments = StateSegments(self._store, self.number, epoch, merge_snapshots, bins)
         try:
-            state = {} if manifest is None else self._share(manifest, self._records)
-        except (StateStoreError, DamagedRecordError) as error:
+            state = {} if manifest is None else self._share(manifest, self._segments)
+        except (StateStoreError, DamagedSegmentError) as error:
             raise StateFailedError(str(error)) from None
         except StateTooLargeError as error:
             raise _too_large(error) from None
         with suppress(StateStoreError, DamagedSnapshotError, OSError):
             # What snapshots that were never committed have left behind; it may stay until next time.
-            self._records.sweep(Snapshots(self._directory).named(self.number))
+            self._segments.sweep(Snapshots(self._directory).named(self.number))
         return state
 
     def _share(
-        self, manifest: Manifest, records: Records
+        self, manifest: Manifest, segments: StateSegments
     ) -> dict[str, tuple[IncrementalSnapshot, ...]]:
         with ExitStack() as others:
             opened: dict[int, StateStore] = {self.number: self._store}
@@ -80,48 +80,48 @@ class WorkerState:
                     others.callback(opened[worker].close)
                 return opened[worker]
 
-            return load_share(manifest.records, records, store_of, manifest.root)
+            return load_share(manifest.segments, segments, store_of, manifest.root)
 
     def store(
-        self, snapshot: int, position: Root, increments: Iterable[tuple[str, IncrementalSnapshot]]
+        self, snapshot: int, position: Root, changes: Iterable[tuple[str, IncrementalSnapshot]]
     ) -> tuple[StateSegment, ...]:
-        """Store increments; return what the worker's state at `position` is made of.
+        """Store incremental snapshots; return the segments of the state at `position`.
 
         Raises:
             StateFailedError: if they could not be stored; they go with those of the next call.
             FsqlError: E616, if the state of an operator is too large to be loaded again.
         """
-        assert self._records is not None
+        assert self._segments is not None
         try:
-            return self._records.store(snapshot, position, increments)
-        except (StateStoreError, DamagedRecordError) as error:
+            return self._segments.store(snapshot, position, changes)
+        except (StateStoreError, DamagedSegmentError) as error:
             raise StateFailedError(str(error)) from None
         except StateTooLargeError as error:
             raise _too_large(error) from None
 
     def change_ownership(self, ownership: Ownership) -> None:
         """Own other bins from now on; the state of those that were adopted is stored with the next call."""
-        assert self._records is not None
-        self._records.change_bins(ownership.bins)
-        self._records.take_over(ownership.adopted)
+        assert self._segments is not None
+        self._segments.change_bins(ownership.bins)
+        self._segments.take_over(ownership.adopted)
 
     def read(self, bins: BinRanges) -> tuple[tuple[str, IncrementalSnapshot], ...]:
         """Return what was given to be stored of some bins, by operator, oldest first.
 
         Raises:
-            StateFailedError: if a record cannot be read back.
+            StateFailedError: if a state segment cannot be read back.
         """
-        assert self._records is not None
+        assert self._segments is not None
         try:
-            return self._records.read(bins)
-        except (StateStoreError, DamagedRecordError) as error:
+            return self._segments.read(bins)
+        except (StateStoreError, DamagedSegmentError) as error:
             raise StateFailedError(str(error)) from None
 
     def remove(self, keys: Collection[str]) -> None:
-        """Remove records that are not needed any more; what cannot be removed now stays."""
-        if self._records is not None:
+        """Remove state segments that are not needed any more; what cannot be removed now stays."""
+        if self._segments is not None:
             with suppress(StateStoreError):
-                self._records.remove(keys)
+                self._segments.remove(keys)
 
     def close(self) -> None:
         """Close the store."""

@@ -27,7 +27,7 @@ from fsql.runtime.simulation.sources import (
     give_front_logs,
     paced_splits,
 )
-from fsql.runtime.simulation.stores import SimulatedDirectory, manifest_path, record_path
+from fsql.runtime.simulation.stores import SimulatedDirectory, manifest_path, segment_path
 from fsql.runtime.simulation.worker_process import WorkerProgram
 from fsql.runtime.simulation.workload import outputs_of
 from fsql.runtime.simulation.world import MILLISECOND, SECOND, Clock
@@ -358,8 +358,8 @@ class SimulatedCluster:
             self._snapshots.verify(kept[-2])
         except (DamagedSnapshotError, OSError):
             return False
-        older = {record_path(record) for each in kept[:-1] for record in each.records}
-        newest = [record_path(record) for record in kept[-1].records]
+        older = {segment_path(segment) for each in kept[:-1] for segment in each.segments}
+        newest = [segment_path(segment) for segment in kept[-1].segments]
         paths = [manifest_path(kept[-1].snapshot), *(p for p in newest if p not in older)]
         return self.disk.rot(paths)
 

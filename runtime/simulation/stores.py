@@ -1,6 +1,6 @@
 """The state directory on a simulated disk: a `StateDirectory`, and the stores in it.
 
-Snapshots, records and what is collected as garbage are the real ones, of `fsql.runtime.state`; what is
+Snapshots, segments and what is collected as garbage are the real ones, of `fsql.runtime.state`; what is
 imitated here are files, and a store that keeps each value in one.
 """
 
@@ -133,15 +133,15 @@ class SimulatedStore:
         self._name = f"{_WORKER}{worker}"
         self._on_close = on_close
 
-    def put(self, records: Mapping[str, Octets]) -> None:
+    def put(self, segments: Mapping[str, Octets]) -> None:
         """See `StateStore`."""
         self._directory.call("put")
         try:
-            for key, value in records.items():
+            for key, value in segments.items():
                 self._disk.write(f"{self._name}/{key}", bytes(value))
-            self._sync(records)
+            self._sync(segments)
         except OSError as error:
-            self.remove(records)
+            self.remove(segments)
             raise StateStoreError(str(error), passing=True) from None
 
     def _sync(self, keys: Iterable[str]) -> None:
@@ -176,9 +176,9 @@ class SimulatedStore:
             self._on_close(self._worker)
 
 
-def record_path(record: StateSegment) -> str:
-    """Return the file of a record."""
-    return f"{_WORKER}{record.worker}/{record.key}"
+def segment_path(segment: StateSegment) -> str:
+    """Return the file of a segment."""
+    return f"{_WORKER}{segment.worker}/{segment.key}"
 
 
 def manifest_path(snapshot: int) -> str:

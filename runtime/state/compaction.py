@@ -43,19 +43,19 @@ class Piece:
     `text` has the number of bytes of each of its columns of strings and arrays.
     """
 
-    record: StateSegment
+    segment: StateSegment
     expires: NDArray[np.int64]
     text: tuple[int, ...] = ()
 
     def live_bytes(self, time: int) -> float:
         """Return the approximate size in bytes of the rows that have not expired at `time`."""
         expired = np.searchsorted(self.expires, time, side="left") / len(self.expires)
-        return self.record.size * (1.0 - float(expired))
+        return self.segment.size * (1.0 - float(expired))
 
 
-def expiry(increment: IncrementalSnapshot) -> NDArray[np.int64]:
+def expiry(snapshot: IncrementalSnapshot) -> NDArray[np.int64]:
     """Return the sample of expiry times for the `Piece` of an incremental snapshot, which is not empty."""
-    times = increment.rows.column(EXPIRES).to_numpy(zero_copy_only=False)
+    times = snapshot.rows.column(EXPIRES).to_numpy(zero_copy_only=False)
     places = np.linspace(0, len(times) - 1, min(_SAMPLES, len(times))).astype(np.int64)
     return np.sort(times[places])
 
@@ -72,11 +72,11 @@ def plan(chain: Sequence[Piece], size: int, time: int) -> Plan:
     if not chain:
         return Plan(0, 0)
     base = chain[0]
-    total = size + sum(piece.record.size for piece in chain)
+    total = size + sum(piece.segment.size for piece in chain)
     live = size + sum(piece.live_bytes(time) for piece in chain)
-    if total > SPACE_FACTOR * min(base.record.size, live) + SLACK_BYTES:
+    if total > SPACE_FACTOR * min(base.segment.size, live) + SLACK_BYTES:
         return Plan(0, 0)
-    levels = [piece.record.level for piece in chain[1:]]
+    levels = [piece.segment.level for piece in chain[1:]]
     start, level = len(chain), 0
     while levels[-FAN + 1 :] == [level] * (FAN - 1):
         del levels[-FAN + 1 :]

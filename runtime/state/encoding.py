@@ -45,11 +45,11 @@ class _Header(_Format):
     appends: bool
 
 
-def encoded(increment: IncrementalSnapshot) -> memoryview:
+def encoded(snapshot: IncrementalSnapshot) -> memoryview:
     """Return an incremental snapshot as bytes."""
-    rows = increment.rows
+    rows = snapshot.rows
     assert not _extensions(rows.schema), "state has no extension types"
-    header = _Header(FORMAT, rows.num_rows, increment.keys, increment.appends)
+    header = _Header(FORMAT, rows.num_rows, snapshot.keys, snapshot.appends)
     # Large data is processed in Arrow calls only, which release the interpreter lock.
     body = pa.BufferOutputStream()
     body.write(_padded(msgspec.json.encode(header)))

@@ -18,87 +18,89 @@ if TYPE_CHECKING:
     from fsql.runtime.state.store import StateStore
 
 
-class DamagedRecordError(Exception):
+class DamagedSegmentError(Exception):
     """A state segment that a manifest names cannot be read; says which, and why.
 
     If `passing`, another attempt may succeed.
     """
 
-    def __init__(self, record: StateSegment, reason: str, *, passing: bool = False) -> None:
-        super().__init__(f'record "{record.key}" of worker {record.worker}: {reason}')
-        self.record = record
+    def __init__(self, segment: StateSegment, reason: str, *, passing: bool = False) -> None:
+        super().__init__(f'state segment "{segment.key}" of worker {segment.worker}: {reason}')
+        self.segment = segment
         self.reason = reason
         self.passing = passing
 
 
-def read_record(record: StateSegment, store: StateStore) -> IncrementalSnapshot:
+def read_segment(segment: StateSegment, store: StateStore) -> IncrementalSnapshot:
     """Return the incremental snapshot in a state segment.
 
     Raises:
-        DamagedRecordError: if it is missing, or not what the manifest says.
+        DamagedSegmentError: if it is missing, or not what the manifest says.
     """
-    data = checked_record(record, store)
+    data = segment_bytes(segment, store)
     try:
         return decoded(data)
     except UnreadableSnapshotError as error:
-        raise DamagedRecordError(record, str(error)) from None
+        raise DamagedSegmentError(segment, str(error)) from None
 
 
-def checked_record(record: StateSegment, store: StateStore) -> memoryview:
+def segment_bytes(segment: StateSegment, store: StateStore) -> memoryview:
     """Return the bytes of a state segment, after checking that they are those that were written.
 
     Raises:
-        DamagedRecordError: if it is missing, or not what the manifest says.
+        DamagedSegmentError: if it is missing, or not what the manifest says.
     """
     try:
-        data = store.get(record.key)
+        data = store.get(segment.key)
         if data is None:
-            raise DamagedRecordError(record, "it is missing from the store")
-        if len(data) != record.size:
-            raise DamagedRecordError(
-                record, f"it has {len(data)} bytes, and the manifest says {record.size}"
+            raise DamagedSegmentError(segment, "it is missing from the store")
+        if len(data) != segment.size:
+            raise DamagedSegmentError(
+                segment, f"it has {len(data)} bytes, and the manifest says {segment.size}"
             )
         rows = rows_of(data)
     except StateStoreError as error:
-        raise DamagedRecordError(record, str(error), passing=error.passing) from None
+        raise DamagedSegmentError(segment, str(error), passing=error.passing) from None
     except UnreadableSnapshotError as error:
-        raise DamagedRecordError(record, str(error)) from None
-    if hash_of(data) != record.hash:
-        raise DamagedRecordError(record, "it is another than the manifest names")
-    if rows != record.rows:
-        raise DamagedRecordError(record, f"it has {rows} rows, and the manifest says {record.rows}")
+        raise DamagedSegmentError(segment, str(error)) from None
+    if hash_of(data) != segment.hash:
+        raise DamagedSegmentError(segment, "it is another than the manifest names")
+    if rows != segment.rows:
+        raise DamagedSegmentError(
+            segment, f"it has {rows} rows, and the manifest says {segment.rows}"
+        )
     return data
 
 
-def check_records(records: Iterable[StateSegment], store_of: Callable[[int], StateStore]) -> None:
+def check_segments(segments: Iterable[StateSegment], store_of: Callable[[int], StateStore]) -> None:
     """Check sizes and hashes of state segments; `store_of` returns the open store of a worker.
 
     Unchanged bytes can be decoded, so decoding is not tried.
 
     Raises:
-        DamagedRecordError: if a segment is damaged, or its store cannot be opened.
+        DamagedSegmentError: if a segment is damaged, or its store cannot be opened.
     """
-    for record in records:
-        checked_record(record, _opened(record, store_of))
+    for segment in segments:
+        segment_bytes(segment, _opened(segment, store_of))
 
 
-def _opened(record: StateSegment, store_of: Callable[[int], StateStore]) -> StateStore:
+def _opened(segment: StateSegment, store_of: Callable[[int], StateStore]) -> StateStore:
     try:
-        return store_of(record.worker)
+        return store_of(segment.worker)
     except StateStoreError as error:
-        raise DamagedRecordError(record, str(error), passing=error.passing) from None
+        raise DamagedSegmentError(segment, str(error), passing=error.passing) from None
 
 
 def read_state(
-    records: Iterable[StateSegment], store_of: Callable[[int], StateStore]
+    segments: Iterable[StateSegment], store_of: Callable[[int], StateStore]
 ) -> dict[str, tuple[IncrementalSnapshot, ...]]:
     """Return the incremental snapshots of each operator, in the order of the segments.
 
     Raises:
-        DamagedRecordError: if a segment cannot be read, or its store cannot be opened.
+        DamagedSegmentError: if a segment cannot be read, or its store cannot be opened.
     """
     found: dict[str, list[IncrementalSnapshot]] = {}
-    for record in records:
-        increment = read_record(record, _opened(record, store_of))
-        found.setdefault(record.operator, []).append(increment)
-    return {operator: tuple(increments) for operator, increments in found.items()}
+    for segment in segments:
+        snapshot = read_segment(segment, _opened(segment, store_of))
+        found.setdefault(segment.operator, []).append(snapshot)
+    return {operator: tuple(snapshots) for operator, snapshots in found.items()}

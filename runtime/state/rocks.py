@@ -159,15 +159,15 @@ class RocksStore:
                 (links / file.name).symlink_to(file)
         return links
 
-    def put(self, records: Mapping[str, Octets]) -> None:
+    def put(self, segments: Mapping[str, Octets]) -> None:
         """Store all values or none; durable when it returns."""
         assert not self._read_only, "a store that is open for reading only is not written"
         try:
             self.remove(self._failed)
-            self._failed = tuple(key for key in records if self._head(key) is None)
-            self._put_slices(records)
+            self._failed = tuple(key for key in segments if self._head(key) is None)
+            self._put_slices(segments)
             heads = WriteBatch(raw_mode=True)
-            for key, value in records.items():
+            for key, value in segments.items():
                 heads[_head_key(key)] = _HEAD.pack(len(value), SLICE_BYTES)
             with self._telling("cannot write"):
                 self._opened().write(heads, self._write_options)
@@ -177,9 +177,9 @@ class RocksStore:
             self._give_up()
             raise
 
-    def _put_slices(self, records: Mapping[str, Octets]) -> None:
+    def _put_slices(self, segments: Mapping[str, Octets]) -> None:
         database = self._opened()
-        for key, value in records.items():
+        for key, value in segments.items():
             view = memoryview(value)
             for number, start in enumerate(range(0, len(view), SLICE_BYTES)):
                 part = bytes(view[start : start + SLICE_BYTES])

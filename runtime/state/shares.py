@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from fsql.compiler.owner_map import common_bins
 from fsql.runtime.batch import START
-from fsql.runtime.kernels.keyed import incremental_snapshot as increments
+from fsql.runtime.kernels.keyed import incremental_snapshot
 from fsql.runtime.kernels.keyed.incremental_snapshot import (
     StateTooLargeError,
     merge_snapshots,
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
     from fsql.runtime.batch import Root
     from fsql.runtime.cluster.manifest import Manifest, StateSegment
     from fsql.runtime.kernels.keyed.incremental_snapshot import IncrementalSnapshot
-    from fsql.runtime.state.records import Records
+    from fsql.runtime.state.segments import StateSegments
     from fsql.runtime.state.store import StateStore
 
 
 def load_share(
     named: Sequence[StateSegment],
-    records: Records,
+    segments: StateSegments,
     store_of: Callable[[int], StateStore],
     position: Root = START,
 ) -> dict[str, tuple[IncrementalSnapshot, ...]]:
@@ -39,31 +39,31 @@ def load_share(
 
     Args:
         named: the segments of the manifest.
-        records: the worker's segments, which are empty and continue from what is loaded.
+        segments: the worker's segments, which are empty and continue from what is loaded.
         store_of: returns the open store of a worker.
         position: the position of the snapshot.
 
     Raises:
-        DamagedRecordError: if a segment cannot be read.
+        DamagedSegmentError: if a segment cannot be read.
         StateTooLargeError: if the state of an operator is too large for one worker.
     """
-    bins = records.bins
+    bins = segments.bins
     chains: dict[str, list[StateSegment]] = {}
-    for record in named:
-        if common_bins(record.bins, bins):
-            chains.setdefault(record.operator, []).append(record)
+    for segment in named:
+        if common_bins(segment.bins, bins):
+            chains.setdefault(segment.operator, []).append(segment)
     shares: dict[str, tuple[IncrementalSnapshot, ...]] = {}
     for operator, chain in sorted(chains.items()):
         state = read_state(chain, store_of)
         shares[operator] = tuple(
-            rows_of_bins(increment, common_bins(record.bins, bins))
-            for record, increment in zip(chain, state[operator], strict=True)
+            rows_of_bins(snapshot, common_bins(segment.bins, bins))
+            for segment, snapshot in zip(chain, state[operator], strict=True)
         )
-        if all(_is_own(record, records) for record in chain):
-            records.resume(chain, state)
+        if all(_is_own(segment, segments) for segment in chain):
+            segments.resume(chain, state)
         else:
             shares[operator] = _that_fit(shares[operator], operator, position)
-            records.take_over((operator, share) for share in shares[operator])
+            segments.take_over((operator, share) for share in shares[operator])
     return shares
 
 
@@ -71,7 +71,7 @@ def _that_fit(
     shares: tuple[IncrementalSnapshot, ...], operator: str, position: Root
 ) -> tuple[IncrementalSnapshot, ...]:
     """Return the snapshots, merged into one if together they exceed the size limit."""
-    if max(text_bytes(shares), default=0) <= increments.TEXT_BYTES_MAX:
+    if max(text_bytes(shares), default=0) <= incremental_snapshot.TEXT_BYTES_MAX:
         return shares
     try:
         return (merge_snapshots(shares, position, whole=True),)
@@ -83,19 +83,19 @@ def check_loading(manifest: Manifest, store_of: Callable[[int], StateStore]) -> 
     """Load all segments of a manifest, under the owner map of the manifest.
 
     Raises:
-        DamagedRecordError: if a segment cannot be read.
+        DamagedSegmentError: if a segment cannot be read.
         StateTooLargeError: if the state of an operator is too large for one worker.
     """
     chains: dict[tuple[int, str], list[StateSegment]] = {}
-    for record in manifest.records:
-        chains.setdefault((record.worker, record.operator), []).append(record)
+    for segment in manifest.segments:
+        chains.setdefault((segment.worker, segment.operator), []).append(segment)
     for (_, operator), chain in sorted(chains.items()):
         found = read_state(chain, store_of)[operator]
         shares = tuple(rows_of_bins(one, r.bins) for r, one in zip(chain, found, strict=True))
         _that_fit(shares, operator, manifest.root)
 
 
-def _is_own(record: StateSegment, records: Records) -> bool:
+def _is_own(segment: StateSegment, segments: StateSegments) -> bool:
     """Return whether a segment is in the worker's store, and all its valid bins are the worker's."""
-    valid = common_bins(record.bins, records.bins)
-    return record.worker == records.worker and valid == record.bins
+    valid = common_bins(segment.bins, segments.bins)
+    return segment.worker == segments.worker and valid == segment.bins

@@ -21,7 +21,7 @@ from fsql.runtime.cluster.manifest import (
     manifest_of,
 )
 from fsql.runtime.kernels.keyed.incremental_snapshot import StateTooLargeError
-from fsql.runtime.state.loading import DamagedRecordError, check_records, read_state
+from fsql.runtime.state.loading import DamagedSegmentError, check_segments, read_state
 from fsql.runtime.state.shares import check_loading
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ class DamagedSnapshotError(Exception):
         snapshot: int,
         path: Path,
         reason: str,
-        record: StateSegment | None = None,
+        segment: StateSegment | None = None,
         *,
         passing: bool = False,
     ) -> None:
@@ -62,7 +62,7 @@ class DamagedSnapshotError(Exception):
         self.snapshot = snapshot
         self.path = path
         self.reason = reason
-        self.record = record
+        self.segment = segment
         self.passing = passing
 
 
@@ -168,26 +168,26 @@ class Snapshots:
         """
         try:
             with ExitStack() as open_stores:
-                check_records(manifest.records, self._stores(open_stores))
+                check_segments(manifest.segments, self._stores(open_stores))
                 if load:
                     check_loading(manifest, self._stores(open_stores))
         except StateTooLargeError as error:
             path = self.path(manifest.snapshot)
             raise TooLargeSnapshotError(manifest.snapshot, path, str(error)) from None
-        except DamagedRecordError as error:
+        except DamagedSegmentError as error:
             path = self.path(manifest.snapshot)
             raise DamagedSnapshotError(
-                manifest.snapshot, path, str(error), error.record, passing=error.passing
+                manifest.snapshot, path, str(error), error.segment, passing=error.passing
             ) from None
 
-    def load(self, records: Iterable[StateSegment]) -> dict[str, tuple[IncrementalSnapshot, ...]]:
+    def load(self, segments: Iterable[StateSegment]) -> dict[str, tuple[IncrementalSnapshot, ...]]:
         """Return the incremental snapshots of each operator, oldest first; stores are opened for reading.
 
         Raises:
-            DamagedRecordError: if a segment cannot be read.
+            DamagedSegmentError: if a segment cannot be read.
         """
         with ExitStack() as open_stores:
-            return read_state(records, self._stores(open_stores))
+            return read_state(segments, self._stores(open_stores))
 
     def _stores(self, open_stores: ExitStack) -> Callable[[int], StateStore]:
         opened: dict[int, StateStore] = {}
@@ -248,18 +248,18 @@ class Snapshots:
                 self._files.remove(f"{_DIRECTORY}/{name}")
         self._files.sync(_DIRECTORY)
         needed = {
-            (record.worker, record.key)
+            (segment.worker, segment.key)
             for number, manifest in whole.items()
             if number not in retired
-            for record in manifest.records
+            for segment in manifest.segments
         }
         self._forget_stores(whole[kept[0]].workers, {worker for worker, _ in needed})
         unneeded: dict[int, list[str]] = {}
         named = {
-            (record.worker, record.key)
+            (segment.worker, segment.key)
             for number in retired
             if number in whole
-            for record in whole[number].records
+            for segment in whole[number].segments
         }
         for worker, key in sorted(named - needed):
             unneeded.setdefault(worker, []).append(key)
@@ -279,8 +279,8 @@ class Snapshots:
             OSError: if the manifests cannot be read.
         """
         manifests = self._whole().values()
-        records = [record for manifest in manifests for record in manifest.records]
-        return frozenset(record.key for record in records if record.worker == worker)
+        segments = [segment for manifest in manifests for segment in manifest.segments]
+        return frozenset(segment.key for segment in segments if segment.worker == worker)
 
     def _whole(self) -> dict[int, Manifest]:
         """Return the manifests that can be read, by number."""

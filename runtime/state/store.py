@@ -29,7 +29,7 @@ class StateStoreError(Exception):
 class StateStore(Protocol):
     """Values under keys; used from one thread at a time."""
 
-    def put(self, records: Mapping[str, Octets]) -> None:
+    def put(self, segments: Mapping[str, Octets]) -> None:
         """Store all of them or none, durably.  A key must be put only once; otherwise a crash may mix values.
 
         Raises:

@@ -59,7 +59,7 @@ class MessageForm(msgspec.Struct, frozen=True, array_like=True, tag=0):
 
 
 class StatePartForm(msgspec.Struct, frozen=True, array_like=True, tag=16):
-    """A part of the state of bins that move, with each increment as it is stored."""
+    """A part of the state of bins that move, with each incremental snapshot as it is stored."""
 
     tick: int
     state: tuple[tuple[str, bytes], ...]

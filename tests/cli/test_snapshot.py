@@ -19,7 +19,7 @@ from fsql.runtime.state.local_directory import local_snapshots, worker_directory
 from fsql.runtime.state.rocks import RocksStore
 from fsql.runtime.state.salvage import salvage
 from fsql.tests.cli.commands import fsql
-from fsql.tests.docs.state_errors import remove_record
+from fsql.tests.docs.state_errors import remove_segment
 from fsql.tests.unit.state.directories import make_state, manifest
 
 if TYPE_CHECKING:
@@ -124,13 +124,13 @@ def test_a_damaged_manifest_is_named_with_what_to_do(state: Path) -> None:
 
 
 def test_a_damaged_record_is_named_with_its_store(state: Path) -> None:
-    key = remove_record(state)
+    key = remove_segment(state)
     assert fsql("snapshot", "list", "--state", state).code == 0
     said = fsql("snapshot", "verify", "--state", state)
     assert said.code == 1
     assert said.out.splitlines()[1].endswith("  newest, damaged")
     assert said.err == (
-        f'error[FSQL-E612]: snapshot 7 is damaged: record "{key}" of worker 1:'
+        f'error[FSQL-E612]: snapshot 7 is damaged: state segment "{key}" of worker 1:'
         " it is missing from the store\n"
         f"  = note: manifest: {local_snapshots(state).path(7)}\n"
         f"  = note: store: {state / 'worker-1'}\n"
@@ -151,7 +151,7 @@ def test_a_damaged_store_is_replaced_by_what_is_whole_of_it(state: Path) -> None
     store.close()
     assert said == (
         0,
-        f"worker 1: 2 of 4 records are whole; damaged: {state / 'worker-1.damaged-1'}\n",
+        f"worker 1: 2 of 4 state segments are intact; damaged: {state / 'worker-1.damaged-1'}\n",
         "",
     )
     said = fsql("snapshot", "verify", "--state", state)
@@ -165,7 +165,7 @@ def test_a_damaged_store_is_replaced_by_what_is_whole_of_it(state: Path) -> None
 
 
 def test_a_store_in_use_is_not_replaced(state: Path) -> None:
-    remove_record(state)
+    remove_segment(state)
     program = (
         "import sys, pathlib; from fsql.runtime.state.rocks import RocksStore;"
         " store = RocksStore(pathlib.Path(sys.argv[1])); print(); sys.stdin.read()"
@@ -185,7 +185,7 @@ def test_a_store_in_use_is_not_replaced(state: Path) -> None:
 
 
 def test_a_salvage_that_was_cut_short_goes_on(state: Path) -> None:
-    remove_record(state)
+    remove_segment(state)
     salvage(state, 1, local_snapshots(state).named(1))
     (state / "worker-1").rename(state / "worker-1.salvaged")
     said = fsql("snapshot", "salvage", "--json", "--state", state)

@@ -21,8 +21,8 @@ def cut_manifest(state: Path) -> None:
     path.write_bytes(path.read_bytes()[:100])
 
 
-def remove_record(state: Path) -> str:
-    """Remove a record of the newest snapshot, and return its key."""
+def remove_segment(state: Path) -> str:
+    """Remove a state segment of the newest snapshot, and return its key."""
     key = "00000005/000000000007/join/2"
     store = RocksStore(worker_directory(state, 1))
     store.remove([key])
@@ -46,7 +46,7 @@ def overwrite_coordination(state: Path) -> None:
 
 FAILING_STATE: dict[str, Callable[[Path], object]] = {
     "E611": cut_manifest,
-    "E612": remove_record,
+    "E612": remove_segment,
     "E613": write_later_format,
     "E614": shutil.rmtree,
     "E615": overwrite_coordination,

@@ -104,18 +104,18 @@ class Snapshots:
             self._position = None
             return
         for number in sorted(self._missing):
-            increments = cluster.workers[number].take_snapshots()
-            if increments is not None:
+            parts = cluster.workers[number].take_snapshots()
+            if parts is not None:
                 self._missing.remove(number)
-                for operator, increment in increments:
-                    self.add(operator, increment, self._position)
+                for operator, part in parts:
+                    self.add(operator, part, self._position)
         if not self._missing:
             self.taken.append(Beginning(self._position, dict(self.state)))
             self._position = None
 
-    def add(self, operator: str, increment: IncrementalSnapshot, position: Root) -> None:
-        """Put an increment behind the others; now and then, merge the last few, or all."""
-        known = [*self.state.get(operator, ()), increment]
+    def add(self, operator: str, part: IncrementalSnapshot, position: Root) -> None:
+        """Add an incremental snapshot; sometimes merge the last few, or all."""
+        known = [*self.state.get(operator, ()), part]
         some = self.random.choice((0, 0, 0, 2, 3, len(known)))
         if some >= 2:
             self.met["merges"] += 1

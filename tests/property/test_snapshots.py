@@ -8,7 +8,7 @@ position, and taking snapshots of their own.  What each releases has to be the r
 Catches state that is left out, doubled, or of another position than it says; copies that are stale or not
 made; keys that go to another worker than their rows; windows, holds and horizons that a restored fold does
 not know; merges that lose or keep too much.  Cannot catch what goes wrong on disk or between nodes: the
-increments are handed over in memory.
+incremental snapshots are handed over in memory.
 
 FSQL_SEEDS=1000:2000 runs other seeds than those of the suite.
 """

@@ -187,18 +187,18 @@ class Ticks:
         number = self.random.choice(workers)
         worker = cluster.workers[number]
         if number not in change.taken:
-            increments = worker.take_snapshots()
-            if increments is not None:
-                for operator, increment in increments:
-                    self.snapshots.add(operator, increment, change.position)
+            parts = worker.take_snapshots()
+            if parts is not None:
+                for operator, part in parts:
+                    self.snapshots.add(operator, part, change.position)
                 change.taken.add(number)
                 cluster.carry(number, worker.release_bins())
         elif len(change.taken) == len(workers) and number in change.adopting:
             assert worker.change is not None
             bins = _union(worker.change.incoming)
             state = {
-                operator: tuple(rows_of_bins(increment, bins) for increment in increments)
-                for operator, increments in self.snapshots.state.items()
+                operator: tuple(rows_of_bins(part, bins) for part in parts)
+                for operator, parts in self.snapshots.state.items()
             }
             queued = sum(len(b) for rows in worker.change.queued.values() for _, b in rows)
             self.met["rows queued"] += queued

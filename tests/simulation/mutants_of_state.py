@@ -27,7 +27,7 @@ from fsql.runtime.simulation.sources import SimulatedSplit
 from fsql.runtime.simulation.stores import SimulatedDirectory, SimulatedStore
 from fsql.runtime.state import shares, snapshots
 from fsql.runtime.state.encoding import UnreadableSnapshotError, decoded
-from fsql.runtime.state.records import Records
+from fsql.runtime.state.segments import StateSegments
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -162,58 +162,58 @@ def rows_below_the_position_are_read_again(patch: Patch) -> None:
 def a_worker_takes_over_the_keys_of_others(patch: Patch) -> None:
     right = Fold.load
 
-    def load(self: Fold, increments: Any, _: BinRanges, position: Root) -> None:
-        right(self, increments, ALL_BINS, position)
+    def load(self: Fold, snapshots: Any, _: BinRanges, position: Root) -> None:
+        right(self, snapshots, ALL_BINS, position)
 
     patch.setattr(Fold, "load", load)
-    patch.setattr(shares, "rows_of_bins", lambda increment, _: increment)
+    patch.setattr(shares, "rows_of_bins", lambda snapshot, _: snapshot)
 
 
 def increments_are_read_back_in_the_wrong_order(patch: Patch) -> None:
     right = Fold.load
 
-    def load(self: Fold, increments: Any, owned: BinRanges, position: Root) -> None:
-        right(self, increments[::-1], owned, position)
+    def load(self: Fold, snapshots: Any, owned: BinRanges, position: Root) -> None:
+        right(self, snapshots[::-1], owned, position)
 
     patch.setattr(Fold, "load", load)
 
 
 def state_is_stored_before_it_is_durable(patch: Patch) -> None:
     patch.setattr(SimulatedStore, "_sync", lambda *_: None)
-    _records_are_believed(patch)
+    _segments_are_believed(patch)
 
 
 def what_was_read_back_is_believed(patch: Patch) -> None:
-    _records_are_believed(patch)
+    _segments_are_believed(patch)
 
 
-def _records_are_believed(patch: Patch) -> None:
+def _segments_are_believed(patch: Patch) -> None:
     patch.setattr(shares, "read_state", _believing)
-    patch.setattr(snapshots, "check_records", lambda *_: None)
+    patch.setattr(snapshots, "check_segments", lambda *_: None)
 
 
-def _believing(records: Any, store_of: Any) -> Any:
-    """Read records without looking at size and hash; what cannot be read is taken to be nothing."""
+def _believing(segments: Any, store_of: Any) -> Any:
+    """Read segments without looking at size and hash; what cannot be read is taken to be nothing."""
     believed: dict[str, tuple[Any, ...]] = {}
-    for record in records:
+    for segment in segments:
         try:
-            found = decoded(store_of(record.worker).get(record.key))
+            found = decoded(store_of(segment.worker).get(segment.key))
         except (UnreadableSnapshotError, AttributeError, TypeError):
             continue
-        believed[record.operator] = (*believed.get(record.operator, ()), found)
+        believed[segment.operator] = (*believed.get(segment.operator, ()), found)
     return believed
 
 
-def records_that_are_needed_are_removed(patch: Patch) -> None:
+def segments_that_are_needed_are_removed(patch: Patch) -> None:
     right = snapshots.Snapshots.retire
 
     def retire(self: snapshots.Snapshots, newest: int) -> Any:
         unneeded = right(self, newest)
-        records = self.read(newest).records[:1]
-        return {**unneeded, **{record.worker: (record.key,) for record in records}}
+        segments = self.read(newest).segments[:1]
+        return {**unneeded, **{segment.worker: (segment.key,) for segment in segments}}
 
     patch.setattr(snapshots.Snapshots, "retire", retire)
-    patch.setattr(Records, "remove", lambda self, keys: self._store.remove(keys))
+    patch.setattr(StateSegments, "remove", lambda self, keys: self._store.remove(keys))
 
 
 # Hosts.
@@ -276,7 +276,7 @@ MUTANTS: tuple[Callable[[Patch], None], ...] = (
     increments_are_read_back_in_the_wrong_order,
     state_is_stored_before_it_is_durable,
     what_was_read_back_is_believed,
-    records_that_are_needed_are_removed,
+    segments_that_are_needed_are_removed,
     a_snapshot_is_committed_before_consumers_are_synced,
     a_manifest_is_committed_before_it_is_durable,
     front_logs_keep_what_the_newest_snapshot_needs_only,

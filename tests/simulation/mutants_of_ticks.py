@@ -13,7 +13,7 @@ from fsql.runtime.dataflow.fold import Fold
 from fsql.runtime.dataflow.layout_change import LayoutChange
 from fsql.runtime.dataflow.worker import Worker
 from fsql.runtime.kernels.aggregate.slot_snapshots import SlotSnapshots
-from fsql.runtime.state.records import Records
+from fsql.runtime.state.segments import StateSegments
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -28,10 +28,10 @@ if TYPE_CHECKING:
 def segments_stay_valid_for_bins_that_went(patch: Patch) -> None:
     """The old segments of a worker come back with the bins, and raise deleted keys."""
 
-    def change_bins(self: Records, bins: Any) -> None:
+    def change_bins(self: StateSegments, bins: Any) -> None:
         self.bins = bins
 
-    patch.setattr(Records, "change_bins", change_bins)
+    patch.setattr(StateSegments, "change_bins", change_bins)
 
 
 def rows_go_to_new_owners_before_the_switch(patch: Patch) -> None:
@@ -106,7 +106,7 @@ def queued_rows_are_lost(patch: Patch) -> None:
 
 
 def adopted_bins_are_not_stored(patch: Patch) -> None:
-    patch.setattr(Records, "take_over", lambda *_: None)
+    patch.setattr(StateSegments, "take_over", lambda *_: None)
 
 
 MUTANTS: tuple[Callable[[Patch], None], ...] = (

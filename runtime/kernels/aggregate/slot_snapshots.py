@@ -22,7 +22,7 @@ from fsql.runtime.kernels.keyed.incremental_snapshot import (
     HASH,
     NEVER,
     IncrementalSnapshot,
-    increment,
+    incremental_snapshot,
     merge_snapshots,
 )
 from fsql.runtime.kernels.keyed.slot_marks import SlotMarks
@@ -153,7 +153,7 @@ class SlotSnapshots:
         def rows() -> pa.RecordBatch:
             columns = zip(*(made() for made in key_parts), strict=True)
             all_keys = [pa.concat_arrays(column) for column in columns]
-            made = increment(all_keys, pa.concat_batches(states), appends=False)
+            made = incremental_snapshot(all_keys, pa.concat_batches(states), appends=False)
             return merge_snapshots([made], position, whole=whole).rows
 
         unchanged = SlotMarks() if changed is None else changed

@@ -17,7 +17,7 @@ from fsql.runtime.kernels.keyed.incremental_snapshot import (
     EXPIRES,
     WEIGHT,
     IncrementalSnapshot,
-    increment,
+    incremental_snapshot,
     merge_snapshots,
 )
 from fsql.runtime.order import key_values, plain
@@ -92,7 +92,7 @@ def merged_rows(parts: Sequence[KeysAndState], position: Root) -> pa.RecordBatch
     """Return the rows of the incremental snapshot with the rows of both sides."""
     keys = [pa.concat_arrays(columns) for columns in zip(*(k for k, _ in parts), strict=True)]
     state = pa.concat_batches([rows for _, rows in parts])
-    return merge_snapshots([increment(keys, state, appends=True)], position).rows
+    return merge_snapshots([incremental_snapshot(keys, state, appends=True)], position).rows
 
 
 def rows_of_side(state: IncrementalSnapshot, side: int) -> Ints:

@@ -99,7 +99,7 @@ class IncrementalSnapshot:
         return int(self.rows.num_rows)
 
 
-def increment(
+def incremental_snapshot(
     keys: Sequence[pa.Array], state: pa.RecordBatch, *, appends: bool
 ) -> IncrementalSnapshot:
     """Return a snapshot of keys and their state, `expires` last; its rows may be in any order."""
@@ -109,22 +109,22 @@ def increment(
 
 
 def merge_snapshots(
-    increments: Sequence[IncrementalSnapshot], position: Root, *, whole: bool = False
+    snapshots: Sequence[IncrementalSnapshot], position: Root, *, whole: bool = False
 ) -> IncrementalSnapshot:
     """Return one snapshot that replaces several, which are given oldest first.
 
     Args:
-        increments: at least one; all of one operator, of any number of workers.
+        snapshots: at least one; all of one operator, of any number of workers.
         position: the position of the newest: rows that have expired below it are dropped.
         whole: there are no older snapshots, so keys without state need not be kept.
 
     Raises:
         StateTooLargeError: if a column of the result has more than `TEXT_BYTES_MAX` bytes.
     """
-    first = increments[0]
-    if max(text_bytes(increments), default=0) > TEXT_BYTES_MAX:
-        return _merged_in_parts(increments, position, whole=whole)
-    batches = [one.rows for one in increments]
+    first = snapshots[0]
+    if max(text_bytes(snapshots), default=0) > TEXT_BYTES_MAX:
+        return _merged_in_parts(snapshots, position, whole=whole)
+    batches = [one.rows for one in snapshots]
     rows = batches[0] if len(batches) == 1 else pa.concat_batches(batches)
     rows = _summed(rows, first.keys) if first.appends else _newest(rows, first.keys)
     rows = _unexpired(rows, position)
@@ -133,63 +133,63 @@ def merge_snapshots(
     return IncrementalSnapshot(rows, first.keys, first.appends)
 
 
-def text_bytes(increments: Sequence[IncrementalSnapshot]) -> list[int]:
+def text_bytes(snapshots: Sequence[IncrementalSnapshot]) -> list[int]:
     """Return the total number of bytes of all snapshots in each column of strings or arrays."""
-    kinds = increments[0].rows.schema.types
+    kinds = snapshots[0].rows.schema.types
     return [
-        sum(one.rows.column(index).nbytes for one in increments)
+        sum(one.rows.column(index).nbytes for one in snapshots)
         for index, kind in enumerate(kinds)
         if kind.num_buffers > _BUFFERS_OF_NUMBERS or pa.types.is_nested(kind)
     ]
 
 
 def _merged_in_parts(
-    increments: Sequence[IncrementalSnapshot], position: Root, *, whole: bool
+    snapshots: Sequence[IncrementalSnapshot], position: Root, *, whole: bool
 ) -> IncrementalSnapshot:
     """Like `merge_snapshots`, separately for the two halves of the bins, then concatenated."""
-    bins = [int(bound) >> BIN_SHIFT for one in increments for bound in _bounds(one)]
+    bins = [int(bound) >> BIN_SHIFT for one in snapshots for bound in _bounds(one)]
     least, end = min(bins), max(bins) + 1
     if end - least == 1:
         raise StateTooLargeError
     middle = (least + end) // 2
     halves: list[BinRanges] = [((0, middle),), ((middle, BINS),)]
     parts = [
-        merge_snapshots([rows_of_bins(one, half) for one in increments], position, whole=whole)
+        merge_snapshots([rows_of_bins(one, half) for one in snapshots], position, whole=whole)
         for half in halves
     ]
     if max(text_bytes(parts)) > TEXT_BYTES_MAX:
         raise StateTooLargeError
     rows = pa.concat_batches([part.rows for part in parts])
-    return IncrementalSnapshot(rows, increments[0].keys, increments[0].appends)
+    return IncrementalSnapshot(rows, snapshots[0].keys, snapshots[0].appends)
 
 
-def _bounds(increment: IncrementalSnapshot) -> Sequence[int]:
+def _bounds(snapshot: IncrementalSnapshot) -> Sequence[int]:
     """Return the least and the greatest hash, if there are rows."""
-    hashes = _integers(increment.rows, HASH)
+    hashes = _integers(snapshot.rows, HASH)
     return [int(hashes[0]), int(hashes[-1])] if len(hashes) else []
 
 
 def merge_snapshots_later(
-    increments: Sequence[IncrementalSnapshot], position: Root
+    snapshots: Sequence[IncrementalSnapshot], position: Root
 ) -> IncrementalSnapshot:
     """Like `merge_snapshots`, computed when the rows of the result are used."""
-    first = increments[0]
+    first = snapshots[0]
     return IncrementalSnapshot(
-        lambda: merge_snapshots(increments, position).rows, first.keys, first.appends
+        lambda: merge_snapshots(snapshots, position).rows, first.keys, first.appends
     )
 
 
-def rows_of_bins(increment: IncrementalSnapshot, bins: BinRanges) -> IncrementalSnapshot:
+def rows_of_bins(snapshot: IncrementalSnapshot, bins: BinRanges) -> IncrementalSnapshot:
     """Return the rows whose hashes are in some bins; the snapshot must be sorted."""
     if bins == ALL_BINS:
-        return increment
+        return snapshot
     bounds = np.array(bins, np.int64).reshape(-1) << BIN_SHIFT
-    places = np.searchsorted(_integers(increment.rows, HASH), bounds, "left").reshape(-1, 2)
-    slices = [increment.rows.slice(first, end - first) for first, end in places.tolist()]
+    places = np.searchsorted(_integers(snapshot.rows, HASH), bounds, "left").reshape(-1, 2)
+    slices = [snapshot.rows.slice(first, end - first) for first, end in places.tolist()]
     if len(slices) == 1:
-        return IncrementalSnapshot(slices[0], increment.keys, increment.appends)
-    rows = pa.concat_batches(slices) if slices else increment.rows.slice(0, 0)
-    return IncrementalSnapshot(rows, increment.keys, increment.appends)
+        return IncrementalSnapshot(slices[0], snapshot.keys, snapshot.appends)
+    rows = pa.concat_batches(slices) if slices else snapshot.rows.slice(0, 0)
+    return IncrementalSnapshot(rows, snapshot.keys, snapshot.appends)
 
 
 def _unexpired(rows: pa.RecordBatch, position: Root) -> pa.RecordBatch:

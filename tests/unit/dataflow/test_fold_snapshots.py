@@ -1,4 +1,4 @@
-"""What increments of a fold have: the state as of the position, of what has changed, however rows came."""
+"""Incremental snapshots of a fold: the changed state as of the position, in any order of rows."""
 
 from __future__ import annotations
 
@@ -81,23 +81,23 @@ def at(time: int) -> Root:
 
 
 def crossed(fold: Fold, time: int) -> IncrementalSnapshot | None:
-    """Return the increment that min time `time` brings."""
+    """Return the incremental snapshot at min time `time`."""
     fold.advance(at(time))
     assert fold.snapshots.crossed
     return fold.snapshots.take()
 
 
-def counts(increment: IncrementalSnapshot | None) -> dict[Value, int | None]:
+def counts(snapshot: IncrementalSnapshot | None) -> dict[Value, int | None]:
     """Return the first count of each key."""
-    if increment is None:
+    if snapshot is None:
         return {}
-    name = next(name for name in increment.rows.schema.names if name.endswith("count"))
-    keys = increment.rows.column("key_0").to_pylist()
-    return dict(zip(keys, increment.rows.column(name).to_pylist(), strict=True))
+    name = next(name for name in snapshot.rows.schema.names if name.endswith("count"))
+    keys = snapshot.rows.column("key_0").to_pylist()
+    return dict(zip(keys, snapshot.rows.column(name).to_pylist(), strict=True))
 
 
 @POLICIES
-def test_an_increment_has_the_rows_below_the_position_and_no_others(policy: Policy) -> None:
+def test_a_snapshot_has_the_rows_below_the_position_and_no_others(policy: Policy) -> None:
     fold = running_count(policy)
     fold.accept(0, rows("aab", [1, 2, 2]))
     assert fold.announce(at(5))
@@ -106,7 +106,7 @@ def test_an_increment_has_the_rows_below_the_position_and_no_others(policy: Poli
 
 
 @POLICIES
-def test_the_next_increment_has_only_what_has_changed_since(policy: Policy) -> None:
+def test_the_next_snapshot_has_only_what_has_changed_since(policy: Policy) -> None:
     fold = running_count(policy)
     assert fold.announce(at(5))
     fold.accept(0, rows("aabc", [3, 7, 2, 4]))
@@ -190,7 +190,7 @@ def test_what_a_cancelled_snapshot_leaves_is_in_the_next(policy: Policy) -> None
 
 
 @POLICIES
-def test_an_increment_that_nobody_took_goes_with_the_next(policy: Policy) -> None:
+def test_a_snapshot_that_is_not_taken_is_part_of_the_next(policy: Policy) -> None:
     fold = running_count(policy)
     assert fold.announce(at(5))
     fold.accept(0, rows("ab", [2, 3]))
@@ -216,7 +216,7 @@ def test_what_a_rewind_takes_back_is_not_in_the_increment() -> None:
 
 
 def test_a_group_that_comes_and_goes_and_comes_again() -> None:
-    """What is gone hides older increments, and vanishes where there are none."""
+    """A removed key hides older rows, and is dropped if there are none."""
     query = grouped(
         grouped(scan(), [KEY, GROUP], call("COUNT")), [0], call("MAX", column(scan(), NUMBER))
     )
@@ -227,7 +227,7 @@ def test_a_group_that_comes_and_goes_and_comes_again() -> None:
         inner = [*given.columns[:2], to_arrow([7], table(0).columns[NUMBER].type)]
         fold.accept(0, given.with_columns(inner))
 
-    increments = []
+    snapshots = []
     for end, changes in (
         (10, [("a", 1, 1), ("b", 1, 1)]),
         (20, [("a", 12, -1)]),
@@ -238,14 +238,14 @@ def test_a_group_that_comes_and_goes_and_comes_again() -> None:
             change(key, time, weight)
         taken = crossed(fold, end)
         assert taken is not None
-        increments.append(taken)
-    assert [counts(one) for one in increments] == [{"a": 1, "b": 1}, {"a": None}, {"a": 1}]
-    assert increments[1].rows.column(EXPIRES).to_pylist() == [GONE]
-    assert counts(merge_snapshots(increments[:2], at(20))) == {"a": None, "b": 1}
-    assert counts(merge_snapshots(increments[:2], at(20), whole=True)) == {"b": 1}
-    assert counts(merge_snapshots(increments, at(30), whole=True)) == {"a": 1, "b": 1}
+        snapshots.append(taken)
+    assert [counts(one) for one in snapshots] == [{"a": 1, "b": 1}, {"a": None}, {"a": 1}]
+    assert snapshots[1].rows.column(EXPIRES).to_pylist() == [GONE]
+    assert counts(merge_snapshots(snapshots[:2], at(20))) == {"a": None, "b": 1}
+    assert counts(merge_snapshots(snapshots[:2], at(20), whole=True)) == {"b": 1}
+    assert counts(merge_snapshots(snapshots, at(30), whole=True)) == {"a": 1, "b": 1}
     restored = last_fold(query)
-    restored.load(increments[:2], ALL, at(20))
+    restored.load(snapshots[:2], ALL, at(20))
     assert restored.state_rows() == 1
 
 
@@ -348,17 +348,17 @@ def self_join(*, updating: bool = False) -> Fold:
     return last_fold(logical.Join(left, right, (column(left, KEY),), (column(right, KEY),), None))
 
 
-def kept(increments: list[IncrementalSnapshot]) -> list[tuple[Value, ...]]:
+def kept(snapshots: list[IncrementalSnapshot]) -> list[tuple[Value, ...]]:
     """Return key, side, time and weight of the rows of a join."""
     names = ("key_0", "side", "time", "weight")
     return [
         tuple(values)
-        for one in increments
+        for one in snapshots
         for values in zip(*(one.rows.column(name).to_pylist() for name in names), strict=True)
     ]
 
 
-def test_rows_of_a_join_are_in_one_increment_each_however_they_settle() -> None:
+def test_rows_of_a_join_are_in_one_snapshot_each_in_any_order() -> None:
     fold = self_join()
     assert fold.announce(at(5))
     fold.accept(0, rows("a", [7]))

@@ -1,4 +1,4 @@
-"""A worker stores one increment after the other, although the next snapshot is announced meanwhile."""
+"""A worker stores incremental snapshots in order, even if the next one is announced meanwhile."""
 
 from __future__ import annotations
 

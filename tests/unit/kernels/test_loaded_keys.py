@@ -16,7 +16,7 @@ from fsql.runtime import hashing
 from fsql.runtime.arrow_types import arrow_type
 from fsql.runtime.batch import START
 from fsql.runtime.kernels.keyed import loaded_keys
-from fsql.runtime.kernels.keyed.incremental_snapshot import increment, merge_snapshots
+from fsql.runtime.kernels.keyed.incremental_snapshot import incremental_snapshot, merge_snapshots
 from fsql.runtime.kernels.keyed.loaded_keys import starts_of_keys
 from fsql.runtime.kernels.keyed.slots import SlotTable
 from fsql.tests.unit.formats.drawn import drawn
@@ -86,7 +86,7 @@ def state_of(
     slots = np.unique(table.find(columns, count).slots)
     keys = table.keys(slots, [arrow_type(sql_type) for sql_type in types])
     state = pa.RecordBatch.from_pydict({"expires": pa.array(np.zeros(len(slots), np.int64))})
-    return merge_snapshots([increment(keys, state, appends=False)], START)
+    return merge_snapshots([incremental_snapshot(keys, state, appends=False)], START)
 
 
 @pytest.fixture(params=[1, 3, 1 << 32])

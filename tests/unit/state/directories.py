@@ -15,9 +15,9 @@ from fsql.runtime.coordination.commits import Committed, commit_snapshot
 from fsql.runtime.coordination.embedded import FILE, EmbeddedCoordination
 from fsql.runtime.dataflow.resume_point import ResumePoint
 from fsql.runtime.state.local_directory import local_snapshots, worker_directory
-from fsql.runtime.state.records import Records
 from fsql.runtime.state.rocks import RocksStore
-from fsql.tests.unit.state.increments import by_hand, increment
+from fsql.runtime.state.segments import StateSegments
+from fsql.tests.unit.state.naive_merge import by_hand, incremental_snapshot
 
 if TYPE_CHECKING:
     from fsql.runtime.kernels.keyed.incremental_snapshot import IncrementalSnapshot
@@ -41,10 +41,10 @@ def make_state(state: Path) -> None:
     named = {number: list[StateSegment]() for number in SNAPSHOTS}
     for worker in range(WORKERS):
         store = RocksStore(worker_directory(state, worker))
-        records = Records(store, worker, EPOCH, by_hand)
+        segments = StateSegments(store, worker, EPOCH, by_hand)
         old, new = (_increments(worker, word) for word in ("old", "new"))
-        named[6] += records.store(6, Root(1_000, -1), old)
-        named[7] += records.store(7, POSITION, new)
+        named[6] += segments.store(6, Root(1_000, -1), old)
+        named[7] += segments.store(7, POSITION, new)
         store.close()
     for number in SNAPSHOTS:
         write_snapshot(state, client, session, manifest(number, tuple(named[number])))
@@ -52,10 +52,10 @@ def make_state(state: Path) -> None:
     client.close()
 
 
-def manifest(snapshot: int, records: tuple[StateSegment, ...]) -> Manifest:
+def manifest(snapshot: int, segments: tuple[StateSegment, ...]) -> Manifest:
     fronts = tuple(ResumePoint(front, 10 * snapshot, 10 * snapshot, 99, 900) for front in (0, 1))
     position = (POSITION.time - 1_000 * (7 - snapshot), POSITION.origin)
-    return Manifest("golden", 0, EPOCH, snapshot, position, WORKERS, records, fronts)
+    return Manifest("golden", 0, EPOCH, snapshot, position, WORKERS, segments, fronts)
 
 
 def write_snapshot(
@@ -69,10 +69,20 @@ def write_snapshot(
 def _increments(worker: int, word: str) -> list[tuple[str, IncrementalSnapshot]]:
     keys = range(worker, 12, WORKERS)
     if word == "old":
-        joined = increment(((k, f"row {k}", 5_000 + k) for k in keys if k < 6), appends=True)
-        return [("count/1", increment((k, "old", 9_000) for k in keys)), ("join/2", joined)]
-    joined = increment(((k, f"row {k}", 5_000 + k) for k in keys if k >= 6), appends=True)
-    return [("count/1", increment((k, "new", 9_000) for k in keys if k < 4)), ("join/2", joined)]
+        joined = incremental_snapshot(
+            ((k, f"row {k}", 5_000 + k) for k in keys if k < 6), appends=True
+        )
+        return [
+            ("count/1", incremental_snapshot((k, "old", 9_000) for k in keys)),
+            ("join/2", joined),
+        ]
+    joined = incremental_snapshot(
+        ((k, f"row {k}", 5_000 + k) for k in keys if k >= 6), appends=True
+    )
+    return [
+        ("count/1", incremental_snapshot((k, "new", 9_000) for k in keys if k < 4)),
+        ("join/2", joined),
+    ]
 
 
 if __name__ == "__main__":

@@ -20,11 +20,11 @@ class MemoryStore:
         self.full = False
         self.bytes_put = 0
 
-    def put(self, records: Mapping[str, Octets]) -> None:
+    def put(self, segments: Mapping[str, Octets]) -> None:
         if self.full:
             raise StateStoreError("cannot write: no space left")
-        self.values.update({key: bytes(value) for key, value in records.items()})
-        self.bytes_put += sum(len(value) for value in records.values())
+        self.values.update({key: bytes(value) for key, value in segments.items()})
+        self.bytes_put += sum(len(value) for value in segments.values())
 
     def get(self, key: str) -> memoryview | None:
         return memoryview(self.values[key]) if key in self.values else None

@@ -1,4 +1,4 @@
-"""Increments as bytes: what comes back is what went in, or an error; never other rows."""
+"""Incremental snapshots as bytes: what comes back is what went in, or an error; never other rows."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from fsql.runtime.state.encoding import (
     hash_of,
 )
 from fsql.tests.unit.formats.drawn import drawn
-from fsql.tests.unit.state.increments import increment, rows_of
+from fsql.tests.unit.state.naive_merge import incremental_snapshot, rows_of
 
 ROWS = [(1, "a", 5), (2, "", 6), (3, "é", 2**63 - 1)]
 
@@ -49,7 +49,7 @@ def header(**changed: object) -> bytes:
     st.booleans(),
 )
 def test_what_was_encoded_is_decoded(rows: list[tuple[int, str, int]], appends: object) -> None:
-    again = decoded(encoded(increment(rows, appends=bool(appends))))
+    again = decoded(encoded(incremental_snapshot(rows, appends=bool(appends))))
     assert (rows_of(again), again.keys, again.appends) == (rows, 1, bool(appends))
 
 
@@ -70,19 +70,21 @@ def test_columns_of_all_kinds_come_back() -> None:
 
 
 def test_a_slice_of_a_batch_is_written_without_the_rest() -> None:
-    whole = increment((number, "x" * 100, 1) for number in range(10_000))
+    whole = incremental_snapshot((number, "x" * 100, 1) for number in range(10_000))
     part = IncrementalSnapshot(whole.rows.slice(10, 2), 1, appends=False)
     assert len(encoded(part)) < 2_000
     assert rows_of(decoded(encoded(part))) == [(10, "x" * 100, 1), (11, "x" * 100, 1)]
 
 
-def test_equal_increments_have_equal_bytes() -> None:
-    assert bytes(encoded(increment(ROWS))) == bytes(encoded(increment(ROWS)))
-    assert hash_of(encoded(increment(ROWS))) != hash_of(encoded(increment(ROWS[:2])))
+def test_equal_snapshots_have_equal_bytes() -> None:
+    assert bytes(encoded(incremental_snapshot(ROWS))) == bytes(encoded(incremental_snapshot(ROWS)))
+    assert hash_of(encoded(incremental_snapshot(ROWS))) != hash_of(
+        encoded(incremental_snapshot(ROWS[:2]))
+    )
 
 
 def test_no_flipped_bit_and_no_cut_is_read() -> None:
-    data = bytes(encoded(increment(ROWS)))
+    data = bytes(encoded(incremental_snapshot(ROWS)))
     bits = random.Random(7).sample(range(len(data) * 8), 1_000)
     altered = [
         data[: bit // 8] + bytes([data[bit // 8] ^ 1 << bit % 8]) + data[bit // 8 + 1 :]
@@ -93,7 +95,7 @@ def test_no_flipped_bit_and_no_cut_is_read() -> None:
             decoded(each)
 
 
-BATCH = increment(ROWS).rows
+BATCH = incremental_snapshot(ROWS).rows
 UUIDS = pa.array([b"0123456789abcdef"] * 3, pa.binary(16))
 EXTENDED = pa.RecordBatch.from_arrays(
     [pa.ExtensionArray.from_storage(pa.uuid(), UUIDS), BATCH.column(2)], ["k", EXPIRES]

@@ -12,17 +12,17 @@ import pytest
 from fsql.compiler.owner_map import OwnerMap
 from fsql.runtime.batch import START
 from fsql.runtime.cluster.manifest import Manifest, StateSegment
-from fsql.runtime.kernels.keyed import incremental_snapshot as increments
+from fsql.runtime.kernels.keyed import incremental_snapshot as snapshot_rows
 from fsql.runtime.kernels.keyed.incremental_snapshot import (
     EXPIRES,
     NEVER,
     IncrementalSnapshot,
     StateTooLargeError,
-    increment,
+    incremental_snapshot,
     merge_snapshots,
     text_bytes,
 )
-from fsql.runtime.state.records import Records
+from fsql.runtime.state.segments import StateSegments
 from fsql.runtime.state.shares import check_loading, load_share
 from fsql.tests.unit.state.memory_store import MemoryStore
 
@@ -31,32 +31,34 @@ LIMIT = 100_000
 
 @pytest.fixture(autouse=True)
 def _limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(increments, "TEXT_BYTES_MAX", LIMIT)
+    monkeypatch.setattr(snapshot_rows, "TEXT_BYTES_MAX", LIMIT)
 
 
 def texts(keys: range, width: int = 100, letter: str = "x") -> IncrementalSnapshot:
-    """Return an increment with a text of some width for each key."""
+    """Return an incremental snapshot with a text of some width for each key."""
     state = pa.RecordBatch.from_arrays(
         [pa.array([letter * width] * len(keys)), pa.array(np.full(len(keys), NEVER))],
         ["text", EXPIRES],
     )
-    return merge_snapshots([increment([pa.array(keys)], state, appends=False)], START)
+    return merge_snapshots([incremental_snapshot([pa.array(keys)], state, appends=False)], START)
 
 
-def manifest(records: Records) -> Manifest:
+def manifest(segments: StateSegments) -> Manifest:
     position = (START.time, START.origin)
-    return Manifest("job", 0, 1, 1, position, 1, records.live, ())
+    return Manifest("job", 0, 1, 1, position, 1, segments.live, ())
 
 
 def test_what_is_replaced_does_not_count() -> None:
     """Pieces that are too large together are merged before they are stored, and fit."""
     store = MemoryStore()
-    records = Records(store, 0, 1, merge_snapshots)
+    segments = StateSegments(store, 0, 1, merge_snapshots)
     for snapshot in range(1, 9):
-        records.store(snapshot, START, [("a", texts(range(500), letter="abcdefgh"[snapshot - 1]))])
-        loaded = load_share(records.live, Records(store, 0, 2, merge_snapshots), lambda _: store)
+        segments.store(snapshot, START, [("a", texts(range(500), letter="abcdefgh"[snapshot - 1]))])
+        loaded = load_share(
+            segments.live, StateSegments(store, 0, 2, merge_snapshots), lambda _: store
+        )
         assert max(text_bytes(loaded["a"])) <= LIMIT
-        check_loading(manifest(records), lambda _: store)
+        check_loading(manifest(segments), lambda _: store)
     whole = merge_snapshots(loaded["a"], START, whole=True)
     assert set(whole.rows.column("text").to_pylist()) == {"h" * 100}
     assert len(whole) == 500
@@ -64,13 +66,13 @@ def test_what_is_replaced_does_not_count() -> None:
 
 def test_a_state_that_could_not_be_loaded_is_not_stored() -> None:
     store = MemoryStore()
-    records = Records(store, 0, 1, merge_snapshots)
-    records.store(1, START, [("a", texts(range(600)))])
-    before = records.live
+    segments = StateSegments(store, 0, 1, merge_snapshots)
+    segments.store(1, START, [("a", texts(range(600)))])
+    before = segments.live
     with pytest.raises(StateTooLargeError, match='operator "a" has more than 100,000 bytes'):
-        records.store(2, START, [("a", texts(range(600, 1200)))])
-    assert records.live == before
-    check_loading(manifest(records), lambda _: store)
+        segments.store(2, START, [("a", texts(range(600, 1200)))])
+    assert segments.live == before
+    check_loading(manifest(segments), lambda _: store)
 
 
 def test_more_workers_load_what_one_cannot() -> None:
@@ -78,18 +80,18 @@ def test_more_workers_load_what_one_cannot() -> None:
     named: list[StateSegment] = []
     for number, keys in enumerate((range(600), range(600, 1200))):
         # As two workers would store it, with keys of both in the bins of both.
-        records = Records(stores[number], number, 1, merge_snapshots)
-        records.store(1, START, [("a", texts(keys))])
-        named += records.live
+        segments = StateSegments(stores[number], number, 1, merge_snapshots)
+        segments.store(1, START, [("a", texts(keys))])
+        named += segments.live
     with pytest.raises(StateTooLargeError, match='operator "a"'):
-        load_share(named, Records(stores[0], 0, 2, merge_snapshots), stores.__getitem__)
+        load_share(named, StateSegments(stores[0], 0, 2, merge_snapshots), stores.__getitem__)
     owners = OwnerMap.of_equal_ranges(2)
     found = 0
     for number in range(2):
-        records = Records(MemoryStore(), number, 2, merge_snapshots, owners.bins_of(number))
-        share = load_share(named, records, stores.__getitem__)
+        segments = StateSegments(MemoryStore(), number, 2, merge_snapshots, owners.bins_of(number))
+        share = load_share(named, segments, stores.__getitem__)
         found += len(merge_snapshots(share["a"], START, whole=True))
-        records.store(2, START, [])
+        segments.store(2, START, [])
     assert found == 1200
 
 
@@ -99,5 +101,5 @@ def test_merging_in_parts_gives_the_same(monkeypatch: pytest.MonkeyPatch, width:
         texts(range(first, first + 400), width, "abc"[first // 100]) for first in (0, 100, 200)
     ]
     in_parts = merge_snapshots(parts, START, whole=True)
-    monkeypatch.setattr(increments, "TEXT_BYTES_MAX", 2**31 - 1)
+    monkeypatch.setattr(snapshot_rows, "TEXT_BYTES_MAX", 2**31 - 1)
     assert in_parts.rows.equals(merge_snapshots(parts, START, whole=True).rows)

@@ -18,10 +18,10 @@ from fsql.runtime.kernels.keyed.incremental_snapshot import (
     NEVER,
     WEIGHT,
     IncrementalSnapshot,
-    increment,
+    incremental_snapshot,
     merge_snapshots,
 )
-from fsql.runtime.state.records import Records
+from fsql.runtime.state.segments import StateSegments
 from fsql.runtime.state.shares import load_share
 from fsql.tests.unit.state.memory_store import MemoryStore
 
@@ -41,11 +41,11 @@ BIN_OF = {key: bin_of(key) for key in KEYS}
 
 
 def changes(rows: Iterable[tuple[int, int, int]], *, appends: bool) -> IncrementalSnapshot:
-    """Return an increment of keys, values and when they expire."""
+    """Return an incremental snapshot of keys, values and when they expire."""
     keys, values, expires = (np.array(column, np.int64) for column in zip(*rows, strict=True))
     names = [WEIGHT if appends else "value", EXPIRES]
     state = pa.RecordBatch.from_arrays([pa.array(values), pa.array(expires)], names)
-    made = increment([pa.array(keys)], state, appends=appends)
+    made = incremental_snapshot([pa.array(keys)], state, appends=appends)
     return merge_snapshots([made], START)
 
 
@@ -66,24 +66,24 @@ class Job:
         workers = []
         for number in range(owners.workers):
             bins = owners.bins_of(number)
-            records = Records(self.stores[number], number, epoch, merge_snapshots, bins)
-            shares = load_share(self.named, records, self.stores.__getitem__)
+            segments = StateSegments(self.stores[number], number, epoch, merge_snapshots, bins)
+            shares = load_share(self.named, segments, self.stores.__getitem__)
             own = {key for key in KEYS if owners.owners[BIN_OF[key]] == number}
             assert values(shares.get("values", ())) == of_keys(self.state, own)
             assert values(shares.get("weights", ())) == of_keys(self.weights, own)
-            workers.append((records, own))
+            workers.append((segments, own))
         for _ in range(snapshots):
             self.snapshot += 1
             self.named = tuple(
-                record
-                for records, own in workers
-                for record in records.store(self.snapshot, START, self.changed(sorted(own)))
+                segment
+                for segments, own in workers
+                for segment in segments.store(self.snapshot, START, self.changed(sorted(own)))
             )
         for store in self.stores:
-            store.remove({*store.keys()} - {record.key for record in self.named})
+            store.remove({*store.keys()} - {segment.key for segment in self.named})
 
     def changed(self, own: list[int]) -> list[tuple[str, IncrementalSnapshot]]:
-        """Change the state of some keys, and return the increments of it."""
+        """Change the state of some keys, and return the incremental snapshots of it."""
         if not own:
             return []
         some = self.random.sample(own, self.random.randrange(1, len(own) + 1))
@@ -107,10 +107,10 @@ def of_keys(state: dict[int, int], own: set[int]) -> dict[int, int]:
     return {key: value for key, value in state.items() if key in own}
 
 
-def values(increments: tuple[IncrementalSnapshot, ...]) -> dict[int, int]:
-    if not increments:
+def values(snapshots: tuple[IncrementalSnapshot, ...]) -> dict[int, int]:
+    if not snapshots:
         return {}
-    rows = merge_snapshots(increments, START, whole=True).rows
+    rows = merge_snapshots(snapshots, START, whole=True).rows
     return dict(zip(rows.column(0).to_pylist(), rows.column(2).to_pylist(), strict=True))
 
 
@@ -148,10 +148,12 @@ def test_what_a_worker_has_stored_under_the_same_owner_map_stays_where_it_is() -
     job.run(OwnerMap.of_equal_ranges(3), 3)
     before = job.named
     job.run(OwnerMap.of_equal_ranges(3), 0)
-    records = Records(job.stores[1], 1, 9, merge_snapshots, OwnerMap.of_equal_ranges(3).bins_of(1))
-    load_share(job.named, records, job.stores.__getitem__)
-    assert records.live == tuple(record for record in before if record.worker == 1)
-    assert records.pending_rows == 0
+    segments = StateSegments(
+        job.stores[1], 1, 9, merge_snapshots, OwnerMap.of_equal_ranges(3).bins_of(1)
+    )
+    load_share(job.named, segments, job.stores.__getitem__)
+    assert segments.live == tuple(segment for segment in before if segment.worker == 1)
+    assert segments.pending_rows == 0
 
 
 def test_bins_that_come_back_do_not_bring_back_what_was_deleted_elsewhere() -> None:

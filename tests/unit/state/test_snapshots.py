@@ -31,7 +31,7 @@ from fsql.runtime.state.snapshots import (
     SnapshotNotWrittenError,
 )
 from fsql.tests.unit.state.directories import POSITION, STATE, make_state, manifest
-from fsql.tests.unit.state.increments import state_of
+from fsql.tests.unit.state.naive_merge import state_of
 
 GOLDEN = sorted((Path(__file__).parent / "golden").iterdir())
 
@@ -51,11 +51,11 @@ def newest_committed(state: Path) -> Committed:
 
 
 def rows(state: Path, manifest: Manifest) -> dict[str, object]:
-    loaded = local_snapshots(state).load(manifest.records)
-    return {operator: state_of(increments, POSITION) for operator, increments in loaded.items()}
+    loaded = local_snapshots(state).load(manifest.segments)
+    return {operator: state_of(snapshots, POSITION) for operator, snapshots in loaded.items()}
 
 
-def record(key: str, worker: int = 0) -> StateSegment:
+def segment(key: str, worker: int = 0) -> StateSegment:
     return StateSegment(worker, key, "f", 1, 0, 1, 1, "00", ALL_BINS)
 
 
@@ -79,7 +79,7 @@ def test_a_snapshot_of_an_earlier_version_is_restored(golden: Path, tmp_path: Pa
     found = local_snapshots(state).newest(newest_committed(state))
     assert found.refused == ()
     assert found.manifest is not None
-    assert found.manifest == manifest(7, found.manifest.records)
+    assert found.manifest == manifest(7, found.manifest.segments)
     assert rows(state, found.manifest) == STATE
 
 
@@ -131,7 +131,7 @@ def damage_nothing_of_6(state: Path, how: str) -> None:
             path.write_bytes(manifest_bytes(manifest(7, ())))
         case "renamed":
             shutil.copy(local_snapshots(state).path(6), path)
-        case "record":
+        case "segment":
             store = RocksStore(worker_directory(state, 1))
             store.remove(["00000005/000000000007/join/2"])
             store.put({"x": b""})
@@ -152,7 +152,7 @@ KEY = "00000005/000000000007/join/2"
         ("flipped", "its hash does not match"),
         ("another", "another one was committed"),
         ("renamed", "it is the manifest of snapshot 6"),
-        ("record", f'record "{KEY}" of worker 1: it is missing from the store'),
+        ("segment", f'state segment "{KEY}" of worker 1: it is missing from the store'),
     ],
 )
 def test_where_the_newest_is_damaged_the_one_before_is_found(
@@ -164,7 +164,7 @@ def test_where_the_newest_is_damaged_the_one_before_is_found(
     assert found.manifest.snapshot == 6
     (refused,) = found.refused
     assert str(refused) == f'snapshot 7 ("{local_snapshots(state).path(7)}"): {reason}'
-    assert (refused.record is not None) is (how == "record")
+    assert (refused.segment is not None) is (how == "segment")
 
 
 @pytest.mark.parametrize("how", ["store", "list of files", "tables", "manifests"])
@@ -262,7 +262,7 @@ def test_a_body_that_is_no_manifest_is_refused(state: Path) -> None:
 
 def test_a_manifest_is_written_all_at_once(tmp_path: Path) -> None:
     snapshots = local_snapshots(tmp_path)
-    wanted = manifest(3, (record("a"),))
+    wanted = manifest(3, (segment("a"),))
     found = snapshots.write(wanted)
     assert snapshots.read(3, Committed(3, found, 5)) == wanted
     assert files(tmp_path) == ["3.json"]
@@ -274,9 +274,9 @@ def test_a_manifest_is_written_all_at_once(tmp_path: Path) -> None:
 
 def test_on_a_full_disk_nothing_is_left_and_the_old_manifest_stays(tmp_path: Path) -> None:
     snapshots = local_snapshots(tmp_path)
-    old = manifest(3, (record("a"),))
+    old = manifest(3, (segment("a"),))
     snapshots.write(old)
-    large = manifest(3, tuple(record(f"{number:0100}") for number in range(100)))
+    large = manifest(3, tuple(segment(f"{number:0100}") for number in range(100)))
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (4096, hard))
     try:
@@ -307,18 +307,18 @@ def test_what_a_crash_left_half_written_does_not_count(tmp_path: Path) -> None:
 # --- Retention ---
 
 
-def test_the_newest_two_stay_and_records_of_no_other_are_unneeded(tmp_path: Path) -> None:
+def test_the_newest_two_stay_and_segments_of_no_other_are_unneeded(tmp_path: Path) -> None:
     snapshots = local_snapshots(tmp_path)
     states = {
-        1: (record("a"), record("b", 1)),
-        2: (record("a"), record("c", 1)),
-        3: (record("d"), record("c", 1)),
-        4: (record("d"), record("e"), record("c", 1)),
+        1: (segment("a"), segment("b", 1)),
+        2: (segment("a"), segment("c", 1)),
+        3: (segment("d"), segment("c", 1)),
+        4: (segment("d"), segment("e"), segment("c", 1)),
     }
     assert snapshots.retire(0) == {}
     unneeded = []
-    for number, records in states.items():
-        snapshots.write(manifest(number, records))
+    for number, segments in states.items():
+        snapshots.write(manifest(number, segments))
         unneeded.append(snapshots.retire(number))
     assert unneeded == [{}, {}, {1: ("b",)}, {0: ("a",)}]
     assert snapshots.numbers() == (4, 3)
@@ -335,7 +335,7 @@ def test_stores_of_workers_that_are_no_more_go_with_the_last_manifest_that_needs
         (tmp_path / name / "file").touch()
     left = []
     for number, worker in enumerate((2, 0, 0), 1):
-        snapshots.write(manifest(number, (record(f"key-{number}", worker),)))
+        snapshots.write(manifest(number, (segment(f"key-{number}", worker),)))
         snapshots.retire(number)
         left.append((tmp_path / "worker-2").exists())
     assert left == [True, True, False]
@@ -346,17 +346,17 @@ def test_stores_of_workers_that_are_no_more_go_with_the_last_manifest_that_needs
 def test_what_is_damaged_is_no_snapshot_to_keep(tmp_path: Path) -> None:
     snapshots = local_snapshots(tmp_path)
     for number in range(1, 6):
-        snapshots.write(manifest(number, (record(f"key-{number}"),)))
+        snapshots.write(manifest(number, (segment(f"key-{number}"),)))
     snapshots.path(4).write_bytes(b"")
     snapshots.path(2).write_bytes(b"")
     assert snapshots.retire(5) == {0: ("key-1",)}
     assert snapshots.numbers() == (5, 4, 3)
 
 
-def test_what_is_not_committed_yet_keeps_its_records(tmp_path: Path) -> None:
+def test_what_is_not_committed_yet_keeps_its_segments(tmp_path: Path) -> None:
     snapshots = local_snapshots(tmp_path)
     for number, keys in {1: "ab", 2: "c", 3: "c", 4: "a"}.items():
-        snapshots.write(manifest(number, tuple(record(key) for key in keys)))
+        snapshots.write(manifest(number, tuple(segment(key) for key in keys)))
     (tmp_path / "snapshots" / "9.json.partial").write_bytes(b"{")
     assert snapshots.retire(3) == {0: ("b",)}
     assert files(tmp_path) == ["2.json", "3.json", "4.json"]

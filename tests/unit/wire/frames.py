@@ -28,9 +28,7 @@ from fsql.runtime.dataflow.resume_point import ResumePoint
 from fsql.runtime.kernels.keyed.incremental_snapshot import (
     NEVER,
     IncrementalSnapshot,
-)
-from fsql.runtime.kernels.keyed.incremental_snapshot import (
-    increment as incremental_snapshot,
+    incremental_snapshot,
 )
 from fsql.runtime.metrics import Metrics, OperatorMetrics, SinkMetrics, SourceMetrics
 from fsql.runtime.ports import DeadLetter

@@ -22,7 +22,7 @@ import pyarrow as pa
 from fsql.compiler.owner_map import ALL_BINS, common_bins
 from fsql.runtime.batch import START
 from fsql.runtime.cluster.manifest import StateSegment
-from fsql.runtime.kernels.keyed import incremental_snapshot as increments
+from fsql.runtime.kernels.keyed import incremental_snapshot
 from fsql.runtime.kernels.keyed.incremental_snapshot import (
     StateTooLargeError,
     rows_of_bins,
@@ -30,7 +30,7 @@ from fsql.runtime.kernels.keyed.incremental_snapshot import (
 )
 from fsql.runtime.state.compaction import Piece, expiry, plan
 from fsql.runtime.state.encoding import encoded, hash_of
-from fsql.runtime.state.loading import read_record
+from fsql.runtime.state.loading import read_segment
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -49,7 +49,7 @@ class Merge(Protocol):
     """`merge_snapshots` of `fsql.runtime.kernels.keyed.incremental_snapshot`."""
 
     def __call__(
-        self, increments: Sequence[IncrementalSnapshot], position: Root, *, whole: bool = False
+        self, snapshots: Sequence[IncrementalSnapshot], position: Root, *, whole: bool = False
     ) -> IncrementalSnapshot:
         """Return one snapshot that replaces several; `whole` means that there are no older ones."""
 
@@ -59,7 +59,7 @@ class _Written(NamedTuple):
     values: dict[str, Octets]
 
 
-class Records:
+class StateSegments:
     """The live state segments of a worker in one epoch.
 
     Args:
@@ -87,24 +87,24 @@ class Records:
         self._pending: dict[str, IncrementalSnapshot] = {}
 
     def resume(
-        self, records: Iterable[StateSegment], state: Mapping[str, Sequence[IncrementalSnapshot]]
+        self, segments: Iterable[StateSegment], state: Mapping[str, Sequence[IncrementalSnapshot]]
     ) -> None:
         """Continue from the worker's own segments, read as `state`, whose valid bins the worker owns."""
-        for record in records:
-            assert record.worker == self.worker, (
+        for segment in segments:
+            assert segment.worker == self.worker, (
                 "segments of other workers are added by `take_over`"
             )
-            chain = self._chains.setdefault(record.operator, [])
-            increment = state[record.operator][len(chain)]
-            chain.append(Piece(record, expiry(increment), tuple(text_bytes([increment]))))
+            chain = self._chains.setdefault(segment.operator, [])
+            change = state[segment.operator][len(chain)]
+            chain.append(Piece(segment, expiry(change), tuple(text_bytes([change]))))
 
     def change_bins(self, bins: BinRanges) -> None:
         """Have the state of other bins from now on; what is stored of those that went is no longer valid."""
         self.bins = bins
         for operator, chain in self._chains.items():
-            valid = [(piece, common_bins(piece.record.bins, bins)) for piece in chain]
+            valid = [(piece, common_bins(piece.segment.bins, bins)) for piece in chain]
             self._chains[operator] = [
-                replace(piece, record=msgspec.structs.replace(piece.record, bins=common))
+                replace(piece, segment=msgspec.structs.replace(piece.segment, bins=common))
                 for piece, common in valid
                 if common
             ]
@@ -116,24 +116,24 @@ class Records:
 
         Raises:
             StateStoreError: if the store cannot be read.
-            DamagedRecordError: if a record cannot be read back.
+            DamagedSegmentError: if a segment cannot be read back.
         """
         found = [
-            (operator, rows_of_bins(read_record(piece.record, self._store), common))
+            (operator, rows_of_bins(read_segment(piece.segment, self._store), common))
             for operator, chain in sorted(self._chains.items())
             for piece in chain
-            if (common := common_bins(piece.record.bins, bins))
+            if (common := common_bins(piece.segment.bins, bins))
         ]
         pending = sorted(self._pending.items())
         return (*found, *((operator, rows_of_bins(rows, bins)) for operator, rows in pending))
 
-    def take_over(self, increments: Iterable[tuple[str, IncrementalSnapshot]]) -> None:
+    def take_over(self, changes: Iterable[tuple[str, IncrementalSnapshot]]) -> None:
         """Add state that was read from other segments; the next `store` stores it here."""
-        for operator, increment in increments:
-            self._add_pending(operator, increment)
+        for operator, change in changes:
+            self._add_pending(operator, change)
 
     def store(
-        self, snapshot: int, position: Root, increments: Iterable[tuple[str, IncrementalSnapshot]]
+        self, snapshot: int, position: Root, changes: Iterable[tuple[str, IncrementalSnapshot]]
     ) -> tuple[StateSegment, ...]:
         """Store incremental snapshots; return the segments of the worker's state at `position`.
 
@@ -142,11 +142,11 @@ class Records:
 
         Raises:
             StateStoreError: if they could not be stored.
-            DamagedRecordError: if a segment that is to be merged cannot be read.
+            DamagedSegmentError: if a segment that is to be merged cannot be read.
             StateTooLargeError: if the state of an operator would be too large to be loaded.
         """
-        for operator, increment in increments:
-            self._add_pending(operator, increment)
+        for operator, change in changes:
+            self._add_pending(operator, change)
         chains: dict[str, list[Piece]] = {}
         values: dict[str, Octets] = {}
         for operator in sorted(self._pending):
@@ -163,21 +163,21 @@ class Records:
     def live(self) -> tuple[StateSegment, ...]:
         """Return the segments of the stored state."""
         return tuple(
-            piece.record for operator in sorted(self._chains) for piece in self._chains[operator]
+            piece.segment for operator in sorted(self._chains) for piece in self._chains[operator]
         )
 
     @property
     def pending_rows(self) -> int:
         """Return the number of rows in memory that could not be stored yet."""
-        return sum(increment.rows.num_rows for increment in self._pending.values())
+        return sum(change.rows.num_rows for change in self._pending.values())
 
-    def _add_pending(self, operator: str, increment: IncrementalSnapshot) -> None:
-        if increment.rows.num_rows == 0:
+    def _add_pending(self, operator: str, change: IncrementalSnapshot) -> None:
+        if change.rows.num_rows == 0:
             return
         before = self._pending.get(operator)
         if before is not None:
-            increment = self._merge((before, increment), START)
-        self._pending[operator] = increment
+            change = self._merge((before, change), START)
+        self._pending[operator] = change
 
     def _written(self, operator: str, snapshot: int, position: Root) -> _Written:
         """Return the chain of an operator with its pending snapshot, and the values to put."""
@@ -192,38 +192,38 @@ class Records:
 
     def _merged_chain(self, operator: str, snapshot: int, position: Root) -> _Written:
         chain = self._chains.get(operator, [])
-        increment = self._pending[operator]
-        data = encoded(increment)
+        change = self._pending[operator]
+        data = encoded(change)
         start, level = plan(chain, len(data), position.time)
-        if chain and _overflows(chain, increment):
+        if chain and _overflows(chain, change):
             # A chain this large could not be loaded; merged into one segment it may fit, or is refused.
             start, level = 0, 0
         if start < len(chain):
             older = [
-                rows_of_bins(read_record(piece.record, self._store), piece.record.bins)
+                rows_of_bins(read_segment(piece.segment, self._store), piece.segment.bins)
                 for piece in chain[start:]
             ]
-            droppable = start == 0 or increment.appends
-            increment = self._merge(
-                (*older, increment), position if droppable else START, whole=start == 0
+            droppable = start == 0 or change.appends
+            change = self._merge(
+                (*older, change), position if droppable else START, whole=start == 0
             )
-            data = encoded(increment)
+            data = encoded(change)
         kept = chain[:start]
-        if increment.rows.num_rows == 0:
+        if change.rows.num_rows == 0:
             return _Written(kept, {})
         key = f"{self._epoch:08d}/{snapshot:012d}/{operator}"
-        record = StateSegment(
+        segment = StateSegment(
             worker=self.worker,
             key=key,
             operator=operator,
             snapshot=snapshot,
             level=level,
-            rows=increment.rows.num_rows,
+            rows=change.rows.num_rows,
             size=len(data),
             hash=hash_of(data),
             bins=self.bins,
         )
-        piece = Piece(record, expiry(increment), tuple(text_bytes([increment])))
+        piece = Piece(segment, expiry(change), tuple(text_bytes([change])))
         return _Written([*kept, piece], {key: data})
 
     def remove(self, keys: Collection[str]) -> None:
@@ -232,7 +232,7 @@ class Records:
         Raises:
             StateStoreError: if they could not be removed; the call may be repeated.
         """
-        live = {record.key for record in self.live}
+        live = {segment.key for segment in self.live}
         assert live.isdisjoint(keys), "a segment that the next manifest names must not be removed"
         self._store.remove(keys)
 
@@ -244,12 +244,12 @@ class Records:
         Raises:
             StateStoreError: if they could not be removed.
         """
-        needed = {record.key for record in self.live} | set(named)
+        needed = {segment.key for segment in self.live} | set(named)
         self._store.remove([key for key in self._store.keys() if key not in needed])  # noqa: SIM118
 
 
-def _overflows(chain: Sequence[Piece], increment: IncrementalSnapshot) -> bool:
+def _overflows(chain: Sequence[Piece], change: IncrementalSnapshot) -> bool:
     """Return whether a column of all pieces and a new snapshot may exceed the size limit."""
     texts = [piece.text for piece in chain]
-    sums = map(sum, zip(*texts, text_bytes([increment]), strict=True))
-    return max(sums, default=0) > increments.TEXT_BYTES_MAX
+    sums = map(sum, zip(*texts, text_bytes([change]), strict=True))
+    return max(sums, default=0) > incremental_snapshot.TEXT_BYTES_MAX

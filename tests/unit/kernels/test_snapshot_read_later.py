@@ -1,4 +1,4 @@
-"""Increments whose rows are made when the state has gone on: they are those of the position."""
+"""Incremental snapshots whose rows are made when the state has gone on: they are those of the position."""
 
 from __future__ import annotations
 
@@ -22,9 +22,7 @@ if TYPE_CHECKING:
 
 @POLICIES
 @pytest.mark.parametrize("times", [[2, 3, 4], [2, 3, 9]])
-def test_what_comes_before_an_increment_is_read_does_not_show_in_it(
-    policy: Policy, times: list[int]
-) -> None:
+def test_changes_before_a_snapshot_is_read_are_not_in_it(policy: Policy, times: list[int]) -> None:
     first = running_count(policy)
     assert first.announce(at(5))
     first.accept(0, rows("aab", times))

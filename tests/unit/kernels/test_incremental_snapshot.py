@@ -1,4 +1,4 @@
-"""Merging increments, against a dictionary of states and a counter of rows; hashes may collide."""
+"""Merging incremental snapshots, against a dictionary of states and a counter of rows; hashes may collide."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from fsql.runtime.kernels.keyed.incremental_snapshot import (
     NEVER,
     WEIGHT,
     IncrementalSnapshot,
-    increment,
+    incremental_snapshot,
     merge_snapshots,
     rows_of_bins,
 )
@@ -59,7 +59,7 @@ def made(rows: list[tuple[Key, int, int]], name: str, *, appends: bool) -> Incre
         name: pa.array([state for _, state, _ in rows], pa.int64()),
         EXPIRES: pa.array([expires for _, _, expires in rows], pa.int64()),
     }
-    return increment(keys, pa.RecordBatch.from_pydict(columns), appends=appends)
+    return incremental_snapshot(keys, pa.RecordBatch.from_pydict(columns), appends=appends)
 
 
 def read(one: IncrementalSnapshot, name: str) -> list[tuple[Key, int]]:

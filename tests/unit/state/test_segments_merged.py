@@ -1,8 +1,8 @@
-"""Records with the merging that jobs use: the state is that of all increments, however put together.
+"""State segments merged by `merge_snapshots`, as in jobs: the state is that of all incremental snapshots.
 
-Compares what `merge_snapshots` makes of the records that were read back with what it makes of all increments
-that were ever given.  Catches a chain that merges too much, too little, or at a wrong position; not a mistake
-that `merge_snapshots` makes in both: that is for the tests of kernels.
+Compares `merge_snapshots` of the segments that were read back with `merge_snapshots` of all incremental
+snapshots.  Catches a chain that merges too much, too little, or at a wrong position.  Does not catch a
+mistake of `merge_snapshots` in both; the tests of kernels do.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from fsql.runtime.kernels.keyed.incremental_snapshot import (
     NEVER,
     WEIGHT,
     IncrementalSnapshot,
-    increment,
+    incremental_snapshot,
     merge_snapshots,
 )
 from fsql.runtime.state import compaction as chain
 from fsql.runtime.state.loading import read_state
-from fsql.runtime.state.records import Records
+from fsql.runtime.state.segments import StateSegments
 from fsql.runtime.state.store import StateStoreError
 from fsql.tests.unit.formats.drawn import drawn
 from fsql.tests.unit.state.memory_store import MemoryStore
@@ -46,7 +46,7 @@ ROUNDS = st.lists(st.lists(ROWS, unique_by=lambda row: row[0], max_size=5), max_
 
 
 def exported(rows: list[Row], *, appends: bool) -> IncrementalSnapshot:
-    """Return an increment as a fold gives it."""
+    """Return an incremental snapshot as a fold gives it."""
     keys, values, weights, expires = zip(*rows, strict=True) if rows else ((), (), (), ())
     columns = {"value": pa.array(values, pa.string())}
     if appends:
@@ -54,7 +54,9 @@ def exported(rows: list[Row], *, appends: bool) -> IncrementalSnapshot:
         columns[WEIGHT] = pa.array(weights, pa.int64())
     columns[EXPIRES] = pa.array(expires, pa.int64())
     batch = pa.RecordBatch.from_pydict(columns)
-    return merge_snapshots([increment([pa.array(keys, pa.int64())], batch, appends=appends)], START)
+    return merge_snapshots(
+        [incremental_snapshot([pa.array(keys, pa.int64())], batch, appends=appends)], START
+    )
 
 
 @drawn(150, ROUNDS, st.booleans(), st.sampled_from([0, 1 << 16]), st.randoms())
@@ -65,14 +67,14 @@ def test_the_state_is_that_of_all_increments(
         patch.setattr(chain, "SLACK_BYTES", slack)
         patch.setattr(chain, "FAN", 3)
         store = MemoryStore()
-        records = Records(store, 0, 0, merge_snapshots)
+        segments = StateSegments(store, 0, 0, merge_snapshots)
         given: list[IncrementalSnapshot] = []
         for number, rows in enumerate(rounds):
             position = Root(number, 0)
             given.append(exported(rows, appends=bool(appends)))
             store.full = chance.random() < 0.2
             try:
-                named = records.store(number, position, [("f", given[-1])])
+                named = segments.store(number, position, [("f", given[-1])])
             except StateStoreError:
                 continue
             state = read_state(named, lambda _worker: store).get("f", ())
@@ -82,5 +84,5 @@ def test_the_state_is_that_of_all_increments(
             )
             assert found.equals(expected)
             if chance.random() < 0.2:
-                records = Records(store, 0, number, merge_snapshots)
-                records.resume(named, read_state(named, lambda _worker: store))
+                segments = StateSegments(store, 0, number, merge_snapshots)
+                segments.resume(named, read_state(named, lambda _worker: store))

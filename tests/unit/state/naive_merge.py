@@ -1,4 +1,4 @@
-"""Increments for tests, and what becomes of them by hand: a dictionary of rows by key."""
+"""Incremental snapshots for tests, and what becomes of them by hand: a dictionary of rows by key."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ GONE = -(2**63)
 """Of a key that has no state any more: such a row only hides older ones."""
 
 
-def increment(rows: Iterable[Row], *, appends: bool = False) -> IncrementalSnapshot:
-    """Return an increment of rows (key, value, expires)."""
+def incremental_snapshot(rows: Iterable[Row], *, appends: bool = False) -> IncrementalSnapshot:
+    """Return an incremental snapshot of rows (key, value, expires)."""
     keys, values, expires = zip(*rows, strict=True) if (rows := list(rows)) else ((), (), ())
     columns = [
         pa.array(keys, pa.int64()),
@@ -29,18 +29,18 @@ def increment(rows: Iterable[Row], *, appends: bool = False) -> IncrementalSnaps
     return IncrementalSnapshot(pa.RecordBatch.from_arrays(columns, ["k", "v", EXPIRES]), 1, appends)
 
 
-def rows_of(increment: IncrementalSnapshot) -> list[Row]:
-    """Return the rows of an increment."""
-    return [tuple(row.values()) for row in increment.rows.to_pylist()]
+def rows_of(snapshot: IncrementalSnapshot) -> list[Row]:
+    """Return the rows of an incremental snapshot."""
+    return [tuple(row.values()) for row in snapshot.rows.to_pylist()]
 
 
 def by_hand(
-    increments: Sequence[IncrementalSnapshot], position: Root, *, whole: bool = False
+    snapshots: Sequence[IncrementalSnapshot], position: Root, *, whole: bool = False
 ) -> IncrementalSnapshot:
-    """Merge as the contract of increments says it, row by row."""
+    """Merge as the contract of incremental snapshots says it, row by row."""
     newest: dict[object, Row] = {}
-    appends = increments[0].appends
-    for number, each in enumerate(increments):
+    appends = snapshots[0].appends
+    for number, each in enumerate(snapshots):
         assert each.appends is appends
         for ordinal, row in enumerate(rows_of(each)):
             newest[(number, ordinal) if appends else row[0]] = row
@@ -49,14 +49,14 @@ def by_hand(
         for row in newest.values()
         if (not whole if row[2] == GONE else position <= Root(row[2], PUNCTUATION))
     ]
-    return increment(sorted(left), appends=appends)
+    return incremental_snapshot(sorted(left), appends=appends)
 
 
-def state_of(increments: Sequence[IncrementalSnapshot], position: Root) -> list[Row]:
+def state_of(snapshots: Sequence[IncrementalSnapshot], position: Root) -> list[Row]:
     """Return the rows that are of use at a position."""
-    return rows_of(by_hand(increments, position, whole=True)) if increments else []
+    return rows_of(by_hand(snapshots, position, whole=True)) if snapshots else []
 
 
 def numbered(keys: Iterable[int], word: str = "v", expires: int = NEVER) -> IncrementalSnapshot:
-    """Return an increment of rows with these keys and values made of `word` and the key."""
-    return increment((key, f"{word}{key}", expires) for key in keys)
+    """Return an incremental snapshot of rows with these keys and values made of `word` and the key."""
+    return incremental_snapshot((key, f"{word}{key}", expires) for key in keys)
