@@ -1,7 +1,7 @@
 """The coordinator's part in one epoch: acker, output release, credits, snapshots, links to the workers.
 
-The epoch connects these parts: it gives each item that a worker sends to the part that it concerns, and
-sends what the parts answer.
+The epoch connects these parts: it passes each item from a worker to the part that handles it, and sends
+the answers of the parts.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ if TYPE_CHECKING:
 
 
 class CoordinatorEpoch:
-    """One epoch of the job, as the coordinator has it."""
+    """The coordinator's state of one epoch."""
 
     def __init__(
         self,
@@ -88,7 +88,7 @@ class CoordinatorEpoch:
         self.running = False
         self._worker_metrics: dict[int, Metrics] = {}
         self.trouble = ""
-        """Why the last snapshot could not be made, until one can."""
+        """Why the last snapshot failed; cleared by the next one that succeeds."""
         self._assignment = spec.plan.assignment
         self._barrier_stage = len(spec.plan.stages)
         fronts = [(task.number, task.ordinal) for task in spec.fronts]
@@ -111,13 +111,13 @@ class CoordinatorEpoch:
         every = settings.snapshot_every if spec.takes_snapshots else None
         self.snapshots = Snapshots(spec, number, every, now)
         self.owners = spec.plan.assignment.bins
-        """Who owns the hash bins, once no tick is under way."""
+        """The owners of hash bins while no tick is under way."""
         self.tick: LayoutTick | None = None
         """The tick that is under way, or the last one."""
 
     @property
     def deliveries(self) -> Deliveries:
-        """Return what the sinks are given, and what they have stored."""
+        """Return the deliveries of all outputs."""
         return self.output.deliveries
 
     # Events.
@@ -126,12 +126,12 @@ class CoordinatorEpoch:
         """Record the position of a sink: at the start of the epoch, or a new one.
 
         Raises:
-            PositionRefusedError: if it has lost what it had, or cannot have what it says.
+            PositionRefusedError: if it has lost stored rows, or the position is not possible.
         """
         self._effects += self.deliveries.on_sink_position(event)
 
     def begin_loading(self, now: float) -> None:
-        """Watch the workers from now on: they are told that they take part."""
+        """Watch the workers from now on, since they have been told that they take part."""
         self.detector.watch(self._links.by_peer, now)
 
     def receive(self, frame: Frame, now: float) -> None:
@@ -164,7 +164,7 @@ class CoordinatorEpoch:
         self._links.put_all(self.tick.preparation)
 
     def advance(self, now: float, *, may_release: bool) -> list[CoordinatorEffect]:
-        """Do what follows from the last event and from the time."""
+        """Carry out the consequences of the last event and of the time."""
         if self.running:
             self._advance_min_times()
             if may_release:
@@ -192,7 +192,7 @@ class CoordinatorEpoch:
         return effects
 
     def progress(self, phase: Phase, detail: str) -> Progress:
-        """Return what is to be reported; `detail` is the last failure."""
+        """Return the report for the progress; `detail` is the last failure."""
         own = Metrics(
             acknowledgements=self.acker.acknowledgements, snapshots=self.snapshots.committed
         )
@@ -296,7 +296,7 @@ class CoordinatorEpoch:
                 self._links.put(worker, min_time)
 
     def _grant_credit(self) -> None:
-        """Grant a credit if nothing is in flight and everything is out: blocked fronts hold up the job."""
+        """Grant a credit if nothing is in flight and everything is released: blocked fronts stop the job."""
         if not self._credits.any_blocked or self.acker.messages_in_flight():
             return
         if self.output.holds_back:
@@ -363,7 +363,7 @@ class CoordinatorEpoch:
                 tick.on_adopted(worker)
 
     def _switch_if_agreed(self, now: float) -> None:
-        """Let the owners change if all workers have agreed to it and it is not too late."""
+        """Switch to the new owners if all workers have agreed and min time has not passed the position."""
         tick = self.tick
         if tick is None or tick.phase is not TickPhase.ANNOUNCED or not self.snapshots.agreed:
             return
@@ -376,7 +376,7 @@ class CoordinatorEpoch:
             self._links.put(worker, switch)
 
     def _advance_tick(self, promises: Sequence[Root]) -> bool:
-        """Take the tick as far as possible; return whether ordinary snapshots have to wait for it."""
+        """Advance the tick as far as possible; return whether ordinary snapshots have to wait for it."""
         tick = self.tick
         if tick is None or not self._is_in_tick or tick.refused:
             return False
@@ -394,7 +394,7 @@ class CoordinatorEpoch:
         return tick.phase is TickPhase.MOVING
 
     def _send(self, now: float) -> None:
-        """Make a frame of all that there is for each worker, with updates for those who get one."""
+        """Make one frame of all items for each worker, and add frontier updates to it."""
         for worker in self._links.receivers():
             self._put_updates(worker, now)
         self._effects += self._links.send(now)

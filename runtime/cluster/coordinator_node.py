@@ -86,7 +86,7 @@ class CoordinatorNode:
         self._next_progress = 0.0
         self._detail = ""
         self._done = START
-        """Below which all outputs had stored everything when an epoch last failed."""
+        """The position below which all outputs had stored everything when an epoch last failed."""
         self._restarts = RestartStrategy(settings)
         self._skipped = SkippedRows(spec)
         self._ticks = ProposedTicks(spec)
@@ -173,7 +173,7 @@ class CoordinatorNode:
         if self.epoch is not None:
             self._done = self.epoch.deliveries.stored_below_all()
         self.epoch, self.phase = None, Phase.WAITING
-        # Workers find out by themselves; what was asked for may never be answered.
+        # Workers detect it themselves; requests may never be answered.
         self._members.scatter()
         self._asked = False
         if not event.disk_failed:
@@ -249,7 +249,7 @@ class CoordinatorNode:
             return self._give_up(f"the worker at {address} has begun anew", now)
         if self.phase is Phase.WAITING:
             return []
-        # It may have to wait for long, and has to know that there is a coordinator.
+        # It may have to wait long, and must know that there is a coordinator.
         return [*self._messages.heartbeats([address], self.epoch)]
 
     def _on_epoch_taken(self, taken: EpochTaken, now: float) -> list[CoordinatorEffect]:
@@ -274,7 +274,7 @@ class CoordinatorNode:
         return [OpenSinks(taken.epoch, self.epoch.start)]
 
     def _advance(self, now: float) -> list[CoordinatorEffect]:
-        """Go on to the next phase where that is possible, and do what the time demands."""
+        """Begin the next phase if that is possible, and carry out what is due by the clock."""
         effects: list[CoordinatorEffect] = []
         epoch = self.epoch
         self._next_try = self._restarts.retry_at(now)
@@ -346,7 +346,7 @@ class CoordinatorNode:
         epoch.begin_loading(now)
 
     def _fail(self, why: str, now: float, *, disk_failed: bool = False) -> list[CoordinatorEffect]:
-        """Give up the epoch because of what may well happen again, or the job if a disk stays full."""
+        """Give up the epoch after a failure that may recur, or the job if a disk stays full."""
         if self.epoch is not None:
             self._done = self.epoch.deliveries.stored_below_all()
             self._restarts.on_failure(self._done, now)
@@ -356,7 +356,7 @@ class CoordinatorNode:
         return self._give_up(why, now)
 
     def _on_broken_invariant(self, why: str, now: float) -> list[CoordinatorEffect]:
-        """Give up the epoch, or the job where that has not helped."""
+        """Give up the epoch, or the job if new epochs have not helped."""
         done = START if self.epoch is None else self.epoch.deliveries.stored_below_all()
         error = self._restarts.on_broken_invariant(why, done)
         if error is None:
@@ -382,7 +382,7 @@ class CoordinatorNode:
         return [*self._messages.end_job(addresses, self.epoch)]
 
     def _repeat_goodbye(self, event: CoordinatorEvent) -> list[CoordinatorEffect]:
-        """Repeat to a worker that the job is done."""
+        """Send a worker again that the job is finished."""
         if not isinstance(event, Received) or isinstance(event.what, Goodbye):
             return []
         return [*self._messages.end_job([event.source], self.epoch)]

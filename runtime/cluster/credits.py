@@ -1,9 +1,9 @@
-"""Credits: which fronts are blocked by their read-ahead, and which of them may read all the same.
+"""Credits: which fronts are blocked by their read-ahead, and which of them may read nevertheless.
 
-Contract.  A front that is blocked gets the position of what is released at once, not with a later frame.
+Contract.  A blocked front gets the position below which all is released at once, not with a later frame.
 If that does not help, and nothing is in flight and everything is released, then the rows that the job waits
-for have not been read: the front that has promised least gets a credit for one chunk.  So a job whose fronts
-are all blocked goes on.
+for have not been read: the front with the least promise gets a credit for one chunk.  So a job whose fronts are
+all blocked continues.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ class Credits:
         self._blocked[blocked.front] = blocked.promise
 
     def blocked(self, promises: Mapping[int, Root]) -> list[int]:
-        """Return the fronts that are blocked: `promises` of the others have grown since they said so."""
+        """Return the fronts that are still blocked: their `promises` have not grown since their reports."""
         if self._blocked:
             still = {front: at for front, at in self._blocked.items() if promises[front] == at}
             self._blocked = still
         return list(self._blocked)
 
     def grant(self, least_promise: tuple[int, Root]) -> Credit | None:
-        """Return a credit for the front that has promised least, if it is blocked."""
+        """Return a credit for the front with the least promise, if it is blocked."""
         front, promise = least_promise
         if self._blocked.get(front) != promise:
             return None

@@ -1,4 +1,4 @@
-"""The deliveries of one epoch: what goes to each output, and what their sinks have stored."""
+"""The deliveries of one epoch: the bundles for each output, and the positions of their sinks."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Deliveries:
     def __init__(
         self, outputs: tuple[Output, ...], epoch: int, start: Root, bundle_rows_max: int
     ) -> None:
-        """Know nothing of the sinks yet; the input is replayed from `start`."""
+        """Start without positions of sinks; the input is replayed from `start`."""
         self.rows_of_inserts: dict[int, int] = {}
         """How many rows were sent, by the number of the INSERT."""
         self._outputs = outputs
@@ -37,7 +37,7 @@ class Deliveries:
         """Record the position of a sink: at the start of the epoch, or a new one.
 
         Raises:
-            PositionRefusedError: if it has lost what it had, or cannot have what it says.
+            PositionRefusedError: if it has lost stored rows, or the position is not possible.
         """
         number = event.output
         if isinstance(event, SinkOpened):
@@ -61,29 +61,29 @@ class Deliveries:
         return len(self._deliveries) == len(self._outputs)
 
     def stored_below_any(self) -> Root:
-        """Return below which position at least one sink has everything."""
+        """Return the position below which at least one sink has stored everything."""
         return max([self._start, *(each.position for each in self._deliveries.values())])
 
     def stored_below_all(self) -> Root:
-        """Return below which position every sink has everything, as far as it has said."""
+        """Return the position below which every sink has reported everything as stored."""
         return min([each.position for each in self._deliveries.values()], default=self._start)
 
     def out_below(self, released: Root) -> Root:
-        """Return below which position everything is released and stored by every sink."""
+        """Return the position below which everything is released and stored by every sink."""
         waiting = [each.position for each in self._deliveries.values() if each.rows_waiting]
         return min([released, *waiting])
 
     def complete_below(self, released: Root) -> Root:
-        """Return below which position a snapshot may rely on every sink."""
+        """Return the position below which a snapshot may rely on every sink."""
         return min([released, *(delivery.complete_below for _, delivery in self._waited_for())])
 
     def are_complete(self, end: Root) -> bool:
-        """Return whether every sink has everything below `end`, at which the job ends."""
+        """Return whether every sink has stored everything below `end`, where the job ends."""
         deliveries = self._deliveries.values()
         return all(each.complete_below >= end and not each.rows_waiting for each in deliveries)
 
     def release(self, released: Iterable[Contents], bound: Root) -> list[Deliver]:
-        """Take what the barrier has released, which is everything below `bound`."""
+        """Take the output that the barrier has released, everything below `bound`."""
         for contents in released:
             for number, output in enumerate(self._outputs):
                 share = output.share(contents)
@@ -104,7 +104,7 @@ class Deliveries:
         ]
 
     def _waited_for(self) -> list[tuple[int, Delivery]]:
-        """Return the deliveries without which no snapshot may be committed."""
+        """Return the deliveries that a snapshot waits for."""
         return [
             (number, self._deliveries[number])
             for number, output in enumerate(self._outputs)

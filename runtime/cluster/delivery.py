@@ -28,7 +28,7 @@ Contents: TypeAlias = Released | LateRows | DeadLetters
 
 
 class DeliveryOption(enum.Enum):
-    """What an output promises under failures."""
+    """The delivery guarantees of an output."""
 
     EXACTLY_ONCE = "exactly-once"
     AT_LEAST_ONCE = "at-least-once"
@@ -42,7 +42,7 @@ class DeliveryOption(enum.Enum):
 
     @property
     def is_waited_for(self) -> bool:
-        """Return whether a snapshot has to wait until the sink has stored everything below it."""
+        """Return whether a snapshot has to wait until the sink has stored everything below its position."""
         return self is not DeliveryOption.NONE
 
 
@@ -70,7 +70,7 @@ class PositionRefusedError(Exception):
 
 
 class Delivery:
-    """What goes to one output in one epoch."""
+    """The bundles for one output in one epoch."""
 
     def __init__(
         self,
@@ -86,7 +86,7 @@ class Delivery:
         most, unless a single group has more.
 
         Raises:
-            PositionRefusedError: if the sink has lost rows below `begins` that it had stored.
+            PositionRefusedError: if the sink has lost stored rows below `begins`.
         """
         if not option.keeps_position:
             position = begins
@@ -123,7 +123,7 @@ class Delivery:
         self._taken.append(contents)
 
     def advance(self, bound: Root) -> list[Bundle]:
-        """Make bundles of the rows taken, which are all below `bound`; return what is to be sent now.
+        """Make bundles of the rows taken, which are all below `bound`; return those to send now.
 
         The end is always sent to the sink.
         """
@@ -141,8 +141,8 @@ class Delivery:
     def reach(self) -> list[Bundle]:
         """Send the bound to the sink, also without rows.
 
-        A snapshot needs it: the position of the sink must not be below the position of the snapshot,
-        so that one that has lost its rows can be told from one that never had any.
+        A snapshot requires it: the position of the sink must not be below that of the snapshot, or a sink
+        that has lost its rows would look like one that never had any.
         """
         if self._made < self._bound:
             self._queue.append((Bundle(self._made, self._bound, 0, last=True, contents=None),))
@@ -150,7 +150,7 @@ class Delivery:
         return self._send()
 
     def acknowledge(self, position: Root) -> list[Bundle]:
-        """Record that the sink has stored everything below `position`; return what may be sent now.
+        """Record that the sink has stored everything below `position`; return the bundles to send now.
 
         Acknowledgements may come late or twice.
 
@@ -168,7 +168,7 @@ class Delivery:
         return self._send()
 
     def _make(self, pieces: list[Contents]) -> None:
-        """Put pieces together to bundles of whole groups, the last of which ends at the bound."""
+        """Combine pieces to bundles of whole groups; the last one ends at the bound."""
         bundle: list[Contents] = []
         rows = 0
         for piece in pieces:

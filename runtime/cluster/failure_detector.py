@@ -1,15 +1,15 @@
 """Failure detection: how long a silent node is waited for, and when it has failed.
 
-Contract.  A peer has failed if it has been silent for the timeout, or has acknowledged nothing of what is on
-its link for as long.  Nodes ask at ticks only, when all input is processed.
+Contract.  A peer has failed if it has been silent for the timeout, or has acknowledged no frame under way for
+as long.  Nodes ask at ticks only, when all input is processed.
 
-A node in one long step is as silent as a node that is gone, and would be as silent in the next epoch.  So an
+A node in one long step is as silent as one that has ended, and would be as silent in the next epoch.  So an
 epoch that is lost to silence doubles the timeout, from `failure_after` up to `failure_after_most`, unless an
 output has stored something since the last such epoch.  The timeout never shrinks: a job that has such steps
 has more of them.  In the same way, an epoch that was not loaded in time doubles the time for loading.
 
-The launcher detects processes that hang in the same way, and a worker that was started by hand a run that is
-gone.
+In the same way the launcher detects processes that hang, and a worker that was started by hand detects that
+the run has ended.
 
 Not promised: that a step ends.  Processes that have ended are reported by their launcher, at once.
 """
@@ -31,19 +31,19 @@ PeerT = TypeVar("PeerT")
 
 
 class FailureDetector(Generic[PeerT]):
-    """Tells which of the peers of a node have failed."""
+    """Detects which peers of a node have failed."""
 
     def __init__(self, timeout: float) -> None:
-        """Watch nobody; `timeout` is in seconds."""
+        """Start without watched peers; `timeout` is in seconds."""
         self.timeout = timeout
         self._heard_at: dict[PeerT, float] = {}
 
     def watch(self, peers: Iterable[PeerT], now: float) -> None:
-        """Watch these peers from now on, as if something had just come from each."""
+        """Watch these peers from now on, as if each had just sent a frame."""
         self._heard_at |= dict.fromkeys(peers, now)
 
     def forget(self, peer: PeerT) -> None:
-        """Watch a peer no more."""
+        """Stop watching a peer."""
         self._heard_at.pop(peer, None)
 
     def on_heartbeat(self, peer: PeerT, now: float) -> None:

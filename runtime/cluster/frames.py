@@ -1,4 +1,4 @@
-"""What travels between nodes: frames of items on links, and datagrams beside them.
+"""The messages between nodes: frames of items on links, and datagrams.
 
 See `docs/internals/distribution.md`, sections 2 to 4.  `fsql.runtime.wire` encodes
 them.
@@ -109,7 +109,7 @@ class SnapshotCommitted:
 class PrepareTick:
     """The next tick has another owner map: `owners` are the worker, first bin and end of each range.
 
-    Workers that will hand bins over send what they have stored of them to the new owners.
+    Workers that will hand bins over send the stored state of these bins to the new owners.
     """
 
     tick: int
@@ -118,7 +118,7 @@ class PrepareTick:
 
 @dataclass(frozen=True, slots=True)
 class TickPrepared:
-    """The worker has sent what it has stored of the bins that it will hand over."""
+    """The worker has sent the stored state of the bins that it will hand over."""
 
     tick: int
 
@@ -133,7 +133,7 @@ class TickDeclined:
 
 @dataclass(frozen=True, slots=True)
 class StatePart:
-    """State of bins that the receiver will own: what has changed by operator, oldest first.
+    """State of bins that the receiver will own: incremental snapshots by operator, oldest first.
 
     `last` says that this is all up to the position at which the owners change.
     """

@@ -1,4 +1,4 @@
-"""What nodes get once: the job, and the settings of the protocol."""
+"""What each node gets once: the job, and the settings of the protocol."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 class Output:
     """The rows for one sink: those of an INSERT, late rows of windows, or dead letters of a table.
 
-    `name` is what messages call it.  An output that was added to a job exists `since` a position: at a
+    `name` is its name in messages.  An output that was added to a job exists `since` a position: at a
     snapshot of that position, its sink has nothing.
     """
 
@@ -36,7 +36,7 @@ class Output:
     def share(
         self, contents: Released | LateRows | DeadLetters
     ) -> Released | LateRows | DeadLetters | None:
-        """Return what of `contents` is for this output, None for nothing."""
+        """Return the part of `contents` for this output, None if there is none."""
         match contents:
             case Released():
                 return contents if contents.insert == self.insert else None
@@ -55,7 +55,7 @@ class Output:
 class JobSpec:
     """A job as its coordinator must know it; `description` is for the drivers of its workers.
 
-    `logged` says that some of what it reads is read by way of a front log; `graph` is the digest of the plan,
+    `logged` says that some sources have a front log; `graph` is the digest of the plan,
     which manifests name.
     """
 
@@ -75,15 +75,15 @@ class JobSpec:
 
 
 _LINK: Final = LinkSettings(window_bytes=64 << 20, acknowledge_after=0.1, resend_after=0.4)
-"""Where little gets lost an acknowledgement may wait for the next row to go with.
+"""If few frames get lost, an acknowledgement may wait for the next frame with rows.
 
-The window takes what several large chunks become: what is under way altogether, fronts see to.
+The window has room for several large chunks; fronts limit the total in flight.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """Times in seconds, and sizes; nothing here shows in what is released.
+    """Times in seconds, and sizes; released output does not depend on them.
 
     A node that is silent for `failure_after` has failed; it grows up to `failure_after_most`, see
     `failure_detector`.  `instrument` makes what measures the operators in an epoch.

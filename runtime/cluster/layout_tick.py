@@ -2,11 +2,11 @@
 
 Contract.  `docs/internals/distribution.md`, section 5.  A tick has these phases:
 
-    PREPARING   workers send what they have stored of the bins that move
+    PREPARING   workers send the stored state of the bins that move
     PREPARED    a snapshot can be announced, at whose position the owners change
     ANNOUNCED   workers answer; one that refuses takes the tick back to PREPARED
     MOVING      all have agreed.  A hold at the position stands in the ack table for the bins of each new
-                owner; after that the workers are told to switch.  So min time behind an operator does not
+                owner; then the workers switch.  So min time behind an operator does not
                 pass the position before the new owners have the state.
     COMPLETED   all have their bins, and everything below the position is final
 
@@ -37,7 +37,7 @@ _SENDER = 1
 
 
 class TickPhase(enum.Enum):
-    """How far a tick is."""
+    """The phases of a tick."""
 
     PREPARING = "preparing"
     PREPARED = "prepared"
@@ -58,7 +58,7 @@ class LayoutTick:
         self.phase = TickPhase.PREPARING
         self.position: Root | None = None
         self.refused = ""
-        """Why it is not taken."""
+        """Why it is refused."""
         self._snapshot = 0
         self._epoch = epoch
         self._folds = folds
@@ -68,7 +68,7 @@ class LayoutTick:
 
     @property
     def preparation(self) -> PrepareTick:
-        """Return what workers are told first."""
+        """Return the items that prepare the workers."""
         return PrepareTick(self.number, self.owners.ranges)
 
     @property
@@ -77,7 +77,7 @@ class LayoutTick:
         return self.phase not in {TickPhase.MOVING, TickPhase.COMPLETED}
 
     def on_prepared(self, worker: int) -> None:
-        """Record that a worker has sent what it has stored."""
+        """Record that a worker has sent its stored state."""
         self._unprepared.discard(worker)
         if self.phase is TickPhase.PREPARING and not self._unprepared:
             self.phase = TickPhase.PREPARED
@@ -93,9 +93,9 @@ class LayoutTick:
             self.phase, self.position = TickPhase.PREPARED, None
 
     def switch(self, acker: Acker) -> dict[int, Switch] | None:
-        """Enter the holds, and return what each worker is told; None if min time has passed the position.
+        """Enter the holds, and return the item for each worker; None if min time has passed the position.
 
-        A stage that nothing can come out of any more needs no hold.
+        A stage that can have no more output needs no hold.
         """
         assert self.position is not None
         passed = {stage: acker.passed_behind(stage) for stage in self._folds}
@@ -119,7 +119,7 @@ class LayoutTick:
         self._adopting.discard(worker)
 
     def complete_at(self, min_time: Root) -> bool:
-        """Return, once, whether the tick is complete where `min_time` is that of the barrier."""
+        """Return, once, whether the tick is complete; `min_time` is that of the barrier."""
         if self.phase is not TickPhase.MOVING or self._adopting:
             return False
         assert self.position is not None

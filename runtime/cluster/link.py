@@ -61,9 +61,9 @@ class Link:
         self._sender = LinkSender(settings)
         self._receiver = LinkReceiver(settings)
         self.foreign = 0
-        """Number of frames that were no frames of this link."""
+        """Number of frames that were not frames of this link."""
         self.due_at = NEVER
-        """When `due` will have something."""
+        """When `due` will return frames."""
 
     @property
     def duplicates(self) -> int:
@@ -87,18 +87,18 @@ class Link:
 
     @property
     def early(self) -> int:
-        """Return how many frames are kept because one before them has not come."""
+        """Return how many frames are kept because an earlier one is missing."""
         return len(self._receiver.early)
 
     def stuck_for(self, now: float) -> float:
-        """Return for how long nothing was acknowledged of what is under way; 0 if nothing is.
+        """Return how long no frame under way was acknowledged; 0 if none is under way.
 
         A node that was stopped must take what came meanwhile before it asks.
         """
         return self._sender.stuck_for(now)
 
     def next_due(self) -> float | None:
-        """Return when `due` will have something, or None if it will not."""
+        """Return when `due` will return frames, or None if it will not."""
         return None if self.due_at == NEVER else self.due_at
 
     def send(self, items: Sequence[Item], now: float) -> list[Frame]:
@@ -110,7 +110,7 @@ class Link:
         return frames
 
     def receive(self, frame: Frame, now: float) -> tuple[list[Item], list[Frame]]:
-        """Return the items whose turn it is, and frames to transmit in answer.
+        """Return the items that are next in order, and frames to transmit in answer.
 
         Raises:
             InvariantError: if the peer acknowledges what was never sent.
@@ -154,7 +154,7 @@ class Link:
         )
 
     def _set_timer(self) -> None:
-        """Compute when `due` will have something: nodes ask all their links at each step."""
+        """Compute when `due` will return frames: nodes ask all their links at each step."""
         resend_at, acknowledge_at = self._sender.resend_at, self._receiver.acknowledge_at
         due_at = NEVER if resend_at is None else resend_at
         self.due_at = due_at if acknowledge_at is None else min(due_at, acknowledge_at)

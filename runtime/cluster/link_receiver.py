@@ -15,7 +15,7 @@ _QUARTERS: Final = 4
 
 
 class LinkReceiver:
-    """What one node has received on a link, and what of it is not acknowledged yet."""
+    """The frames that one node has received on a link, and those not acknowledged yet."""
 
     __slots__ = (
         "_settings",
@@ -28,12 +28,12 @@ class LinkReceiver:
     )
 
     def __init__(self, settings: LinkSettings) -> None:
-        """Have received nothing yet."""
+        """Start with nothing received."""
         self._settings = settings
         self.received = 0
         """Sequence number of the last frame before which none is missing."""
         self.early: dict[int, tuple[Item, ...]] = {}
-        """Frames that are kept because one before them has not come."""
+        """Frames that are kept because an earlier one is missing."""
         self.duplicates = 0
         """Number of frames that had come before."""
         self.acknowledge_at: float | None = None
@@ -43,7 +43,7 @@ class LinkReceiver:
 
     @property
     def must_acknowledge(self) -> bool:
-        """Return whether so much has come that the sender must not wait for an acknowledgement."""
+        """Return whether so much was received that the sender must not wait for an acknowledgement."""
         settings = self._settings
         return (
             self._unacknowledged >= settings.acknowledge_frames
@@ -51,7 +51,7 @@ class LinkReceiver:
         )
 
     def receive(self, frame: Frame, now: float) -> list[Item]:
-        """Return the items whose turn it is, of this frame and of those that came early."""
+        """Return the items that are next in order, of this frame and of those that came early."""
         self._unacknowledged += 1
         for item in frame.items:
             if isinstance(item, Message):
@@ -78,6 +78,6 @@ class LinkReceiver:
         self._unacknowledged = self._settings.acknowledge_frames
 
     def on_acknowledged(self) -> None:
-        """Record that a frame goes out: each acknowledges all that was received."""
+        """Record that a frame is sent: each acknowledges all that was received."""
         self.acknowledge_at = None
         self._unacknowledged = self._unacknowledged_bytes = 0

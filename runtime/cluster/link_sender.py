@@ -6,7 +6,7 @@ before, of those that were under way when it began.  So one slow receiver costs 
 timer runs out, and a broken connection full of frames is repaired in a few round trips.
 
 A node that was busy finds a timer run out and the acknowledgement in its input.  So a timer that has run out
-is looked at a second time, after the input that has come meanwhile, before anything is sent again.  The timer
+is checked a second time, after the input that has come meanwhile, before frames are sent again.  The timer
 is at least twice the time that the peer takes to answer.
 """
 
@@ -32,12 +32,12 @@ _SIGNS_OF_LOSS: Final = 2
 _SLOWEST_DECAY: Final = 0.9
 
 _LARGE_BYTES: Final = 1 << 20
-"""Frames of more are given time for their transfer."""
+"""Larger frames get additional time for their transfer."""
 
 
 @dataclass(slots=True)
 class SentFrame:
-    """What one frame carries, kept until it is acknowledged."""
+    """The content of one frame, kept until it is acknowledged."""
 
     sequence: int
     items: tuple[Item, ...]
@@ -46,7 +46,7 @@ class SentFrame:
 
 
 class LinkSender:
-    """What one node sends on a link."""
+    """The frames that one node sends on a link."""
 
     __slots__ = (
         "_acknowledged",
@@ -68,7 +68,7 @@ class LinkSender:
     )
 
     def __init__(self, settings: LinkSettings) -> None:
-        """Have sent nothing yet."""
+        """Start with nothing sent."""
         self._settings = settings
         self.resent = 0
         """Number of frames sent again."""
@@ -82,9 +82,9 @@ class LinkSender:
         self._resend_at = 0.0
         self._resend_wait = settings.resend_after
         self._slowest = 0.0
-        """How many seconds an answer takes, at the slowest of late."""
+        """How many seconds the slowest recent answer took."""
         self._overdue = False
-        """Whether the timer has run out and was looked at once."""
+        """Whether the timer has run out and was checked once."""
         self._signs = 0
         self._repair_next = 0
         self._repair_until = 0
@@ -106,7 +106,7 @@ class LinkSender:
         return self._resend_at if self._sent else None
 
     def stuck_for(self, now: float) -> float:
-        """Return for how long nothing was acknowledged of what is under way; 0 if nothing is."""
+        """Return how long no frame under way was acknowledged; 0 if none is under way."""
         if not self._sent:
             return 0.0
         since = max(self._sent[0].sent_at, self._acknowledged_at)
@@ -166,7 +166,7 @@ class LinkSender:
         return self._fill_window(now)
 
     def _adapt_timer(self, seconds: float) -> None:
-        """Adapt the timer to how long the acknowledgement of a frame took that was sent only once."""
+        """Adapt the timer to the round trip of a frame that was sent only once."""
         self._slowest = max(seconds, _SLOWEST_DECAY * self._slowest)
         least, most = self._settings.resend_after, self._settings.resend_after_max
         self._resend_wait = min(max(least, 2 * self._slowest), most)
@@ -181,7 +181,7 @@ class LinkSender:
         return self._sent[0].size / self._settings.bytes_per_second
 
     def _begin_repair(self, now: float) -> list[SentFrame]:
-        """Begin to send again what is under way."""
+        """Begin to send the frames under way again."""
         self._repair_next = self._sent[0].sequence
         self._repair_until = self.sequence
         self._repair_count = 1
@@ -198,7 +198,7 @@ class LinkSender:
         return list(islice(self._sent, begin - oldest, end - oldest))
 
     def _fill_window(self, now: float) -> list[SentFrame]:
-        """Return what waits, as far as the window allows."""
+        """Return waiting frames, as far as the window allows."""
         frames: list[SentFrame] = []
         sent, waiting, settings = self._sent, self._waiting, self._settings
         while waiting and len(sent) < settings.window_frames:

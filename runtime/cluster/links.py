@@ -1,6 +1,6 @@
 """The links of one node in one epoch, and the items that wait for the next frame of each.
 
-A step puts items; at its end `send` makes one frame of all that there is for each peer.
+A step puts items; at its end `send` makes one frame of all items for each peer.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Links:
         return any(link.waiting for link in self.by_peer.values())
 
     def next_timer(self) -> float:
-        """Return when a link will have something to send by itself, infinity for never."""
+        """Return when a link will have frames to send by itself, infinity for never."""
         return min([link.due_at for link in self.by_peer.values()])
 
     def put(self, peer: int, item: Item) -> None:
@@ -60,7 +60,7 @@ class Links:
         self._items.clear()
 
     def receive(self, frame: Frame, now: float) -> tuple[list[Item], list[Transmit]]:
-        """Return the items whose turn it is, and frames to transmit in answer.
+        """Return the items that are next in order, and frames to transmit in answer.
 
         Raises:
             InvariantError: if the peer acknowledges what was never sent.
@@ -71,11 +71,11 @@ class Links:
         return items, self._to(frame.sender, frames)
 
     def receivers(self) -> list[int]:
-        """Return the peers that a frame of this step goes to, or has gone to."""
+        """Return the peers that get a frame in this step."""
         return list(self._items | self._answered)
 
     def send(self, now: float) -> list[Transmit]:
-        """Make a frame of all that this step has for each peer; return the frames to transmit."""
+        """Make one frame of all items of this step for each peer; return the frames to transmit."""
         outgoing, self._items = self._items, {}
         self._answered.clear()
         effects: list[Transmit] = []

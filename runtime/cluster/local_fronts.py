@@ -1,6 +1,6 @@
 """The fronts of one worker in one epoch: which of them may read, and which are blocked.
 
-A front may read while it is within its read-ahead, and one chunk more where it has a credit.  A front that
+A front may read while it is within its read-ahead, and one chunk more if it has a credit.  A front that
 may not read is reported as blocked to the coordinator once for each promise.
 """
 
@@ -40,7 +40,7 @@ class LocalFronts:
     """The fronts of one worker, by number."""
 
     def __init__(self, settings: Settings) -> None:
-        """Have no front yet; `settings` limit the read-ahead."""
+        """Start without fronts; `settings` limit the read-ahead."""
         self._settings = settings
         self._fronts: dict[int, LocalFront] = {}
         self.released = START
@@ -54,7 +54,7 @@ class LocalFronts:
         self._fronts[front.number] = LocalFront(front, ordinal, read_ahead)
 
     def get(self, number: int) -> LocalFront | None:
-        """Return the front of that number, None if it is not here."""
+        """Return the front of that number, None if this worker does not have it."""
         return self._fronts.get(number)
 
     def clear(self) -> None:
@@ -66,7 +66,7 @@ class LocalFronts:
         return (here.front for here in self._fronts.values())
 
     def readable(self, now: float, *, behind: bool) -> list[int]:
-        """Return the numbers of the fronts that may read now, the one that has promised least first.
+        """Return the numbers of the fronts that may read now, the one with the least promise first.
 
         `behind` says whether a fold of the worker is behind: then none may.
         """
@@ -88,7 +88,7 @@ class LocalFronts:
         return min(waiting, default=float("inf"))
 
     def end_waits(self, now: float) -> None:
-        """Forget the waits that have ended: until the front reads there is nothing to be woken for."""
+        """Discard the waits that have ended, so that they wake nothing until the front reads."""
         for here in self._fronts.values():
             if now >= here.waits_until:
                 here.waits_until = 0.0
@@ -109,7 +109,7 @@ class LocalFronts:
         return blocked
 
     def report_again(self, *, behind: bool) -> list[Blocked]:
-        """Return the reports of all fronts that are blocked, whatever was reported before."""
+        """Return the reports of all blocked fronts, including those reported before."""
         blocked = []
         for here in self._fronts.values():
             here.reported_at = None

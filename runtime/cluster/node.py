@@ -48,7 +48,7 @@ class Received:
 
 @dataclass(frozen=True, slots=True)
 class Tick:
-    """Event: time has passed, and everything that has come has been handed in."""
+    """Event: time has passed, and all received frames have been handed in."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,7 @@ class Transmit:
 class Load:
     """Effect: prepare an epoch: the plan, readers at the resume points of the manifest, the state.
 
-    What is open of an earlier epoch is closed first.  Answer: `Loaded` or `NotLoaded`.
+    Readers and stores of an earlier epoch are closed first.  Answer: `Loaded` or `NotLoaded`.
     """
 
     begin: Begin
@@ -88,7 +88,7 @@ class Loaded:
 
 @dataclass(frozen=True, slots=True)
 class NotLoaded:
-    """Event: something could not be loaded; with `diagnostics` (JSON) retrying is useless."""
+    """Event: loading failed; with `diagnostics` (JSON) retrying is useless."""
 
     epoch: int
     reason: str
@@ -132,7 +132,7 @@ class SourceFailed:
 class Store:
     """Effect: store incremental snapshots by operator, for `snapshot`.  Answer: `Stored` or `NotStored`.
 
-    `ownership` says which bins the worker owns from this snapshot on, if they are others than before.
+    `ownership` has the bins that the worker owns from this snapshot on, if they change.
     """
 
     epoch: int
@@ -170,7 +170,7 @@ class Trim:
 
 @dataclass(frozen=True, slots=True)
 class Close:
-    """Effect: close what is open of the epoch."""
+    """Effect: close readers and stores of the epoch."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,7 +234,7 @@ class TakeEpoch:
 
 @dataclass(frozen=True, slots=True)
 class EpochTaken:
-    """Event: `epoch` is greater than all before; `manifest` is None where there is no snapshot."""
+    """Event: `epoch` is greater than all before; `manifest` is None if there is no snapshot."""
 
     epoch: int
     manifest: Manifest | None
@@ -324,7 +324,7 @@ class ManifestCommitted:
 
 @dataclass(frozen=True, slots=True)
 class SnapshotRequested:
-    """Event: somebody asks for a snapshot, under an id; the `last` one ends the run at its position."""
+    """Event: a snapshot is requested, under an id; the `last` one ends the run at its position."""
 
     request: str
     last: bool
@@ -345,7 +345,7 @@ class Progress:
 
     `held` is the front with the least promise, and this promise.  `begins` is the position from which the
     epoch replays the input: it grows with committed snapshots.
-    `troubles` are the failures that last.
+    `troubles` are the persistent failures.
     """
 
     phase: str
@@ -361,9 +361,9 @@ class Progress:
 class Finish:
     """Effect: the job has ended: it is finished, or `stopped` at an error row.
 
-    With `diagnostics` (JSON) it cannot go on: a source cannot be read, an output cannot be written; nor
+    With `diagnostics` (JSON) it cannot continue: a source cannot be read, or an output cannot be written.
     `refused` has the output whose sink reports an impossible position, and the reason.
-    With `drained` it goes on later: everything below the position of a committed snapshot is stored by
+    With `drained` it can continue later: everything below the position of a committed snapshot is stored by
     every sink, and nothing at or above it was released.
     """
 

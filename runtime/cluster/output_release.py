@@ -1,4 +1,4 @@
-"""The way of results out of an epoch: from min time at the barrier to the deliveries of the outputs."""
+"""Releases the results of an epoch: from min time at the barrier to the deliveries of the outputs."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class OutputRelease:
         """Begin at `start`, before anything is released."""
         self.deliveries = Deliveries(spec.outputs, epoch, start, settings.bundle_rows_max)
         self.metrics = Metrics()
-        """What is counted here: late and rejected rows."""
+        """The metrics that are counted here: late rows and dead letters."""
         self.stopped: Stopped | None = None
         """The error that ends the job, once it is released."""
         self._barrier = Barrier(spec.plan.sinks, len(spec.plan.late_windows), start=start)
@@ -36,7 +36,7 @@ class OutputRelease:
         self._tables = spec.plan.tables
         self._sinks = spec.plan.sinks
         self._min_time: Root | None = None
-        """Min time at the barrier that is not released yet: without the lease nothing may be."""
+        """Min time at the barrier up to which is not released yet; without the lease nothing may be."""
 
     @property
     def min_time(self) -> Root:
@@ -95,15 +95,15 @@ class OutputRelease:
         return total
 
     def out_below(self) -> Root:
-        """Return below which position everything is released and stored by every sink."""
+        """Return the position below which everything is released and stored by every sink."""
         return self.deliveries.out_below(self.min_time)
 
     def complete_below(self) -> Root:
-        """Return below which position a snapshot may rely on every sink."""
+        """Return the position below which a snapshot may rely on every sink."""
         released = self.min_time if self.stopped is None else self.stopped.root
         return self.deliveries.complete_below(released)
 
     def is_over(self) -> bool:
-        """Return whether everything is released and stored that the job will have."""
+        """Return whether all output of the job is released and stored."""
         end = END if self.stopped is None else self.stopped.root
         return self.min_time >= end and self.deliveries.are_complete(end)

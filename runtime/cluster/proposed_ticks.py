@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from fsql.runtime.cluster.tick_events import TickProposed
 
 EPOCHS_MAX: Final = 2
-"""A tick during which so many epochs were lost is refused: it may be why."""
+"""A tick during which so many epochs were lost is refused, since it may be the cause."""
 
 
 class ProposedTicks:
@@ -34,7 +34,7 @@ class ProposedTicks:
         self._refused: list[TickEnded] = []
 
     def on_proposal(self, proposal: TickProposed, now: float) -> None:
-        """Take a proposal; one that another replaces before it is begun is refused."""
+        """Take a proposal; one that is replaced before it begins is refused."""
         if self._proposal is not None:
             self._refused.append(TickEnded(proposal.tick, START, 0.0, "another tick is under way"))
             return
@@ -43,7 +43,7 @@ class ProposedTicks:
     def on_epoch_taken(self, manifest: Manifest | None) -> JobSpec:
         """Return the job with the owner map that an epoch begins with.
 
-        A new coordinator goes on with the map of the manifest, unless the number of workers has changed.
+        A new coordinator continues with the map of the manifest, unless the number of workers has changed.
         """
         workers = self._spec.plan.workers
         is_first, self._is_first = self._is_first, False

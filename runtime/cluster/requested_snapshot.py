@@ -1,4 +1,4 @@
-"""The snapshot that somebody has asked for, until it is committed."""
+"""A requested snapshot, until it is committed."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class RequestedSnapshot:
         """The position of the last snapshot of the run, once it is committed."""
 
     def ask(self, request: SnapshotRequested) -> None:
-        """Take a request; one that is known already changes nothing."""
+        """Take a request; a repeated one changes nothing."""
         if self._request is None or self._request.request != request.request:
             self._request, self._announced = request, None
 
@@ -35,7 +35,7 @@ class RequestedSnapshot:
 
     @property
     def is_last(self) -> bool:
-        """Return whether the snapshot that is asked for is the last one of the run."""
+        """Return whether the requested snapshot is the last one of the run."""
         return self._request is not None and self._request.last
 
     @property
@@ -51,7 +51,7 @@ class RequestedSnapshot:
             self._announced = announced
 
     def on_cancelled(self, snapshot: int) -> None:
-        """Record that a snapshot comes to nothing: another one is due if it was that of the request."""
+        """Record that a snapshot has failed: another one is due if it was that of the request."""
         if self._announced is not None and self._announced.snapshot == snapshot:
             self._announced = None
 

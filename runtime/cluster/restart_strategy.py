@@ -32,7 +32,7 @@ _MAKE_ROOM: Final = (
 
 
 class RestartStrategy:
-    """What the failed epochs of one coordinator mean for the next one.
+    """Decides from the failed epochs of one coordinator when the next one begins.
 
     `done` is in all methods the position below which every output has stored everything.
     """
@@ -48,7 +48,7 @@ class RestartStrategy:
         return self._backoff.retry_at(now)
 
     def on_failure(self, done: Root, now: float) -> None:
-        """Record a failure that may well happen again."""
+        """Record a failure that may recur."""
         self._backoff.on_failure(done, now)
 
     def on_disk_failure(self, why: str, done: Root, now: float) -> FsqlError | None:

@@ -1,8 +1,8 @@
-"""Which rows at-most-once skips after a failure, and how that is committed before anything else is read.
+"""The rows that at-most-once skips after a failure, committed before any other rows are read.
 
 The rows that were read before the failure, and may have been delivered in part, are never read again.  Each
 epoch that skips rows commits a manifest that lists them, and commits it twice: if the newest manifest is
-damaged one day, the one before it has to list them, too.
+damaged, the one before it has to list them, too.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class SkippedRows:
-    """The rows that epochs of one job skip, as far as this coordinator has seen the failures."""
+    """The rows that epochs of one job skip, for the failures that this coordinator has seen."""
 
     def __init__(self, spec: JobSpec) -> None:
         self._spec = spec

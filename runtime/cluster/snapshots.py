@@ -1,22 +1,21 @@
-"""The coordinator's side of snapshots: when, at which position, and when one is whole.
+"""The coordinator's part in snapshots: when to take one, at which position, and when it is complete.
 
 Contract.  `docs/internals/distribution.md`, section 4.  One snapshot at a time is announced; when min time
 has passed its position it is stored, and the next may be announced meanwhile.  It becomes a manifest when
-every worker has stored its part and every output that must lose nothing has all below its position; so
-an epoch that starts from a manifest has no rows to send below its position.
+every worker has stored its part, and every output that must not lose rows has stored all below its position.
+So an epoch that starts from a manifest has no rows to send below its position.
 
-A position is chosen far ahead where rows run ahead, in a burst.  Where all have agreed to it and the input
-has not come up to it when the next snapshot would be due, nor will have at this pace when as much time has
-passed again, the burst is over: the snapshot is cancelled, and one nearer announced.  Workers that are slow
-look like that too, so each time it is waited twice as long.
-At last the position is the greatest promise itself.  So where no rows come any more, there are soon snapshots
-behind all that came, as many as are kept, and nothing before them is needed to go on.
+In a burst of input, rows are far ahead of min time, and the position is chosen accordingly far ahead.  If all
+workers have accepted it, but the input will not reach it within two intervals at its present pace, the burst
+is over: the snapshot is cancelled, and a nearer one announced.  Slow workers look the same, so the wait
+doubles each time.  In the end the position is the greatest promise itself.  So when no more rows come, there soon are
+as many snapshots after all rows as are kept, and no older one is needed to resume.
 
-A snapshot that is nearly due is taken early in a lull, when the sinks have just stored all rows: its CPU time
-then delays no row.
+A snapshot that is nearly due is taken early if the sinks have just stored all rows: its CPU time then delays
+no row.
 
-Not promised: that a snapshot comes to an end.  One that the input has passed stays pending until all have
-stored their parts.
+Not promised: that a snapshot completes.  One whose position the input has passed stays pending until all
+workers have stored their parts.
 """
 
 from __future__ import annotations
@@ -42,25 +41,25 @@ if TYPE_CHECKING:
     from fsql.runtime.cluster.node import ManifestNotCommitted
 
 EARLY_SECONDS: Final = 0.05
-"""How much earlier than it is due a snapshot may come; never by more than half of the time between two."""
+"""How many seconds early a snapshot may be taken, but never by more than half an interval."""
 
 UNASKED_PATIENCE: Final = 1.0
-"""How many seconds to wait for the input to come up to a position, in a job that takes none by itself."""
+"""How many seconds to wait for the input to reach a position, in a job without periodic snapshots."""
 
 NUMBERS_OF_AN_EPOCH: Final = 1_000_000_000
-"""Snapshot numbers grow from epoch to epoch, whatever became of the snapshots of the one before.
+"""Snapshot numbers grow from epoch to epoch, also if snapshots of the previous one were not committed.
 
 An epoch that takes one each millisecond has enough of them for 11 days; one each second, for 31 years.
 """
 
 
 def first_number(epoch: int) -> int:
-    """Return the number of what an epoch notes, twice, before its first snapshot."""
+    """Return the number of the manifests that an epoch commits before its first snapshot."""
     return epoch * NUMBERS_OF_AN_EPOCH
 
 
 def empty_manifest(spec: JobSpec, epoch: int) -> Manifest:
-    """Return the manifest from which a job goes on that has no snapshot: from the beginning."""
+    """Return the manifest of a job without snapshots: it starts from the beginning."""
     return Manifest(
         job=spec.job,
         tick=spec.tick,
@@ -79,7 +78,7 @@ class Snapshots:
     """The snapshots of one epoch."""
 
     def __init__(self, spec: JobSpec, epoch: int, every: float | None, now: float) -> None:
-        """Take one each `every` seconds; none at all if that is None."""
+        """Take one every `every` seconds, or none if that is None."""
         self._spec = spec
         self._epoch = epoch
         self._every = every
@@ -93,12 +92,12 @@ class Snapshots:
         self._announced_at = START
         self._looked_at = START
         self.owners = spec.plan.assignment.bins
-        """Who owns the hash bins: a snapshot is made under the map of its announcement."""
+        """The owners of hash bins: a snapshot has the owner map of its announcement."""
         self._owners: dict[int, tuple[tuple[int, int, int], ...]] = {}
         self._bound: AnnounceSnapshot | None = None
         self._answers: dict[int, SnapshotAnswer] = {}
         self._passed: AnnounceSnapshot | None = None
-        """The snapshot that is stored: min time has passed it, and all have agreed to it."""
+        """The snapshot that is being stored: min time has passed it, and all workers have accepted it."""
         self._saved: dict[int, dict[int, SnapshotAcknowledged]] = {}
         self._committing = False
         self._kept_at: tuple[Root, ...] = ()
@@ -112,13 +111,13 @@ class Snapshots:
         return None if self._pending is None else self._pending.position
 
     def next_timer(self) -> float | None:
-        """Return when to ask what is due, None if nothing will be."""
+        """Return when a snapshot is due; None if none will be."""
         if self._pending is not None:
             return self._patient_until
         return None if self._every is None else self._next_at
 
     def idle(self, now: float) -> bool:
-        """Return whether no snapshot is in progress, and none is due, even in a lull."""
+        """Return whether no snapshot is in progress, and none may be taken early."""
         if self._pending is not None or self._passed is not None:
             return False
         if self.requested.is_due:
@@ -126,7 +125,7 @@ class Snapshots:
         return self._every is None or now < self._next_at - self._early
 
     def on_min_time(self, min_time: Root) -> None:
-        """Record min time of the barrier; workers were sent it as far as the position needs it."""
+        """Record min time of the barrier; workers have got it as far as the position requires."""
         pending = self._pending
         if pending is None or self._passed is not None or min_time < pending.position:
             return
@@ -145,11 +144,11 @@ class Snapshots:
 
     @property
     def agreed(self) -> AnnounceSnapshot | None:
-        """Return the snapshot that is announced, once all workers have agreed to it."""
+        """Return the announced snapshot, once all workers have accepted it."""
         return self._pending if self._pending is not None and self._agreed() else None
 
     def bind(self) -> None:
-        """Let the announced snapshot stay however long it takes: owners change at its position."""
+        """Never cancel the announced snapshot: owners change at its position."""
         self._patient_until = None
         self._bound = self._pending
 
@@ -167,7 +166,7 @@ class Snapshots:
     ) -> AnnounceSnapshot | CancelSnapshot | None:
         """Return the announcement of a snapshot, if it is time and there is a position for it.
 
-        Return the cancellation of the one that is pending, if the input takes too long to come up to it.
+        Return the cancellation of the pending one, if the input takes too long to reach it.
         The last snapshot of a run is not below `stored_below`, the greatest position of a sink.
         """
         greatest = max(promises, default=START)
@@ -178,7 +177,7 @@ class Snapshots:
         if not asked and (every is None or now < self._next_at - (self._early if lull else 0.0)):
             return None
         if every is not None:
-            # One that is early or late does not make all that follow so, nor do late ones come at once.
+            # An early or late snapshot does not shift the following ones; missed ones are skipped.
             self._next_at = max(self._next_at, now - every / 2) + every
         position = self._position_ahead(greatest)
         if greatest == START or (not asked and self._kept_at == (position,) * KEPT):
@@ -219,14 +218,14 @@ class Snapshots:
         return self._cancel(now)
 
     def on_answer(self, worker: int, answer: SnapshotAnswer, now: float) -> CancelSnapshot | None:
-        """Take a worker's answer; return the cancellation if it refuses."""
+        """Record a worker's answer; return the cancellation if it refuses."""
         pending = self._pending
         if pending is None or answer.snapshot != pending.snapshot:
             return None
         self._answers[worker] = answer
         if answer.accepted:
             if self._agreed():
-                # Less is enough in a quiet hour; in a burst, what rows ran ahead meanwhile is needed again.
+                # A shorter distance is enough when input is slow; in a burst it grows again.
                 reached = max(answer.reached.time for answer in self._answers.values())
                 ahead = reached - self._announced_at.time
                 less = self._margin - self._margin // 8
@@ -316,5 +315,5 @@ class Snapshots:
 
 
 def _with_room(ahead: int) -> int:
-    """Return how far ahead a position is to be where rows were so far ahead of what was known of them."""
+    """Return the distance of the next position, if rows were that far ahead of min time."""
     return ahead + ahead // 2 + 1

@@ -1,4 +1,4 @@
-"""Events and effects of ticks: bins that move, and what has become of a proposal; see `node`."""
+"""Events and effects of ticks: bins that move, and the outcome of a proposal; see `node`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Ownership:
 
 @dataclass(frozen=True, slots=True)
 class CopyBins:
-    """Effect: read back what is stored of some bins.  Answer: `BinsCopied` or `BinsNotCopied`.
+    """Effect: read back the stored state of some bins.  Answer: `BinsCopied` or `BinsNotCopied`.
 
     `ownership` comes first, as with `Store`.
     """
@@ -34,7 +34,7 @@ class CopyBins:
 
 @dataclass(frozen=True, slots=True)
 class BinsCopied:
-    """Event: what the worker has given to be stored of the bins, by operator, oldest first."""
+    """Event: the state of the bins that the worker had stored, by operator, oldest first."""
 
     epoch: int
     tick: int
@@ -60,7 +60,7 @@ class TickProposed:
 
 @dataclass(frozen=True, slots=True)
 class TickEnded:
-    """Effect: record what has become of a proposed tick: it was taken, or `refused` says why not.
+    """Effect: record the outcome of a proposed tick: it was taken, or `refused` says why not.
 
     `seconds` are from the proposal on.  `position` is where it began.
     """

@@ -1,7 +1,7 @@
 """A worker's part in one epoch: its `Worker`, its fronts, its links, and its part in snapshots.
 
-The epoch connects these parts: it gives each event and each item to the part that it concerns, and sends
-what the parts answer.
+The epoch connects these parts: it passes each event and item to the part that handles it, and sends the
+answers of the parts.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class WorkerEpoch:
     """One worker in one epoch."""
 
     def __init__(self, begin: Begin, settings: Settings, now: float) -> None:
-        """Know the epoch, and wait for what has to be loaded."""
+        """Start the epoch; the plan and the state are still to be loaded."""
         self.begin = begin
         self.number = begin.epoch
         self.detector: FailureDetector[int] = FailureDetector(begin.failure_after)
@@ -80,20 +80,20 @@ class WorkerEpoch:
         self._ticks: WorkerTicks | None = None
         self._running = False
         self._half_read: list[LocalFront] = []
-        """The fronts of which a chunk was taken and not processed to its end."""
+        """The fronts with a chunk that is not fully processed."""
         self._messages = 0
         self._instrumentation: Instrumentation = uninstrumented
         self._reading = OperatorMetrics()
         self._freshness = Freshness()
         self._behind: float | None = None
-        """How far behind the output was at the last update; None if none came since it was last reported."""
+        """The lag of the output at the last update; None if no update came since the last report."""
         self._next_heartbeat = now
         self._next_metrics = now
 
-    # What the host asks.
+    # Queries of the host.
 
     def readable(self, now: float) -> list[int]:
-        """Return the numbers of the fronts that may read now, the one that has promised least first."""
+        """Return the numbers of the fronts that may read now, the one with the least promise first."""
         worker = self._worker
         if not self._running or worker is None:
             return []
@@ -149,7 +149,7 @@ class WorkerEpoch:
     def receive(self, frame: Frame, now: float) -> list[WorkerEffect]:
         """Take a frame of one of the links."""
         if frame.sender not in self._links.by_peer or self._worker is None:
-            return []  # it will be sent again
+            return []  # the peer sends it again
         if frame.sender == COORDINATOR and frame.epoch == self.number:
             self.detector.on_heartbeat(COORDINATOR, now)
         items, answers = self._links.receive(frame, now)
@@ -159,7 +159,7 @@ class WorkerEpoch:
         return effects + self._flush(now)
 
     def on_chunk(self, read: ChunkRead, now: float) -> list[WorkerEffect]:
-        """Take what a front has read."""
+        """Take the chunk that a front has read."""
         here = self._fronts.get(read.front)
         if here is None or self._worker is None:
             return []
@@ -215,7 +215,7 @@ class WorkerEpoch:
         return self._flush(now)
 
     def fail(self, diagnostics: bytes, now: float) -> list[WorkerEffect]:
-        """Report why rows cannot be processed; nothing of a step that failed may go out."""
+        """Report why rows cannot be processed; messages of the failed step must not be sent."""
         self._running = False
         self._worker = self._snapshots = self._ticks = None
         self._fronts.clear()
@@ -237,7 +237,7 @@ class WorkerEpoch:
         return effects
 
     def go_on(self, now: float) -> list[WorkerEffect]:
-        """Apply more of the rows that a fold has left, once what it made before is on its way."""
+        """Apply more of the rows that a fold has left, once its earlier output is sent."""
         if self._may_go_on() and self._worker is not None:
             self._put_effects(self._worker.go_on())
         return self._take_snapshot() + self._flush(now)
@@ -314,7 +314,7 @@ class WorkerEpoch:
         if min_time.stage < len(self._plan.stages):
             self._put_effects(self._worker.advance(min_time))
             if min_time.root == END:
-                # After this the coordinator may finish, and asks nobody any more.
+                # After this the coordinator may finish without asking again.
                 self._links.put(COORDINATOR, self._metrics(now))
             return
         self._behind = self._freshness.seconds_behind(min_time.root, now)
@@ -328,7 +328,7 @@ class WorkerEpoch:
     # Fronts.
 
     def _read_rest(self) -> None:
-        """Process what is left of the chunks that were taken."""
+        """Process the rest of the chunks that were taken."""
         half_read, self._half_read = self._half_read, []
         for here in half_read:
             assert self._worker is not None
@@ -336,7 +336,7 @@ class WorkerEpoch:
             self._report_if_blocked(here)
 
     def _report_blocked_again(self) -> None:
-        """Report blocked fronts at what they promise now; before, a change of owners kept that back."""
+        """Report blocked fronts at their present promises, which a change of owners had held back."""
         for blocked in self._fronts.report_again(behind=self._is_behind):
             self._links.put(COORDINATOR, blocked)
 
@@ -355,7 +355,7 @@ class WorkerEpoch:
                 self._links.put(COORDINATOR, effect)
 
     def _flush(self, now: float) -> list[WorkerEffect]:
-        """Make a frame of all that this step has for each receiver."""
+        """Make one frame of all items of this step for each receiver."""
         transmits = self._links.send(now)
         if any(each.address == self.begin.coordinator for each in transmits):
             # A frame shows as well as a heartbeat that its sender lives.

@@ -1,12 +1,12 @@
-"""The worker node: a worker's machines on a network that loses things.
+"""The worker node: runs a worker over a network that loses frames.
 
 Contract.  `docs/internals/distribution.md`, sections 3 and 4.  In an epoch the node steps its `Worker`,
-reads for its fronts while they are within the lead, and takes part in snapshots.  Everything that one
-step makes for one receiver leaves in one frame, in the order in which it was made; so a promise stays
-behind the acknowledgements of what was sent before it.  A node that hears nothing from its coordinator,
-or cannot reach a peer, for as long as `Begin` says leaves the epoch and asks to be taken again.
+reads for its fronts while they are within their read-ahead, and takes part in snapshots.  All items of one
+step for one receiver are sent in one frame, in their order; so a promise follows the acknowledgements of
+everything sent before it.  A node that receives nothing from its coordinator, or cannot reach a peer, for the
+timeout in `Begin` leaves the epoch and sends a Hello again.
 
-Not promised: that an epoch makes progress.  Whoever leads decides when to try again.
+Not promised: that an epoch makes progress.  The coordinator decides when to try again.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class WorkerNode:
         self.epoch: WorkerEpoch | None = None
 
     def step(self, event: WorkerEvent, now: float) -> list[WorkerEffect]:
-        """Deal with an event; leave the epoch if that shows that an invariant is broken.
+        """Process an event; leave the epoch if an invariant is broken.
 
         Rows that cannot be processed would fail in each epoch: their error ends the job.
         """
@@ -87,7 +87,7 @@ class WorkerNode:
     def _step(self, event: WorkerEvent, now: float) -> list[WorkerEffect]:
         effects = self._handle(event, now)
         if isinstance(event, Tick) and self.epoch is not None:
-            # At ticks only, since then all that has come is dealt with.
+            # At ticks only, since then all input is processed.
             if self.epoch.has_failed(now):
                 effects += self._leave(UNHEARD, now)
             else:
@@ -96,7 +96,7 @@ class WorkerNode:
         return effects + self._on_time(now)
 
     def readable(self, now: float) -> list[int]:
-        """Return the numbers of the fronts that may read now, the one that has promised least first."""
+        """Return the numbers of the fronts that may read now, the one with the least promise first."""
         return [] if self.epoch is None else self.epoch.readable(now)
 
     def next_timer(self) -> float | None:
@@ -180,7 +180,7 @@ class WorkerNode:
         return []
 
     def _on_time(self, now: float) -> list[WorkerEffect]:
-        """Do what the time demands."""
+        """Carry out what is due by the clock."""
         if self.epoch is not None:
             return self.epoch.advance(now)
         if self._leader is None or now < self._next_hello:
@@ -196,7 +196,7 @@ class WorkerNode:
         broken_invariant: bool = False,
         disk_failed: bool = False,
     ) -> list[WorkerEffect]:
-        """Leave the epoch, and tell the coordinator why if it can be told."""
+        """Leave the epoch, and send the coordinator the reason if possible."""
         assert self.epoch is not None
         begin = self.epoch.begin
         goodbye = Goodbye(

@@ -1,7 +1,7 @@
 """A worker's part in the snapshots of one epoch.
 
-The coordinator announces a snapshot at a position.  When all folds of the worker have given what changed
-below it, that goes to disk, one snapshot after the other: each builds on those before.
+The coordinator announces a snapshot at a position.  When all folds of the worker have
+returned their changes below it, these are stored, one snapshot after the other: each builds on those before.
 """
 
 from __future__ import annotations
@@ -23,21 +23,21 @@ if TYPE_CHECKING:
 
 
 class WorkerSnapshots:
-    """The snapshots that a worker has agreed to, until they are on disk."""
+    """The snapshots that a worker has accepted, until they are on disk."""
 
     def __init__(self, epoch: int, worker: Worker, fronts: LocalFronts, ticks: WorkerTicks) -> None:
-        """Have agreed to none yet."""
+        """Start without accepted snapshots."""
         self._ticks = ticks
         self._epoch = epoch
         self._worker = worker
         self._fronts = fronts
         self._pending: AnnounceSnapshot | None = None
-        """The snapshot that the worker has agreed to and not given its state for."""
+        """The accepted snapshot for which the worker has not returned its state."""
         self._storing: deque[Store] = deque()
-        """What goes to disk: the first is on its way, the others wait."""
+        """The snapshots to store: the first is being stored, the others wait."""
 
     def on_announcement(self, announce: AnnounceSnapshot) -> SnapshotAnswer:
-        """Agree to a snapshot if its position is ahead of everything that was applied."""
+        """Accept a snapshot if its position is above everything that was applied."""
         promised = [front.promised for front in self._fronts if not front.ended]
         reached = max([self._worker.reached, *promised])
         if announce.tick:
@@ -52,9 +52,9 @@ class WorkerSnapshots:
         return SnapshotAnswer(announce.snapshot, accepted, reached)
 
     def on_cancellation(self, snapshot: int) -> list[Effect]:
-        """Cancel a snapshot; what folds have given for it is stored all the same: the next builds on it.
+        """Cancel a snapshot; changes that folds have returned for it are stored: the next builds on them.
 
-        One at which keys change owners is taken all the same, once that is decided.
+        A snapshot at which keys change owners is not cancelled once the change is decided.
         """
         pending = self._pending
         if pending is None or pending.snapshot != snapshot or self._worker.has_switched:
@@ -68,7 +68,7 @@ class WorkerSnapshots:
     def take(self) -> list[Store]:
         """Store the state for the pending snapshot once all folds have given theirs.
 
-        A front that has not come as far as the position would resume behind rows that nobody has seen.
+        A front that has not reached the position would skip rows when it resumes.
         """
         pending = self._pending
         if pending is None or (pending.tick and not self._worker.has_switched):
@@ -90,7 +90,7 @@ class WorkerSnapshots:
     def on_stored(
         self, event: Stored | NotStored
     ) -> SnapshotAcknowledged | SnapshotDeclined | None:
-        """Return what to tell the coordinator; None if the event is about another epoch's snapshot."""
+        """Return the item for the coordinator; None if the event is about another epoch's snapshot."""
         if not self._storing or self._storing[0].snapshot != event.snapshot:
             return None
         position = self._storing.popleft().position
@@ -100,5 +100,5 @@ class WorkerSnapshots:
         return SnapshotAcknowledged(event.snapshot, event.segments, points)
 
     def next_store(self) -> list[Store]:
-        """Return what goes to disk next, if anything."""
+        """Return the next snapshot to store, if any."""
         return list(islice(self._storing, 1))

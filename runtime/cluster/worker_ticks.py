@@ -1,7 +1,7 @@
 """A worker's part in the ticks of one epoch: it hands bins over, and adopts others.
 
-    PrepareTick       read back what is stored of the bins that go, and send it to their new owners
-    snapshots         what changes in these bins after that goes to the new owners as well
+    PrepareTick       read back the stored state of the bins that go, and send it to their new owners
+    snapshots         later changes in these bins go to the new owners as well
     AnnounceSnapshot  with the tick: agree to the position (`WorkerSnapshots`, `layout_change`)
     Switch            rows from the position on go to the new owners
     the snapshot      is taken when min time has come to the position: send its part as the last one, and
@@ -51,7 +51,7 @@ class _Tick:
         self.incoming = moves_to(worker, old, owners)
         self.copied = not self.outgoing
         self.waiting: list[tuple[State, bool]] = []
-        """What changed in the bins that go while they are read back, and whether it is the last."""
+        """The changes in the bins that go while these are read back, and whether they are the last."""
         self.holds: Mapping[int, int] | None = None
 
 
@@ -66,7 +66,7 @@ class WorkerTicks:
         put: Callable[[int, Item], None],
         put_effects: Callable[[Sequence[Effect]], None],
     ) -> None:
-        """Have no tick under way; `put` and `put_effects` send to peers, and what the worker makes."""
+        """Start without a tick; `put` sends to peers, `put_effects` sends the output of the worker."""
         self._worker = worker
         self._number = number
         self._epoch = epoch
@@ -74,7 +74,7 @@ class WorkerTicks:
         self._put_effects = put_effects
         self._tick: _Tick | None = None
         self._parts: dict[int, dict[int, list[StatePart]]] = {}
-        """What has come of bins, by tick and old owner."""
+        """Received state of bins, by tick and old owner."""
         self._adopted: State = ()
         self.must_release = False
         """Whether bins have gone that are still here."""
@@ -86,7 +86,7 @@ class WorkerTicks:
         return None if self._tick is None else self._tick.owners
 
     def take_ownership(self) -> Ownership | None:
-        """Return once which bins the worker owns, after a tick."""
+        """Return, once after a tick, the bins that the worker owns."""
         ownership, self._ownership = self._ownership, None
         return ownership
 
@@ -103,7 +103,7 @@ class WorkerTicks:
         return [CopyBins(self._epoch, prepare.tick, bins, self.take_ownership())]
 
     def on_copied(self, event: BinsCopied | BinsNotCopied) -> None:
-        """Send what is stored of the bins that go."""
+        """Send the stored state of the bins that go."""
         tick = self._tick
         if tick is None or event.tick != tick.number:
             return
@@ -118,7 +118,7 @@ class WorkerTicks:
         self._put(COORDINATOR, TickPrepared(tick.number))
 
     def on_snapshot(self, state: State, *, last: bool) -> None:
-        """Send what has changed since the last snapshot in the bins that go.
+        """Send the changes since the last snapshot in the bins that go.
 
         With `last` the snapshot is that of the position where they go: `release` has to follow.
         """
@@ -187,6 +187,6 @@ class WorkerTicks:
         self._adopted, self._tick = (), None
 
     def on_abandoned(self) -> None:
-        """Forget a tick that was not switched to."""
+        """Discard a tick that was not switched to."""
         self._tick = None
         self._parts.clear()

@@ -1,20 +1,20 @@
 """The acker: what is in flight, and hence min time at every stage.
 
 Contract.  An entry (stage, kind, root) holds the XOR of the ids that entered and left it.  Every id
-enters once and leaves once, entering together with (in the same acknowledgement as) the leaving of what
-caused it; so an entry that is zero has nothing in flight, whatever the order in which acknowledgements of
-different senders arrive.  Then
+enters once and leaves once; it enters in the same acknowledgement in which the id of its cause leaves.  So
+an entry that is zero has nothing in flight, in whatever order acknowledgements of different senders arrive.
+Then
 
     min_time(s) = min of  the promises of the fronts that feed s,
                           the least root of a non-zero entry (u, MESSAGE) for u in s and upstream of s,
                           the least root of a non-zero entry (u, HOLD)    for u upstream of s
 
 is a bound that never decreases: no row below it can arrive at the input of s.  A stage's own
-holds do not count for its input but for everything behind it.  (FlameStream (2018), section 3.3;
+holds do not count for its input, only for the stages downstream.  (FlameStream (2018), section 3.3;
 see docs/bibliography.md.)
 
-Min time need not be the greatest such bound at each moment.  Links must neither lose nor repeat
-acknowledgements: an entry would never become zero again.
+Min time is not always the greatest such bound.  Links must neither lose nor repeat acknowledgements;
+otherwise an entry would never become zero again.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Acker:
         Args:
             upstream: for each stage, the stages strictly upstream of it; the barrier comes last.
             fronts_of: for each stage, the fronts whose rows can come to it.
-            start: the position that the job's state is of, min time of all stages at first.
+            start: the position of the job's state; min time of all stages at first.
         """
         self._upstream = upstream
         self._start = start
@@ -62,7 +62,7 @@ class Acker:
         """Apply one combined acknowledgement.
 
         Raises:
-            InvariantError: if a message comes or goes below min time of its stage.
+            InvariantError: if a message is sent or consumed below min time of its stage.
         """
         self.acknowledgements += 1
         for stage, kind, root, message_id in acknowledgement.entries:
@@ -78,7 +78,7 @@ class Acker:
     def promise(self, promise: Promise) -> None:
         """Record the promise of a front.
 
-        A front that resumes before the start promises less at first than is known.
+        A front that resumes before the start first promises less than the start.
 
         Raises:
             InvariantError: if it is less than the front has promised before.
@@ -121,7 +121,7 @@ class Acker:
         return self._min_times
 
     def passed_behind(self, stage: int) -> Root:
-        """Return the greatest min time behind a stage: its folds must not hold anything below.
+        """Return the greatest min time downstream of a stage: its folds must not hold anything below.
 
         It is END if nothing can come out of the stage any more.
         """
@@ -163,7 +163,7 @@ _STALE_FREE: Final = 64
 
 
 class _Table:
-    """The entries of one stage and kind; its size is that of what is in flight.
+    """The entries of one stage and kind; its size grows with the number of messages in flight.
 
     The heap may hold roots whose entries are zero, and the same root more than once.  It is rebuilt when
     most of it is stale, so the cost of a flip is logarithmic on average.
@@ -183,7 +183,7 @@ class _Table:
             self.xor_of[root] = message_id
         elif before == message_id:
             del self.xor_of[root]
-            # A lesser root at the top that is stale by now was reported when its entry became zero.
+            # If a lesser root at the top is stale, that was reported when its entry became zero.
             was_least = root == self._heap[0]
             if len(self._heap) > 2 * len(self.xor_of) + _STALE_FREE:
                 self._heap = list(self.xor_of)

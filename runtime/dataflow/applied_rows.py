@@ -3,14 +3,14 @@
 Rows above min time are logged with their results when they are applied, unless the policy is ORDERED.  Rows
 at or before a position that their slots have seen are applied by a *repair*:
 
-    log      [a3 b5] [a7 b8] [a9]       row a6 comes: the log from the first entry with a row behind it
+    log      [a3 b5] [a7 b8] [a9]       row a6 comes: the log from the first entry with a later row
                      [   b8] [  ]       undo rows of slot a, the latest entry first
     log      [a3 b5] [   b8] [  ] [a6 a7 a9]                apply them again in order, and log that
 
 The output of a repair is the difference between new and old results.  A *rewind* undoes the whole log from a
-root on, and lets its rows wait.
+root on, and its rows wait.
 
-What the kernel leaves for a later step (`ApplyResult.rest`) goes back to the backlog.
+Rows that the kernel leaves for a later step (`ApplyResult.rest`) go back to the backlog.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
 
 class AppliedRows:
-    """What the kernel of one fold has applied, with the undo log of what is above min time.
+    """The rows that the kernel of one fold has applied, with an undo log of those above min time.
 
     `reached` is the greatest root that was applied or has closed a window, `applied` counts rows, `redone`
     those of them that were applied again by a repair.
@@ -98,7 +98,7 @@ class AppliedRows:
         return self._log.applied_to
 
     def apply(self, sides: list[KeyedRows | None], output: FoldOutput) -> None:
-        """Apply rows behind all that the log has of their slots."""
+        """Apply rows that come after all logged rows of their slots."""
         parts = self._split_at_announced(sides)
         for number, part in enumerate(parts, 1):
             applied, rest = self._apply(part, undoable=self._undoable)
@@ -113,7 +113,7 @@ class AppliedRows:
     def _split_at_announced(
         self, sides: list[KeyedRows | None]
     ) -> Sequence[list[KeyedRows | None]]:
-        """Return rows on either side of the announced position apart, the lesser first."""
+        """Split rows at the announced position; the lesser part comes first."""
         position = self._kernel.snapshots.position
         return [sides] if position is None else split_at_position(sides, position)
 
@@ -122,7 +122,7 @@ class AppliedRows:
     ) -> tuple[ApplyResult[Any] | None, list[KeyedRows | None] | None]:
         """Sort each side into the total order, without undone rows, and apply it.
 
-        Return what that made, and the rows that the kernel has left, if any; they are no more in `sides`.
+        Return the results, and the rows that the kernel has left, if any; they are removed from `sides`.
         """
         for side, rows in enumerate(sides):
             if rows is not None:
@@ -176,7 +176,7 @@ class AppliedRows:
     ) -> ApplyResult[Any] | None:
         """Undo what an entry applied to the affected slots, and append its rows to `again`.
 
-        Return what it made of them; None if it has no such rows.
+        Return its results for them; None if it has no such rows.
         """
         affected = self._affected.values
         parts = [split_rows(rows, affected) for rows in entry.sides]
@@ -194,7 +194,7 @@ class AppliedRows:
     def _restore(self, entry: Application, rows: list[KeyedRows | None]) -> None:
         """Undo an entry for the slots of `rows`, which are all its rows of these slots.
 
-        For other slots its undo may be void: a repair has taken their rows out of it.
+        For other slots its undo may be invalid: a repair has removed their rows from it.
         """
         slots = [side.slot for side in rows if side is not None]
         if not slots:
@@ -207,11 +207,11 @@ class AppliedRows:
         self._kernel.snapshots.on_undo(here, entry.greatest)
 
     def rewind(self, least: Root, final: Root, output: FoldOutput) -> tuple[Root, int]:
-        """Undo all rows from `least` on, and let them wait.
+        """Undo all rows from `least` on; they wait.
 
         Return the greatest root in the removed part of the log, and how many rows wait.  Rows before
-        `least`, the root of what the fold is just applying, stay applied: min time behind the fold may have
-        passed them, although the fold has not heard so yet.
+        `least`, the root of the rows that the fold is about to apply, stay applied: min time downstream may
+        have passed them, although the fold has not received that update yet.
         """
         entries = self._log.cut(least)
         sides: list[list[KeyedRows | None]] = [[] for _ in entries[0].sides]
@@ -237,7 +237,7 @@ class AppliedRows:
     ) -> list[ApplyResult[Any]]:
         """Apply rows of a repair; those below `final` are not logged.
 
-        What the kernel leaves waits if it is not below `least`: see `rewind`.
+        Rows that the kernel leaves wait if they are not below `least`: see `rewind`.
         """
         below, later = split_at_position(sides, final)
         parts = [below, *self._split_at_announced(later)]
@@ -264,7 +264,7 @@ class AppliedRows:
         return made
 
     def settle(self, final: Root) -> None:
-        """Discard the undo of what is below `final`, which is min time, and state that has expired."""
+        """Discard the undo of rows below `final`, which is min time, and state that has expired."""
         for entry in self._log.pop_below(final):
             self._kernel.settle(entry.applied.undo)
         least = self._log.least()

@@ -28,7 +28,7 @@ class Backlog:
         self._sides = [WaitingRows() for _ in range(sides)]
         self._part_rows = PART_ROWS_MIN
         self._part_start = START
-        """Rows that wait below this position were given to the kernel before, or came later."""
+        """Waiting rows below this position were given to the kernel before, or came later."""
 
     @property
     def rows(self) -> int:
@@ -54,7 +54,7 @@ class Backlog:
                     self.is_behind = True
 
     def pass_on(self, side: int, batch: Batch) -> list[list[Batch]]:
-        """Return what `take_below(END)` would behind `append`; nothing waits."""
+        """Return what `append` and `take_below(END)` would return; nothing may wait."""
         batches: list[list[Batch]] = [[] for _ in self._sides]
         batches[side].append(batch)
         self._part_start = END
@@ -79,6 +79,6 @@ class Backlog:
     def resize_part(self, applied: int) -> None:
         """Set the size of the next part to twice the rows that were applied of the last one.
 
-        A long backlog is then not sorted and put back for each part.
+        So a long backlog is not sorted and put back for each part.
         """
         self._part_rows = max(PART_ROWS_MIN, 2 * applied)

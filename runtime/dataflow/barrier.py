@@ -1,7 +1,7 @@
 """The barrier releases final rows in the total order, each group of changes as a whole.
 
-Contract.  Let m be min time at the barrier.  What has been released at every port is the live content of
-its rows with roots below m, and nothing else: rows whose weights cancel never appear, and nothing that is
+Contract.  Let m be min time at the barrier.  Each port has released the live content of its rows with
+roots below m, and nothing else: rows whose weights cancel never appear, and nothing that is
 released is ever retracted.  All ports (the sinks of all INSERTs, late rows, rejects, errors) are released
 by one bound, so that sinks of one job are consistent with each other.  If an error remains at root p, the
 bound becomes p, everything of roots below p is released, and the job stops.
@@ -123,10 +123,10 @@ class Barrier:
                 raise AssertionError(parcel.to)
 
     def advance(self, min_time: Root) -> list[Released | LateRows | DeadLetters | Stopped]:
-        """Advance min time; return what becomes final, in the order in which it is to be written.
+        """Advance min time; return the final output, in the order in which it is to be written.
 
         Raises:
-            InvariantError: if min time goes back, or a row was taken back that never was.
+            InvariantError: if min time goes back, or a row is retracted that was never added.
         """
         check_not_below(min_time, self.min_time, "min time at the barrier")
         if self.stopped:
@@ -162,7 +162,7 @@ class Barrier:
             if passed:
                 rows = concat(passed)
                 if rows.weight is not None:
-                    # A retraction that is late counts like any late row.
+                    # A late retraction counts like any late row.
                     net = consolidate(rows, by_path=True)
                     weight = np.abs(net.weights())
                     rows = expanded(Batch(net.columns, net.time, net.origin, net.path, weight))
@@ -189,7 +189,7 @@ class Barrier:
 
 
 def in_order(late: Sequence[LateRows]) -> list[LateRows]:
-    """Return late rows of several windows by their roots, then by window: an order that no bound shows in."""
+    """Return late rows of several windows by root, then by window; the order does not depend on bounds."""
     if len(late) < 2:
         return list(late)
     sizes = [len(each.rows) for each in late]
@@ -236,7 +236,7 @@ class _Gate:
         if rows.weight is not None:
             rows = consolidate(rows, by_path=True)
             if not (rows.weights() > 0).all():
-                raise InvariantError("a row was taken back that never was")
+                raise InvariantError("a row was retracted that was never added")
             rows = expanded(rows)
         order = position_order(rows, ties=True)
         if order is not None:
@@ -267,7 +267,7 @@ class _Gate:
         return Release(rows.columns, operations, rows.time, rows.origin)
 
     def _marked_changes(self, rows: Batch) -> Release:
-        """Label rows of which at most one is left for each key, and the last column marks updates."""
+        """Label rows, at most one for each key; the last column marks updates."""
         key = self._port.table.key or ()
         order = None
         if len(rows) > 1:
@@ -284,7 +284,7 @@ class _Gate:
 
 
 def _canonical_order(rows: Batch, key: tuple[int, ...] | None) -> tuple[Ints, Ints]:
-    """Return the canonical order of changes, and where in it a removal and its addition stand."""
+    """Return the canonical order of changes, and where in it a removal is followed by its addition."""
     if len(rows) == 1:
         return np.zeros(1, np.int64), np.empty(0, np.int64)
     weight = rows.weights()

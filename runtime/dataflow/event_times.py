@@ -1,7 +1,8 @@
 """Monitors the event times of a split, for warnings; nothing that is released depends on it.
 
-A single row that is dated far ahead makes the rows behind it late.  Such a row is found where the time leaps
-by a year or more, or at the first row of the split, once a later row lies a year or more before it.
+A single row that is dated far ahead makes the rows after it late.  Such a row is the first row of the split,
+or one whose time is a year or more after that of the row before it; it is reported when the time of a later
+row is a year or more before its own.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ class FarAhead(NamedTuple):
 
 
 class EventTimes:
-    """The event times of one split, as far as they are read."""
+    """The event times of the rows of one split that have been read."""
 
     def __init__(self, split: int) -> None:
         self.first: int | None = None
@@ -35,7 +36,7 @@ class EventTimes:
         self._split = split
         self._greatest = 0
         self._leap = (0, 0)
-        """The number and the time of the last row at which the time leapt."""
+        """The number and the time of the last row that was a year or more after the one before it."""
 
     def add(self, times: Ints, rows: Ints) -> None:
         """Take the event times of the next rows, at least one, with the numbers of the rows."""

@@ -1,9 +1,9 @@
 """The fold: a fused drifting-state cycle, which handles all disorder.
 
 Contract.  Rows come in any order.  Let m be min time at the fold's input, and let the *live content* be
-the rows that came in, equal rows at equal positions summed by weight.  Then what the fold has sent,
-summed by weight, is at every moment what the operator makes of some sequence of rows, and below m it is
-what it makes of the live content below m in the total order.  Both policies keep that:
+the rows that came in, equal rows at equal positions summed by weight.  Then the output of
+the fold, summed by weight, is at every moment the operator's result for some sequence of rows; below m it is
+the result for the live content below m in the total order.  Both policies keep that:
 
 * ORDERED holds rows until m has passed them.  It never undoes anything.
 * SPECULATIVE applies rows as they arrive and logs, above m, the applied rows and their results.  A row at
@@ -13,12 +13,12 @@ what it makes of the live content below m in the total order.  Both policies kee
   works as ORDERED until m has passed it.  This bounds the cost of a hot key.  See `applied_rows`.
 
 Windows close only when m has passed their punctuation, never speculatively.  `hold()` returns the least
-root at which the fold may still send rows that no message in flight accounts for; min time behind the
-fold must not pass it.
+root at which the fold may still send rows that no message in flight accounts for; min time downstream must
+not pass it.
 
 Snapshots.  After a position is announced, no application has rows from both sides of it.  As soon as m
-reaches the position, the fold takes an incremental snapshot as of it: everything below is final, and what
-was applied above is left out (`kernel.KernelSnapshots`).  A fold that loads the state as of a position
+reaches the position, the fold takes an incremental snapshot as of it: everything below is final, and rows
+applied above are left out (`kernel.KernelSnapshots`).  A fold that loads the state as of a position
 continues like one that has received the rows below it.
 
 Steps.  A kernel may leave rows whose results would be too large for one step (`ApplyResult.rest`).  They
@@ -124,7 +124,7 @@ class Fold:
         return self._backlog.is_behind
 
     def go_on(self) -> FoldOutput:
-        """Apply more of the rows because of which the fold is behind."""
+        """Apply more of the waiting rows, if the fold is behind."""
         output = FoldOutput([], [])
         if not self._holds:
             self._apply_waiting(output)
@@ -169,7 +169,7 @@ class Fold:
         self._kernel.expire(position)
 
     def release(self, bins: BinRanges) -> None:
-        """Drop the state of the keys in some bins: min time has passed all rows of them that come here."""
+        """Drop the state of the keys in some bins: min time has passed all their rows that come here."""
         slots = self._kernel.slots_in(bins)
         if len(slots):
             self._applied.release(slots)
@@ -212,7 +212,7 @@ class Fold:
         return self.snapshots.announce(position, reached=self.reached, min_time=self._min_time)
 
     def hold(self) -> Root | None:
-        """Return the least root of waiting rows and of open windows, or None."""
+        """Return the least root of waiting rows and open windows, or None."""
         roots = [self._kernel.next_close(), self._backlog.least()]
         return min([root for root in roots if root is not None], default=None)
 
@@ -221,7 +221,7 @@ class Fold:
         return self._kernel.state_rows() + self._backlog.rows
 
     def _apply_waiting(self, output: FoldOutput, bound: Root = END) -> None:
-        """Apply the waiting rows below `bound`; where the fold is behind, only the next part of them."""
+        """Apply the waiting rows below `bound`; if the fold is behind, only the next part of them."""
         was_behind = self._backlog.is_behind
         self._apply_part(self._backlog.take_below(bound), output, was_behind=was_behind)
 
@@ -236,7 +236,7 @@ class Fold:
     def _apply_now(
         self, batches: list[list[Batch]], output: FoldOutput, *, was_behind: bool
     ) -> None:
-        """Apply rows of each side, with a repair where the log has rows at or behind theirs."""
+        """Apply rows of each side, with a repair if the log has rows at or after theirs."""
         sides = [self._keyed_rows(side, parts) for side, parts in enumerate(batches)]
         new = [rows for rows in sides if rows is not None]
         if not new:

@@ -32,7 +32,7 @@ class FoldOutput:
     def append_differences(
         self, made: Sequence[ApplyResult[Any]], old: Sequence[ApplyResult[Any]], *, by_path: bool
     ) -> None:
-        """Append what is new in `made`, and the undo of what is in `old` only."""
+        """Append the rows that are only in `made`, and the undo of those only in `old`."""
         self.repairs = True
         new_rows = merge_rows([applied.rows for applied in made])
         old_rows = merge_rows([applied.rows for applied in old])

@@ -1,6 +1,6 @@
-"""A fold's side of snapshots: when a position is agreed to, and what changed up to it.
+"""Snapshots of one fold: which positions it accepts, and the changes of state up to a position.
 
-Contract.  See `fold`, "Snapshots".  What a snapshot that was cancelled had taken goes with the next one.
+Contract.  See `fold`, "Snapshots".  Changes that a cancelled snapshot has copied are part of the next one.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class FoldSnapshots:
-    """Snapshots of one fold; `crossed` says that one can be taken: min time has come to its position."""
+    """Snapshots of one fold.  If `crossed`, min time has reached the position: the snapshot can be taken."""
 
     def __init__(self, kernel_snapshots: KernelSnapshots) -> None:
         self.crossed = False
@@ -56,7 +56,7 @@ class FoldSnapshots:
     def announce(self, position: Root, *, reached: Root, min_time: Root) -> bool:
         """Prepare a snapshot of the state as of `position`, unless the state has anything at or above it.
 
-        Where min time has come there before the announcement, nothing more comes below it.
+        If min time has reached it before, no more rows come below it.
         """
         assert self._kernel.position is None
         if position <= reached or position < self._known_from:
@@ -73,7 +73,7 @@ class FoldSnapshots:
         self.crossed = False
 
     def cross(self, position: Root) -> None:
-        """Copy what has changed up to `position`, where min time is now."""
+        """Copy the changes up to `position`, which is min time now."""
         taken, before = self._kernel.take(), self._taken
         if taken is not None and before is not None:
             taken = merge_snapshots_later([before, taken], position)
@@ -82,7 +82,7 @@ class FoldSnapshots:
         self.crossed = True
 
     def take(self) -> IncrementalSnapshot | None:
-        """Return, once `crossed`, what changed up to the announced position; None for nothing."""
+        """Return, once `crossed`, the changes up to the announced position; None if there are none."""
         assert self.crossed
         self.crossed = False
         taken, self._taken = self._taken, None

@@ -33,7 +33,7 @@ NULL_EVENT_TIME = 521
 EVENT_TIME_AHEAD = 522
 
 BOUNDARIES_MAX: Final = 256
-"""How many boundaries of chunks a front remembers; where there are more, only every second, fourth, … one."""
+"""How many boundaries of chunks a front keeps; if there are more, it keeps every second, fourth, … one."""
 
 
 class Boundary(NamedTuple):
@@ -57,7 +57,7 @@ class Front:
         self.rows_read = 0
         self.bytes_read = 0
         self.bytes_passed = 0
-        """How far the reader is in its file, as the driver says: for monitoring."""
+        """How far the reader is in its file, set by the driver for monitoring."""
         self.unknown_fields = 0
         self.event_times = EventTimes(split)
         self._kind = table.time
@@ -91,14 +91,14 @@ class Front:
     def skip(self, first: Root, end: Root) -> None:
         """Skip the rows with roots from `first` on and below `end`.
 
-        They still count for the times of the rows behind them.
+        Their times still count for those of the rows after them.
         """
         self._skipped.append((first, end))
 
     def resume_point(self, position: Root) -> ResumePoint:
         """Return where to begin again so that no row with a root from `position` on is missed.
 
-        The front has been told the place of every chunk, and not to forget those below `position`.
+        Needs the source offsets of all chunks, and no `forget_below` beyond `position` so far.
         """
         found = Boundary(START, SourceOffset(0, 1, 0), TIME_START)
         for boundary in self._boundaries:
@@ -122,7 +122,7 @@ class Front:
 
     @property
     def ended(self) -> bool:
-        """Return whether the front has promised that nothing more will come."""
+        """Return whether the front has promised that no more rows will come."""
         return self.promised == END
 
     def take(
@@ -130,7 +130,7 @@ class Front:
     ) -> tuple[Batch | None, tuple[tuple[Root, DeadLetter], ...]]:
         """Return the chunk's rows with their positions (path ()), and its malformed rows with theirs.
 
-        `source_offset` is where the reader stood before it read them; who never resumes need not say it.
+        `source_offset` is where the reader stood before it read them; it is needed only to resume.
         """
         self._remember(source_offset)
         rejects = list(chunk.rejects)
@@ -178,7 +178,7 @@ class Front:
         self._remember(source_offset)
 
     def _remember(self, source_offset: SourceOffset | None) -> None:
-        """Record where the next chunk begins, unless that is close behind the last boundary."""
+        """Record where the next chunk begins, unless that is close after the last boundary."""
         if source_offset is None or (
             self._boundaries and self._boundaries[-1].root == self._read_up_to
         ):
@@ -193,7 +193,7 @@ class Front:
             self._stride *= 2
 
     def _drops(self) -> bool:
-        """Return whether any row from the next one on can be one that is to be dropped."""
+        """Return whether any row from the next one on may have to be dropped."""
         ends = [self._below, *(end for _, end in self._skipped)]
         return self._read_up_to < max(ends)
 
@@ -235,7 +235,7 @@ class Front:
         return tuple(placed)
 
     def _count_sent(self, count: int, last: int) -> None:
-        """Count the rows as sent, up to row number `last`, and promise what follows from it."""
+        """Count the rows up to row number `last` as sent, and raise the promise accordingly."""
         if last < 0:
             return
         self._next_row = last + 1
@@ -261,7 +261,7 @@ class Front:
         return Root(next_time, self._base + row + 1)
 
     def end(self, source_offset: SourceOffset | None = None) -> None:
-        """Promise that nothing more will come; `source_offset` is where the reader stands at the end."""
+        """Promise that no more rows will come; `source_offset` is where the reader stands at the end."""
         self._remember(source_offset)
         self.promised = END
 

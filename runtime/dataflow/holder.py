@@ -1,4 +1,4 @@
-"""The holder: the front with the least promise, which holds output back, and since when it does.
+"""The holder: the front with the least promise, which holds output back, and since when.
 
 It is for monitoring; nothing that is released depends on it.
 """

@@ -19,7 +19,7 @@ BROKEN_INVARIANT: Final = "I902"
 
 
 class InvariantError(AssertionError):
-    """An invariant does not hold; the text says which, and where."""
+    """An invariant does not hold; the message says which, and where."""
 
     @property
     def reason(self) -> str:
@@ -42,7 +42,7 @@ def check_not_below(root: Root, bound: Root, what: str) -> None:
     """Check that a root is not below a bound.
 
     Raises:
-        InvariantError: if it is; `what` says what came below which bound.
+        InvariantError: if it is; `what` names the root and the bound.
     """
     if root < bound:
         raise InvariantError(f"{what}: {position_text(root)} is below {position_text(bound)}")

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Kind(enum.Enum):
-    """What an entry of the ack table stands for."""
+    """The kind of an entry of the ack table."""
 
     MESSAGE = 0
     HOLD = 1
@@ -45,7 +45,7 @@ class PortKind(enum.Enum):
 
 
 class Address(NamedTuple):
-    """Where rows go: input `side` of the fold at `stage`, or a port of the barrier (`stage` behind).
+    """Where rows go: input `side` of the fold at `stage`, or a port of the barrier (`stage` after the last).
 
     At a port, `side` is the number of the INSERT or of the window.  `stops_job` says of dead letters that
     the job stops at the first of them: their table has `on_error` = 'stop'.
@@ -103,7 +103,7 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class Acknowledgement:
-    """One combined acknowledgement: what was consumed and all that was sent, to be applied at once."""
+    """One combined acknowledgement: the ids of the consumed message and of all sent ones, applied at once."""
 
     entries: tuple[Entry, ...]
 

@@ -3,12 +3,12 @@
 Contract.  The rows in flight of a front are those that it has read and that are not released yet.  The front
 may read more while they are fewer than the rows released in the last `seconds`.  By Little's law a row is
 then released about that long after it was read, whatever the speed of the job, and no queue holds more.  Two
-rules keep the limit from being too low.  If a chunk that had no other before it takes longer, the period is
+rules keep the limit from being too low.  If a chunk that was alone in flight takes longer, the period is
 one and a half times that; and `LEAST_BYTES` may always be in flight, so that no part of a job is idle.
 
 Rows count `ROW_BYTES` each, in addition to the bytes that they were read from, since some have none.
 
-There is no bound on time where one chunk takes long.  Released bytes do not depend on the read-ahead.
+If a single chunk takes longer, time is not bounded.  Released bytes do not depend on the read-ahead.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ LEAST_BYTES: Final = 8 << 20
 ROW_BYTES: Final = 64
 
 _MORE_THAN_ALONE: Final = 1.5
-"""With 1, a read-ahead that is too short to keep all stages busy would never grow."""
+"""At 1, a read-ahead that is too short to keep all stages busy would never grow."""
 
 
 class _Chunk(NamedTuple):

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class RowOrder:
-    """Sums up equal rows where the policy allows undo, and sorts rows by position."""
+    """Sums up equal rows if the policy allows undo, and sorts rows by position."""
 
     def __init__(self, *, ties: bool, append_only: bool, ordered: bool) -> None:
         self._ties = ties
@@ -24,9 +24,9 @@ class RowOrder:
         self._ordered = ordered
 
     def __call__(self, rows: KeyedRows) -> tuple[KeyedRows | None, Batch | None]:
-        """Return the rows in order, if any are left, and undo rows that came before the rows they undo.
+        """Return the rows in order, if any are left, and the undo rows that came before their rows.
 
-        A link that reorders may bring an undo first.  Of an append-only input nothing else is negative.
+        An undo may arrive first, by another link.  In an append-only input nothing else is negative.
         """
         early = None
         if rows.batch.weight is not None and (self._append_only or not self._ordered):

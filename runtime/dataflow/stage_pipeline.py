@@ -1,7 +1,7 @@
 """The stage pipeline: the compiled steps of a stage between two exchanges, and where their rows go.
 
-Every step is compiled for columns.  Where all steps of a stage have a form for a few rows as well
-(`kernels.maps.few_rows`), a batch of a few rows takes it, from the head to where its rows leave the stage.
+Every step is compiled for columns.  If all steps of a stage also have a form for a few rows
+(`kernels.maps.few_rows`), a batch of a few rows takes that form through the whole stage.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Instrumentation(Protocol):
 
     @property
     def operators(self) -> Mapping[str, OperatorMetrics]:
-        """Return what was measured so far, by operator."""
+        """Return the measured times so far, by operator."""
 
     def __call__(self, operator: str, work: Callable[..., _Result]) -> Callable[..., _Result]:
         """Return `work`, or a function that does the same and measures it."""
@@ -89,7 +89,7 @@ class StagePipeline:
                 return send.to
 
     def run(self, batch: Batch) -> tuple[Sends, list[Batch]]:
-        """Return what goes where, and the errors; empty batches go nowhere."""
+        """Return rows with their targets, and the errors; empty batches are left out."""
         if self._few_steps is not None and are_few(batch.columns, len(batch)):
             try:
                 return self._run_few(self._few_steps, batch), []
@@ -106,7 +106,7 @@ class StagePipeline:
         return sends, errors
 
     def _run_few(self, steps: list[tuple[int, FewFunction]], batch: Batch) -> Sends:
-        """Return what goes where.
+        """Return rows with their targets.
 
         Raises:
             RowFailure: if a row fails.
@@ -118,7 +118,7 @@ class StagePipeline:
 
 
 def _few_steps(stage: Stage, watch: Instrumentation) -> list[tuple[int, FewFunction]] | None:
-    """Return the steps for a few rows; None if one has no such form, or none has much to do."""
+    """Return the steps for a few rows; None if one has no such form, or none does much work."""
     steps = []
     for step in stage.steps:
         function = compile_few(step.function, _schema_of(stage, step.input))

@@ -1,7 +1,7 @@
 """Estimates how many bytes the state of a fold takes, for monitoring; nothing that is released depends on it.
 
-The objects that a fold is made of are followed from one to the next.  Arrays say how large they are; of a
-large list or dict only some elements are looked at, and the others are taken to be like them.
+All objects that a fold refers to are counted.  Arrays have a known size; of a large list or dict only a
+sample of the elements is measured.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
 _LOOKED_AT: Final = 16
-"""How many elements of a container are looked at."""
+"""The size of the sample."""
 _OWN_MODULES: Final = "fsql.runtime."
 _NO_BYTES: Final = (str, bytes, int, float, bool, type(None))
 
@@ -29,7 +29,7 @@ def state_bytes(state: object) -> int:
 
 
 class _Estimate:
-    """One estimate: it counts no object twice."""
+    """One estimate, which counts each object once."""
 
     def __init__(self) -> None:
         self._seen: set[int] = set()

@@ -15,7 +15,7 @@ StageSets = list[frozenset[int]]
 
 
 def topology(plan: TickPlan, fronts: Iterable[tuple[int, int]]) -> tuple[StageSets, StageSets]:
-    """Return for each stage, and the barrier behind them, what is upstream and which fronts feed it.
+    """Return for each stage, and the barrier after them, what is upstream and which fronts feed it.
 
     `fronts` are the number of each front and the ordinal of its table.
     """

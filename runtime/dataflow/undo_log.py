@@ -1,4 +1,4 @@
-"""The undo log of a fold, with what it has applied above min time, and the bound on the cost of repairs."""
+"""The undo log of a fold: its applications above min time, and the bound on the cost of repairs."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     Bools = NDArray[np.bool_]
 
 REPAIR_BOUND: Final = 1.0
-"""How many rows a speculative fold may apply again for each that it applies, beyond `repairs_free`."""
+"""How many rows a speculative fold may apply again for each applied row, beyond `repairs_free`."""
 SCAN_BOUND: Final = 1.0
-"""How much of the log a speculative fold may scan for what it applies, both in the unit of `RepairBound`."""
+"""How much of the log a speculative fold may scan for each applied row, in the unit of `RepairBound`."""
 _HALVED_AT: Final = 1 << 18
 _APPLICATION: Final = 512
 _SCANNED_ENTRY: Final = 32
@@ -53,7 +53,7 @@ class Application:
 class UndoLog:
     """Applications in the order in which they were made.
 
-    To append one, to forget the oldest and to ask for the least root costs the same however many there are.
+    Appending one, removing the oldest and finding the least root take constant time.
     """
 
     def __init__(self) -> None:
@@ -63,7 +63,7 @@ class UndoLog:
         """How many applications the log has ever had: the number of the last."""
         self._entries: deque[Application] = deque()
         self._minima: deque[Application] = deque()
-        """Those that have a lesser root than all behind them."""
+        """Those that have a lesser root than all later ones."""
 
     def append(self, sides: list[KeyedRows | None], applied: ApplyResult[Any]) -> None:
         """Append an application of at least one row."""
@@ -145,7 +145,7 @@ def disordered_slots(
 
 
 class RepairBound:
-    """Decides from recent work when repairs cost more than they save.
+    """Decides, from recent work, when repairs cost more than they save.
 
     It counts the rows that were applied, those of them that were applied again, and how much of the log was
     scanned for them.  The unit of the last is the cost of a row that is applied; an application costs
@@ -156,7 +156,7 @@ class RepairBound:
     __slots__ = ("_applied", "_free", "_redone", "_scanned", "_work")
 
     def __init__(self, free: int) -> None:
-        """Allow `free` rows to be applied again whatever was applied."""
+        """Allow `free` rows to be applied again, however few were applied."""
         self._free = free
         self._applied = self._redone = self._scanned = self._work = 0
 

@@ -1,14 +1,14 @@
 """Rows that wait until min time has passed them.
 
-Contract.  `take_below(bound)` returns all rows with roots below `bound`, once.  Its cost is that of the
-returned rows, and one sort of each row, however long others wait: batches are in a heap by their least roots,
-and a batch of which a part is taken is sorted once and then only cut.
+Contract.  `take_below(bound)` returns all rows with roots below `bound`, once.  It costs time in
+proportion to the returned rows, and each row is sorted once: batches are in a heap by their least roots, and
+a batch of which a part is taken is sorted the first time and then only cut.
 
     waiting   [10 30 20] [40 50]        take_below(15):  [10]       a batch is cut: sort it
               [20 30]    [40 50]        take_below(25):  [20]       binary search in what is sorted
               [30]       [40 50]        take_below(60):  [30] [40 50]
 
-Small batches are merged, so that a source of single rows does not cost a batch for each.
+Small batches are merged, so that single rows do not take a batch each.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ class _Run:
 
 
 class WaitingRows:
-    """Batches of rows, in no order, from which those below a bound are taken."""
+    """Unordered batches of rows, from which those below a bound are taken."""
 
     __slots__ = ("_least_small", "_numbers", "_runs", "_small", "rows")
 
@@ -134,7 +134,7 @@ class WaitingRows:
         return taken
 
     def position_behind(self, count: int, start: Root) -> Root:
-        """Return a position behind about `count` of the rows from `start` on; END if there are not as many.
+        """Return a position after about `count` of the rows from `start` on; END if there are fewer.
 
         At least one of the rows is below it.
         """

@@ -2,8 +2,8 @@
 
 A worker owns hash ranges.  The rows that a stage sends are split by the owner of each row's hash: a worker's
 own rows are a call within the same step, and the others are messages.  At the end of each step the worker has
-processed everything that the step brought, and sends one combined acknowledgement: the id that it consumed,
-the ids of all that it sent, and the changed holds of its folds.
+processed all input of the step, and sends one combined acknowledgement: the id of the consumed message, the
+ids of all sent messages, and the changed holds of its folds.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ class Worker:
         }
         self._announced = False
         self._calls: deque[tuple[Parcel, Ints | None]] = deque()
-        """What goes to folds here: parcels, with the rows that are meant if not all are."""
+        """Calls of folds of this worker: parcels, with the selected rows if not all."""
 
     def read(
         self, front: Front, ordinal: int, chunk: Chunk, source_offset: SourceOffset | None = None
@@ -96,9 +96,9 @@ class Worker:
     def read_first(
         self, front: Front, ordinal: int, chunk: Chunk, source_offset: SourceOffset | None = None
     ) -> list[SendMessage]:
-        """Take a chunk, as `read` does, but leave to `read_rest` what is done here.
+        """Take a chunk as `read` does, but leave the worker's own part of the work to `read_rest`.
 
-        Return what goes to other workers, who can begin meanwhile.
+        Return the messages to other workers, so that they can begin meanwhile.
         """
         batch, rejects = front.take(chunk, source_offset)
         if batch is not None and self._cuts:
@@ -117,21 +117,21 @@ class Worker:
         return bool(self._calls)
 
     def read_rest(self, front: Front) -> list[Effect]:
-        """Process what `read_first` has left, and promise; other steps may come in between."""
+        """Process the part that `read_first` has left, and promise; other steps may come in between."""
         return [*self._finish_step(), self._promise(front)]
 
     def end(self, front: Front, source_offset: SourceOffset | None = None) -> list[Effect]:
-        """End a front, whose reader has nothing more to read and stands at `source_offset`."""
+        """End a front: its reader is at the end of its split, at `source_offset`."""
         front.end(source_offset)
         return [self._promise(front)]
 
     @property
     def _cuts(self) -> bool:
-        """Return whether nothing at or above the position of a change may go out yet."""
+        """Return whether rows at or above the position of a change must not be sent yet."""
         return self.change is not None and not self.change.switched
 
     def has_deferred(self, front: int) -> bool:
-        """Return whether a front has read rows that wait for a change of owners; it must not read more."""
+        """Return whether a front has rows that wait for a change of owners; it must not read more."""
         return self.change is not None and front in self.change.deferred
 
     def _promise(self, front: Front) -> Promise:
@@ -143,7 +143,7 @@ class Worker:
         """Process a message from another worker.
 
         Raises:
-            InvariantError: if the ack table knows it under another root than its least.
+            InvariantError: if its root in the ack table is not its least root.
         """
         message.check()
         if self.change is not None and self.change.defers(message):
@@ -194,7 +194,7 @@ class Worker:
 
         Args:
             state: the incremental snapshots of each operator, oldest first, of any number of workers.
-            position: the position that the state is of: min time of all folds, to begin with.
+            position: the position of the state, which becomes min time of all folds.
 
         Raises:
             InvariantError: if state belongs to an operator that the plan does not have.
@@ -265,7 +265,7 @@ class Worker:
         return self._go_on_with(self.change, fronts)
 
     def _go_on_with(self, change: LayoutChange, fronts: Iterable[Front]) -> list[Effect]:
-        """Process what a change has kept back: rows of fronts, and min times."""
+        """Process the rows of fronts and the min times that a change has held back."""
         deferred, change.deferred = change.deferred, {}
         for _, ordinal, batch in deferred.values():
             self._run(self._source_stage[ordinal], [batch], repairs=False)
@@ -298,7 +298,7 @@ class Worker:
 
     @property
     def may_adopt(self) -> bool:
-        """Return whether the own state has come to the position of a change that has been switched to."""
+        """Return whether the state has reached the position of a change that has been switched to."""
         change = self.change
         return change is not None and change.switched and not self._announced
 
@@ -333,7 +333,7 @@ class Worker:
         self._routing = Routing(self.change.owners)
 
     def take_snapshots(self) -> list[tuple[str, IncrementalSnapshot]] | None:
-        """Return once what changed in each operator; None until min time has reached it at all folds."""
+        """Return the changes of each operator, once; None until all folds have reached the position."""
         folds = list(self.folds.values())
         if not self._announced or not all(fold.snapshots.crossed for fold in folds):
             return None
@@ -342,7 +342,7 @@ class Worker:
         return [(operator, snapshot) for operator, snapshot in taken if snapshot is not None]
 
     def _finish_step(self, *consumed: Entry) -> list[Effect]:
-        """Carry out the calls of this step; return what was sent and one acknowledgement of it all."""
+        """Carry out the calls of this step; return the messages sent and one acknowledgement."""
         while self._calls:
             parcel, rows = self._calls.popleft()
             assert parcel.batch is not None
@@ -364,7 +364,7 @@ class Worker:
             self._outbox.post(BARRIER, Parcel(self._errors_to, errors, repairs=output.repairs))
 
     def _run(self, stage: int, batches: list[Batch], *, repairs: bool) -> None:
-        """Run a stage's steps over what its head made, and send the results."""
+        """Run a stage's steps over the output of its head, and send the results."""
         chain = self._pipelines[stage]
         sends, errors = chain.run(concat(batches))
         for to, batch in sends:

@@ -161,7 +161,7 @@ def test_disk_failures_with_progress_or_long_pauses_in_between_do_not_add_up() -
 
 def left(epoch: int) -> Received:
     """Return the event that a worker leaves an epoch because of a bug."""
-    reason = "internal error FSQL-I902: a row was taken back that never was"
+    reason = "internal error FSQL-I902: a row was retracted that was never added"
     goodbye = Goodbye("job", epoch, 0, finished=False, reason=reason, broken_invariant=True)
     return Received(goodbye, "there")
 
@@ -178,7 +178,7 @@ def test_a_job_that_keeps_breaking_an_invariant_ends() -> None:
     [error] = error_of(finish.diagnostics).diagnostics
     assert (error.code, error.message, error.notes) == (
         "I902",
-        "worker 0 has left: internal error FSQL-I902: a row was taken back that never was",
+        "worker 0 has left: internal error FSQL-I902: a row was retracted that was never added",
         ("3 epochs have ended so while outputs stood at the beginning",),
     )
 
