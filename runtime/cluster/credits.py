@@ -2,8 +2,8 @@
 
 Contract.  A blocked front gets the position below which all is released at once, not with a later frame.
 If that does not help, and nothing is in flight and everything is released, then the rows that the job waits
-for have not been read: the front with the least promise gets a credit for one chunk.  So a job whose fronts are
-all blocked continues.
+for have not been read: the front with the least promise gets a credit for one chunk.  So a job continues
+even if all its fronts are blocked.
 """
 
 from __future__ import annotations

@@ -8,8 +8,8 @@ So an epoch that starts from a manifest has no rows to send below its position.
 In a burst of input, rows are far ahead of min time, and the position is chosen accordingly far ahead.  If all
 workers have accepted it, but the input will not reach it within two intervals at its present pace, the burst
 is over: the snapshot is cancelled, and a nearer one announced.  Slow workers look the same, so the wait
-doubles each time.  In the end the position is the greatest promise itself.  So when no more rows come, there soon are
-as many snapshots after all rows as are kept, and no older one is needed to resume.
+doubles each time.  In the end the position is the greatest promise itself.  So when no
+more rows come, all kept snapshots soon are after all rows, and no older one is needed to resume.
 
 A snapshot that is nearly due is taken early if the sinks have just stored all rows: its CPU time then delays
 no row.

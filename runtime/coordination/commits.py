@@ -1,4 +1,4 @@
-"""What the holder of the lease decides for all: the number of an epoch, and which snapshot is the newest.
+"""The values that the holder of the lease sets: the number of the epoch, and the newest snapshot.
 
 Both only ever ascend, and both are written under the session of the lease.
 """
@@ -26,7 +26,7 @@ EPOCH: Final = "epoch"
 SNAPSHOT: Final = "snapshot"
 _NO_SNAPSHOT: Final = b"null"
 _ATTEMPTS: Final = 16
-"""Others write now and then, and a stale read is not stale for ever."""
+"""Other clients write seldom, and a read is stale for a short time only."""
 
 
 class Committed(msgspec.Struct, frozen=True):
@@ -38,11 +38,11 @@ class Committed(msgspec.Struct, frozen=True):
 
 
 class CommitRefusedError(CoordinationError):
-    """A snapshot is not committed: another one as new, or newer, has been."""
+    """A snapshot is not committed, because one of its number or a greater one is."""
 
 
 def next_epoch(coordination: Coordination, session: int) -> int:
-    """Return a number that is greater than all that anybody was given.
+    """Return a number that is greater than all returned before, to any process.
 
     If no answer comes a number may be lost; it is not given twice.
 
@@ -79,7 +79,7 @@ def newest_committed(coordination: Coordination, session: int) -> Committed | No
 
 
 def commit_snapshot(coordination: Coordination, session: int, new: Committed) -> None:
-    """Make `new` the newest snapshot; it may be said again if no answer came.
+    """Make `new` the newest snapshot; the call can be repeated if no answer came.
 
     Raises:
         CommitRefusedError: if another one as new, or newer, is committed, or one of a later epoch.
@@ -103,7 +103,7 @@ def commit_snapshot(coordination: Coordination, session: int, new: Committed) ->
 def _written(
     coordination: Coordination, session: int, key: str, before: Entry | None, value: bytes
 ) -> bool:
-    """Write in the place of what was read, and say whether that was still there."""
+    """Replace the entry that was read; return whether it was unchanged."""
     try:
         if before is None:
             coordination.create(session, key, value)

@@ -2,14 +2,13 @@
 
 A write is one transaction that begins by taking the write lock.  Only then it reads the clock, ends the
 sessions whose time is over, and checks its own: so a process that was stopped at any point either writes
-while nobody else could have, or finds its session ended.  One that is killed leaves nothing half done.
+while no other process could, or finds its session ended.  A killed process leaves no partial write.
 
 The clock must be one that all processes share and that never goes back, such as `time.monotonic` on one
-machine.  A session that would end later than it could have been made for is of another life of the machine:
-it has ended.
+machine.  A session whose end is too far ahead was opened before a restart of the machine: it has ended.
 
-SQLite has no checksums on its pages: each row has a hash over what it says.  Commits go from the write-ahead
-log to the file at once, since what is damaged in the log would be passed over without a word.
+SQLite has no checksums on its pages: each row has a hash of its content.  Commits go from the write-ahead
+log to the file at once, since SQLite would silently ignore a damaged part of the log.
 """
 
 from __future__ import annotations
@@ -56,7 +55,7 @@ CREATE TABLE IF NOT EXISTS sessions (
 CREATE TABLE IF NOT EXISTS entries (
   key TEXT PRIMARY KEY, value BLOB, version INTEGER NOT NULL UNIQUE, session INTEGER, hash BLOB NOT NULL)
 """
-"""A deleted entry stays as a row without a value: versions ascend over all rows, for ever."""
+"""A deleted entry stays as a row without a value: versions always ascend over all rows."""
 
 
 class EmbeddedCoordination:
@@ -64,9 +63,9 @@ class EmbeddedCoordination:
 
     Args:
         path: the file; others beside it are SQLite's.
-        create: make the file, for its owner alone, if there is none.  Otherwise one that is not there is
-            damage: what everybody had agreed on is lost.
-        read_only: write nothing, not even what SQLite would for itself.
+        create: make the file, for its owner alone, if there is none.  Otherwise a missing file is
+            damage: agreed decisions are lost.
+        read_only: write nothing, not even SQLite's auxiliary files.
         clock: seconds; see above.
         busy_seconds: how long to wait for another process to finish its write.
 

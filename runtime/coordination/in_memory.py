@@ -1,7 +1,6 @@
 """Coordination in memory, for tests and simulation, with faults that can be set.
 
-An `Ensemble` is what everybody shares; each node has a `MemoryCoordination` of its own, with its own
-`Faults`.
+All nodes share an `Ensemble`; each node has a `MemoryCoordination` of its own, with its own `Faults`.
 """
 
 from __future__ import annotations
@@ -27,16 +26,16 @@ _STATES_KEPT: Final = 64
 
 @dataclass(slots=True)
 class Faults:
-    """What goes wrong for one node; nothing does unless set."""
+    """The faults of one node; none unless set."""
 
     unavailable: bool = False
-    """No call gets through, and nothing happens."""
+    """No call reaches the ensemble."""
     read_only: bool = False
     """Nothing can be written, and no session kept alive: most servers do not answer."""
     replies_lost: int = 0
-    """So many of the next writes happen, but their answers do not come."""
+    """So many of the next writes are carried out, but their answers are lost."""
     stale_writes: int = 0
-    """Reads do not know of so many of the newest writes."""
+    """Reads do not return so many of the newest writes."""
 
 
 @dataclass(slots=True)
@@ -55,7 +54,7 @@ class _State:
 
 @dataclass(slots=True)
 class Ensemble:
-    """What all nodes share; `clock` is in seconds."""
+    """The entries and sessions that all nodes share; `clock` is in seconds."""
 
     clock: Callable[[], float]
     sessions: dict[int, _Session] = field(default_factory=dict)
@@ -66,7 +65,7 @@ class Ensemble:
     _version: int = 0
 
     def expire(self, session: int) -> None:
-        """Let a session end, as if its time were over."""
+        """End a session, as if its time were over."""
         self.sessions.pop(session, None)
         held = [entry.key for entry in self.states[-1].entries.values() if entry.session == session]
         for key in sorted(held):
@@ -107,7 +106,7 @@ class Ensemble:
 
 
 class MemoryCoordination:
-    """One node's way to the ensemble; `faults` may be set at any time."""
+    """One node's client; `faults` may be set at any time."""
 
     def __init__(self, ensemble: Ensemble) -> None:
         self._ensemble = ensemble
@@ -121,7 +120,7 @@ class MemoryCoordination:
         return session
 
     def keep_alive(self, session: int) -> None:
-        """Let the session live for its `ttl_seconds` from now on."""
+        """Keep the session alive for its `ttl_seconds` from now on."""
         self._reach_to_write(session)
         living = self._ensemble.sessions[session]
         living.ends = self._ensemble.clock() + living.ttl
@@ -139,7 +138,7 @@ class MemoryCoordination:
         return self._read_state().entries.get(key)
 
     def create(self, session: int, key: str, value: bytes, *, ephemeral: bool = False) -> Entry:
-        """Make an entry."""
+        """Create an entry."""
         self._reach_to_write(session)
         if key in self._ensemble.states[-1].entries:
             raise EntryExistsError(f'there is an entry "{key}"')
@@ -148,7 +147,7 @@ class MemoryCoordination:
         return entry
 
     def replace(self, session: int, key: str, value: bytes, version: int) -> Entry:
-        """Give the entry of that version another value."""
+        """Replace the value of the entry of that version."""
         self._reach_to_write(session)
         before = self._of_version(key, version)
         entry = self._ensemble.write(key, value, before.session)
@@ -172,7 +171,7 @@ class MemoryCoordination:
         """Do nothing: there is nothing to release."""
 
     def _reach(self, session: int | None = None) -> None:
-        """Get through to the ensemble, under a session that lives, if one is given."""
+        """Reach the ensemble, under a live session, if one is given."""
         if self.faults.unavailable:
             raise CoordinationUnavailableError("coordination does not answer")
         self._ensemble.expire_by_time()

@@ -1,7 +1,7 @@
 """Requests for a snapshot, by which other processes reach the coordinator of a job.
 
-A request stands in coordination until it is answered, so it outlives a coordinator that fails.  There is one
-at a time: a newer one takes the place of one that is not answered yet.
+A request stays in coordination until it is answered, so it outlives a coordinator that fails.  There is at
+most one: a newer one replaces one that is not answered yet.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _ATTEMPTS: Final = 16
 
 
 class SnapshotRequest(msgspec.Struct, frozen=True):
-    """A snapshot is asked for; the `last` one ends the run, and nothing at or above it is released."""
+    """A request for a snapshot; the `last` one ends the run, and nothing at or above it is released."""
 
     id: str
     last: bool

@@ -1,9 +1,9 @@
 """The in-process driver: it steps the machines and carries the messages over in-memory channels.
 
-There is one channel for each pair of sender and receiver, and each is first in, first out; in which order
-channels deliver is the driver's choice.  `Schedule` makes it: `Fair` delivers all there is before it reads
-more (the way a single process runs best), `Seeded` draws it, so that disorder, exchange and speculation
-are real in one process.  A driver over a network replaces the channels; the machines stay as they are.
+There is one channel for each pair of sender and receiver, first in, first out.  A `Schedule` chooses the
+order in which channels deliver: `Fair` delivers everything before it reads more, which is fastest in one
+process; `Seeded` draws the order from a seed, so that there is disorder in one process.  A driver over a
+network replaces the channels; the machines are the same.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ Channel = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class GoOn:
-    """What a worker sends to itself while one of its folds is behind."""
+    """The message that a worker sends to itself while one of its folds is behind."""
 
 
 Carried = Message | Acknowledgement | Promise | MinTime | GoOn
@@ -56,11 +56,11 @@ class Schedule(Protocol):
     """Chooses which channel delivers next."""
 
     def choose(self, channels: Sequence[Channel]) -> int:
-        """Return the index of one of the channels that hold something."""
+        """Return the index of one of the channels that are not empty."""
 
 
 class Fair:
-    """Delivers to the barrier if it can, so that rows leave first; else what has waited longest."""
+    """Delivers to the barrier if it can, so that rows are released first; otherwise the oldest message."""
 
     def choose(self, channels: Sequence[Channel]) -> int:
         """See `Schedule`."""
@@ -113,7 +113,7 @@ class Cluster:
         self.messages = 0
 
     def load(self, state: Mapping[str, tuple[IncrementalSnapshot, ...]], position: Root) -> None:
-        """Take over state before anything is read; the holds that it makes are told first of all."""
+        """Load state before anything is read; the acknowledgements of its holds are sent first."""
         for number, worker in enumerate(self.workers):
             self.carry(number, worker.load(state, position))
         while self._channels:
@@ -129,11 +129,11 @@ class Cluster:
         self.carry(at.worker, self.workers[at.worker].read(at.front, at.ordinal, chunk))
 
     def end(self, at: FrontAt) -> None:
-        """Tell the worker of a front that it has ended."""
+        """End a front at its worker."""
         self.carry(at.worker, self.workers[at.worker].end(at.front))
 
     def deliver(self) -> list[BarrierOutput]:
-        """Deliver what one channel holds first; return what the barrier lets go."""
+        """Deliver the first message of one channel; return the rows that the barrier releases."""
         channels = list(self._channels)
         channel = channels[self._schedule.choose(channels)]
         queue = self._channels[channel]
@@ -144,12 +144,12 @@ class Cluster:
         return self._deliver(channel[1], carried)
 
     def deliver_all(self) -> Iterator[BarrierOutput]:
-        """Deliver until no channel holds anything."""
+        """Deliver until all channels are empty."""
         while self._channels:
             yield from self.deliver()
 
     def may_read(self, at: FrontAt, lead: int) -> bool:
-        """Return whether a front may send: within the lead, or having promised least with all delivered."""
+        """Return whether a front may send: within its read-ahead, or least and all delivered."""
         front = at.front
         if front.ended or self.barrier.stopped:
             return False
@@ -203,7 +203,7 @@ class Cluster:
                     self._put(ACKER, worker, min_time)
 
     def carry(self, sender: int, effects: Sequence[Effect]) -> None:
-        """Put what a worker sends on its channels."""
+        """Put the output of a worker on its channels."""
         for effect in effects:
             if isinstance(effect, SendMessage):
                 self._put(sender, effect.receiver, effect.message)

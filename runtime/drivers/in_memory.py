@@ -1,7 +1,7 @@
-"""Runs over rows in memory in an order that a seed decides: for tests, and for showing what can happen.
+"""Runs over rows in memory in an order that a seed decides: for tests and demonstrations.
 
-Which channel delivers, when a front reads and how many rows it gets is drawn from the seed; what is
-released may not depend on any of it.
+Which channel delivers, when a front reads and how many rows it gets are drawn from the seed; released rows
+must not depend on any of it.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ Row = tuple["Value", ...]
 
 @dataclass(slots=True)
 class Outcome:
-    """What a run released: per INSERT (root, label or None, row); late rows per window; rejects; stop."""
+    """The output of a run: per INSERT (root, label or None, row); late rows per window; rejects; stop."""
 
     released: list[list[tuple[Root, str | None, Row]]]
     late: list[list[tuple[Root, Row]]]
@@ -53,18 +53,18 @@ class Beginning:
 
 
 class Watcher(Protocol):
-    """Takes snapshots of a run, and says which one it goes on from."""
+    """Takes snapshots of a run, and chooses the one from which it continues."""
 
     @property
     def begin(self) -> Beginning | None:
-        """Return the snapshot to go on from: rows below its position are passed over."""
+        """Return the snapshot from which to continue: rows below its position are skipped."""
 
     @property
     def busy(self) -> bool:
         """Return whether the run has to wait for the watcher."""
 
     def look(self, cluster: Cluster) -> None:
-        """Look at the run: called before each of its steps, and when it is over."""
+        """Observe the run: called before each of its steps, and at its end."""
 
 
 class Seeded:
@@ -131,7 +131,7 @@ def run_in_memory(
 def _cluster(
     plan: TickPlan, fronts: Sequence[FrontAt], schedule: Schedule, begin: Beginning | None
 ) -> Cluster:
-    """Return a cluster as of the snapshot, if one is given, and have the fronts pass over what it has."""
+    """Return a cluster as of the snapshot, if one is given; the fronts skip the rows that it has."""
     if begin is None:
         return Cluster(plan, fronts, schedule)
     cluster = Cluster(plan, fronts, schedule, start=begin.position)
@@ -152,7 +152,7 @@ def chunk_of(rows: Sequence[Row | DeadLetter], first: int, schema: Schema) -> Ch
 
 
 def collect(outcome: Outcome, contents: BarrierOutput, plan: TickPlan) -> None:
-    """Add what a barrier has let go to an outcome."""
+    """Add the rows that a barrier has released to an outcome."""
     match contents:
         case Released(insert, release):
             types = [column.type for column in plan.sinks[insert].table.columns]

@@ -1,8 +1,8 @@
-"""Runs a job in this process: reads splits, steps the cluster, writes what the barrier lets go.
+"""Runs a job in this process: reads splits, steps the cluster, writes the rows that the barrier releases.
 
-Rows are read from the front that has promised least, in chunks as large as the reader likes, and
-everything that a chunk caused is delivered before the next one is read; so a row is released as soon as
-order allows, and memory is bounded by the lead and the query's own state.
+Rows are read from the front with the least promise, in chunks of a size that the reader chooses, and all
+messages that a chunk causes are delivered before the next one is read.  So a row is released as soon as the
+order allows, and memory is bounded by the read-ahead and the state of the query.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ if TYPE_CHECKING:
     from fsql.runtime.ports import Split, SplitReader
 
 CHUNK_ROWS = 65_536
-"""How many rows a front asks for at once; readers give fewer where their block holds fewer."""
+"""How many rows a front asks for at once; readers return fewer if their block has fewer."""
 
 READ_AHEAD_ROWS = 1_000_000
 """How many rows a front may be ahead of min time."""
 
 WAIT_SECONDS_MAX = 0.1
-"""How long to sleep where nothing can be read, so that whoever watches hears from the run."""
+"""How long to sleep if nothing can be read; progress is reported in between."""
 
 _STATE_COUNTED_EVERY = 0.25
-"""Seconds between two looks at the size of the state."""
+"""Seconds between two measurements of the size of the state."""
 
 
 class ReleaseTaker(Protocol):
@@ -47,7 +47,7 @@ class ReleaseTaker(Protocol):
         """Take rows; they are written when `advance` says that the bound has passed them."""
 
     def advance(self, bound: Root) -> None:
-        """Write what was taken, which is all below `bound`; END says that nothing more comes.
+        """Write the rows taken, which are all below `bound`; END means that no more come.
 
         Raises:
             FsqlError: if a sink fails.
@@ -61,7 +61,7 @@ def held_name(table: str, split: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Edges:
-    """What a job is connected to: splits by table ordinal, and what takes the rows that are released."""
+    """The inputs and outputs of a job: splits by table ordinal, and the target of released rows."""
 
     splits: Mapping[int, Sequence[Split]]
     outputs: ReleaseTaker
@@ -95,7 +95,7 @@ class LocalRun:
         return self.metrics
 
     def steps(self) -> Iterator[Metrics]:
-        """Run to the end; yield after every chunk, when all that it caused is written.
+        """Run to the end; yield after every chunk, when all its results are written.
 
         Raises:
             FsqlError: if a source or a sink fails.
@@ -147,7 +147,7 @@ class LocalRun:
         return (read or bool(waits)) and self.stopped is None
 
     def _write(self, cluster: Cluster) -> None:
-        """Write what the barrier releases now."""
+        """Write the rows that the barrier releases now."""
         for contents in cluster.deliver_all():
             if isinstance(contents, Stopped):
                 self.stopped = contents
@@ -170,7 +170,7 @@ class LocalRun:
     def _count(self, cluster: Cluster, started: float, *, last: bool = False) -> None:
         metrics, now = self.metrics, time.monotonic()
         if last or now >= self._next_count_of_state:
-            # To look at all of the state takes longer than to take a chunk of few rows.
+            # Measuring the state takes longer than processing a chunk of few rows.
             self._next_count_of_state = now + _STATE_COUNTED_EVERY
             folds = [fold for worker in cluster.workers for fold in worker.folds.values()]
             metrics.set_folds(folds)

@@ -1,7 +1,7 @@
-"""Runs a job on the model: reads all splits, executes the graph item by item, writes what came of it.
+"""Runs a job on the model: reads all splits, executes the graph item by item, writes the results.
 
-The model says what a query means; it is slow, and has all of the input in memory.  So it is for small
-input, for checking the engine, and for learning.
+The model defines what a query means.  It is slow, and keeps all input in memory: it is for small input, for
+checking the engine, and for learning.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     Inputs = dict[int, list[list[Values | DeadLetter]]]
 
 _SEED = 1
-"""Messages arrive in some order; which one does not show in what is released."""
+"""The order in which messages arrive; released rows do not depend on it."""
 
 
 @dataclass(slots=True)

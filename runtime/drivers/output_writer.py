@@ -1,7 +1,7 @@
-"""The outputs of a run in one process: what the barrier releases goes to consumers, as in a run on many.
+"""The outputs of a run in one process: released rows go to consumers, as in a run on workers.
 
-Such a run keeps no state, and cannot go on after a failure.  So it asks for nothing to be kept: each consumer
-begins anew, or puts the rows behind those that it has.
+Such a run has no state, and cannot continue after a failure.  So consumers need not keep positions: each one
+starts empty, or appends the rows to those that it has.
 """
 
 from __future__ import annotations
@@ -53,13 +53,13 @@ class OutputWriter:
         self._delivery = Delivery(option, opened.position, opened.window, BUNDLE_ROWS_MAX)
 
     def take(self, contents: Contents) -> None:
-        """Take this output's share of what the barrier releases; `advance` writes it."""
+        """Take this output's share of the released rows; `advance` writes it."""
         share = self._output.share(contents)
         if share is not None:
             self._delivery.take(share)
 
     def advance(self, bound: Root) -> None:
-        """Write what was taken, which is all below `bound`; wait while too many rows are under way.
+        """Write the rows taken, which are all below `bound`; wait while too many rows are under way.
 
         Raises:
             FsqlError: E535, if the consumer is lost or cannot write.
@@ -68,7 +68,7 @@ class OutputWriter:
         self._wait_for(0 if bound == END else WAITING_ROWS_MAX)
 
     def close(self) -> None:
-        """Wait until the consumer has everything that it was sent, and release it.
+        """Wait until the consumer has everything that was sent, and close it.
 
         Raises:
             FsqlError: E535, if the consumer is lost or cannot write.
@@ -110,12 +110,12 @@ class Outputs:
         self._writers = writers
 
     def take(self, contents: Contents) -> None:
-        """Take what the barrier releases; `advance` writes it."""
+        """Take the rows that the barrier releases; `advance` writes them."""
         for writer in self._writers:
             writer.take(contents)
 
     def advance(self, bound: Root) -> None:
-        """Write what was taken, which is all below `bound`; END says that nothing more comes.
+        """Write the rows taken, which are all below `bound`; END means that no more come.
 
         Raises:
             FsqlError: E535, if a consumer is lost or cannot write.

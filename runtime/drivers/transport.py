@@ -87,9 +87,9 @@ class Transport:
         """
         check_address(address)
         self.refused: Counter[str] = Counter()
-        """How often something that came was refused, by the class of the error."""
+        """How many received messages were refused, by the class of the error."""
         self.lost = 0
-        """How many frames and datagrams were not sent, because their peer takes no more."""
+        """How many frames and datagrams were not sent, because the queue of their peer is full."""
         self.other_versions: dict[str, int] = {}
         """Nodes of this cluster that use another version of the wire format, by address."""
         self._settings = settings or TransportSettings()
@@ -110,16 +110,16 @@ class Transport:
             raise _cannot_listen(address, error) from None
         bound = self._listener.getsockopt_string(zmq.LAST_ENDPOINT)
         self.address: str = self._settings.announced or bound
-        """Where others send to, with the number of the port."""
+        """The address for others, with the number of the port."""
         self._signals: int = self._listener.getsockopt(zmq.FD)  # type: ignore[assignment]
         """Readable whenever something may have changed on the listener; only `_has_more` says what."""
         self._left_over = True
-        """Whether something may have come that was announced before `_has_more` was asked last."""
+        """Whether messages may have come that were announced before the last call of `_has_more`."""
 
     def send(self, address: str, what: Frame | Datagram) -> bool:
         """Send to the node that listens on `address`; return whether it was taken.
 
-        Nobody may change the columns of what is sent.
+        The columns of sent frames must not be changed.
 
         Raises:
             FsqlError: E601 if the address is not on the loopback.
@@ -135,7 +135,7 @@ class Transport:
         return True
 
     def send_last(self, address: str, what: Datagram) -> None:
-        """Send what `close` does not take back, unless the node at `address` takes nothing for long."""
+        """Send a datagram that `close` waits for, unless the queue of the node at `address` is full."""
         if self.send(address, what):
             self._peers[address].setsockopt(zmq.LINGER, _LAST_MS)
 
@@ -144,8 +144,8 @@ class Transport:
     ) -> list[tuple[str, Frame | Datagram]]:
         """Return the frames and datagrams that have come, with the addresses of the senders.
 
-        Waits until there is something, until `wake`, until a descriptor of `also` has something to
-        read, or until the time is over: to the microsecond, where ZeroMQ's own poll knows milliseconds.
+        Waits for a message, for `wake`, for data on a descriptor of `also`, or until the time is over, which
+        is precise to the microsecond; ZeroMQ's own poll is precise to the millisecond.
         """
         if not self._left_over and not self._wait(timeout_seconds, also):
             return []
@@ -159,7 +159,7 @@ class Transport:
         return came
 
     def _wait(self, seconds: float, also: Sequence[int]) -> bool:
-        """Wait; return whether something may have come on the listener."""
+        """Wait; return whether messages may have come on the listener."""
         ready = wait_readable([self._signals, self._woken, *also], seconds)
         if self._woken in ready:
             os.read(self._woken, _WAKE_BYTES)
@@ -177,7 +177,7 @@ class Transport:
         os.close(self._waker)
 
     def _has_more(self) -> bool:
-        """Return whether something has come; a receive in vain takes longer."""
+        """Return whether a message has come; a receive without a message takes longer."""
         events = self._listener.getsockopt(zmq.EVENTS)
         return isinstance(events, int) and bool(events & zmq.POLLIN)
 
@@ -193,7 +193,7 @@ class Transport:
     def _connect(self, address: str) -> zmq.Socket[bytes]:
         check_address(address)
         if len(self._peers) >= self._settings.peers_max:
-            # Nodes that have ended leave addresses behind to which nothing is sent any more.
+            # Nothing is sent any more to addresses of nodes that have ended.
             longest_unused = next(iter(self._peers))
             self._peers.pop(longest_unused).close(linger=0)
         peer = self._socket()
@@ -216,12 +216,12 @@ class Transport:
 
 
 def _bytes(part: zmq.Frame) -> Buffer:
-    """Return what a part holds: a large one as it lies, a small one free of what came with it."""
+    """Return the content of a part: a large one in place, a small one copied, to free its message."""
     return part.buffer if len(part) >= LARGE_BYTES else part.bytes
 
 
 def check_address(address: str) -> None:
-    """Check that an address is on the loopback; a name is none, as it may come to mean something else.
+    """Check that an address is on the loopback; names are refused, since their meaning may change.
 
     Raises:
         FsqlError: E601, if it is not.

@@ -1,7 +1,7 @@
-"""The host of a coordinator: the lease, manifests, sinks, and what is sent.
+"""The host of a coordinator: the lease, manifests, sinks, and transport.
 
-What takes long or waits for a disk is done in the background: by one executor the lease, by another one
-epochs, manifests and the opening of sinks.
+Work that takes long or waits for a disk is done in the background: one executor keeps the lease, another one
+takes epochs, writes manifests and opens sinks.
 """
 
 from __future__ import annotations
@@ -84,8 +84,8 @@ class CoordinatorHost(Host["CoordinatorMachine"]):
     ) -> None:
         """Take the ports; `keeper` is the executor for the lease.
 
-        A sink that is missing is waited for, but not before all outputs have been there once: `again` says
-        that there was a coordinator in this run before.
+        A missing sink is an error at the start of a run, and is waited for later; `again` says that the run
+        had a coordinator before.
         """
         super().__init__(node, clock)
         self._spec = spec
@@ -104,7 +104,7 @@ class CoordinatorHost(Host["CoordinatorMachine"]):
         self._unanswered = ""
 
     def close(self) -> None:
-        """Close sinks and state; nothing may be in the background any more."""
+        """Close sinks and state; no background work may be left."""
         for sink in self._sinks:
             sink.close()
         self._state.close()
@@ -119,7 +119,7 @@ class CoordinatorHost(Host["CoordinatorMachine"]):
         now = self.clock()
         if now >= self._next_lease:
             self._next_lease = now + self._state.lease_renewed_every
-            if not self._is_renewing:  # coordination may take long to answer
+            if not self._is_renewing:  # coordination may answer late
                 self._is_renewing = True
                 self._keeper.submit(self._renew_lease())
         super().tick()
@@ -147,7 +147,7 @@ class CoordinatorHost(Host["CoordinatorMachine"]):
                 self.done = True
 
     def _tell(self, progress: Progress) -> None:
-        """Report progress, with what only the host knows."""
+        """Report progress, with the figures that only the host has."""
         troubles = (
             *progress.troubles,
             *self._coordination_trouble(),
@@ -164,11 +164,11 @@ class CoordinatorHost(Host["CoordinatorMachine"]):
     # Sinks.
 
     def awaited(self) -> list[int | None]:
-        """Return what to wait on for the sinks that have not acknowledged all they were given."""
+        """Return the descriptors of the sinks that have not acknowledged everything."""
         return [self._sinks[output].descriptor for output in self._sent]
 
     def hear(self) -> None:
-        """Pass on what sinks have acknowledged."""
+        """Pass on the acknowledgements of sinks."""
         for output in list(self._sent):
             self._hear(output)
 
@@ -225,11 +225,11 @@ class CoordinatorHost(Host["CoordinatorMachine"]):
     # In the background.
 
     def _renew_lease(self) -> Work:
-        """Renew the lease, and tell the node.
+        """Renew the lease, and inform the node.
 
-        Without an answer, a lease that was held may still be: its epoch goes on.  No rows are released when
-        the time is over until which the lease is held, and no snapshot is committed.  A disk that fails is a
-        reason to end the job, if it lasts.
+        Without an answer, the lease may still be held, and the epoch continues.  After the time until which
+        the lease is held, no rows are released and no snapshot is committed.  A disk that keeps failing ends
+        the job.
         """
         unanswered = ""
         try:
@@ -253,7 +253,7 @@ class CoordinatorHost(Host["CoordinatorMachine"]):
 
     def _open_output(self, output: int, effect: OpenSinks) -> Work:
         option = self._spec.outputs[output].option
-        # The sink of an output that was added at this position has nothing yet.
+        # The sink of an output that was added at this position is empty.
         begins = START if self._spec.outputs[output].since == effect.begins else effect.begins
         opening = OpenRequest(effect.epoch, begins, option, self._spec.job)
         try:
@@ -289,10 +289,10 @@ class CoordinatorHost(Host["CoordinatorMachine"]):
             yield ManifestCommitted(manifest.epoch, manifest.snapshot, unneeded)
 
     def _sync_sinks(self) -> Work:
-        """Have everything that was acknowledged survive the loss of power.
+        """Make all acknowledged rows survive a loss of power.
 
         Raises:
-            SinkLostError: if one cannot do that; one that never will is told of as lost.
+            SinkLostError: if a sink cannot do that; one that never will is reported as lost.
         """
         for output, sink in enumerate(self._sinks):
             try:

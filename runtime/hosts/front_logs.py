@@ -1,4 +1,4 @@
-"""Front logs as a coordinator has them: trimmed when snapshots no longer need them."""
+"""Front logs on the side of the coordinator, which trims them when snapshots no longer need them."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ if TYPE_CHECKING:
 
 
 class FrontLogs:
-    """The logs of a job, each by the number of the front that reads it."""
+    """The logs of a job, by the numbers of their fronts."""
 
     def __init__(self, logs: Mapping[int, FrontLog]) -> None:
         self._logs = logs
         self._before: Manifest | None = None
 
     def committed(self, manifest: Manifest) -> None:
-        """Remove what neither this snapshot needs nor the one before, which is kept with it.
+        """Remove the part that neither this snapshot needs nor the one before, which is kept with it.
 
-        Either may be the one that needs more: where the one before could not be restored, this one goes on
-        from another, which may lie before it.
+        Either may need more: if the one before could not be restored, this one continues from another,
+        which may lie before it.
 
         Raises:
             OSError: if it cannot be removed.

@@ -1,7 +1,7 @@
-"""The state directory as a coordinator has it: the lease, epochs, committed snapshots.
+"""The state of a job for its coordinator: the lease, epochs, committed snapshots.
 
-It is used by two background executors, each with methods of its own: one keeps the lease, the other waits
-for disks.  What may take long is in steps (`Steps`).
+Two background executors use it, each with methods of its own: one keeps the lease, the other waits for disks.
+Long work is done in steps (`Steps`).
 """
 
 from __future__ import annotations
@@ -38,19 +38,19 @@ if TYPE_CHECKING:
     from fsql.runtime.state.directory import StateDirectory
 
 LEASE_SECONDS: Final = 3.0
-"""For how long the lease is held without being renewed."""
+"""How long the lease is held without being renewed."""
 
 RENEWALS: Final = 6
 """How often the lease is renewed in that time."""
 
 LEADER: Final = "leader"
-"""The key of the lease; its value is the address of whoever leads."""
+"""The key of the lease; its value is the address of the coordinator."""
 
 _ATTEMPTS: Final = 5
 
 
 def close_leader_session(coordination: Coordination, owner: str) -> None:
-    """Close the session of the coordinator `owner`, which has ended, if it leads.
+    """Close the session of the coordinator `owner`, which has ended, if it holds the lease.
 
     Raises:
         CoordinationError: if coordination does not answer.
@@ -75,7 +75,7 @@ class JobState:
         lease_seconds: float = LEASE_SECONDS,
         takes_requests: bool = False,
     ) -> None:
-        """Take two ways to coordination, one for each executor; `owner` is what others read of who leads.
+        """Take two clients of coordination, one for each executor; `owner` is the value of the lease.
 
         With `takes_requests`, other processes may ask for snapshots by way of coordination.
         """
@@ -92,10 +92,10 @@ class JobState:
     # The executor that keeps the lease.
 
     def renew_lease(self) -> Steps[float | None]:
-        """Hold the lease for longer, or try to get it; return until when it is held, None if it is not.
+        """Renew the lease, or try to acquire it; return until when it is held, None if it is not.
 
         Raises:
-            FsqlError: E615, if what coordination has is damaged; E643, if it refuses access.
+            FsqlError: E615, if data of coordination is damaged; E643, if it refuses access.
             CoordinationUnavailableError: if coordination does not answer.
         """
         self._asked_at = self._clock()
@@ -142,12 +142,12 @@ class JobState:
     def commit(self, manifest: Manifest, request: str = "") -> Steps[dict[int, tuple[str, ...]]]:
         """Write and commit a manifest; return, by worker, the keys that no kept manifest names.
 
-        It answers the request for a snapshot with the id `request`, if that is not "".  What is not needed
-        any more, and cannot be removed now, stays.
+        It answers the request for a snapshot with the id `request`, if that is not "".  Files that are not
+        needed any more, and cannot be removed now, stay.
 
         Raises:
             SnapshotNotWrittenError: if it could not be written.
-            CoordinationError: if it could not be committed, or no answer came: then it may be.
+            CoordinationError: if it could not be committed, or no answer came: then it may be committed.
         """
         digest = self._snapshots.write(manifest)
         yield
@@ -170,7 +170,7 @@ class JobState:
             try:
                 commit_snapshot(self._deciding, self.lease.session, new)
             except CoordinationUnavailableError:
-                yield  # it may have happened, and may be said again
+                yield  # it may have succeeded, and can be repeated
             else:
                 return
         raise CoordinationUnavailableError("no answer came to a commit")
@@ -188,7 +188,7 @@ class JobState:
 
 @contextmanager
 def lasting_told() -> Iterator[None]:
-    """Raise the errors of coordination that do not pass by themselves as errors of the job.
+    """Raise persistent errors of coordination as errors of the job.
 
     Raises:
         FsqlError: E615, if what is stored is damaged; E643, if access is refused.

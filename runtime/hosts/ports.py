@@ -1,6 +1,6 @@
 """The ports of hosts: processes and simulation differ only in the implementations of these.
 
-Others are ports already: `runtime/ports.py` for sources, `runtime/sink.py` for sinks,
+Other ports are `runtime/ports.py` for sources, `runtime/sink.py` for sinks,
 `runtime/coordination/port.py`, and `runtime/state/directory.py` for disks.
 """
 
@@ -29,10 +29,10 @@ Clock: TypeAlias = Callable[[], float]
 """A monotonic clock, in seconds."""
 
 Steps: TypeAlias = Generator[None, None, _Result]
-"""Work in steps that ends with a result.  Between steps other processes do something, or this one ends."""
+"""Work in steps that ends with a result.  Between steps other processes may run, or this one may end."""
 
 Work: TypeAlias = "Generator[WorkerEvent | CoordinatorEvent | None, None, None]"
-"""Work in steps for a background executor; what it yields is stepped by the node, None is a pause."""
+"""Work in steps for a background executor; it yields events for the node, or None for a pause."""
 
 
 class WorkerMachine(Protocol):
@@ -45,7 +45,7 @@ class WorkerMachine(Protocol):
         """Return when to step with a `Tick` at the latest."""
 
     def readable(self, now: float) -> list[int]:
-        """Return the numbers of the fronts that may read now, the one that has promised least first."""
+        """Return the numbers of the fronts that may read now, the one with the least promise first."""
 
 
 class CoordinatorMachine(Protocol):
@@ -76,7 +76,7 @@ class Background(Protocol):
     """An executor for long work, one piece after the other, in parallel to the steps of the node."""
 
     def submit(self, work: Work) -> None:
-        """Do `work` after what was submitted before; its events go to the host's `step`."""
+        """Do `work` after all earlier work; its events go to the host's `step`."""
 
 
 class Monitor(Protocol):
@@ -90,7 +90,7 @@ class FrontLog(Protocol):
     """The log of a front whose source cannot be read again; rows are read from it once they are durable."""
 
     def trim(self, byte: int) -> None:
-        """Remove what a reader from `byte` on does not need.
+        """Remove the part that a reader from `byte` on does not need.
 
         Raises:
             OSError: if it cannot be removed.

@@ -1,7 +1,7 @@
-"""A job prepared from its description, which each of its processes does for itself.
+"""A job prepared from its description; each process of the job prepares it itself.
 
-What is sent between processes is the description, never plans or code: equal descriptions are prepared
-to equal plans, by the same compiler.  Who calls the compiler is not this package's affair.
+Processes send each other the description, never plans or code: the same compiler makes equal plans of equal
+descriptions.  This package does not call the compiler.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """What a worker needs to know of a job besides its number."""
+    """The data of a job that a worker needs, except its number."""
 
     plan: TickPlan
     fronts: tuple[FrontTask, ...]
@@ -42,10 +42,10 @@ class Prepared:
 
 
 class Prepare(Protocol):
-    """Makes a job ready."""
+    """Prepares a job."""
 
     def __call__(self, description: bytes) -> Prepared:
-        """Return what the description says.
+        """Return the job of a description.
 
         Raises:
             FsqlError: what is wrong with it, or with a source that it names.

@@ -1,11 +1,11 @@
-"""The ends of a job's splits: where each ended when it was read, on disk before anything follows from it.
+"""The ends of a job's splits: where each ended when it was read, stored before the front promises it.
 
-A front that comes to the end of its split promises that nothing more comes, and rows of other splits are
-released because of that.  So what is added to a file later has no place in the order: a job that goes on has
-to find each split that had ended as long as it was, and says so where it does not.
+A front at the end of its split promises that no more rows come, and rows of other splits are released because
+of that.  So rows that are added to a file later have no place in the order: when a job continues, each split
+that had ended must have the same length, or an error is raised.
 
-All workers of a job append to one file.  A line holds one end and its own hash, and counts for nothing
-without it; of two ends of one split the first counts.
+All workers of a job append to one file.  A line holds one end and a hash of it; a line with another
+hash is ignored.  Of two ends of one split the first counts.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from fsql.runtime.state.directory import StateDirectory
 
 RETRY_SECONDS: Final = 1.0
-"""How long to wait where the disk fails or is full until an end is noted again."""
+"""How long to wait before writing an end again, if the disk fails or is full."""
 
 _NAME: Final = "ends"
 _PASSING: Final = {errno.EIO, errno.ENOSPC, errno.EDQUOT}
@@ -44,7 +44,7 @@ class End(msgspec.Struct, frozen=True):
 
 
 class SplitEnds:
-    """The ends that are known of the splits of one job."""
+    """The known ends of the splits of one job."""
 
     def __init__(self, directory: StateDirectory) -> None:
         """Keep them in the job's state directory."""
@@ -55,7 +55,7 @@ class SplitEnds:
     def open(
         self, front: int, table: str, split: Split, source_offset: SourceOffset | None
     ) -> SplitReader:
-        """Return a reader of the split of a front, from a place on, that notes its end.
+        """Return a reader of the split of a front, from a source offset on, which stores its end.
 
         Raises:
             FsqlError: E531 or E536, if the split cannot be opened; E538, if it has grown since it ended.
@@ -71,7 +71,7 @@ class SplitEnds:
         return _EndingReader(self, front, table, split, split.open(source_offset))
 
     def note(self, front: int, table: str, split: Split, source_offset: SourceOffset) -> None:
-        """Note where a split ends; return when that survives the loss of power.
+        """Store where a split ends; return when that survives a loss of power.
 
         Raises:
             FsqlError: E535, if it cannot be written; E538, if the split ended elsewhere before.
@@ -94,7 +94,7 @@ class SplitEnds:
             raise self._error_of("writing", error) from None
 
     def end_of(self, front: int) -> End | None:
-        """Return the first end that anybody has noted of a front's split."""
+        """Return the first end that any worker has stored of a front's split."""
         try:
             data = self._files.read(_NAME, self._read_up_to)
         except FileNotFoundError:
@@ -119,7 +119,7 @@ class SplitEnds:
 
 
 def renumbered_ends(directory: StateDirectory, fronts: Mapping[int, int]) -> bytes:
-    """Return the content of the file of ends with new numbers of fronts, which `fronts` has by the old."""
+    """Return the content of the file of ends with new numbers of fronts; `fronts` maps old to new ones."""
     known = SplitEnds(directory)
     records = []
     for number in sorted(fronts):
@@ -131,7 +131,7 @@ def renumbered_ends(directory: StateDirectory, fronts: Mapping[int, int]) -> byt
 
 
 class _EndingReader:
-    """A reader that notes the end of its split before anybody learns of it."""
+    """A reader that stores the end of its split before it returns it."""
 
     def __init__(
         self, ends: SplitEnds, front: int, table: str, split: Split, reader: SplitReader
@@ -144,7 +144,7 @@ class _EndingReader:
         self._ended = False
 
     def read(self, rows_max: int) -> Chunk | Wait | None:
-        """Return what the reader returns."""
+        """Return the next chunk of the reader."""
         chunk = None if self._ended else self._reader.read(rows_max)
         if chunk is None:
             self._ended = True

@@ -1,4 +1,4 @@
-"""The host of a worker: sources, state, and what is sent.
+"""The host of a worker: sources, state, and transport.
 
 Loading and storing state take long, so they are done in the background, one after the other.
 """
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
 
 class WorkerHost(Host["WorkerMachine"]):
-    """Carries out what one `WorkerNode` asks for."""
+    """Carries out the effects of one `WorkerNode`."""
 
     def __init__(
         self,
@@ -67,7 +67,7 @@ class WorkerHost(Host["WorkerMachine"]):
         self._state: WorkerState | None = None
 
     def close(self) -> None:
-        """Close sources and state; nothing may be in the background any more."""
+        """Close sources and state; no background work may be left."""
         self._close_readers()
         if self._state is not None:
             self._state.close()
@@ -97,7 +97,7 @@ class WorkerHost(Host["WorkerMachine"]):
     # Sources.
 
     def read(self) -> None:
-        """Read for the front that has promised least of those that may read, if there is one."""
+        """Read for the front with the least promise of those that may read, if there is one."""
         readable = self.node.readable(self.clock())
         if not readable:
             return
@@ -170,7 +170,7 @@ class WorkerHost(Host["WorkerMachine"]):
         self, prepared: Prepared, tasks: tuple[FrontTask, ...], manifest: Manifest | None
     ) -> None:
         for late in self._opened.values():
-            late.close()  # of an epoch that was over before its readers were open
+            late.close()  # of an epoch that ended before its readers were open
         self._opened = {}
         points = {} if manifest is None else {point.front: point for point in manifest.fronts}
         ends = SplitEnds(prepared.state)
@@ -189,7 +189,7 @@ class WorkerHost(Host["WorkerMachine"]):
         except StateFailedError as error:
             yield NotStored(store.epoch, store.snapshot, str(error))
         except FsqlError as error:
-            yield SourceFailed(diagnostics_bytes(error))  # it would fail for ever
+            yield SourceFailed(diagnostics_bytes(error))  # it would fail each time
         else:
             yield Stored(store.epoch, store.snapshot, segments)
 

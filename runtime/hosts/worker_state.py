@@ -1,4 +1,4 @@
-"""The state of a worker: its own store, and what it reads of the stores of others."""
+"""The state of a worker: its own store, and the segments that it reads from the stores of others."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class StateFailedError(Exception):
-    """State cannot be loaded or stored now; says why."""
+    """State cannot be loaded or stored now; the message says why."""
 
 
 class WorkerState:
@@ -37,7 +37,7 @@ class WorkerState:
         """Open the store of worker `number` in the job's state directory.
 
         Raises:
-            StateFailedError: if it cannot be opened, because another process has it open, say.
+            StateFailedError: if it cannot be opened, for example because another process has it open.
         """
         self.number = number
         self._directory = directory
@@ -64,7 +64,7 @@ class WorkerState:
         except StateTooLargeError as error:
             raise _too_large(error) from None
         with suppress(StateStoreError, DamagedSnapshotError, OSError):
-            # What snapshots that were never committed have left behind; it may stay until next time.
+            # Segments of snapshots that were never committed; they may stay until the next attempt.
             self._segments.sweep(Snapshots(self._directory).named(self.number))
         return state
 
@@ -88,7 +88,7 @@ class WorkerState:
         """Store incremental snapshots; return the segments of the state at `position`.
 
         Raises:
-            StateFailedError: if they could not be stored; they go with those of the next call.
+            StateFailedError: if they could not be stored; the next call stores them, too.
             FsqlError: E616, if the state of an operator is too large to be loaded again.
         """
         assert self._segments is not None
@@ -106,7 +106,7 @@ class WorkerState:
         self._segments.take_over(ownership.adopted)
 
     def read(self, bins: BinRanges) -> tuple[tuple[str, IncrementalSnapshot], ...]:
-        """Return what was given to be stored of some bins, by operator, oldest first.
+        """Return the state of some bins that was passed to `store`, by operator, oldest first.
 
         Raises:
             StateFailedError: if a state segment cannot be read back.
@@ -118,7 +118,7 @@ class WorkerState:
             raise StateFailedError(str(error)) from None
 
     def remove(self, keys: Collection[str]) -> None:
-        """Remove state segments that are not needed any more; what cannot be removed now stays."""
+        """Remove state segments that are not needed any more; those that cannot be removed now stay."""
         if self._segments is not None:
             with suppress(StateStoreError):
                 self._segments.remove(keys)

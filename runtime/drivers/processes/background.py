@@ -1,4 +1,4 @@
-"""One thread that does work in the background, one after the other."""
+"""One thread that does pieces of work in the background, one after the other."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ class BackgroundThread:
         self._thread.start()
 
     def submit(self, work: Work) -> None:
-        """Submit work.  An exception of earlier work is raised here, so that a bug is not hidden."""
+        """Submit work.  An exception of earlier work is raised here, so that no bug stays hidden."""
         if self._failure is not None:
             raise self._failure
         self._work.put(work)
 
     def hand_over(self, step: Callable[[Any], None]) -> None:
-        """Step a node with the events there are; raise what the work has raised, if it has."""
+        """Step a node with all events; raise the exception of the work, if there is one."""
         while not self._events.empty():
             step(self._events.get())
         if self._failure is not None:
             raise self._failure
 
     def close(self) -> None:
-        """Finish what was submitted, and end."""
+        """Finish all submitted work, and end."""
         self._work.put(None)
         self._thread.join()
 

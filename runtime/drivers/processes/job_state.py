@@ -1,4 +1,4 @@
-"""The state of a job on the local file system, as its coordinator opens it."""
+"""The state of a job on the local file system, opened by its coordinator."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class OpenCoordination(Protocol):
     """Opens the coordination of a job."""
 
     def __call__(self, *, create: bool) -> Coordination:
-        """Return a client; with `create` there need be nothing yet.
+        """Return a client; with `create` the data is created if it does not exist.
 
         Raises:
             CoordinationError: if that cannot be done.
@@ -41,14 +41,14 @@ class OpenCoordination(Protocol):
 
 
 def embedded_coordination(directory: Path) -> OpenCoordination:
-    """Return what opens the coordination file in a state directory."""
+    """Return the opener of the coordination file in a state directory."""
     return partial(EmbeddedCoordination, directory / FILE)
 
 
 def has_begun(directory: Path) -> bool:
     """Return whether a job has snapshots in its state directory.
 
-    Then there was coordination: that it is gone is not taken for a beginning.
+    Then the job had coordination data, and a missing file is an error, not a new job.
     """
     return (directory / "snapshots").is_dir()
 
@@ -61,7 +61,7 @@ def open_job_state(
     coordination: OpenCoordination | None = None,
     lease_seconds: float = LEASE_SECONDS,
 ) -> JobState:
-    """Open the state of a job; `owner` is what others read of who leads, `logs` are by front.
+    """Open the state of a job; `owner` is the value of the lease, `logs` are by front.
 
     Coordination is the file in the directory unless another one is given.
 
@@ -92,7 +92,7 @@ def open_job_state(
 def end_leadership(opening: OpenCoordination, owner: str) -> None:
     """End the session of a coordinator whose process has ended, so that the next one need not wait for it.
 
-    Nothing happens where another one than `owner` leads.  Where coordination does not answer, the session
+    Does nothing if another one than `owner` holds the lease.  If coordination does not answer, the session
     ends when its time is over.
     """
     with suppress(CoordinationError), closing(opening(create=False)) as coordination:

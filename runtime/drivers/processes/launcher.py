@@ -1,18 +1,17 @@
 """The launcher: starts the processes of a run, restarts them, and leaves none behind.
 
 A process that ends before the job does is started again.  A process that writes nothing for too long hangs
-and is killed, so that no stopped process can continue beside its replacement.  It may have been in a step
-that takes long, which the replacement would have to do too: so each process that is killed doubles the time
-that all others are given.
+and is killed, so that no stopped process can continue beside its replacement.  It may have been in a long
+step that its replacement has to repeat.  So each killed process doubles the timeout of all others.
 
-The launcher knows at once that a process has ended.  It tells the coordinator which worker has, and calls
-`on_coordinator_ended`, which ends the lease.
+The launcher detects at once that a process has ended.  It reports an ended worker to the coordinator; if the
+coordinator has ended, it calls `on_coordinator_ended`, which ends the lease.
 
 A **spare** is one worker more than the job needs.  It has imported everything, and waits until it replaces a
 worker that has ended.  It is started when the job has run for a while, so that it does not slow down the
 start.
 
-Children end when their standard input does.  So they end with the launcher, however it ends.
+Children end when their standard input ends.  So they end with the launcher, however it ends.
 """
 
 from __future__ import annotations
@@ -65,7 +64,7 @@ _END_SECONDS: Final = 10.0
 
 
 class GivenUpError(Exception):
-    """Processes keep ending and nothing gets done; says which, and how it ended."""
+    """Processes keep ending without progress; the message says which process, and how it ended."""
 
 
 @dataclass(slots=True, eq=False)
@@ -95,12 +94,12 @@ class _Child:
         self.address = None
 
     def leave_alone(self) -> None:
-        """Let it see that nobody needs it any more, whereupon it ends."""
+        """Close its input, so that it ends."""
         assert self.process.stdin is not None
         self.process.stdin.close()
 
     def end(self) -> None:
-        """Kill it, if it lives, and forget it."""
+        """Kill it, if it lives, and release its pipes."""
         self.process.kill()
         self.process.wait()
         assert self.process.stdin is not None
@@ -125,7 +124,7 @@ class Launcher:
     ) -> None:
         """Take the commands of the coordinator and of each of `workers` workers.
 
-        `on_progress` is told how it goes; `check` is asked often, and may raise to end the run.  Every
+        `on_progress` receives progress; `check` is called often, and may raise to end the run.  Every
         coordinator inherits the descriptors `inherits`.  `on_coordinator_ended` is called when the process of
         one has ended, before the next one is started.
         """
@@ -148,10 +147,10 @@ class Launcher:
         self._runs_since: float | None = None
 
     def run(self) -> Finished:
-        """Run until the coordinator says that the job is over.
+        """Run until the coordinator reports the end of the job.
 
         Raises:
-            GivenUpError: if processes keep ending and nothing gets done.
+            GivenUpError: if processes keep ending without progress.
         """
         try:
             for child in self._children:
@@ -168,7 +167,7 @@ class Launcher:
         wait_readable([child.reader.descriptor for child in children], _POLL_SECONDS)
         now = time.monotonic()
         for child in children:
-            # First this: of one that has ended, the lines that are read then are all that it wrote.
+            # Before reading: the lines of an ended process are then complete.
             ended = child.process.poll()
             for line in child.reader.lines():
                 self._on_line(child, line, now)
@@ -223,7 +222,7 @@ class Launcher:
             self._best, self._crashes = done, 0
 
     def _keep_a_spare(self, now: float) -> None:
-        """Start a spare if there is none, the job runs, and spares are of use."""
+        """Start a spare if there is none, the job runs, and spares are wanted."""
         runs = self._runs_since is not None and now - self._runs_since >= SPARE_AFTER
         alone = len(self._children) == 1
         if self._spare is None and runs and not alone and self._spares_lost < SPARES_LOST_MAX:
@@ -231,7 +230,7 @@ class Launcher:
             try:
                 self._start(spare)
             except OSError:
-                self._spares_lost += 1  # there is no room for it
+                self._spares_lost += 1  # no memory or no process number is left
             else:
                 self._spare = spare
 
@@ -263,7 +262,7 @@ class Launcher:
         spare.writer.write(Join())
 
     def _end_all(self) -> None:
-        """Let every process end, and see that it does."""
+        """End all processes, and wait for them."""
         if self._spare is not None:
             self._spare.end()
         started = [child for child in self._children if hasattr(child, "process")]

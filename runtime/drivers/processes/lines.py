@@ -33,13 +33,13 @@ class Address(msgspec.Struct, frozen=True, tag=True):
 
 
 class Alive(msgspec.Struct, frozen=True, tag=True):
-    """From a worker: it does not hang."""
+    """From a worker: a sign of life."""
 
 
 class ProgressReport(msgspec.Struct, frozen=True, tag=True):
     """From the coordinator: the progress of the job; see `node.Progress`.
 
-    `held` is the front that has promised least, and the time and origin that it has promised.
+    `held` is the front with the least promise, and the time and origin of that promise.
     """
 
     phase: str
@@ -120,7 +120,7 @@ def _stop_row(stopped: Stopped) -> StopRow:
 
 
 class LineWriter:
-    """Writes lines to a descriptor; ignores that nobody reads them."""
+    """Writes lines to a descriptor; a closed pipe is ignored."""
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor

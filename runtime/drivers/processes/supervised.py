@@ -43,7 +43,7 @@ class Supervisor:
         return supervisor
 
     def alive(self) -> bool:
-        """Return whether the launcher is alive, and report to it regularly that this process is."""
+        """Return whether the launcher is alive, and regularly send it a sign of life."""
         now = time.monotonic()
         if now - self._told_at > ALIVE_EVERY:
             self._told_at = now
