@@ -90,7 +90,7 @@ def decoded(data: Octets) -> IncrementalSnapshot:
             batch.validate(full=True)
     except pa.ArrowException as error:
         raise UnreadableSnapshotError(str(error)) from None
-    return _increment(header, batches)
+    return _snapshot(header, batches)
 
 
 def rows_of(data: Octets) -> int:
@@ -123,7 +123,7 @@ def _header(body: memoryview) -> tuple[_Header, int]:
         raise UnreadableSnapshotError(f"its header is invalid: {error}") from None
 
 
-def _increment(header: _Header, batches: list[pa.RecordBatch]) -> IncrementalSnapshot:
+def _snapshot(header: _Header, batches: list[pa.RecordBatch]) -> IncrementalSnapshot:
     if len(batches) != 1 or batches[0].num_rows != header.rows:
         rows = sum(batch.num_rows for batch in batches)
         raise UnreadableSnapshotError(f"it has {rows} rows, and its header says {header.rows}")

@@ -120,7 +120,7 @@ def test_the_next_snapshot_has_only_what_has_changed_since(policy: Policy) -> No
     assert crossed(fold, 30) is None
 
 
-def test_a_row_that_comes_late_below_the_position_is_in_the_increment() -> None:
+def test_a_row_that_comes_later_below_the_position_is_in_the_snapshot() -> None:
     fold = running_count()
     assert fold.announce(at(5))
     fold.accept(0, rows("aa", [2, 6]))
@@ -132,7 +132,7 @@ def test_a_row_that_comes_late_below_the_position_is_in_the_increment() -> None:
     assert counts(crossed(fold, 9)) == {"a": 5}
 
 
-def test_a_row_that_is_taken_back_below_the_position_is_not_in_the_increment() -> None:
+def test_a_row_that_is_undone_below_the_position_is_not_in_the_snapshot() -> None:
     fold = running_count()
     assert fold.announce(at(5))
     fold.accept(0, rows("aaabcc", [2, 3, 6, 2, 3, 6]))
@@ -202,7 +202,7 @@ def test_a_snapshot_that_is_not_taken_is_part_of_the_next(policy: Policy) -> Non
     assert counts(crossed(fold, 10)) == {"a": 1, "b": 2}
 
 
-def test_what_a_rewind_takes_back_is_not_in_the_increment() -> None:
+def test_rows_undone_by_a_rewind_are_not_in_the_snapshot() -> None:
     fold = running_count()
     assert fold.announce(at(5))
     fold._applied._bound = RepairBound(0)
