@@ -94,7 +94,7 @@ def test_the_summary_has_every_count() -> None:
     assert lines[0][:2] == ["finished", "after"]
     assert [line[0] for line in lines[1:]] == [
         *("rows", "rows", "bytes", "late", "rejected", "unknown", "state"),
-        *("held", "repairs", "messages", "acknowledged", "releases"),
+        *("held", "repairs", "messages", "acknowledged", "releases", "written"),
     ]
     assert lines[1][:3] == ["rows", "in", "3"]
     assert lines[2][:3] == ["rows", "out", "3"]
