@@ -177,6 +177,12 @@ class OutputChecker:
         for ledger, rows in zip(self._ledgers, expected.rows, strict=True):
             ledger.expect(rows)
 
+    def begins(self, output: int, position: Root) -> None:
+        """Record that an epoch begins at a position; an output of option NONE may lack rows below it."""
+        ledger = self._ledgers[output]
+        if ledger.option is DeliveryOption.NONE:
+            ledger.position = position
+
     def lost_rows(self, output: int, position: Root) -> None:
         """Record that a sink has lost its rows from a position on."""
         ledger = self._ledgers[output]

@@ -40,11 +40,15 @@ PROGRESS_US: Final = 5 * SECOND
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What all runs of a series have in common; None is drawn by each."""
+    """What all runs of a series have in common; None is drawn by each.
+
+    `faults` are the names of the faults that there are; one that is named twice strikes twice as often.
+    """
 
     seconds: int = 60
     workers: int | None = None
     option: DeliveryOption | None = None
+    faults: tuple[str, ...] | None = None
     nodes: Nodes = REAL_NODES
 
 
@@ -77,7 +81,7 @@ def run(
 ) -> Result:
     """Run a workload under the faults of a seed, or of a tape that was recorded."""
     tape = Tape(seed, played)
-    settings = drawn(tape, workers=plan.workers, option=plan.option)
+    settings = drawn(tape, workers=plan.workers, option=plan.option, faults=plan.faults)
     world = World(tape)
     coverage = Coverage()
     single = workload.plan_of(1, None)

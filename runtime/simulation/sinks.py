@@ -87,14 +87,17 @@ class ExternalSink:
         self._muted: list[tuple[Connection, Says]] = []
 
     def open(
-        self, epoch: int, process: Process, answer: Callable[[Connection, Says], None]
+        self, opening: OpenRequest, process: Process, answer: Callable[[Connection, Says], None]
     ) -> tuple[Connection, OpenReply]:
         """Open a connection for a coordinator; return the position of the sink.
+
+        An output that does not keep the position of its sink goes on from where the epoch begins.
 
         Raises:
             SinkLostError: if there is a newer epoch, or no answer.
         """
         process.charge(2 * self._way_us() + self.behaviour.acknowledges_late_us)
+        epoch = opening.epoch
         if self._hears_newest_only and any(other.epoch > epoch for other in self._connections):
             raise SinkLostError("there is a newer epoch")
         if self.behaviour.mute:
@@ -108,6 +111,9 @@ class ExternalSink:
             if process.life == life:  # the connection of a process that was killed is gone
                 process.later(self._way_us(), answer, connection, says)
 
+        if self._takes_repeats:
+            self.position = opening.begins
+            self._checker.begins(self.number, opening.begins)
         connection = Connection(epoch, answer_later)
         self._connections = [*self._connections[-3:], connection]
         return connection, OpenReply(self.position, self._window)
@@ -251,7 +257,7 @@ class SimulatedSink:
         self._process.check(self._life)
         self._connection = None
         self._positions, self._lost = [], None
-        self._connection, opened = self._sink.open(opening.epoch, self._process, self._answered)
+        self._connection, opened = self._sink.open(opening, self._process, self._answered)
         return opened
 
     def _answered(self, connection: Connection, says: Says) -> None:

@@ -47,7 +47,11 @@ class RunSettings:
 
 
 def drawn(
-    tape: Tape, *, workers: int | None = None, option: DeliveryOption | None = None
+    tape: Tape,
+    *,
+    workers: int | None = None,
+    option: DeliveryOption | None = None,
+    faults: tuple[str, ...] | None = None,
 ) -> RunSettings:
     """Return the settings that a tape draws; what is given is not drawn."""
     choices = tape.stream("settings")
@@ -70,7 +74,7 @@ def drawn(
         disk_us=choices.one_of((MILLISECOND, 100, 20 * MILLISECOND, 300 * MILLISECOND)),
         launcher_tells=choices.chance(0.5),
         lease_us=choices.one_of((3 * SECOND, SECOND)),
-        faults=_faults(choices),
+        faults=_faults(choices) if faults is None else faults,
         fault_every_us=choices.one_of((2 * SECOND, SECOND, SECOND // 2)),
         nodes=_nodes(choices, tape.stream("lead")),
         network=_network(choices),
