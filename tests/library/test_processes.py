@@ -91,7 +91,7 @@ from fsql.cli import main
 
 settings = PreparedJob.settings
 PreparedJob.settings = lambda job: replace(settings(job), failure_after=3600.0)
-entry_points.open_job_state = lambda *given: open_job_state(*given, lease_seconds=3600.0)
+entry_points.open_job_state = lambda *given, **named: open_job_state(*given, **named, lease_seconds=3600.0)
 sys.argv[0] = "coordinator"
 main()
 """
