@@ -122,7 +122,7 @@ def read_all(table: Table, directory: Path) -> None:
     reader = split.open()
     while (chunk := reader.read(ROWS_AT_A_TIME)) is not None:
         assert isinstance(chunk, Chunk)
-        assert not chunk.rejects
+        assert not chunk.dead_letters
     reader.close()
 
 

@@ -81,7 +81,7 @@ class Origins:
         return self._names[table], self._splits[table][split].name
 
 
-class RejectedLines:
+class DeadLetterLines:
     """Makes lines of malformed rows."""
 
     header = b""
@@ -93,17 +93,17 @@ class RejectedLines:
     def __call__(self, contents: Contents) -> list[memoryview]:
         """Return the lines of malformed rows."""
         assert isinstance(contents, DeadLetters)
-        origin = np.array([root.origin for root, _ in contents.rejects], np.int64)
+        origin = np.array([root.origin for root, _ in contents.dead_letters], np.int64)
         faults = [
             (
-                reject.line if reject.line > 0 else None,
-                reject.byte if reject.byte >= 0 else None,
-                f"FSQL-E{reject.code}",
-                reject.field,
-                reject.reason,
-                reject.excerpt,
+                dead_letter.line if dead_letter.line > 0 else None,
+                dead_letter.byte if dead_letter.byte >= 0 else None,
+                f"FSQL-E{dead_letter.code}",
+                dead_letter.field,
+                dead_letter.reason,
+                dead_letter.excerpt,
             )
-            for _, reject in contents.rejects
+            for _, dead_letter in contents.dead_letters
         ]
         columns = [*self._origins.columns(origin), *_arrays(faults, _FAULT)]
         return [memoryview(line) for line in self._encoder.encode(columns, None)]

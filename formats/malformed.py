@@ -40,8 +40,8 @@ class MalformedError(Exception):
         self.field = field
 
 
-def reject(lines: Lines, line: int, row: int, error: MalformedError) -> DeadLetter:
-    """Return the reject of the given line, which would have been row number `row` of its split."""
+def dead_letter(lines: Lines, line: int, row: int, error: MalformedError) -> DeadLetter:
+    """Return the dead letter of the given line, which would have been row number `row` of its split."""
     return DeadLetter(
         row=int(row),
         line=int(lines.numbers[line]),

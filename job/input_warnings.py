@@ -75,7 +75,7 @@ def _at_option(
 
 
 def first_row_warnings(compiled: Compiled, splits: Splits) -> list[Diagnostic]:
-    """Return warnings of what the first rows of each table that is read from JSON files show.
+    """Return warnings about the first rows of each table that is read from JSON files.
 
     Other formats refuse what would be a silent mistake in JSON: a number for a timestamp, a missing column.
     """
@@ -84,23 +84,24 @@ def first_row_warnings(compiled: Compiled, splits: Splits) -> list[Diagnostic]:
         if dict(table.options).get("format", "json") == "json":
             for split in splits[table.ordinal][:1]:
                 seen: set[tuple[str, str]] = set()
-                for number, row in enumerate(_first_rows(split)):
-                    for warning in _of_row(table, row, f'row {number} of "{split.name}"'):
+                for number, row in _first_rows(split):
+                    for warning in _of_row(table, row, f'line {number} of "{split.name}"'):
                         if (warning.code, warning.message) not in seen:
                             seen.add((warning.code, warning.message))
                             warnings.append(warning)
     return warnings
 
 
-def _first_rows(split: Split) -> list[dict[str, object]]:
-    """Return the first rows of a file of JSON lines, as far as they can be read; the run says why not."""
+def _first_rows(split: Split) -> list[tuple[int, dict[str, object]]]:
+    """Return the first readable rows of a file of JSON lines, with line numbers; the run reports errors."""
     if not isinstance(split, FileSplit):
         return []
     rows = []
     try:
-        for line in split.first_bytes(_FIRST_BYTES).splitlines()[:_FIRST_ROWS]:
+        lines = split.first_bytes(_FIRST_BYTES).splitlines()[:_FIRST_ROWS]
+        for number, line in enumerate(lines, 1):
             row = msgspec.json.decode(line)
-            rows += [row] if isinstance(row, dict) else []
+            rows += [(number, row)] if isinstance(row, dict) else []
     except (FsqlError, ValueError, RecursionError, msgspec.MsgspecError):
         pass
     return rows

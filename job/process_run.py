@@ -362,7 +362,7 @@ def _stopped(finished: Finished) -> Stopped | None:
     if finished.stopped is None:
         return None
     row = finished.stopped
-    dead_letter = None if row.reject is None else DeadLetter(*row.reject)
+    dead_letter = None if row.dead_letter is None else DeadLetter(*row.dead_letter)
     return Stopped(Root(*row.root), row.code, dead_letter)
 
 

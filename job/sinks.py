@@ -15,7 +15,7 @@ from fsql.compiler.logical import WindowAggregate, operators
 from fsql.connectors.file.sink import file_store
 from fsql.connectors.opening import open_sink, sink_lines
 from fsql.connectors.settings import settings_of
-from fsql.connectors.side_outputs import LateLines, Origins, RejectedLines
+from fsql.connectors.side_outputs import DeadLetterLines, LateLines, Origins
 from fsql.connectors.tcp.remote_sink import TcpSink
 from fsql.job.file_uses import FileUses, journal_name
 from fsql.job.places import locate_errors
@@ -85,7 +85,7 @@ def job_consumers(  # noqa: PLR0913 - each of them matters to what is promised
     """
     making = _SinkFactory(compiled, splits, positions, stdout, option, append=append)
     making.files.check()
-    consumed = [*making.sinks(), *making.late(), *making.rejects()]
+    consumed = [*making.sinks(), *making.late(), *making.dead_letters()]
     return [_existing_since(each, since) for each in consumed]
 
 
@@ -166,7 +166,7 @@ class _SinkFactory:
                 outputs.append(self._in_file(output, use, LateLines(windows, self._origins)))
         return outputs
 
-    def rejects(self) -> list[ConsumedOutput]:
+    def dead_letters(self) -> list[ConsumedOutput]:
         options = {self._delivery_of(insert) for insert in self._job.inserts}
         option = DeliveryOption.EXACTLY_ONCE
         if options in ({DeliveryOption.AT_MOST_ONCE}, {DeliveryOption.NONE}):
@@ -174,9 +174,9 @@ class _SinkFactory:
         outputs = []
         for table in self._job.tables:
             for use in self.files.of(table.name, "rejects_path"):
-                name = _rejects_name(table.name)
-                output = Output(option, rejects_of=table.ordinal, name=name)
-                outputs.append(self._in_file(output, use, RejectedLines(self._origins)))
+                name = _dead_letters_name(table.name)
+                output = Output(option, dead_letters_of=table.ordinal, name=name)
+                outputs.append(self._in_file(output, use, DeadLetterLines(self._origins)))
         return outputs
 
     def _in_file(self, output: Output, use: FileUse, lines: ContentsEncoder) -> ConsumedOutput:
@@ -198,7 +198,7 @@ def output_names(compiled: Compiled) -> list[str]:
         if files.of(insert.sink.name, "late_path")
     ]
     names += [
-        _rejects_name(table.name)
+        _dead_letters_name(table.name)
         for table in compiled.job.tables
         if files.of(table.name, "rejects_path")
     ]
@@ -213,7 +213,7 @@ def _late_name(table: str) -> str:
     return f'late rows of table "{table}"'
 
 
-def _rejects_name(table: str) -> str:
+def _dead_letters_name(table: str) -> str:
     return f'rejects of table "{table}"'
 
 

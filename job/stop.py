@@ -50,17 +50,17 @@ def stop_error(
     time = _time_note(table, stopped.root)
     if time:
         notes.insert(1, time)
-    if stopped.reject is None:
+    if stopped.dead_letter is None:
         message = f'{CODES[code].title}, caused by a row of table "{table.name}"'
         return _placed(
             compiled, stopped, Diagnostic(code, message, notes=tuple(notes)), _place(split)
         )
-    message = f'malformed row of table "{table.name}": {_fault(stopped.reject)}'
-    if stopped.reject.excerpt:
-        notes.insert(0, f"the line is {stopped.reject.excerpt}")
+    message = f'malformed row of table "{table.name}": {_fault(stopped.dead_letter)}'
+    if stopped.dead_letter.excerpt:
+        notes.insert(0, f"the line is {stopped.dead_letter.excerpt}")
     helps = (CODES[code].fix, _REJECT_HELP)
     error = Diagnostic(code, message, notes=tuple(notes), helps=helps)
-    return FsqlError([error], SourceText(f"{_place(split)}{_line(stopped.reject)}", ""))
+    return FsqlError([error], SourceText(f"{_place(split)}{_line(stopped.dead_letter)}", ""))
 
 
 def _placed(compiled: Compiled, stopped: Stopped, error: Diagnostic, row_place: str) -> FsqlError:
@@ -73,15 +73,21 @@ def _placed(compiled: Compiled, stopped: Stopped, error: Diagnostic, row_place: 
     return FsqlError([error], compiled.syntax.source)
 
 
-def _fault(reject: DeadLetter) -> str:
-    return f'field "{reject.field}": {reject.reason}' if reject.field else reject.reason
+def _fault(dead_letter: DeadLetter) -> str:
+    return (
+        f'field "{dead_letter.field}": {dead_letter.reason}'
+        if dead_letter.field
+        else dead_letter.reason
+    )
 
 
-def _line(reject: DeadLetter) -> str:
+def _line(dead_letter: DeadLetter) -> str:
     """Return line and byte of a malformed row, as far as they are known."""
-    if reject.line < 1:
+    if dead_letter.line < 1:
         return ""
-    return f":{reject.line}" + (f" (byte {reject.byte:,})" if reject.byte >= 0 else "")
+    return f":{dead_letter.line}" + (
+        f" (byte {dead_letter.byte:,})" if dead_letter.byte >= 0 else ""
+    )
 
 
 def _place(split: Split) -> str:

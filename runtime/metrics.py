@@ -149,12 +149,12 @@ class Metrics:
         self.rows_late += rows
         self.rows_late_by_window[window] = self.rows_late_by_window.get(window, 0) + rows
 
-    def count_rejected(
-        self, rejects: Sequence[tuple[Root, DeadLetter]], tables: Mapping[int, Table]
+    def count_dead_letters(
+        self, dead_letters: Sequence[tuple[Root, DeadLetter]], tables: Mapping[int, Table]
     ) -> None:
         """Count malformed rows; `tables` are those that are read, by ordinal."""
-        self.rows_rejected += len(rejects)
-        for root, _ in rejects:
+        self.rows_rejected += len(dead_letters)
+        for root, _ in dead_letters:
             self.source(tables[origin_parts(root.origin)[0]].name).rows_rejected += 1
 
 

@@ -45,7 +45,7 @@ class DeadLetter:
 class Chunk:
     """Consecutive rows of a split, decoded: the table's physical columns, in order.
 
-    `rows` are the row numbers, ascending; numbers that are missing among them belong to `rejects`.
+    `rows` are the row numbers, ascending; numbers that are missing among them belong to `dead_letters`.
     `bytes_read` is how much input the chunk used up, `unknown_fields` how many fields its rows had besides
     that are no columns.
 
@@ -55,7 +55,7 @@ class Chunk:
 
     columns: Sequence[pa.Array]
     rows: NDArray[np.int64]
-    rejects: Sequence[DeadLetter]
+    dead_letters: Sequence[DeadLetter]
     bytes_read: int
     unknown_fields: int = 0
     time_at_most: int | None = None
@@ -68,7 +68,10 @@ class Chunk:
             FsqlError: E539.
         """
         last = int(self.rows[-1]) if len(self.rows) else -1
-        if max(last, max((reject.row for reject in self.rejects), default=-1)) >= ROWS_MAX:
+        if (
+            max(last, max((dead_letter.row for dead_letter in self.dead_letters), default=-1))
+            >= ROWS_MAX
+        ):
             message = f"a split has more than {ROWS_MAX:,} rows"
             helps = ("start the job anew, with an empty state directory and new input",)
             raise FsqlError([Diagnostic("E539", message, helps=helps)])

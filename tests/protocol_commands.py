@@ -182,18 +182,18 @@ class BarrierOfPlan:
                 to = Address(BARRIER, 0, PortKind.SINK)
                 self._barrier.accept(Parcel(to, rows(list(map(int, times)))))
             case ["dead-letter", at]:
-                self._reject(at, stops=False)
+                self._dead_letter(at, stops=False)
             case ["stop-at", at]:
-                self._reject(at, stops=True)
+                self._dead_letter(at, stops=True)
             case ["min-time", at]:
                 return [contents_text(each) for each in self._barrier.advance(position(at))]
             case _:
                 raise AssertionError(words)
         return []
 
-    def _reject(self, at: str, *, stops: bool) -> None:
-        to = Address(BARRIER, 0, PortKind.REJECT, stops)
-        self._barrier.accept(Parcel(to, None, rejects=(dead_letter(int(at)),)))
+    def _dead_letter(self, at: str, *, stops: bool) -> None:
+        to = Address(BARRIER, 0, PortKind.DEAD_LETTER, stops)
+        self._barrier.accept(Parcel(to, None, dead_letters=(dead_letter(int(at)),)))
 
 
 def contents_text(contents: Released | LateRows | DeadLetters | Stopped) -> str:
@@ -205,5 +205,5 @@ def contents_text(contents: Released | LateRows | DeadLetters | Stopped) -> str:
             return f"stop at {position_name(root)}, error {code}"
         case LateRows(_, late):
             return f"late rows {' '.join(map(str, late.time.tolist()))}"
-        case DeadLetters(rejects):
-            return f"dead letters {' '.join(position_name(root) for root, _ in rejects)}"
+        case DeadLetters(dead_letters):
+            return f"dead letters {' '.join(position_name(root) for root, _ in dead_letters)}"

@@ -123,8 +123,8 @@ def item_of(words: list[str]) -> tuple[Item, ...]:  # noqa: C901, PLR0911, PLR09
         case ["row", at]:
             return _to_barrier(Parcel(Address(BARRIER, 0, PortKind.SINK), rows([int(at)])))
         case ["stop-at", at]:
-            to = Address(BARRIER, 0, PortKind.REJECT, stops_job=True)
-            return _to_barrier(Parcel(to, None, rejects=(dead_letter(int(at)),)))
+            to = Address(BARRIER, 0, PortKind.DEAD_LETTER, stops_job=True)
+            return _to_barrier(Parcel(to, None, dead_letters=(dead_letter(int(at)),)))
         case ["row-below", at]:
             batch = rows([int(at) - 1])
             parcel = Parcel(Address(BARRIER, 0, PortKind.SINK), batch)

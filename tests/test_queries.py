@@ -96,7 +96,7 @@ def test_any_order_of_events_releases_the_expected_rows(
     assert sink_text(example, [(label, row) for _, label, row in released]) == sink
     late = [row for rows in outcome.late for row in rows]
     assert len(late) == example.expected.get("late.jsonl", "").count("\n")
-    assert len(outcome.rejects) == example.expected.get("rejects.jsonl", "").count("\n")
+    assert len(outcome.dead_letters) == example.expected.get("rejects.jsonl", "").count("\n")
 
 
 @each_example
@@ -124,7 +124,7 @@ def test_the_expected_late_rows_and_rejects_are_those_of_the_oracle() -> None:
     ]
     rejected = [json.loads(text) for text in example.expected["rejects.jsonl"].splitlines()]
     assert [(row["row"], row["code"]) for row in rejected] == [
-        (reject.row, f"FSQL-E{reject.code}") for reject in result.rejects
+        (dead_letter.row, f"FSQL-E{dead_letter.code}") for dead_letter in result.dead_letters
     ]
 
 

@@ -80,12 +80,12 @@ class LineReader:
             lines = lines.slice(0, rows_max)
         row, _, byte, _ = self._place
         unknown_before = self._decoder.unknown_fields
-        columns, rows, rejects = self._decoder.decode(lines, row)
+        columns, rows, dead_letters = self._decoder.decode(lines, row)
         unknown = self._decoder.unknown_fields - unknown_before
         self._place = SourceOffset(row + len(lines), lines.end_number, lines.end_byte)
         # Empty lines and blocks without a line end belong to the chunk that comes after them.
         read = lines.end_byte - byte
-        return Chunk(columns, rows, rejects, read, unknown, time_at_most=self._time_at_most)
+        return Chunk(columns, rows, dead_letters, read, unknown, time_at_most=self._time_at_most)
 
     def bytes_passed(self) -> int:
         """Return how far the reader is in its file."""

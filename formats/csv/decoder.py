@@ -23,8 +23,8 @@ from fsql.formats.malformed import (
     NOT_CSV,
     MalformedError,
     check_length,
+    dead_letter,
     decode_utf8,
-    reject,
 )
 from fsql.formats.timestamps import read_texts
 from fsql.runtime.arrow_types import arrow_type, to_arrow
@@ -95,19 +95,19 @@ class CsvDecoder:
     def decode(self, lines: Lines, first_row: int) -> DecodedRows:
         """Return the rows of lines; the first has the number `first_row`."""
         fields = self._split_block(lines)
-        rejects: dict[int, DeadLetter] = {}
+        dead_letters: dict[int, DeadLetter] = {}
         if fields is None:
-            fields = self._split_lines(lines, first_row, rejects)
+            fields = self._split_lines(lines, first_row, dead_letters)
         columns = []
         for column, texts in zip(self._columns, fields, strict=True):
-            columns.append(self._convert_column(column, texts, lines, first_row, rejects))
+            columns.append(self._convert_column(column, texts, lines, first_row, dead_letters))
         kept = np.arange(len(lines))
-        if rejects:
+        if dead_letters:
             good = np.ones(len(lines), np.bool_)
-            good[list(rejects)] = False
+            good[list(dead_letters)] = False
             kept = kept[good]
             columns = [column.filter(pa.array(good)) for column in columns]
-        return columns, first_row + kept, [rejects[line] for line in sorted(rejects)]
+        return columns, first_row + kept, [dead_letters[line] for line in sorted(dead_letters)]
 
     def _split_block(self, lines: Lines) -> list[pa.StringArray] | None:
         """Return the fields of each column as split by Arrow; None if Arrow cannot be used."""
@@ -153,7 +153,7 @@ class CsvDecoder:
         return not (np.searchsorted(quotes, lines.ends - lines.starts[0]) % 2).any()
 
     def _split_lines(
-        self, lines: Lines, first_row: int, rejects: dict[int, DeadLetter]
+        self, lines: Lines, first_row: int, dead_letters: dict[int, DeadLetter]
     ) -> list[pa.StringArray]:
         """Return the texts of each column by the exact rules; a malformed line has NULLs, and is rejected."""
         nothing: list[str | None] = [None] * len(self._columns)
@@ -162,7 +162,7 @@ class CsvDecoder:
             try:
                 rows.append(self._texts(lines.content(line)))
             except MalformedError as error:
-                rejects[line] = reject(lines, line, first_row + line, error)
+                dead_letters[line] = dead_letter(lines, line, first_row + line, error)
                 rows.append(nothing)
         columns = zip(*rows, strict=True) if rows else [()] * len(self._columns)
         return [pa.array(column, pa.string()) for column in columns]
@@ -194,13 +194,13 @@ class CsvDecoder:
         texts: pa.StringArray,
         lines: Lines,
         first_row: int,
-        rejects: dict[int, DeadLetter],
+        dead_letters: dict[int, DeadLetter],
     ) -> pa.Array:
         """Return the column; lines that have no value for it are rejected."""
         values, done = _convert(column, texts)
         if not column.nullable:
             done &= texts.is_valid().to_numpy(zero_copy_only=False)
-        rest = [line for line in np.flatnonzero(~done).tolist() if line not in rejects]
+        rest = [line for line in np.flatnonzero(~done).tolist() if line not in dead_letters]
         if not rest:
             return values
         exact: list[Value] = []
@@ -215,7 +215,7 @@ class CsvDecoder:
             try:
                 exact.append(field_value(field, column, self._dialect))
             except MalformedError as error:
-                rejects[line] = reject(lines, line, first_row + line, error)
+                dead_letters[line] = dead_letter(lines, line, first_row + line, error)
                 exact.append(None)
         places = np.arange(len(texts))
         places[rest] = len(texts) + np.arange(len(rest))

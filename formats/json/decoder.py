@@ -31,7 +31,7 @@ from fsql.formats.json.rows import REFUSED, RowType
 from fsql.formats.json.strict import DEPTH_MAX, parse_object
 from fsql.formats.json.values import column_values
 from fsql.formats.lines import SingleLineDecoder
-from fsql.formats.malformed import MalformedError, check_length, reject
+from fsql.formats.malformed import MalformedError, check_length, dead_letter
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -56,18 +56,18 @@ _DECODE_ANY: Final = msgspec.json.Decoder().decode
 
 @dataclass(slots=True)
 class _Rows:
-    """The rows of `lines` so far: decoded structs, and rejects; `span` is the text of all lines."""
+    """The rows of `lines` so far: decoded structs, and dead letters; `span` is the text of all lines."""
 
     lines: Lines
     span: bytes
     first_row: int
     decoded: list[msgspec.Struct] = field(default_factory=list)
-    rejects: list[DeadLetter] = field(default_factory=list)
+    dead_letters: list[DeadLetter] = field(default_factory=list)
 
     def kept(self) -> Ints:
         """Return the indexes of the lines that the decoded rows come from."""
         kept = np.arange(len(self.lines))
-        return np.delete(kept, [each.row - self.first_row for each in self.rejects])
+        return np.delete(kept, [each.row - self.first_row for each in self.dead_letters])
 
 
 def make_decoder(columns: Schema, settings: Settings) -> Callable[[], LineDecoder]:
@@ -104,8 +104,8 @@ class JsonDecoder(SingleLineDecoder):
         if not good.all():
             kept = kept[good]
             arrays = [array.filter(pa.array(good)) for array in arrays]
-        rows.rejects.sort(key=lambda each: each.row)
-        return arrays, first_row + kept, rows.rejects
+        rows.dead_letters.sort(key=lambda each: each.row)
+        return arrays, first_row + kept, rows.dead_letters
 
     def _decode_rows(self, rows: _Rows) -> None:
         """Decode what can be decoded, and reject the rest."""
@@ -144,7 +144,7 @@ class JsonDecoder(SingleLineDecoder):
             check_length(len(record), self.record_bytes_max)
             return self._row_type.row(column_values(self._columns, parse_object(record)))
         except MalformedError as error:
-            rows.rejects.append(reject(rows.lines, line, rows.first_row + line, error))
+            rows.dead_letters.append(dead_letter(rows.lines, line, rows.first_row + line, error))
             return None
 
     def _keys_are_distinct(self, rows: _Rows, kept: Ints, found: Ints) -> Bools:

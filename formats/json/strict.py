@@ -1,7 +1,7 @@
 """A strict and slow JSON parser: it defines which records are well-formed.
 
 The fast decoder accepts most records in bulk.  Records that it does not accept, or that may be invalid, are
-decided by this module: so the rejected records and their messages do not depend on the version of a library
+decided by this module: so the malformed records and their messages do not depend on the version of a library
 or on the division of the input into blocks.
 
 Strict means RFC 8259, and in addition: no repeated key in an object at any depth, no lone surrogate in a

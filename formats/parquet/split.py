@@ -113,7 +113,7 @@ class ParquetReader:
         self._file.close()
 
     def _chunk(self, part: pa.RecordBatch) -> Chunk:
-        rejects: dict[int, DeadLetter] = {}
+        dead_letters: dict[int, DeadLetter] = {}
         columns = []
         for column in self._columns:
             given = part.column(column.name)
@@ -121,16 +121,16 @@ class ParquetReader:
             for row, error in faults(column, given, converted):
                 number = self._row + row
                 fault = DeadLetter(number, 0, -1, error.code, error.field, error.reason, "")
-                rejects.setdefault(row, fault)
+                dead_letters.setdefault(row, fault)
             columns.append(converted)
         kept = np.arange(part.num_rows)
-        if rejects:
-            kept = np.delete(kept, list(rejects))
+        if dead_letters:
+            kept = np.delete(kept, list(dead_letters))
             columns = [column.take(pa.array(kept)) for column in columns]
         rows = self._row + kept
         self._row += part.num_rows
         before, self._bytes = self._bytes, self._bytes_before(self._row)
-        in_order = [rejects[row] for row in sorted(rejects)]
+        in_order = [dead_letters[row] for row in sorted(dead_letters)]
         return Chunk(columns, rows, in_order, self._bytes - before)
 
     def _from(self, row: int) -> Iterator[pa.RecordBatch]:

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from fsql.formats.lines import SingleLineDecoder
-from fsql.formats.malformed import MalformedError, check_length, decode_utf8, reject
+from fsql.formats.malformed import MalformedError, check_length, dead_letter, decode_utf8
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -45,7 +45,7 @@ class TextDecoder(SingleLineDecoder):
 
     def decode(self, lines: Lines, first_row: int) -> DecodedRows:
         """Return the rows of the lines; the first has the number `first_row`."""
-        rejects = self._rejects(lines, first_row)
+        dead_letters = self._dead_letters(lines, first_row)
         offsets = np.empty(2 * len(lines), np.int32)
         offsets[0::2] = lines.starts
         offsets[1::2] = lines.ends
@@ -53,12 +53,12 @@ class TextDecoder(SingleLineDecoder):
             max(len(offsets) - 1, 0), pa.py_buffer(offsets), pa.py_buffer(lines.data)
         )
         kept = np.arange(len(lines))
-        if rejects:
-            kept = np.delete(kept, [each.row - first_row for each in rejects])
+        if dead_letters:
+            kept = np.delete(kept, [each.row - first_row for each in dead_letters])
         column = alternating.take(pa.array(2 * kept))
-        return [column], first_row + kept, rejects
+        return [column], first_row + kept, dead_letters
 
-    def _rejects(self, lines: Lines, first_row: int) -> list[DeadLetter]:
+    def _dead_letters(self, lines: Lines, first_row: int) -> list[DeadLetter]:
         lengths = lines.ends - lines.starts
         suspects = np.flatnonzero(lengths > self.record_bytes_max)
         span = lines.span()
@@ -67,12 +67,12 @@ class TextDecoder(SingleLineDecoder):
                 span.decode()
             except UnicodeDecodeError:
                 suspects = np.arange(len(lines))
-        rejects = []
+        dead_letters = []
         for line in suspects.tolist():
             record = lines.content(line)
             try:
                 check_length(len(record), self.record_bytes_max)
                 decode_utf8(record)
             except MalformedError as error:
-                rejects.append(reject(lines, line, first_row + line, error))
-        return rejects
+                dead_letters.append(dead_letter(lines, line, first_row + line, error))
+        return dead_letters

@@ -207,13 +207,13 @@ def row_count(contents: Contents) -> int:
             return len(release.time)
         case LateRows(_, rows):
             return len(rows)
-        case DeadLetters(rejects):
-            return len(rejects)
+        case DeadLetters(dead_letters):
+            return len(dead_letters)
 
 
 def _root(contents: Contents, row: int) -> Root:
     if isinstance(contents, DeadLetters):
-        return contents.rejects[row][0]
+        return contents.dead_letters[row][0]
     rows = contents.release if isinstance(contents, Released) else contents.rows
     return Root(int(rows.time[row]), int(rows.origin[row]))
 
@@ -270,5 +270,5 @@ def _slice(contents: Contents, start: int, stop: int) -> Contents:
             return replace(contents, release=part)
         case LateRows(_, rows):
             return replace(contents, rows=rows.take(np.arange(start, stop)))
-        case DeadLetters(rejects):
-            return DeadLetters(rejects[start:stop])
+        case DeadLetters(dead_letters):
+            return DeadLetters(dead_letters[start:stop])

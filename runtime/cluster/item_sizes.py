@@ -22,7 +22,7 @@ def item_bytes(item: Item) -> int:
     """Return about how many bytes an item takes, in memory and on the wire."""
     if isinstance(item, Message):
         parcel = item.parcel
-        total = ITEM_BYTES + _DEAD_LETTER_BYTES * len(parcel.rejects)
+        total = ITEM_BYTES + _DEAD_LETTER_BYTES * len(parcel.dead_letters)
         if (batch := parcel.batch) is not None:
             total += len(batch) * 8 * (3 + len(batch.path))
             for column in batch.columns:

@@ -29,7 +29,7 @@ class Output:
     option: DeliveryOption
     insert: int | None = None
     windows: frozenset[int] = frozenset()
-    rejects_of: int | None = None
+    dead_letters_of: int | None = None
     name: str = "an output"
     since: Root = START
 
@@ -45,8 +45,8 @@ class Output:
             case DeadLetters():
                 own = tuple(
                     item
-                    for item in contents.rejects
-                    if origin_parts(item[0].origin)[0] == self.rejects_of
+                    for item in contents.dead_letters
+                    if origin_parts(item[0].origin)[0] == self.dead_letters_of
                 )
                 return DeadLetters(own) if own else None
 

@@ -78,7 +78,7 @@ class OutputRelease:
             if isinstance(contents, LateRows):
                 self.metrics.count_late(contents.window, len(contents.rows))
             elif isinstance(contents, DeadLetters):
-                self.metrics.count_rejected(contents.rejects, self._tables)
+                self.metrics.count_dead_letters(contents.dead_letters, self._tables)
             released.append(contents)
         return self.deliveries.release(released, bound)
 

@@ -1,10 +1,10 @@
 """The barrier releases final rows in the total order, each group of changes as a whole.
 
-Contract.  Let m be min time at the barrier.  Each port has released the live content of its rows with
-roots below m, and nothing else: rows whose weights cancel never appear, and nothing that is
-released is ever retracted.  All ports (the sinks of all INSERTs, late rows, rejects, errors) are released
-by one bound, so that sinks of one job are consistent with each other.  If an error remains at root p, the
-bound becomes p, everything of roots below p is released, and the job stops.
+Contract.  Let m be min time at the barrier.  Each port has released the live content of its rows with roots
+below m, and nothing else: rows whose weights cancel never appear, and no released row is ever undone.  All
+ports (the sinks of all INSERTs, late rows, dead letters, errors) are released by one bound, so that sinks of
+one job are consistent with each other.  If an error remains at root p, the bound becomes p, everything of
+roots below p is released, and the job stops.
 
 The changes of one root position are one group: consolidated, labelled and ordered as
 `docs/internals/semantics.md` says.  (The barrier of FlameStream (2018), section 3.2, releases items; groups
@@ -68,16 +68,16 @@ class LateRows:
 class DeadLetters:
     """Malformed rows of sources that continue after them."""
 
-    rejects: tuple[tuple[Root, DeadLetter], ...]
+    dead_letters: tuple[tuple[Root, DeadLetter], ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Stopped:
-    """The job stops at `root`; `code` is the error's number, `reject` the malformed row if it is one."""
+    """The job stops at `root`; `code` is the error's number, `dead_letter` the malformed row if it is one."""
 
     root: Root
     code: int
-    reject: DeadLetter | None
+    dead_letter: DeadLetter | None
 
 
 class Barrier:
@@ -88,7 +88,7 @@ class Barrier:
         self._sinks = [_Gate(port) for port in sinks]
         self._late = [WaitingRows() for _ in range(late_windows)]
         self._errors = WaitingRows()
-        self._rejects: list[tuple[Root, DeadLetter]] = []
+        self._dead_letters: list[tuple[Root, DeadLetter]] = []
         """A heap."""
         self._stopping: tuple[Root, DeadLetter] | None = None
         """The least malformed row at which the job stops."""
@@ -113,12 +113,12 @@ class Barrier:
             case PortKind.ERROR:
                 assert parcel.batch is not None
                 self._errors.append(parcel.batch)
-            case PortKind.REJECT:
-                for reject in parcel.rejects:
+            case PortKind.DEAD_LETTER:
+                for dead_letter in parcel.dead_letters:
                     if not parcel.to.stops_job:
-                        heapq.heappush(self._rejects, reject)
-                    elif self._stopping is None or reject[0] < self._stopping[0]:
-                        self._stopping = reject
+                        heapq.heappush(self._dead_letters, dead_letter)
+                    elif self._stopping is None or dead_letter[0] < self._stopping[0]:
+                        self._stopping = dead_letter
             case None:
                 raise AssertionError(parcel.to)
 
@@ -140,11 +140,11 @@ class Barrier:
             if release is not None:
                 outputs.append(Released(insert, release))
         outputs += self._late_below(bound)
-        rejects = []
-        while self._rejects and self._rejects[0][0] < bound:
-            rejects.append(heapq.heappop(self._rejects))
-        if rejects:
-            outputs.append(DeadLetters(tuple(rejects)))
+        dead_letters = []
+        while self._dead_letters and self._dead_letters[0][0] < bound:
+            dead_letters.append(heapq.heappop(self._dead_letters))
+        if dead_letters:
+            outputs.append(DeadLetters(tuple(dead_letters)))
         self.releases += bool(outputs)
         if stop is not None:
             self.stopped = True
@@ -175,8 +175,8 @@ class Barrier:
         """Return the least error that remains below `bound`, if any."""
         found = []
         if self._stopping is not None and self._stopping[0] < bound:
-            root, reject = self._stopping
-            found.append(Stopped(root, reject.code, reject))
+            root, dead_letter = self._stopping
+            found.append(Stopped(root, dead_letter.code, dead_letter))
         passed = self._errors.take_below(bound)
         if passed:
             remaining = consolidate(concat(passed), by_path=False)

@@ -5,7 +5,7 @@ not on the chunks of a reader.  A promise p means that all further rows have roo
 successor of the last row that was read, so it needs no log.
 
 A front that resumes begins at the boundary of a chunk and drops the rows below a snapshot's position; from
-there on its rows, rejects and promises are those of a front that was never interrupted.
+there on its rows, dead letters and promises are those of a front that was never interrupted.
 """
 
 from __future__ import annotations
@@ -133,7 +133,7 @@ class Front:
         `source_offset` is where the reader stood before it read them; it is needed only to resume.
         """
         self._remember(source_offset)
-        rejects = list(chunk.rejects)
+        dead_letters = list(chunk.dead_letters)
         columns, rows = chunk.columns, chunk.rows
         times = rows
         if self._event_time is not None and len(rows):
@@ -144,29 +144,29 @@ class Front:
                 failed = np.where((failed == 0) & ~valid, NULL_EVENT_TIME, failed)
             if chunk.time_at_most is not None:
                 ahead = (failed == 0) & (times > chunk.time_at_most)
-                rejects += [
+                dead_letters += [
                     _ahead(rows[i], times[i], chunk.time_at_most) for i in np.flatnonzero(ahead)
                 ]
                 failed = np.where(ahead, EVENT_TIME_AHEAD, failed)
             if failed.any():
                 without = np.flatnonzero((failed != 0) & (failed != EVENT_TIME_AHEAD))
-                rejects += [_no_event_time(rows[i], failed[i]) for i in without]
+                dead_letters += [_no_event_time(rows[i], failed[i]) for i in without]
                 kept = np.flatnonzero(failed == 0)
                 picked = Batch(columns, rows, rows, ()).take(kept)
                 columns, rows, times = picked.columns, picked.time, times[kept]
         if self._event_time is not None and len(times):
             self.event_times.add(times, rows)
         time = self._times(times)
-        positioned = self._position_rejects(time, rows, rejects) if rejects else ()
+        positioned = self._position_dead_letters(time, rows, dead_letters) if dead_letters else ()
         if len(time):
             self._greatest_time = int(time[-1])
-        last = max([reject.row for reject in rejects], default=-1)
+        last = max([dead_letter.row for dead_letter in dead_letters], default=-1)
         last = max(last, int(rows[-1])) if len(rows) else last
         self.bytes_read += chunk.bytes_read
         self.unknown_fields += chunk.unknown_fields
         batch = Batch(columns, time, rows + self._base, ()) if len(rows) else None
         if last >= 0 and self._drops():
-            batch, positioned = self._drop_rows(batch), self._drop_rejects(positioned)
+            batch, positioned = self._drop_rows(batch), self._drop_dead_letters(positioned)
         self._count_sent((0 if batch is None else len(batch)) + len(positioned), last)
         if chunk.time_at_least is not None:
             self._pass_time(chunk.time_at_least)
@@ -206,12 +206,12 @@ class Front:
         kept = np.flatnonzero(marks)
         return batch.take(kept) if len(kept) else None
 
-    def _drop_rejects(
-        self, rejects: tuple[tuple[Root, DeadLetter], ...]
+    def _drop_dead_letters(
+        self, dead_letters: tuple[tuple[Root, DeadLetter], ...]
     ) -> tuple[tuple[Root, DeadLetter], ...]:
         return tuple(
-            (root, reject)
-            for root, reject in rejects
+            (root, dead_letter)
+            for root, dead_letter in dead_letters
             if root >= self._below and not any(first <= root < end for first, end in self._skipped)
         )
 
@@ -222,16 +222,16 @@ class Front:
             return np.full(len(times), TIME_START, np.int64)
         return times
 
-    def _position_rejects(
-        self, time: Ints, rows: Ints, rejects: list[DeadLetter]
+    def _position_dead_letters(
+        self, time: Ints, rows: Ints, dead_letters: list[DeadLetter]
     ) -> tuple[tuple[Root, DeadLetter], ...]:
         placed = []
-        for reject in sorted(rejects, key=lambda reject: reject.row):
-            before = int(np.searchsorted(rows, reject.row))
+        for dead_letter in sorted(dead_letters, key=lambda dead_letter: dead_letter.row):
+            before = int(np.searchsorted(rows, dead_letter.row))
             at = int(time[before - 1]) if before else self._greatest_time
             if self._kind is TimeKind.OFFSET:
-                at = reject.row
-            placed.append((Root(at, self._base + reject.row), reject))
+                at = dead_letter.row
+            placed.append((Root(at, self._base + dead_letter.row), dead_letter))
         return tuple(placed)
 
     def _count_sent(self, count: int, last: int) -> None:

@@ -41,7 +41,7 @@ class PortKind(enum.Enum):
     SINK = 0
     LATE = 1
     ERROR = 2
-    REJECT = 3
+    DEAD_LETTER = 3
 
 
 class Address(NamedTuple):
@@ -68,17 +68,17 @@ class Parcel:
     to: Address
     batch: Batch | None
     repairs: bool = False
-    rejects: tuple[tuple[Root, DeadLetter], ...] = ()
+    dead_letters: tuple[tuple[Root, DeadLetter], ...] = ()
     moved: bool = False
 
     @property
     def rows(self) -> int:
         """Return how many rows are in flight."""
-        return len(self.rejects) + (0 if self.batch is None else len(self.batch))
+        return len(self.dead_letters) + (0 if self.batch is None else len(self.batch))
 
     def least_root(self) -> Root:
         """Return the least root position in the parcel."""
-        roots = [root for root, _ in self.rejects]
+        roots = [root for root, _ in self.dead_letters]
         if self.batch is not None:
             roots.append(self.batch.span().least)
         return min(roots)

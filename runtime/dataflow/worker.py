@@ -100,15 +100,15 @@ class Worker:
 
         Return the messages to other workers, so that they can begin meanwhile.
         """
-        batch, rejects = front.take(chunk, source_offset)
+        batch, dead_letters = front.take(chunk, source_offset)
         if batch is not None and self._cuts:
             assert self.change is not None
             batch = self.change.defer(front, ordinal, batch)
         if batch is not None:
             self._run(self._source_stage[ordinal], [batch], repairs=False)
-        if rejects:
-            to = Address(self._barrier_stage, 0, PortKind.REJECT, front.stops_on_error)
-            self._outbox.post(BARRIER, Parcel(to, None, rejects=rejects))
+        if dead_letters:
+            to = Address(self._barrier_stage, 0, PortKind.DEAD_LETTER, front.stops_on_error)
+            self._outbox.post(BARRIER, Parcel(to, None, dead_letters=dead_letters))
         return self._outbox.take_for_workers()
 
     @property

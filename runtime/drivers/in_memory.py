@@ -32,11 +32,11 @@ Row = tuple["Value", ...]
 
 @dataclass(slots=True)
 class Outcome:
-    """The output of a run: per INSERT (root, label or None, row); late rows per window; rejects; stop."""
+    """Output of a run: per INSERT (root, label or None, row); late rows per window; dead letters; stop."""
 
     released: list[list[tuple[Root, str | None, Row]]]
     late: list[list[tuple[Root, Row]]]
-    rejects: list[tuple[Root, DeadLetter]] = field(default_factory=list)
+    dead_letters: list[tuple[Root, DeadLetter]] = field(default_factory=list)
     stopped: Stopped | None = None
     rows_redone: int = 0
     rows_held: int = 0
@@ -147,8 +147,8 @@ def chunk_of(rows: Sequence[Row | DeadLetter], first: int, schema: Schema) -> Ch
     columns = [
         to_arrow([row[i] for _, row in good], column.type) for i, column in enumerate(schema)
     ]
-    rejects = [row for row in rows if isinstance(row, DeadLetter)]
-    return Chunk(columns, np.array([number for number, _ in good], np.int64), rejects, 0)
+    dead_letters = [row for row in rows if isinstance(row, DeadLetter)]
+    return Chunk(columns, np.array([number for number, _ in good], np.int64), dead_letters, 0)
 
 
 def collect(outcome: Outcome, contents: BarrierOutput, plan: TickPlan) -> None:
@@ -169,7 +169,7 @@ def collect(outcome: Outcome, contents: BarrierOutput, plan: TickPlan) -> None:
             rows = zip(*(column.to_pylist() for column in batch.columns), strict=True)
             roots = map(Root, batch.time.tolist(), batch.origin.tolist())
             outcome.late[window] += zip(roots, rows, strict=True)
-        case DeadLetters(rejects):
-            outcome.rejects += rejects
+        case DeadLetters(dead_letters):
+            outcome.dead_letters += dead_letters
         case Stopped():
             outcome.stopped = contents

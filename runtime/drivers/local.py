@@ -164,8 +164,8 @@ class LocalRun:
                 self.metrics.sink(self.plan.sinks[insert].table.name).rows += len(release.time)
             case LateRows(window, rows):
                 self.metrics.count_late(window, len(rows))
-            case DeadLetters(rejects):
-                self.metrics.count_rejected(rejects, self.plan.tables)
+            case DeadLetters(dead_letters):
+                self.metrics.count_dead_letters(dead_letters, self.plan.tables)
 
     def _count(self, cluster: Cluster, started: float, *, last: bool = False) -> None:
         metrics, now = self.metrics, time.monotonic()

@@ -95,7 +95,7 @@ class ModelRun:
         return rows
 
     def _count_chunk(self, table: Table, chunk: Chunk) -> None:
-        rows, source = len(chunk.rows) + len(chunk.rejects), self.metrics.source(table.name)
+        rows, source = len(chunk.rows) + len(chunk.dead_letters), self.metrics.source(table.name)
         self.metrics.rows_in += rows
         self.metrics.bytes_in += chunk.bytes_read
         self.metrics.unknown_fields += chunk.unknown_fields
@@ -125,9 +125,9 @@ class ModelRun:
                     self.metrics.count_late(window, len(rows))
         for each in in_order(late):
             self.edges.outputs.take(each)
-        if result.rejects:
-            self.edges.outputs.take(DeadLetters(tuple(result.rejects)))
-            self.metrics.count_rejected(result.rejects, tables)
+        if result.dead_letters:
+            self.edges.outputs.take(DeadLetters(tuple(result.dead_letters)))
+            self.metrics.count_dead_letters(result.dead_letters, tables)
         self.edges.outputs.advance(END if result.error is None else result.error.root)
 
     def _count(self, result: ModelResult, inputs: Inputs) -> None:
@@ -143,7 +143,7 @@ class ModelRun:
 
 def rows_of_chunk(chunk: Chunk, columns: Schema) -> list[Values | DeadLetter]:
     """Return the rows of a chunk as tuples, the malformed ones in their places."""
-    if not len(chunk.rows) and not chunk.rejects:
+    if not len(chunk.rows) and not chunk.dead_letters:
         return []
     values = [
         from_arrow(array, column.type) for array, column in zip(chunk.columns, columns, strict=True)
@@ -151,7 +151,7 @@ def rows_of_chunk(chunk: Chunk, columns: Schema) -> list[Values | DeadLetter]:
     placed: dict[int, Values | DeadLetter] = dict(
         zip(chunk.rows.tolist(), zip(*values, strict=True), strict=True)
     )
-    placed |= {reject.row: reject for reject in chunk.rejects}
+    placed |= {dead_letter.row: dead_letter for dead_letter in chunk.dead_letters}
     return [placed[number] for number in sorted(placed)]
 
 

@@ -12,6 +12,6 @@ It defines what a query means: small, slow, and written to be checked by reading
     row_functions, combine, …      the operators themselves
 """
 
-from fsql.runtime.model.run import LateRow, ModelResult, RejectedItem, Released, Stop, run
+from fsql.runtime.model.run import DeadLetterItem, LateRow, ModelResult, Released, Stop, run
 
-__all__ = ["LateRow", "ModelResult", "RejectedItem", "Released", "Stop", "run"]
+__all__ = ["DeadLetterItem", "LateRow", "ModelResult", "Released", "Stop", "run"]

@@ -26,7 +26,7 @@ FIRST_FRONT: Final = -3
 
 FAILURES: Final = -1
 """The barrier's port for failures."""
-REJECTS: Final = -2
+DEAD_LETTERS: Final = -2
 """The barrier's port for malformed rows; the port of a Sink, LateSink or Output is its vertex."""
 
 
@@ -79,7 +79,7 @@ class Routing:
             case Failure():
                 return FAILURES
             case DeadLetter():
-                return REJECTS
+                return DEAD_LETTERS
             case _:
                 return reader if reader in self._ports else None
 

@@ -11,7 +11,7 @@ from fsql.runtime.model.changes import appended, changed, consolidate
 from fsql.runtime.model.execution import LEAD, Execution, ModelMetrics
 from fsql.runtime.model.front import Front
 from fsql.runtime.model.item import Failure, Row
-from fsql.runtime.model.routing import FAILURES, REJECTS
+from fsql.runtime.model.routing import DEAD_LETTERS, FAILURES
 from fsql.runtime.ports import DeadLetter
 
 if TYPE_CHECKING:
@@ -38,11 +38,11 @@ class LateRow(NamedTuple):
     weight: int
 
 
-class RejectedItem(NamedTuple):
+class DeadLetterItem(NamedTuple):
     """A malformed row of a table that continues after malformed rows."""
 
     root: Root
-    reject: DeadLetter
+    dead_letter: DeadLetter
 
 
 class Stop(NamedTuple):
@@ -62,7 +62,7 @@ class ModelResult:
 
     sinks: tuple[tuple[Released, ...], ...]
     late: tuple[tuple[LateRow, ...], ...]
-    rejects: tuple[RejectedItem, ...]
+    dead_letters: tuple[DeadLetterItem, ...]
     error: Stop | None
     metrics: ModelMetrics
 
@@ -104,7 +104,7 @@ class Outlet:
         windows = sum(isinstance(operation, LateSink) for operation in operations)
         self._sinks: list[list[Released]] = [[] for _ in range(sinks)]
         self._late: list[list[LateRow]] = [[] for _ in range(windows)]
-        self._rejects: list[RejectedItem] = []
+        self._dead_letters: list[DeadLetterItem] = []
         self._stop: Stop | None = None
 
     def release(self, root: Root, group: Group) -> bool:
@@ -112,9 +112,9 @@ class Outlet:
         self._stop = _least_error(root, group.pop(FAILURES, []))
         if self._stop is not None:
             return False
-        for item in group.pop(REJECTS, []):
+        for item in group.pop(DEAD_LETTERS, []):
             assert isinstance(item.payload, DeadLetter)
-            self._rejects.append(RejectedItem(root, item.payload))
+            self._dead_letters.append(DeadLetterItem(root, item.payload))
         for port, items in group.items():
             rows = [item.payload for item in items if isinstance(item.payload, Row)]
             match self._ports[port]:
@@ -133,7 +133,7 @@ class Outlet:
         return ModelResult(
             tuple(map(tuple, self._sinks)),
             tuple(map(tuple, self._late)),
-            tuple(self._rejects),
+            tuple(self._dead_letters),
             self._stop,
             metrics,
         )

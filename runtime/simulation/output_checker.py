@@ -64,9 +64,9 @@ def rows_of(outcome: Outcome, output: Output) -> list[Row]:
     for window in sorted(output.windows):
         rows += [(root, window, f"late {window} {row!r}") for root, row in outcome.late[window]]
     rows += [
-        (root, 0, f"reject {reject.row} {reject.code} {reject.reason}")
-        for root, reject in outcome.rejects
-        if root.origin >> 56 == output.rejects_of
+        (root, 0, f"reject {dead_letter.row} {dead_letter.code} {dead_letter.reason}")
+        for root, dead_letter in outcome.dead_letters
+        if root.origin >> 56 == output.dead_letters_of
     ]
     rows.sort(key=lambda row: row[:2])
     return [(root, text) for root, _, text in rows]

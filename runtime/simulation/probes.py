@@ -27,7 +27,7 @@ def _look_at(item: Item, coverage: Coverage) -> None:
                 coverage.sometimes("repairs under way")
             if parcel.to.port is PortKind.LATE:
                 coverage.sometimes("late rows under way")
-            if parcel.rejects:
+            if parcel.dead_letters:
                 coverage.sometimes("rejects under way")
         case Metrics():
             if item.rows_held:

@@ -69,23 +69,23 @@ class _Passing(Front):
         """See `Front`."""
         import numpy as np
 
-        batch, rejects = super().take(chunk, source_offset)
+        batch, dead_letters = super().take(chunk, source_offset)
         if batch is not None:
             rows = [i for i in range(len(batch)) if not self._passed(batch.root(i))]
             batch = batch.take(np.array(rows, np.int64)) if rows else None
-        return batch, tuple(item for item in rejects if not self._passed(item[0]))
+        return batch, tuple(item for item in dead_letters if not self._passed(item[0]))
 
     def _passed(self, root: Root) -> bool:
         return any(first <= root < end for first, end in self._ranges)
 
 
 def outputs_of(plan: TickPlan, option: DeliveryOption) -> tuple[Output, ...]:
-    """Return the outputs of a job: one for each INSERT, each window's late rows, each table's rejects."""
+    """Return the outputs of a job: for each INSERT, each window's late rows, each table's dead letters."""
     tables = sorted(
         stage.head.table.ordinal for stage in plan.stages if isinstance(stage.head, SourceHead)
     )
     return (
         *(Output(option, insert=insert) for insert in range(len(plan.sinks))),
         *(Output(option, windows=frozenset({w})) for w in range(len(plan.late_windows))),
-        *(Output(option, rejects_of=ordinal) for ordinal in tables),
+        *(Output(option, dead_letters_of=ordinal) for ordinal in tables),
     )

@@ -53,7 +53,7 @@ class MessageForm(msgspec.Struct, frozen=True, array_like=True, tag=0):
     root: Root
     repairs: bool
     batch: BatchShape | None
-    rejects: tuple[tuple[Root, DeadLetter], ...]
+    dead_letters: tuple[tuple[Root, DeadLetter], ...]
     stops_job: bool = False
     moved: bool = False
 
@@ -145,7 +145,7 @@ def written(item: Item, writer: PartsWriter) -> msgspec.Struct:
             item.root,
             parcel.repairs,
             batch,
-            parcel.rejects,
+            parcel.dead_letters,
             to.stops_job,
             parcel.moved,
         )
@@ -164,7 +164,7 @@ def read(form: msgspec.Struct, reader: PartsReader) -> Item:
     if isinstance(form, MessageForm):
         batch = None if form.batch is None else take_batch(form.batch, reader)
         to = Address(form.stage, form.side, form.port, form.stops_job)
-        parcel = Parcel(to, batch, form.repairs, form.rejects, form.moved)
+        parcel = Parcel(to, batch, form.repairs, form.dead_letters, form.moved)
         return Message(parcel, form.id, form.root)
     if isinstance(form, StatePartForm):
         try:

@@ -166,11 +166,13 @@ def test_a_refused_start_does_not_bind_the_state_directory(folder: Path) -> None
 @pytest.mark.parametrize("side", ["rejects_path", "late_path"])
 def test_side_outputs_are_kept_as_well(folder: Path, side: str) -> None:
     (folder / "side.jsonl").write_text("{}\n")
-    reject = ", 'on_error' = 'reject', 'rejects_path' = 'side.jsonl'" * (side == "rejects_path")
+    dead_letter = ", 'on_error' = 'reject', 'rejects_path' = 'side.jsonl'" * (
+        side == "rejects_path"
+    )
     late = ", 'late_path' = 'side.jsonl'" * (side == "late_path")
     (folder / "job.sql").write_text(
         f"""CREATE TABLE numbers (n BIGINT, at TIMESTAMP, WATERMARK FOR at)
-    WITH ('connector' = 'file', 'path' = 'numbers.jsonl'{reject});
+    WITH ('connector' = 'file', 'path' = 'numbers.jsonl'{dead_letter});
 CREATE TABLE counted (c BIGINT) WITH ('connector' = 'file', 'path' = 'counted.jsonl'{late});
 INSERT INTO counted SELECT COUNT(*) FROM TUMBLE(numbers, at, INTERVAL '1' SECOND)
 GROUP BY window_start, window_end;

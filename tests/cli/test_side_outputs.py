@@ -65,14 +65,16 @@ def test_rejects_and_late_rows_are_written(folder: Path, flags: tuple[str, ...])
         '"window_end":"2024-01-01T00:00:10Z","window_time":"2024-01-01T00:00:09.999999Z",'
         '"source":"events","split":"a.jsonl","_row":2,"reason":"its window had closed"}\n'
     )
-    rejects = [json.loads(line) for line in (folder / "rejects.jsonl").read_text().splitlines()]
+    dead_letters = [
+        json.loads(line) for line in (folder / "rejects.jsonl").read_text().splitlines()
+    ]
     columns = ("split", "row", "line", "byte", "code", "field")
-    assert [tuple(reject[column] for column in columns) for reject in rejects] == [
+    assert [tuple(dead_letter[column] for column in columns) for dead_letter in dead_letters] == [
         ("b.jsonl", 1, 2, 48, "FSQL-E511", ""),
         ("a.jsonl", 3, 5, 142, "FSQL-E513", "n"),
         ("a.jsonl", 4, 6, 191, "FSQL-E521", "at"),
     ]
-    assert rejects[1] == {
+    assert dead_letters[1] == {
         "source": "events",
         "split": "a.jsonl",
         "row": 3,

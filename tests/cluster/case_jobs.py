@@ -59,8 +59,8 @@ def case_job(name: str, text: str, directory: Path, rows_max: int) -> Job:
 def _options(table: str, options: str, late: str, *, read: bool) -> str:
     own = re.sub(r", 'path' = '[^']*'", "", options)
     if read:
-        rejects = f"'on_error' = 'reject', 'rejects_path' = 'rejects-{table}.jsonl'"
-        return f"{own}, 'path' = 'in-{table}', {rejects}"
+        dead_letters = f"'on_error' = 'reject', 'rejects_path' = 'rejects-{table}.jsonl'"
+        return f"{own}, 'path' = 'in-{table}', {dead_letters}"
     if "'stdout'" in own:
         return own + late.format(table=table)
     own = own.replace("'blackhole'", "'file'")

@@ -79,7 +79,7 @@ def check_keys(case: Case, outcome: Outcome) -> None:
 
 def without_late(outcome: Outcome) -> Outcome:
     """Return an outcome without its late rows: a rule may make two windows one."""
-    return Outcome(outcome.released, (), outcome.rejects, outcome.error)
+    return Outcome(outcome.released, (), outcome.dead_letters, outcome.error)
 
 
 def ways(case: Case, schedules: int, met: Counter[str]) -> Iterator[Way]:

@@ -41,7 +41,7 @@ def features(case: Case, outcome: Outcome) -> Counter[str]:
         "running aggregate": any(isinstance(plan, Over) for plan in plans),
         "time range": any(isinstance(plan, Join) and plan.time_range for plan in plans),
         "late rows": any(outcome.late),
-        "rejects": bool(outcome.rejects),
+        "rejects": bool(outcome.dead_letters),
         "row errors": 501 <= code <= 505,
         "malformed row stops": code > 510,
         "equal times": _equal_times(case),

@@ -60,7 +60,7 @@ def main(kind: str, seed: str, *options: str) -> None:
     for insert, lines in zip(case.job.inserts, expected.released, strict=True):
         write(f"{insert.sink.name}:\n")
         write("".join(f"  {root} {text}\n" for root, text in lines))
-    write(f"late: {expected.late}\nrejects: {expected.rejects}\nerror: {expected.error}\n\n")
+    write(f"late: {expected.late}\nrejects: {expected.dead_letters}\nerror: {expected.error}\n\n")
     write(failure(case) or "all ways release the same")
     write("\n")
 

@@ -147,7 +147,7 @@ def from_on(outcome: Outcome, position: Root) -> Outcome:
     return Outcome(
         tuple(tuple(row for row in rows if row[0] >= position) for rows in outcome.released),
         tuple(tuple(row for row in rows if row[0] >= position) for rows in outcome.late),
-        tuple(reject for reject in outcome.rejects if reject[0] >= position),
+        tuple(dead_letter for dead_letter in outcome.dead_letters if dead_letter[0] >= position),
         outcome.error,
     )
 

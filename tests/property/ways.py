@@ -37,18 +37,18 @@ class Outcome:
     """What a job released.
 
     `released` has for each INSERT its lines with their roots, in order; `late` for each window operator
-    the late rows (root, how many, text), sorted; `rejects` the (root, code) of each malformed row; `error`
-    the code and root that ended the job.
+    the late rows (root, how many, text), sorted; `dead_letters` a (root, code) for each; `error` the
+    code and root that ended the job.
     """
 
     released: tuple[tuple[tuple[Root, str], ...], ...]
     late: tuple[tuple[tuple[Root, int, str], ...], ...]
-    rejects: tuple[tuple[Root, int], ...]
+    dead_letters: tuple[tuple[Root, int], ...]
     error: tuple[int, Root] | None
 
     def difference(self, other: Outcome) -> str:
         """Return the first thing in which the outcomes differ, or nothing."""
-        for field in ("error", "released", "late", "rejects"):
+        for field in ("error", "released", "late", "dead_letters"):
             mine, theirs = getattr(self, field), getattr(other, field)
             if mine != theirs:
                 return _first_difference(field, mine, theirs)
@@ -79,7 +79,7 @@ def by_oracle(job: logical.Job, inputs: Inputs, *, literal: bool = False) -> Out
             late_bag((row.root, row.weight, row_text(schema, row.values)) for row in rows)
             for schema, rows in zip(schemas, result.late, strict=True)
         ),
-        tuple((reject.root, reject.code) for reject in result.rejects),
+        tuple((dead_letter.root, dead_letter.code) for dead_letter in result.dead_letters),
         result.error,
     )
 
@@ -98,7 +98,7 @@ def by_model(job: logical.Job, inputs: Inputs, *, seed: int, workers: int) -> Ou
             late_bag((root, weight, row_text(schema, row)) for root, row, weight in rows)
             for schema, rows in zip(window_schemas(job), result.late, strict=True)
         ),
-        tuple((root, reject.code) for root, reject in result.rejects),
+        tuple((root, dead_letter.code) for root, dead_letter in result.dead_letters),
         None if result.error is None else (result.error.code, result.error.root),
     )
 
@@ -151,7 +151,7 @@ def outcome_of(job: logical.Job, result: in_memory.Outcome) -> Outcome:
             late_bag((root, 1, row_text(schema, row)) for root, row in rows)
             for schema, rows in zip(window_schemas(job), result.late, strict=True)
         ),
-        tuple((root, reject.code) for root, reject in result.rejects),
+        tuple((root, dead_letter.code) for root, dead_letter in result.dead_letters),
         None if stopped is None else (stopped.code, stopped.root),
     )
 

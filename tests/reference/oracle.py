@@ -49,7 +49,7 @@ class LateRow(NamedTuple):
     weight: int
 
 
-class RejectedRow(NamedTuple):
+class MalformedRow(NamedTuple):
     """A malformed row of a table whose policy is to go on; `row` is its number in the split."""
 
     root: Root
@@ -65,12 +65,12 @@ class OracleResult:
 
     `released` has the lines of each INSERT with their roots, in order; `late` the late rows of each
     WindowAggregate of the job (each once, in the order of `logical.operators` over the INSERTs), by
-    root and value; `rejects` are ordered by root; `error` is the code and root at which the job ended.
+    root and value; `dead_letters` are ordered by root; `error` is the code and root at which the job ended.
     """
 
     released: tuple[tuple[tuple[Root, str], ...], ...]
     late: tuple[tuple[LateRow, ...], ...]
-    rejects: tuple[RejectedRow, ...]
+    dead_letters: tuple[MalformedRow, ...]
     error: tuple[int, Root] | None
 
 
@@ -80,7 +80,7 @@ class Oracle:
     def __init__(self, job: logical.Job, inputs: Inputs, *, literal: bool) -> None:
         self.job = job
         self.rows: dict[int, list[Row]] = {table.ordinal: [] for table in job.tables}
-        self.rejects: list[RejectedRow] = []
+        self.dead_letters: list[MalformedRow] = []
         self.errors: set[tuple[Root, int]] = set()
         self.window_ends: dict[logical.WindowAggregate, set[int]] = {
             operator: set()
@@ -108,8 +108,8 @@ class Oracle:
                 assert not isinstance(row, DeadLetter)
                 self.rows[table.ordinal].append(Row(row, (time, origin)))
             elif dict(table.options).get("on_error", "stop") == "reject":
-                rejected = RejectedRow((time, origin), table.ordinal, split, number, code)
-                self.rejects.append(rejected)
+                rejected = MalformedRow((time, origin), table.ordinal, split, number, code)
+                self.dead_letters.append(rejected)
             else:
                 self.errors.add(((time, origin), code))
 
@@ -130,14 +130,14 @@ class Oracle:
         return OracleResult(
             tuple(tuple(entry for entry in lines if entry[0] < stop) for lines in released),
             tuple(tuple(row for row in rows if row.root < stop) for rows in late),
-            tuple(sorted(row for row in self.rejects if row.root < stop)),
+            tuple(sorted(row for row in self.dead_letters if row.root < stop)),
             None if stop == END else (code, stop),
         )
 
     def next_root(self, root: Root) -> Root | None:
         """Return the first root behind `root` at which anything can happen."""
         roots = [row.root for rows in self.rows.values() for row in rows]
-        roots += [row.root for row in self.rejects] + [failed for failed, _ in self.errors]
+        roots += [row.root for row in self.dead_letters] + [failed for failed, _ in self.errors]
         for window, ends in self.window_ends.items():
             roots += [closing(window, end) for end in ends]
         return min((other for other in roots if other > root), default=None)

@@ -56,7 +56,7 @@ class StopRow(msgspec.Struct, frozen=True):
 
     root: tuple[int, int]
     code: int
-    reject: tuple[int, int, int, int, str, str, str] | None
+    dead_letter: tuple[int, int, int, int, str, str, str] | None
 
 
 class Finished(msgspec.Struct, frozen=True, tag=True):
@@ -104,17 +104,17 @@ def encode_finish(finish: Finish) -> Finished:
 
 
 def _stop_row(stopped: Stopped) -> StopRow:
-    reject = stopped.reject
+    dead_letter = stopped.dead_letter
     fields = None
-    if reject is not None:
+    if dead_letter is not None:
         fields = (
-            reject.row,
-            reject.line,
-            reject.byte,
-            reject.code,
-            reject.field,
-            reject.reason,
-            reject.excerpt,
+            dead_letter.row,
+            dead_letter.line,
+            dead_letter.byte,
+            dead_letter.code,
+            dead_letter.field,
+            dead_letter.reason,
+            dead_letter.excerpt,
         )
     return StopRow((stopped.root.time, stopped.root.origin), stopped.code, fields)
 

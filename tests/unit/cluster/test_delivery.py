@@ -71,8 +71,8 @@ def rows_of(contents: Contents | None) -> list[Row]:
         case LateRows(_, rows):
             rooted = zip(rows.time.tolist(), rows.origin.tolist(), strict=True)
             return list(zip((Root(*at) for at in rooted), rows.columns[0].to_pylist(), strict=True))
-        case DeadLetters(rejects):
-            return [(root, reject.row) for root, reject in rejects]
+        case DeadLetters(dead_letters):
+            return [(root, dead_letter.row) for root, dead_letter in dead_letters]
 
 
 @dataclass

@@ -22,7 +22,7 @@ class Read(NamedTuple):
     """All rows by their numbers, all rejects, and how many bytes were used up."""
 
     rows: dict[int, tuple[Value, ...]]
-    rejects: list[DeadLetter]
+    dead_letters: list[DeadLetter]
     bytes_read: int
 
 
@@ -55,18 +55,20 @@ def read_all(reader: SplitReader, columns: Schema, rows_max: int) -> Read:
             assert len(array) == len(chunk.rows)
             values.append(from_arrow(array, column.type))
         numbers = chunk.rows.tolist()
-        assert len(numbers) + len(chunk.rejects) <= rows_max
+        assert len(numbers) + len(chunk.dead_letters) <= rows_max
         assert numbers == sorted(numbers)
-        known = {*numbers, *(reject.row for reject in chunk.rejects)}
+        known = {*numbers, *(dead_letter.row for dead_letter in chunk.dead_letters)}
         assert known == set(range(min(known), min(known) + len(known))), "a row went missing"
         assert not read.rows.keys() & known
         # They go from process to process, by an encoder that knows no numbers of NumPy.
-        assert {type(number) for reject in chunk.rejects for number in _numbers(reject)} <= {int}
+        assert {
+            type(number) for dead_letter in chunk.dead_letters for number in _numbers(dead_letter)
+        } <= {int}
         read.rows.update(zip(numbers, zip(*values, strict=True), strict=True))
-        read.rejects.extend(chunk.rejects)
+        read.dead_letters.extend(chunk.dead_letters)
         read = read._replace(bytes_read=read.bytes_read + chunk.bytes_read)
     return read
 
 
-def _numbers(reject: DeadLetter) -> tuple[int, ...]:
-    return reject.row, reject.line, reject.byte, reject.code
+def _numbers(dead_letter: DeadLetter) -> tuple[int, ...]:
+    return dead_letter.row, dead_letter.line, dead_letter.byte, dead_letter.code

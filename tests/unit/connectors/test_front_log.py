@@ -47,7 +47,7 @@ def available(reader: SplitReader, rows_max: int = 100) -> list[tuple[int, str]]
     """Return what can be read now, as row numbers and lines."""
     read: list[tuple[int, str]] = []
     while isinstance(chunk := reader.read(rows_max), Chunk):
-        assert not chunk.rejects
+        assert not chunk.dead_letters
         read += zip(chunk.rows.tolist(), chunk.columns[0].to_pylist(), strict=True)
     return read
 

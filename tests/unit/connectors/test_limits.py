@@ -29,8 +29,8 @@ def test_the_greatest_numbers_have_room() -> None:
     assert Root(0, packed) < Root(0, END.origin + 1)
 
 
-def chunk_of(row: int, rejects: list[DeadLetter]) -> Chunk:
-    return Chunk([pa.array([1])], np.array([row]), rejects, 0)
+def chunk_of(row: int, dead_letters: list[DeadLetter]) -> Chunk:
+    return Chunk([pa.array([1])], np.array([row]), dead_letters, 0)
 
 
 def test_a_row_that_has_no_number_is_refused() -> None:

@@ -75,7 +75,7 @@ def test_a_record_may_be_as_long_as_the_table_says(tmp_path: Path) -> None:
     reader = open_source(source, ConnectorContext(tmp_path))[0].open()
     read = read_all(reader, LINE, 10)
     reader.close()
-    assert (read.rows, [reject.code for reject in read.rejects]) == (
+    assert (read.rows, [dead_letter.code for dead_letter in read.dead_letters]) == (
         {0: ("12345678",), 2: ("1234567",)},
         [517],
     )

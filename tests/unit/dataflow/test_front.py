@@ -1,4 +1,4 @@
-"""Fronts that resume: rows, rejects and promises are those of one that was never interrupted.
+"""Fronts that resume: rows, dead letters and promises are those of one that was never interrupted.
 
 Catches: a resume point behind rows that the snapshot lacks, rows dropped or kept wrongly, times that forget
 what was read before, places of readers that are off by an empty line, a carriage return or a byte order mark.
@@ -83,8 +83,8 @@ def steps(
             front.end(at)
             break
         assert isinstance(chunk, Chunk)
-        batch, rejects = front.take(chunk, at)
-        read: Read = list(rejects)
+        batch, dead_letters = front.take(chunk, at)
+        read: Read = list(dead_letters)
         if batch is not None:
             columns = [column.to_pylist() for column in batch.columns]
             rows = list(zip(*columns, strict=True))
@@ -150,15 +150,15 @@ def read_from(
     places = [reader.source_offset()]
     while isinstance(chunk := reader.read(random.choice([1, 3, 100])), Chunk):
         read += list(zip(chunk.rows.tolist(), chunk.columns[0].to_pylist(), strict=True))
-        read += [(reject.row, reject) for reject in chunk.rejects]
+        read += [(dead_letter.row, dead_letter) for dead_letter in chunk.dead_letters]
         places.append(reader.source_offset())
         assert places[-1].byte == places[-2].byte + chunk.bytes_read
     reader.close()
     return sorted(read, key=lambda each: each[0]), places
 
 
-def chunk_of(rows: Sequence[int], rejects: Sequence[int] = ()) -> Chunk:
-    wrong = tuple(DeadLetter(row, row + 1, -1, 511, "", "", "") for row in rejects)
+def chunk_of(rows: Sequence[int], dead_letters: Sequence[int] = ()) -> Chunk:
+    wrong = tuple(DeadLetter(row, row + 1, -1, 511, "", "", "") for row in dead_letters)
     return Chunk([pa.array(rows, pa.int64())], np.array(rows, np.int64), wrong, 0)
 
 
@@ -168,9 +168,9 @@ def offset_front() -> Front:
 
 
 def times(front: Front, chunk: Chunk, source_offset: SourceOffset | None = None) -> list[int]:
-    batch, rejects = front.take(chunk, source_offset)
+    batch, dead_letters = front.take(chunk, source_offset)
     kept = [] if batch is None else batch.time.tolist()
-    return sorted([*kept, *(root.time for root, _ in rejects)])
+    return sorted([*kept, *(root.time for root, _ in dead_letters)])
 
 
 def test_rows_and_rejects_that_are_skipped_are_passed_over() -> None:
@@ -254,9 +254,9 @@ def test_a_silent_front_promises_by_the_clock() -> None:
     assert front.promised == Root(7, origin)
     assert front.take(silence(20)) == (None, ())
     assert front.promised == Root(20, origin)
-    batch, rejects = front.take(read_of(9, 21, rows=(2, 3)))
+    batch, dead_letters = front.take(read_of(9, 21, rows=(2, 3)))
     assert batch is not None
-    assert (batch.time.tolist(), rejects) == ([20, 21], ())
+    assert (batch.time.tolist(), dead_letters) == ([20, 21], ())
     assert batch.origin.tolist() == [origin, origin + 1]
     other = front_of(TimeKind.OFFSET)
     other.take(silence(20))
@@ -286,14 +286,14 @@ def test_a_front_resumes_behind_a_promise_by_the_clock() -> None:
 def test_a_row_that_is_far_ahead_is_malformed() -> None:
     """The rows behind it are not late because of it."""
     front = front_of(TimeKind.EVENT)
-    batch, rejects = front.take(
+    batch, dead_letters = front.take(
         read_of(5, 4_070_908_800_000_000, 7, rows=(0, 1, 2), at_most=86_400)
     )
     assert batch is not None
     assert batch.time.tolist() == [5, 7]
-    [(root, reject)] = rejects
-    assert (root.time, reject.row, reject.code) == (5, 1, 522)
-    assert reject.reason == (
+    [(root, dead_letter)] = dead_letters
+    assert (root.time, dead_letter.row, dead_letter.code) == (5, 1, 522)
+    assert dead_letter.reason == (
         "the event time 2099-01-01T00:00:00Z is after 1970-01-01T00:00:00.086400Z,"
         " which is as far ahead of the clock as 'max_ahead' allows"
     )

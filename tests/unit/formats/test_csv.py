@@ -64,7 +64,7 @@ def decoder(
 
 def shown(read: Read) -> tuple[list[tuple[int, str]], object]:
     """Return what was read so that NaN equals NaN and the zeros differ."""
-    return [(number, repr(row)) for number, row in sorted(read.rows.items())], read.rejects
+    return [(number, repr(row)) for number, row in sorted(read.rows.items())], read.dead_letters
 
 
 @pytest.mark.parametrize("seed", range(200))
@@ -124,16 +124,16 @@ def test_what_is_malformed_is_told_with_its_place(record: bytes) -> None:
     columns, made = _two()
     read = read_bytes(b"1,a\n\n" + record + b"\n2,b\n", columns, made)
     assert read.rows == {0: (1, "a"), 2: (2, "b")}
-    [reject] = read.rejects
-    assert (reject.code, reject.field, reject.reason) == MALFORMED[record]
-    assert (reject.row, reject.line, reject.byte) == (1, 3, 5)
+    [dead_letter] = read.dead_letters
+    assert (dead_letter.code, dead_letter.field, dead_letter.reason) == MALFORMED[record]
+    assert (dead_letter.row, dead_letter.line, dead_letter.byte) == (1, 3, 5)
 
 
 def test_a_value_that_is_required() -> None:
     columns = (Column("n", BIGINT, nullable=False), Column("s", STRING))
     read = read_bytes(b",a\n2,b\n", columns, decoder(columns=columns))
     assert read.rows == {1: (2, "b")}
-    assert [(each.code, each.field) for each in read.rejects] == [(521, "n")]
+    assert [(each.code, each.field) for each in read.dead_letters] == [(521, "n")]
 
 
 def test_of_one_column_an_empty_line_is_a_row() -> None:

@@ -143,7 +143,7 @@ def test_line_ends_within_quotes_belong_to_the_value(end: bytes) -> None:
     read = read_bytes(data, COLUMNS, decoder())
     within = end.decode()
     assert read.rows == {0: (1, f"a{within}{within}b"), 1: (2, f'"{within}'), 3: (3, within)}
-    [letter] = read.rejects
+    [letter] = read.dead_letters
     assert (letter.row, letter.line, letter.byte, letter.code) == (2, 7, data.index(b"x,y"), 513)
 
 
@@ -160,7 +160,9 @@ def test_plain_records_of_several_lines_need_no_exact_half(monkeypatch: pytest.M
 def test_a_stray_quote_hides_nothing() -> None:
     data = b'1,a\n2,"b\n3,c\n' + b"4,d\n" * 60 + b'5,"e\n6,f\n'
     read = read_bytes(data, COLUMNS, decoder())
-    assert [(each.row, each.line, each.byte, each.code, each.reason) for each in read.rejects] == [
+    assert [
+        (each.row, each.line, each.byte, each.code, each.reason) for each in read.dead_letters
+    ] == [
         (1, 2, 4, 523, "a quoted field is not closed"),
         (63, 64, data.index(b"5"), 523, "a quoted field is not closed"),
     ]
@@ -170,7 +172,7 @@ def test_a_stray_quote_hides_nothing() -> None:
 def test_text_behind_a_quote_that_is_closed_on_another_line() -> None:
     read = read_bytes(b'1,"a\nb" c\n2,d\n', COLUMNS, decoder())
     assert read.rows == {1: (2, "d")}
-    [letter] = read.rejects
+    [letter] = read.dead_letters
     assert (letter.row, letter.line, letter.byte) == (0, 1, 0)
     assert letter.reason == "text follows the closing quote of field 2"
     assert letter.excerpt == '1,"a\\x0ab" c'
@@ -208,7 +210,11 @@ def places_of(reader: SplitReader) -> list[tuple[SourceOffset, object]]:
     place = reader.source_offset()
     while (chunk := reader.read(1)) is not None:
         assert isinstance(chunk, Chunk)
-        row = [column[0].as_py() for column in chunk.columns] if len(chunk.rows) else chunk.rejects
+        row = (
+            [column[0].as_py() for column in chunk.columns]
+            if len(chunk.rows)
+            else chunk.dead_letters
+        )
         places.append((place, row))
         place = reader.source_offset()
     return [*places, (place, None)]

@@ -66,9 +66,15 @@ def test_the_corpus_is_the_same_in_every_cut() -> None:
     """Rejects have numbers that count them, and neither blocks nor chunks change anything."""
     data = b"".join(bad.record + b"\r\n\n" + GOOD for bad in MALFORMED)
     whole = read(data)
-    assert [reject.row for reject in whole.rejects] == list(range(0, 2 * len(MALFORMED), 2))
-    assert [reject.code for reject in whole.rejects] == [bad.code for bad in MALFORMED]
-    assert [reject.line for reject in whole.rejects] == list(range(1, 3 * len(MALFORMED), 3))
+    assert [dead_letter.row for dead_letter in whole.dead_letters] == list(
+        range(0, 2 * len(MALFORMED), 2)
+    )
+    assert [dead_letter.code for dead_letter in whole.dead_letters] == [
+        bad.code for bad in MALFORMED
+    ]
+    assert [dead_letter.line for dead_letter in whole.dead_letters] == list(
+        range(1, 3 * len(MALFORMED), 3)
+    )
     assert set(whole.rows.values()) == {GOOD_ROW}
     for rows_max, block in ((1, 1 << 20), (7, 1000), (10**6, 64), (3, 7)):
         assert read(data, rows_max=rows_max, block=block) == whole
@@ -100,17 +106,18 @@ def test_good_records_have_these_values() -> None:
     result = read(data.encode())
     assert result.rows == expected
     assert [repr(result.rows[row][2]) for row in (0, 3)] == ["-0.0", "-0.0"]
-    assert [(reject.row, reject.byte, reject.code) for reject in result.rejects] == [
-        (4, len(("\ufeff" + "\n".join(records[:4]) + "\n").encode()), 511)
-    ]
+    assert [
+        (dead_letter.row, dead_letter.byte, dead_letter.code) for dead_letter in result.dead_letters
+    ] == [(4, len(("\ufeff" + "\n".join(records[:4]) + "\n").encode()), 511)]
 
 
 def test_a_record_with_two_doubts_is_rejected_once() -> None:
     """An unreadable timestamp that also looks like a key, and so like a key that comes twice."""
     result = read(b'{"id":1,"at":":"}')
-    assert [(reject.row, reject.code, reject.field) for reject in result.rejects] == [
-        (0, 520, "at")
-    ]
+    assert [
+        (dead_letter.row, dead_letter.code, dead_letter.field)
+        for dead_letter in result.dead_letters
+    ] == [(0, 520, "at")]
 
 
 def test_unknown_fields_are_counted() -> None:
@@ -131,7 +138,10 @@ def test_any_column_may_be_required() -> None:
     columns = (Column("a", BIGINT), Column("b", BIGINT, nullable=False), Column("c", BIGINT))
     result = read(b'{"b":1}\n{"a":1,"c":1}\n{"c":2,"b":3}', columns)
     assert result.rows == {0: (None, 1, None), 2: (None, 3, 2)}
-    assert [(reject.row, reject.code, reject.field) for reject in result.rejects] == [(1, 521, "b")]
+    assert [
+        (dead_letter.row, dead_letter.code, dead_letter.field)
+        for dead_letter in result.dead_letters
+    ] == [(1, 521, "b")]
 
 
 def test_no_column_name_is_too_odd() -> None:

@@ -128,7 +128,7 @@ def test_values_that_make_a_row_malformed(tmp_path: Path) -> None:
     pq.write_table(pa.table({"n": [1, 2, 3, None], "s": bad, "at": at}), tmp_path / "a")
     read = read_all(ParquetSplit("a", tmp_path / "a", columns).open(), columns, 9)
     assert read.rows == {0: (1, "a", 0)}
-    assert [(each.row, each.code, each.field) for each in read.rejects] == [
+    assert [(each.row, each.code, each.field) for each in read.dead_letters] == [
         (1, 515, "s"),
         (2, 520, "at"),
         (3, 521, "n"),

@@ -61,6 +61,6 @@ def test_rows_are_those_of_the_naive_reader(pieces: list[bytes], rows_max: int, 
             codes[number] = 517
     result = read(data, rows_max=rows_max, block=block)
     assert result.rows == rows
-    assert {reject.row: reject.code for reject in result.rejects} == codes
+    assert {dead_letter.row: dead_letter.code for dead_letter in result.dead_letters} == codes
     assert result == read(data)
     assert result.bytes_read == len(data)

@@ -99,6 +99,6 @@ def test_the_model_releases_what_the_plan_means(name: str, seed: int) -> None:
     assert late == [  # Rows by repr, because NaN is not equal to itself.
         [(row.root, repr(row.values), row.weight) for row in rows] for rows in expected.late
     ]
-    assert [(root, reject.code) for root, reject in result.rejects] == [
-        (rejected.root, rejected.code) for rejected in expected.rejects
+    assert [(root, dead_letter.code) for root, dead_letter in result.dead_letters] == [
+        (rejected.root, rejected.code) for rejected in expected.dead_letters
     ]

@@ -37,9 +37,9 @@ def results(job: logical.Job, inputs: Mapping[int, Sequence[Split]]) -> ModelRes
     found = [run(graph, inputs, seed=seed, workers=1 + seed % 3) for seed in range(9)]
     for result in found:
         assert result.sinks == found[0].sinks
-        assert (result.late, result.rejects, result.error) == (
+        assert (result.late, result.dead_letters, result.error) == (
             found[0].late,
-            found[0].rejects,
+            found[0].dead_letters,
             found[0].error,
         )
     return found[0]
@@ -284,7 +284,7 @@ def test_malformed_rows_go_by_the_policy_of_the_table(policy: str) -> None:
         assert (result.error.code, result.error.root) == (513, Root(5, origin(0, 0, 1)))
     else:
         assert prices == [1, 3, 4]
-        assert [(root, reject.code) for root, reject in result.rejects] == [
+        assert [(root, dead_letter.code) for root, dead_letter in result.dead_letters] == [
             (Root(5, origin(0, 0, 1)), 513),
             (Root(5, origin(0, 0, 2)), 521),
         ]
@@ -294,7 +294,7 @@ def test_a_malformed_row_under_offset_time_has_its_own_number() -> None:
     table = p.table("words", {"word": STRING}, options={"on_error": "reject"})
     result = results(p.job(p.scan(table)), {0: [[("a",), broken(511), ("b",)]]})
     assert [root.time for root, _, _ in result.sinks[0]] == [0, 2]
-    assert [(root, reject.code) for root, reject in result.rejects] == [
+    assert [(root, dead_letter.code) for root, dead_letter in result.dead_letters] == [
         (Root(1, origin(0, 0, 1)), 511)
     ]
 

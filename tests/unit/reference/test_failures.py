@@ -141,7 +141,7 @@ def test_malformed_rows_have_a_position_and_are_rejected_or_end_the_job() -> Non
     assert released(result) == [
         '{"user":"a","window_end":"1970-01-01T00:00:10Z","count":2,"sum":5}'
     ]
-    assert result.rejects == (((SECOND, 1), 0, 0, 1, 511), ((SECOND, 2), 0, 0, 2, 521))
+    assert result.dead_letters == (((SECOND, 1), 0, 0, 1, 511), ((SECOND, 2), 0, 0, 2, 521))
     stopping = Table("words", 0, WORDS.columns, (), TimeKind.OFFSET)
     scan = logical.Scan(stopping, 0)
     stopped = evaluate(
@@ -156,7 +156,10 @@ def test_a_malformed_row_has_the_event_time_of_the_row_before_it() -> None:
     query = logical.Scan(CLICKS, 0)
     rows: list[tuple[Value, ...] | DeadLetter] = [bad, ("a", 1, 5 * SECOND), ("a", 1, SECOND), bad]
     result = evaluate(job_of(query, changes=Changes.APPEND), {0: [rows]})
-    assert [reject.root for reject in result.rejects] == [(EARLY, 0), (5 * SECOND, 3)]
+    assert [dead_letter.root for dead_letter in result.dead_letters] == [
+        (EARLY, 0),
+        (5 * SECOND, 3),
+    ]
 
 
 def test_a_row_whose_event_time_fails_is_malformed_with_that_code() -> None:
@@ -168,7 +171,7 @@ def test_a_row_whose_event_time_fails_is_malformed_with_that_code() -> None:
         job_of(logical.Scan(table, 0), changes=Changes.APPEND),
         {0: [[(5,), (None,), (BIGINT_MAX,), (4,)]]},
     )
-    assert result.rejects == (((5_000, 1), 0, 0, 1, 521), ((5_000, 2), 0, 0, 2, 504))
+    assert result.dead_letters == (((5_000, 1), 0, 0, 1, 521), ((5_000, 2), 0, 0, 2, 504))
     assert released(result) == ['{"ms":5}', '{"ms":4}']
 
 

@@ -160,11 +160,11 @@ def batch(count: int, chance: random.Random, *, sliced: bool = False) -> Batch:
 
 
 def message(
-    rows: Batch | None, *rejects: tuple[Root, DeadLetter], repairs: bool = False
+    rows: Batch | None, *dead_letters: tuple[Root, DeadLetter], repairs: bool = False
 ) -> Message:
     """Return a message with rows and malformed rows."""
-    to = Address(3, 1) if not rejects else Address(9, 0, PortKind.REJECT, stops_job=True)
-    return Message(Parcel(to, rows, repairs, rejects), 2**64 - 5, ROOT)
+    to = Address(3, 1) if not dead_letters else Address(9, 0, PortKind.DEAD_LETTER, stops_job=True)
+    return Message(Parcel(to, rows, repairs, dead_letters), 2**64 - 5, ROOT)
 
 
 def frame(*items: Item) -> Frame:
@@ -175,12 +175,12 @@ def frame(*items: Item) -> Frame:
 def some_frame(seed: int) -> Frame:
     """Return a frame with items of many kinds."""
     chance = random.Random(seed)
-    reject = (ROOT, DeadLetter(1, 2, 3, 511, "a.b", "is no number", "\\xff"))
+    dead_letter = (ROOT, DeadLetter(1, 2, 3, 511, "a.b", "is no number", "\\xff"))
     messages = [
         message(batch(chance.choice((0, 1, 8, 40)), chance, sliced=chance.random() < 0.6))
         for _ in range(chance.randrange(3))
     ]
-    return frame(*messages, message(None, reject, repairs=True), *chance.sample(CONTROL, 4))
+    return frame(*messages, message(None, dead_letter, repairs=True), *chance.sample(CONTROL, 4))
 
 
 def same(left: Any, right: Any) -> bool:  # noqa: PLR0911 - one for each kind
