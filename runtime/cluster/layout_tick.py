@@ -1,6 +1,6 @@
 """The coordinator's part in a tick: hash bins get new owners at a position, without a pause.
 
-Contract.  `docs/internals/distribution.md`, section 5.  A tick has these phases:
+Contract.  `docs/internals/distribution.md`, section 7.  A tick has these phases:
 
     PREPARING   workers send the stored state of the bins that move
     PREPARED    a snapshot can be announced, at whose position the owners change
