@@ -28,6 +28,7 @@ from fsql.console.run_flags import RunFlags, needs_processes, run_with_flags
 from fsql.console.sim_commands import sim
 from fsql.console.snapshot_commands import snapshot
 from fsql.console.standard_output import FORMATS as STANDARD_OUTPUT_FORMATS
+from fsql.console.tick_commands import tick
 from fsql.console.zookeeper_command import zookeeper
 
 if TYPE_CHECKING:
@@ -348,5 +349,5 @@ def explain_error(code: str, *, as_json: bool) -> None:
 
 
 _CLUSTER = (agent, doctor, down, job, ps, up, *COMMANDS)
-for _command in (bench, compile_, coordinator, sim, snapshot, worker, zookeeper, *_CLUSTER):
+for _command in (bench, compile_, coordinator, sim, snapshot, tick, worker, zookeeper, *_CLUSTER):
     main.add_command(_command)

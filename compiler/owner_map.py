@@ -63,6 +63,16 @@ def are_bin_ranges(ranges: BinRanges) -> bool:
     return ascending and all(0 <= bound <= BINS for bound in bounds)
 
 
+def are_owner_ranges(ranges: Iterable[tuple[int, int, int]], workers: int) -> bool:
+    """Return whether `(owner, first, end)` ranges cover all bins in order, with owners that exist."""
+    bins = 0
+    for owner, first, end in ranges:
+        if not 0 <= owner < workers or first != bins or end <= first:
+            return False
+        bins = end
+    return bins == BINS
+
+
 @dataclass(frozen=True)
 class OwnerMap:
     """The owner of each bin.

@@ -10,6 +10,7 @@ import click
 from fsql.console import exit_codes
 from fsql.console.cluster_commands import cluster_directory
 from fsql.console.commands import reporting
+from fsql.console.state_of_job import any_state, state_of
 
 if TYPE_CHECKING:
     from fsql.console.reporter import Reporter
@@ -20,14 +21,6 @@ _state = click.option(
     metavar="DIR",
     type=click.Path(path_type=Path),
     help="State directory of the job.",
-)
-
-
-_any_state = click.option(
-    "--state",
-    metavar="DIR",
-    type=click.Path(path_type=Path),
-    help="State directory of a run, in place of a deployed job.",
 )
 
 
@@ -72,7 +65,7 @@ def snapshot_salvage(reporter: Reporter, state: Path) -> None:
 
 @snapshot.command("take", short_help="Take a snapshot of a running job.")
 @click.argument("name", required=False)
-@_any_state
+@any_state
 @cluster_directory
 @click.option(
     "--to",
@@ -103,13 +96,13 @@ def snapshot_take(
     """
     from fsql.console.snapshot_copies import take
 
-    take(reporter, _state_of(name, state, directory), copy, seconds)
+    take(reporter, state_of(name, state, directory), copy, seconds)
 
 
 @snapshot.command("restore", short_help="Go back to a copy of a snapshot.")
 @click.argument("copy", type=click.Path(path_type=Path))
 @click.argument("name", required=False)
-@_any_state
+@any_state
 @cluster_directory
 @reporting
 def snapshot_restore(
@@ -122,23 +115,7 @@ def snapshot_restore(
     """
     from fsql.console.snapshot_copies import restore
 
-    restore(reporter, copy, _state_of(name, state, directory))
-
-
-def _state_of(name: str | None, state: Path | None, directory: Path | None) -> Path:
-    """Return the state directory of a deployed job, or the one given.
-
-    Raises:
-        click.UsageError: unless one of both is given.
-    """
-    from fsql.deployment.directory import find_directory
-
-    if (name is None) == (state is None):
-        raise click.UsageError("name either a deployed job or a state directory with --state")
-    if state is not None:
-        return state
-    assert name is not None
-    return find_directory(directory).named(name)[0].state
+    restore(reporter, copy, state_of(name, state, directory))
 
 
 def _show_snapshots(reporter: Reporter, state: Path, *, verify: bool) -> None:

@@ -26,6 +26,7 @@ The console, the library and the worker processes use it.  It knows files and di
 | `state_directory`  | the directory that keeps state between runs                                   |
 | `stop`             | why a job stopped: the row at fault                                           |
 | `failing_place`    | the expression at fault in the script                                         |
+| `ticks`            | proposes ticks to a running job, and reads what has become of them            |
 | `session`          | the library: `sql`, `compile`, `run`, `Session`                               |
 | `memory`, `changes`| tables of the library's user; the results that the user gets                  |
 | `errors`           | the exceptions of the library                                                 |

@@ -227,4 +227,25 @@ CLUSTER_ROWS: Final[tuple[Row, ...]] = (
         "Use a free port and a directory of its own; read `zookeeper.log` in that directory.",
         "fsql zookeeper --data zookeeper --port 2181  # a second one",
     ),
+    (
+        "E651",
+        "invalid owner map",
+        "The file does not give each of the 4,096 hash bins to one worker of the job.",
+        "Write lines `WORKER FIRST END`, in the order of the bins: `0 0 2048` and `1 2048 4096`.",
+        "fsql tick propose orders --to 5  # where orders has two workers",
+    ),
+    (
+        "E652",
+        "tick was not taken",
+        "Another tick has not ended, the job could not take this one, or it has not ended in time.",
+        "`fsql tick list JOB` shows the ticks of the job; propose it again when the other one has ended.",
+        "fsql tick propose orders --equal  # while another tick is under way",
+    ),
+    (
+        "E653",
+        "no such tick",
+        "No tick of that number was proposed to the job, or it is older than the 100 that are kept.",
+        "List the ticks with `fsql tick list JOB`.",
+        "fsql tick show 7 orders  # where only three ticks were proposed",
+    ),
 )

@@ -169,6 +169,7 @@ class CoordinatorNode:
                 self.phase = Phase.GATHERING
             return []
         self._fence.on_lease_lost()
+        self._ticks.on_lease_lost()
         self._detail = event.reason or self._detail
         if self.epoch is not None:
             self._done = self.epoch.deliveries.stored_below_all()
@@ -260,7 +261,7 @@ class CoordinatorNode:
             return []  # asked for before the lease was lost
         self._newest = taken.epoch
         manifest = taken.manifest
-        spec = self._ticks.on_epoch_taken(manifest)
+        spec = self._ticks.on_epoch_taken(taken)
         if manifest is not None and manifest.graph != spec.graph:
             message = f"snapshot {manifest.snapshot} is of another plan than the job"
             error = FsqlError([Diagnostic("E623", message, helps=(CODES["E623"].fix,))])

@@ -234,10 +234,14 @@ class TakeEpoch:
 
 @dataclass(frozen=True, slots=True)
 class EpochTaken:
-    """Event: `epoch` is greater than all before; `manifest` is None if there is no snapshot."""
+    """Event: `epoch` is greater than all before; `manifest` is None if there is no snapshot.
+
+    `owners` is the owner map of the last tick that was taken, () for none.
+    """
 
     epoch: int
     manifest: Manifest | None
+    owners: tuple[tuple[int, int, int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from fsql.runtime.cluster.tick_events import TickEnded
 if TYPE_CHECKING:
     from fsql.runtime.cluster.coordinator_epoch import CoordinatorEpoch
     from fsql.runtime.cluster.job_spec import JobSpec
-    from fsql.runtime.cluster.manifest import Manifest
+    from fsql.runtime.cluster.node import EpochTaken
     from fsql.runtime.cluster.tick_events import TickProposed
 
 EPOCHS_MAX: Final = 2
@@ -31,25 +31,41 @@ class ProposedTicks:
         self._proposal: TickProposed | None = None
         self._proposed_at = 0.0
         self._epochs_lost = 0
+        self._ended = 0
+        """The number of the last tick that was taken or refused."""
         self._refused: list[TickEnded] = []
 
     def on_proposal(self, proposal: TickProposed, now: float) -> None:
-        """Take a proposal; one that is replaced before it begins is refused."""
+        """Take a proposal, unless it is known; it is refused while another one is under way."""
+        current = 0 if self._proposal is None else self._proposal.tick
+        if proposal.tick in {current, self._ended}:
+            return
         if self._proposal is not None:
             self._refused.append(TickEnded(proposal.tick, START, 0.0, "another tick is under way"))
             return
         self._proposal, self._proposed_at, self._epochs_lost = proposal, now, 0
 
-    def on_epoch_taken(self, manifest: Manifest | None) -> JobSpec:
+    def on_lease_lost(self) -> None:
+        """Forget the proposal and the owner map: another coordinator may change both."""
+        self._is_first = True
+        self._proposal = None
+        self._ended = 0
+        self._refused = []
+
+    def on_epoch_taken(self, taken: EpochTaken) -> JobSpec:
         """Return the job with the owner map that an epoch begins with.
 
-        A new coordinator continues with the map of the manifest, unless the number of workers has changed.
+        A new coordinator continues with the map of the last tick that was taken, which may be newer than the
+        manifest; or with that of the manifest, unless the number of workers has changed.
         """
+        manifest = taken.manifest
         workers = self._spec.plan.workers
         is_first, self._is_first = self._is_first, False
-        same = manifest is not None and manifest.workers == workers
-        if is_first and same and manifest is not None and manifest.owners:
-            self._set_owners(OwnerMap.of_ranges(manifest.owners, workers))
+        owners = taken.owners
+        if not owners and manifest is not None and manifest.workers == workers:
+            owners = manifest.owners
+        if is_first and owners:
+            self._set_owners(OwnerMap.of_ranges(owners, workers))
         return self._spec
 
     def advance(self, epoch: CoordinatorEpoch, now: float) -> list[TickEnded]:
@@ -64,14 +80,15 @@ class ProposedTicks:
             return ended
         if tick.phase is TickPhase.COMPLETED:
             assert tick.position is not None
+            seconds, moved = now - self._proposed_at, self._moved_bins(tick.owners)
+            ended.append(TickEnded(tick.number, tick.position, seconds, moved_bins=moved))
             self._set_owners(tick.owners)
-            ended.append(TickEnded(tick.number, tick.position, now - self._proposed_at))
-            self._proposal = None
+            self._proposal, self._ended = None, tick.number
         elif tick.refused:
             ended.append(
                 TickEnded(tick.number, START, now - self._proposed_at, refused=tick.refused)
             )
-            self._proposal = None
+            self._proposal, self._ended = None, tick.number
         return ended
 
     def on_epoch_lost(self, epoch: CoordinatorEpoch) -> None:
@@ -83,7 +100,11 @@ class ProposedTicks:
         if self._epochs_lost >= EPOCHS_MAX:
             why = f"{EPOCHS_MAX} epochs were lost while it was under way"
             self._refused.append(TickEnded(proposal.tick, START, 0.0, refused=why))
-            self._proposal = None
+            self._proposal, self._ended = None, proposal.tick
+
+    def _moved_bins(self, owners: OwnerMap) -> int:
+        before = self._spec.plan.assignment.bins.owners
+        return sum(one != other for one, other in zip(before, owners.owners, strict=True))
 
     def _set_owners(self, owners: OwnerMap) -> None:
         plan = replace(self._spec.plan, assignment=Assignment(owners))

@@ -62,10 +62,12 @@ class TickProposed:
 class TickEnded:
     """Effect: record the outcome of a proposed tick: it was taken, or `refused` says why not.
 
-    `seconds` are from the proposal on.  `position` is where it began.
+    `seconds` are from the proposal on.  `position` is where it began.  `moved_bins` counts the bins that have
+    got another owner.
     """
 
     tick: int
     position: Root
     seconds: float
     refused: str = ""
+    moved_bins: int = 0

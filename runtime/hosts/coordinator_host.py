@@ -93,6 +93,7 @@ class CoordinatorHost(Host["CoordinatorMachine"]):
         self._background = background
         self._keeper = keeper
         self._state = state
+        self._ticks = state.tick_proposals(spec)
         self._sinks = sinks
         self._monitor = monitor
         self._epoch = 0
@@ -140,11 +141,17 @@ class CoordinatorHost(Host["CoordinatorMachine"]):
                 self._background.submit(self._commit(effect))
             case Progress():
                 self._tell(effect)
-            case TickEnded():
-                self._monitor.tell(effect)
-            case Finish():
-                self._monitor.tell(effect)
-                self.done = True
+            case TickEnded() | Finish():
+                self._end(effect)
+
+    def _end(self, effect: TickEnded | Finish) -> None:
+        """Report the end of a tick or of the job."""
+        self._monitor.tell(effect)
+        if isinstance(effect, Finish):
+            self.done = True
+        elif self._ticks is not None:
+            self._ticks.on_ended(effect)
+            self._keeper.submit(self._ticks.advance())
 
     def _tell(self, progress: Progress) -> None:
         """Report progress, with the figures that only the host has."""
@@ -248,6 +255,10 @@ class CoordinatorHost(Host["CoordinatorMachine"]):
             request = None if until is None else self._state.open_request()
             if request is not None:
                 yield SnapshotRequested(request.id, request.last)
+            if self._ticks is not None and until is not None:
+                yield from self._ticks.advance()
+        if self._ticks is not None and not self._state.lease.is_acquired:
+            self._ticks.on_lease_lost()
         self._unanswered = unanswered
         self._is_renewing = False
 
@@ -270,13 +281,14 @@ class CoordinatorHost(Host["CoordinatorMachine"]):
     def _take_epoch(self) -> Work:
         try:
             epoch, manifest = yield from self._state.take_epoch()
+            owners = self._state.last_owners(self._spec)
         except FsqlError as error:
             yield StateLost(diagnostics_bytes(error))
         except CoordinationError as error:
             # Without the lease, or without an answer, there is no epoch: the node asks again.
             yield LeaseLost(str(error), isinstance(error, CoordinationDiskError))
         else:
-            yield EpochTaken(epoch, manifest)
+            yield EpochTaken(epoch, manifest, owners)
 
     def _commit(self, effect: CommitManifest) -> Work:
         manifest = effect.manifest

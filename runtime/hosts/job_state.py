@@ -25,11 +25,13 @@ from fsql.runtime.coordination.port import (
     DamagedCoordinationError,
 )
 from fsql.runtime.coordination.snapshot_requests import SnapshotTaken, open_request, put_answer
+from fsql.runtime.hosts.tick_proposals import TickProposals, last_owners
 from fsql.runtime.state.snapshots import NoSnapshotError, OtherFormatSnapshotError, Snapshots
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from fsql.runtime.cluster.job_spec import JobSpec
     from fsql.runtime.cluster.manifest import Manifest
     from fsql.runtime.coordination.port import Coordination
     from fsql.runtime.coordination.snapshot_requests import SnapshotRequest
@@ -77,7 +79,7 @@ class JobState:
     ) -> None:
         """Take two clients of coordination, one for each executor; `owner` is the value of the lease.
 
-        With `takes_requests`, other processes may ask for snapshots by way of coordination.
+        With `takes_requests`, other processes may ask for snapshots and ticks by way of coordination.
         """
         self._snapshots = Snapshots(directory)
         self._keeper = keeper
@@ -112,6 +114,10 @@ class JobState:
             return open_request(self._keeper)
         return None
 
+    def tick_proposals(self, spec: JobSpec) -> TickProposals | None:
+        """Return what passes on the ticks that other processes propose; None where they cannot."""
+        return TickProposals(self._keeper, self.lease, spec) if self._takes_requests else None
+
     # The executor that waits for disks.
 
     def take_epoch(self) -> Steps[tuple[int, Manifest | None]]:
@@ -138,6 +144,18 @@ class JobState:
         except OSError as error:
             raise CoordinationUnavailableError(f"cannot read snapshots: {error}") from None
         return epoch, found.manifest
+
+    def last_owners(self, spec: JobSpec) -> tuple[tuple[int, int, int], ...]:
+        """Return the owner map of the last tick that was taken, () if there is none for this plan.
+
+        Raises:
+            FsqlError: E615 or E643, if what coordination has cannot be used.
+            CoordinationError: if coordination does not answer.
+        """
+        if not self._takes_requests:
+            return ()
+        with lasting_told():
+            return last_owners(self._deciding, spec)
 
     def commit(self, manifest: Manifest, request: str = "") -> Steps[dict[int, tuple[str, ...]]]:
         """Write and commit a manifest; return, by worker, the keys that no kept manifest names.

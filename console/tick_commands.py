@@ -1,0 +1,107 @@
+"""`fsql tick`: its commands and their flags."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from fsql.console.cluster_commands import cluster_directory
+from fsql.console.commands import reporting
+from fsql.console.state_of_job import any_state, state_of
+
+if TYPE_CHECKING:
+    from fsql.console.reporter import Reporter
+
+
+@click.group(short_help="Change which workers own keys while a job runs.")
+def tick() -> None:
+    """Propose, list and show ticks of a job.
+
+    A tick changes which workers own which keys while rows flow.  Output does not change.  The hashes of keys
+    fall into 4,096 bins, and each bin has one worker.
+    """
+
+
+@tick.command("propose", short_help="Propose another owner map.")
+@click.argument("name", metavar="[JOB]", required=False)
+@any_state
+@cluster_directory
+@click.option(
+    "--bins",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="Read the owner map from FILE: lines WORKER FIRST END, for the bins from FIRST on, below END.",
+)
+@click.option("--equal", is_flag=True, help="Give each worker the same number of bins.")
+@click.option(
+    "--to", metavar="WORKER", type=click.IntRange(min=0), help="Give all bins to one worker."
+)
+@click.option("--reason", default="", metavar="TEXT", help="Why; `fsql tick list` shows it.")
+@click.option("--wait", is_flag=True, help="Wait until the tick has ended.")
+@click.option(
+    "--seconds",
+    type=click.FloatRange(min=0, min_open=True),
+    default=60.0,
+    show_default=True,
+    help="How long to wait with --wait.",
+)
+@reporting
+def tick_propose(
+    reporter: Reporter,
+    name: str | None,
+    state: Path | None,
+    directory: Path | None,
+    **flags: object,
+) -> None:
+    """Propose a tick to the running job JOB, or to the run that has the state directory --state.
+
+    Workers have the numbers 0, 1 and so on.  In FILE, the lines cover all bins from 0 to 4096 in order; empty
+    lines, and what follows a #, are ignored.
+
+    With --json, standard output has one object: the number "tick"; with --wait, as `fsql tick show --json`.
+    """
+    from fsql.console.ticks import propose_tick
+
+    if sum((flags["bins"] is not None, bool(flags["equal"]), flags["to"] is not None)) != 1:
+        raise click.UsageError("give one of --bins, --equal and --to")
+    propose_tick(reporter, state_of(name, state, directory), flags)
+
+
+@tick.command("list", short_help="List the last ticks.")
+@click.argument("name", metavar="[JOB]", required=False)
+@any_state
+@cluster_directory
+@reporting
+def tick_list(
+    reporter: Reporter, name: str | None, state: Path | None, directory: Path | None
+) -> None:
+    """List the last 100 ticks of JOB, or of the state directory --state, the newest first.
+
+    With --json, standard output has one object: {"ticks": [...]}, each as `fsql tick show --json` has it.
+    """
+    from fsql.console.ticks import list_ticks
+
+    list_ticks(reporter, state_of(name, state, directory))
+
+
+@tick.command("show", short_help="Show a tick.")
+@click.argument("number", metavar="NUMBER", type=click.IntRange(min=1))
+@click.argument("name", metavar="[JOB]", required=False)
+@any_state
+@cluster_directory
+@reporting
+def tick_show(
+    reporter: Reporter, number: int, name: str | None, state: Path | None, directory: Path | None
+) -> None:
+    """Show the tick NUMBER of JOB, or of the state directory --state, with its owner map.
+
+    With --json, standard output has one object: "tick", "state" ("proposed", "taken" or "refused"), "reason",
+    "proposed_at" (seconds since 1970), "seconds" from when the coordinator read the proposal until the tick
+    ended, "position" where it began (time and origin), "moved_bins", "refused" (why, or ""), "workers", and
+    "owners" (worker, first bin and end of each range).
+    """
+    from fsql.console.ticks import show_tick
+
+    show_tick(reporter, state_of(name, state, directory), number)

@@ -1,0 +1,164 @@
+"""`fsql tick propose`, `list` and `show`."""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from fsql.compiler.diagnostics import Diagnostic, FsqlError
+from fsql.compiler.diagnostics.codes import CODES
+from fsql.compiler.diagnostics.numbers import count_text, seconds_text
+from fsql.compiler.owner_map import BINS, OwnerMap
+from fsql.console.text_table import text_table
+from fsql.deployment.directory import locked_by
+from fsql.job.ticks import (
+    check_worker,
+    job_of_state,
+    not_taken,
+    propose,
+    read_owners,
+    read_ticks,
+    wait_until_ended,
+)
+from fsql.runtime.coordination.ticks import TickRecord
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from fsql.console.reporter import Reporter
+    from fsql.runtime.coordination.ticks import TickProposal
+
+_TITLES = ("tick", "state", "proposed", "took", "moved bins", "reason", "")
+
+
+def propose_tick(reporter: Reporter, state: Path, flags: Mapping[str, Any]) -> None:
+    """Propose a tick, and with the flag `wait` print what has become of it.
+
+    Raises:
+        FsqlError: E637, if the job does not run; E651 or E652, if the tick is not taken.
+    """
+
+    def is_running() -> bool:
+        return locked_by(state / "lock") is not None
+
+    if not is_running():
+        message = f'no job runs in the state directory "{state}"'
+        raise FsqlError([Diagnostic("E637", message, helps=(CODES["E637"].fix,))])
+    job = job_of_state(state)
+    number = propose(state, job, _owners(flags, job.workers), flags["reason"])
+    if not flags["wait"]:
+        _print(reporter, {"tick": number}, f"tick {number} is proposed\n")
+        return
+    record = wait_until_ended(state, number, seconds=flags["seconds"], is_running=is_running)
+    if record.refused:
+        raise not_taken(f"tick {number} was refused: {record.refused}")
+    moved, took = count_text(record.moved_bins), seconds_text(record.seconds)
+    text = f"tick {number} was taken in {took}; {moved} bins moved\n"
+    _print(reporter, _fields(record), text)
+
+
+def _owners(flags: Mapping[str, Any], workers: int) -> OwnerMap:
+    if flags["bins"] is not None:
+        return read_owners(flags["bins"], workers)
+    if flags["to"] is None:
+        return OwnerMap.of_equal_ranges(workers)
+    check_worker(flags["to"], workers)
+    return OwnerMap((flags["to"],) * BINS, workers)
+
+
+def list_ticks(reporter: Reporter, state: Path) -> None:
+    """Print the last ticks, the newest first.
+
+    Raises:
+        FsqlError: E614, E615 or E643, if they cannot be read.
+    """
+    ticks = _ticks(state)
+    rows = [_row(each) for each in ticks]
+    _print(reporter, {"ticks": [_fields(each) for each in ticks]}, text_table(_TITLES, rows))
+
+
+def show_tick(reporter: Reporter, state: Path, number: int) -> None:
+    """Print one tick.
+
+    Raises:
+        FsqlError: E653, if there is none of that number; E614, E615 or E643, if it cannot be read.
+    """
+    found = next((each for each in _ticks(state) if _proposal(each).tick == number), None)
+    if found is None:
+        message = f"the job has no tick {number}"
+        raise FsqlError([Diagnostic("E653", message, helps=(CODES["E653"].fix,))])
+    _print(reporter, _fields(found), _text(found))
+
+
+def _ticks(state: Path) -> list[TickProposal | TickRecord]:
+    proposal, records = read_ticks(state)
+    return [*([] if proposal is None else [proposal]), *records]
+
+
+def _print(reporter: Reporter, fields: Mapping[str, object], text: str) -> None:
+    if not reporter.quiet:
+        shown = json.dumps(fields, ensure_ascii=False) + "\n" if reporter.json else text
+        click.echo(shown, nl=False)
+
+
+def _proposal(tick: TickProposal | TickRecord) -> TickProposal:
+    return tick.proposal if isinstance(tick, TickRecord) else tick
+
+
+def _state(tick: TickProposal | TickRecord) -> str:
+    if not isinstance(tick, TickRecord):
+        return "proposed"
+    return "refused" if tick.refused else "taken"
+
+
+def _fields(tick: TickProposal | TickRecord) -> dict[str, object]:
+    proposal = _proposal(tick)
+    record = tick if isinstance(tick, TickRecord) else None
+    return {
+        "tick": proposal.tick,
+        "state": _state(tick),
+        "reason": proposal.reason,
+        "proposed_at": proposal.proposed_at,
+        "seconds": None if record is None else record.seconds,
+        "position": None if record is None else record.position,
+        "moved_bins": None if record is None else record.moved_bins,
+        "refused": "" if record is None else record.refused,
+        "workers": proposal.workers,
+        "owners": proposal.owners,
+    }
+
+
+def _row(tick: TickProposal | TickRecord) -> tuple[str, ...]:
+    proposal = _proposal(tick)
+    start = (str(proposal.tick), _state(tick), _time_text(proposal.proposed_at))
+    if not isinstance(tick, TickRecord):
+        return (*start, "", "", proposal.reason, "")
+    moved = "" if tick.refused else count_text(tick.moved_bins)
+    return (*start, seconds_text(tick.seconds), moved, proposal.reason, tick.refused)
+
+
+def _text(tick: TickProposal | TickRecord) -> str:
+    proposal = _proposal(tick)
+    lines = [f"tick {proposal.tick}: {_state(tick)}"]
+    if proposal.reason:
+        lines.append(f"reason: {proposal.reason}")
+    lines.append(f"proposed: {_time_text(proposal.proposed_at)}")
+    if isinstance(tick, TickRecord):
+        lines.append(f"took: {seconds_text(tick.seconds)}")
+        if tick.refused:
+            lines.append(f"refused: {tick.refused}")
+        else:
+            assert tick.position is not None
+            lines.append(f"position: {tick.position[0]}, {tick.position[1]}")
+            lines.append(f"moved bins: {count_text(tick.moved_bins)}")
+    lines.append("owners (worker, first bin, end):")
+    lines += [f"{owner} {first} {end}" for owner, first, end in proposal.owners]
+    return "\n".join(lines) + "\n"
+
+
+def _time_text(seconds: float) -> str:
+    return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(seconds))

@@ -1,0 +1,183 @@
+"""Proposing a tick to a running job, and reading what has become of ticks, by way of its coordination."""
+
+from __future__ import annotations
+
+import time
+from contextlib import closing, contextmanager
+from typing import TYPE_CHECKING, Final
+
+from fsql.compiler.diagnostics import Diagnostic, FsqlError
+from fsql.compiler.diagnostics.codes import CODES
+from fsql.compiler.owner_map import BINS, OwnerMap
+from fsql.job.coordination import is_in_zookeeper, state_coordination
+from fsql.job.state_directory import read_description
+from fsql.runtime.coordination.embedded import FILE
+from fsql.runtime.coordination.port import CoordinationError
+from fsql.runtime.coordination.ticks import (
+    TickProposal,
+    TickUnderWayError,
+    find_record,
+    kept_records,
+    open_proposal,
+    propose_tick,
+)
+from fsql.runtime.hosts.job_state import lasting_told
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from fsql.job.description import JobDescription
+    from fsql.runtime.coordination.port import Coordination
+    from fsql.runtime.coordination.ticks import TickRecord
+
+OWNERS_BYTES_MAX: Final = 1 << 20
+"""The size of a file with an owner map; each bin with a line of its own takes a tenth of that."""
+REASON_CHARACTERS_MAX: Final = 1000
+_SESSION_SECONDS: Final = 10.0
+_POLL_SECONDS: Final = 0.05
+_RANGE_NUMBERS: Final = 3
+
+
+def job_of_state(state: Path) -> JobDescription:
+    """Return the description of the job in a state directory.
+
+    Raises:
+        FsqlError: E614, if it has none; E621 or E623, if that cannot be read.
+    """
+    description = read_description(state)
+    if description is None:
+        raise FsqlError([Diagnostic("E614", f'directory "{state}" holds no state of a job')])
+    return description
+
+
+def read_owners(path: Path, workers: int) -> OwnerMap:
+    """Return the owner map in a file with lines `WORKER FIRST END`: the bins from FIRST on, below END.
+
+    The lines cover all bins in order.  Empty lines, and what follows a `#`, are ignored.
+
+    Raises:
+        FsqlError: E651, if it cannot be read or has something else.
+    """
+    try:
+        with path.open("rb") as file:
+            data = file.read(OWNERS_BYTES_MAX + 1)
+    except OSError as error:
+        raise _invalid(f'"{path}" cannot be read: {error.strerror}') from None
+    if len(data) > OWNERS_BYTES_MAX:
+        raise _invalid(f'"{path}" is larger than {OWNERS_BYTES_MAX:,} bytes')
+    owners: list[int] = []
+    for number, line in enumerate(data.decode(errors="replace").splitlines(), 1):
+        fields = line.partition("#")[0].split()
+        if fields:
+            place = f'"{path}", line {number}'
+            owner, end = _read_range(fields, place, len(owners))
+            check_worker(owner, workers, f"{place}: ")
+            owners += [owner] * (end - len(owners))
+    if len(owners) < BINS:
+        raise _invalid(
+            f'"{path}": the bins from {len(owners):,} on, below {BINS:,}, have no worker'
+        )
+    return OwnerMap(tuple(owners), workers)
+
+
+def _read_range(fields: list[str], place: str, first_expected: int) -> tuple[int, int]:
+    """Return owner and end of the range that a line has."""
+    is_range = len(fields) == _RANGE_NUMBERS
+    if not is_range or not all(each.isascii() and each.isdecimal() for each in fields):
+        raise _invalid(f"{place}: a line must have three numbers, WORKER FIRST END")
+    if any(len(each) > len(str(OWNERS_BYTES_MAX)) for each in fields):
+        raise _invalid(f"{place}: a number is too large")
+    owner, first, end = (int(each) for each in fields)
+    if first != first_expected:
+        raise _invalid(
+            f"{place}: the range begins at bin {first:,}, and must begin at {first_expected:,}"
+        )
+    if not first < end <= BINS:
+        raise _invalid(f"{place}: the range must end above {first:,}, at {BINS:,} at most")
+    return owner, end
+
+
+def check_worker(worker: int, workers: int, place: str = "") -> None:
+    """Check that a job has a worker.
+
+    Raises:
+        FsqlError: E651, if it has not.
+    """
+    if not 0 <= worker < workers:
+        numbers = "only worker 0" if workers == 1 else f"workers 0 to {workers - 1}"
+        raise _invalid(f"{place}there is no worker {worker}: the job has {numbers}")
+
+
+def propose(state: Path, job: JobDescription, owners: OwnerMap, reason: str) -> int:
+    """Propose a tick to the job in a state directory, and return its number.
+
+    Raises:
+        FsqlError: E652, if another one has not ended; E614, E615 or E643, if coordination cannot be used.
+    """
+    reason = reason[:REASON_CHARACTERS_MAX]
+    proposal = TickProposal(0, job.plan, job.workers, owners.ranges, reason, time.time())
+    with _coordination(state) as coordination:
+        session = coordination.open_session(_SESSION_SECONDS)
+        try:
+            return propose_tick(coordination, session, proposal)
+        except TickUnderWayError as error:
+            raise not_taken(f"tick {error.tick} has not ended") from None
+        finally:
+            coordination.close_session(session)
+
+
+def wait_until_ended(
+    state: Path, tick: int, *, seconds: float, is_running: Callable[[], bool]
+) -> TickRecord:
+    """Return what has become of a tick, when it has ended.
+
+    Raises:
+        FsqlError: E652, if the job ends before, or `seconds` are over; E614, E615 or E643.
+    """
+    until = time.monotonic() + seconds
+    with _coordination(state) as coordination:
+        while True:
+            running = is_running()
+            record = find_record(coordination, tick)
+            if record is not None:
+                return record
+            if not running:
+                raise not_taken(f"the job has ended before tick {tick} was taken")
+            if time.monotonic() >= until:
+                raise not_taken(
+                    f"tick {tick} has not ended within {seconds:g} s; it stays proposed"
+                )
+            time.sleep(_POLL_SECONDS)
+
+
+def read_ticks(state: Path) -> tuple[TickProposal | None, list[TickRecord]]:
+    """Return the proposal that has not ended, and the records of the last ticks, the newest first.
+
+    Raises:
+        FsqlError: E614, E615 or E643.
+    """
+    has_state = (state / FILE).exists() or is_in_zookeeper(state)
+    if not has_state:
+        raise FsqlError([Diagnostic("E614", f'directory "{state}" holds no state of a job')])
+    with _coordination(state, read_only=True) as coordination:
+        return open_proposal(coordination), kept_records(coordination)
+
+
+def not_taken(reason: str) -> FsqlError:
+    """Return the error of a tick that was not taken."""
+    return FsqlError([Diagnostic("E652", reason, helps=(CODES["E652"].fix,))])
+
+
+@contextmanager
+def _coordination(state: Path, *, read_only: bool = False) -> Iterator[Coordination]:
+    try:
+        with lasting_told(), closing(state_coordination(state, read_only=read_only)) as opened:
+            yield opened
+    except CoordinationError as error:
+        message = f'the coordination of "{state}" cannot be used: {error}'
+        raise FsqlError([Diagnostic("E614", message)]) from None
+
+
+def _invalid(reason: str) -> FsqlError:
+    return FsqlError([Diagnostic("E651", reason, helps=(CODES["E651"].fix,))])

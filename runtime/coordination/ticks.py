@@ -1,0 +1,171 @@
+"""Ticks in coordination: the one that is proposed, and what has become of the last ones.
+
+A proposal is written by compare-and-set, so its number is its own.  It is open until there is a record of its
+number, and outlives a coordinator that fails.  Nobody can propose another one while it is open.  Records are
+in `KEPT` entries that are used in turn.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import TYPE_CHECKING, Final, TypeVar
+
+import msgspec
+
+from fsql.runtime.coordination.port import (
+    CoordinationUnavailableError,
+    DamagedCoordinationError,
+    EntryChangedError,
+    EntryExistsError,
+)
+
+if TYPE_CHECKING:
+    from fsql.runtime.coordination.port import Coordination, Entry
+
+_Value = TypeVar("_Value")
+
+PROPOSAL: Final = "tick-proposal"
+KEPT: Final = 100
+"""Of how many ticks there is a record."""
+_ATTEMPTS: Final = 16
+
+
+class TickProposal(msgspec.Struct, frozen=True):
+    """The next tick is to have another owner map.
+
+    `owners` has worker, first bin and end of each range.  `graph` is the digest of the plan that it was made
+    for, and `workers` the number of workers.  `proposed_at` is in seconds since 1970.
+    """
+
+    tick: int
+    graph: str
+    workers: int
+    owners: tuple[tuple[int, int, int], ...]
+    reason: str
+    proposed_at: float
+
+
+class TickRecord(msgspec.Struct, frozen=True):
+    """What has become of a proposal: it was taken at `position`, or `refused` says why not.
+
+    `seconds` are from when the coordinator read the proposal.  `moved_bins` counts the bins that have got
+    another owner.
+    """
+
+    proposal: TickProposal
+    position: tuple[int, int] | None
+    seconds: float
+    moved_bins: int = 0
+    refused: str = ""
+
+
+class TickUnderWayError(Exception):
+    """Another tick is proposed and has not ended; `tick` is its number."""
+
+    def __init__(self, tick: int) -> None:
+        super().__init__(f"tick {tick} has not ended")
+        self.tick = tick
+
+
+def propose_tick(coordination: Coordination, session: int, proposal: TickProposal) -> int:
+    """Write a proposal with the next number, whatever number it has; return that.
+
+    Raises:
+        TickUnderWayError: if another one is open.
+        CoordinationError: if it cannot be written.
+    """
+    for _ in range(_ATTEMPTS):
+        entry = coordination.get(PROPOSAL)
+        newest = _decoded(entry, TickProposal)
+        if newest is not None and find_record(coordination, newest.tick) is None:
+            raise TickUnderWayError(newest.tick)
+        tick = 1 if newest is None else newest.tick + 1
+        numbered = msgspec.structs.replace(proposal, tick=tick)
+        if _write(coordination, session, PROPOSAL, entry, numbered):
+            return tick
+    raise CoordinationUnavailableError(f'the entry "{PROPOSAL}" always changes')
+
+
+def open_proposal(coordination: Coordination) -> TickProposal | None:
+    """Return the proposal that has not ended, None if there is none."""
+    proposal = newest_proposal(coordination)
+    if proposal is None or find_record(coordination, proposal.tick) is not None:
+        return None
+    return proposal
+
+
+def newest_proposal(coordination: Coordination) -> TickProposal | None:
+    """Return the last proposal, None if there was none."""
+    return _decoded(coordination.get(PROPOSAL), TickProposal)
+
+
+def put_record(coordination: Coordination, session: int, record: TickRecord) -> None:
+    """Record what has become of a tick, unless there is a record of it already.
+
+    Raises:
+        CoordinationError: if it cannot be written.
+    """
+    key = _key_of(record.proposal.tick)
+    for _ in range(_ATTEMPTS):
+        entry = coordination.get(key)
+        found = _decoded(entry, TickRecord)
+        if found is not None and found.proposal.tick >= record.proposal.tick:
+            return
+        if _write(coordination, session, key, entry, record):
+            return
+    raise CoordinationUnavailableError(f'the entry "{key}" always changes')
+
+
+def find_record(coordination: Coordination, tick: int) -> TickRecord | None:
+    """Return the record of a tick, None if it has not ended or its record is not kept any more."""
+    record = _decoded(coordination.get(_key_of(tick)), TickRecord)
+    return record if record is not None and record.proposal.tick == tick else None
+
+
+def kept_records(coordination: Coordination) -> list[TickRecord]:
+    """Return the records that are kept, the newest first."""
+    newest = newest_proposal(coordination)
+    numbers = range(0 if newest is None else newest.tick, 0, -1)[:KEPT]
+    records = [find_record(coordination, tick) for tick in numbers]
+    return [record for record in records if record is not None]
+
+
+def last_taken(coordination: Coordination) -> TickRecord | None:
+    """Return the record of the last tick that was taken, None if none is kept."""
+    newest = newest_proposal(coordination)
+    for tick in range(0 if newest is None else newest.tick, 0, -1)[:KEPT]:
+        record = find_record(coordination, tick)
+        if record is not None and not record.refused:
+            return record
+    return None
+
+
+def _key_of(tick: int) -> str:
+    return f"tick-{tick % KEPT:02}"
+
+
+def _write(
+    coordination: Coordination,
+    session: int,
+    key: str,
+    before: Entry | None,
+    content: msgspec.Struct,
+) -> bool:
+    """Write in the place of `before`; return whether that was still there."""
+    data = msgspec.json.encode(content)
+    with suppress(EntryExistsError, EntryChangedError):
+        if before is None:
+            coordination.create(session, key, data)
+        else:
+            coordination.replace(session, key, data, before.version)
+        return True
+    return False
+
+
+def _decoded(entry: Entry | None, kind: type[_Value]) -> _Value | None:
+    if entry is None:
+        return None
+    try:
+        return msgspec.json.decode(entry.value, type=kind)
+    except msgspec.MsgspecError as error:
+        raise DamagedCoordinationError(f'entry "{entry.key}" is not readable: {error}') from None

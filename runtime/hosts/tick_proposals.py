@@ -1,0 +1,96 @@
+"""Ticks between coordination and a coordinator: proposals in, what has become of them out."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fsql.compiler.owner_map import are_owner_ranges
+from fsql.runtime.cluster.tick_events import TickProposed
+from fsql.runtime.coordination.port import CoordinationError
+from fsql.runtime.coordination.ticks import (
+    TickProposal,
+    TickRecord,
+    last_taken,
+    open_proposal,
+    put_record,
+)
+
+if TYPE_CHECKING:
+    from fsql.runtime.cluster.job_spec import JobSpec
+    from fsql.runtime.cluster.tick_events import TickEnded
+    from fsql.runtime.coordination.lease import Lease
+    from fsql.runtime.coordination.port import Coordination
+    from fsql.runtime.hosts.ports import Work
+
+
+class TickProposals:
+    """The proposals of one job, as one coordinator has them.
+
+    `advance` is called by the executor that keeps the lease, while it is held.
+    """
+
+    def __init__(self, coordination: Coordination, lease: Lease, spec: JobSpec) -> None:
+        self._coordination = coordination
+        self._lease = lease
+        self._spec = spec
+        self._proposal: TickProposal | None = None
+        """The proposal that the node was given last."""
+        self._ended: list[TickRecord] = []
+
+    def on_lease_lost(self) -> None:
+        """Forget the proposal: another coordinator may have taken it."""
+        self._proposal = None
+        self._ended = []
+
+    def on_ended(self, ended: TickEnded) -> None:
+        """Keep what has become of a proposal until it is recorded."""
+        proposal = self._proposal
+        if proposal is None or proposal.tick != ended.tick:
+            return
+        position = None if ended.refused else (ended.position.time, ended.position.origin)
+        record = TickRecord(proposal, position, ended.seconds, ended.moved_bins, ended.refused)
+        self._ended.append(record)
+
+    def advance(self) -> Work:
+        """Record what has ended, and yield the proposal that is open, each time: the node may have lost it.
+
+        Where coordination does not answer, the next call tries again.
+        """
+        try:
+            while self._ended:
+                put_record(self._coordination, self._lease.session, self._ended[0])
+                del self._ended[:1]
+            proposal = open_proposal(self._coordination)
+            if proposal is None:
+                return
+            wrong = _fault(proposal, self._spec)
+            if wrong:
+                record = TickRecord(proposal, None, 0.0, refused=wrong)
+                put_record(self._coordination, self._lease.session, record)
+                return
+        except CoordinationError:
+            return
+        self._proposal = proposal
+        yield TickProposed(proposal.tick, proposal.owners)
+
+
+def last_owners(coordination: Coordination, spec: JobSpec) -> tuple[tuple[int, int, int], ...]:
+    """Return the owner map of the last tick that was taken; () if there is none for this plan.
+
+    Raises:
+        CoordinationError: if coordination does not answer.
+    """
+    record = last_taken(coordination)
+    return () if record is None or _fault(record.proposal, spec) else record.proposal.owners
+
+
+def _fault(proposal: TickProposal, spec: JobSpec) -> str:
+    """Return why a proposal cannot be taken, "" if it can."""
+    workers = spec.plan.workers
+    if proposal.graph != spec.graph:
+        return "it was proposed for another plan than the job has now"
+    if proposal.workers != workers:
+        return f"it was proposed for {proposal.workers} workers, and the job has {workers}"
+    if not are_owner_ranges(proposal.owners, workers):
+        return "its owner map does not give each bin to a worker"
+    return ""

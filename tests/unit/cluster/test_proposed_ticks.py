@@ -1,0 +1,73 @@
+"""The owner map of a coordinator that takes over: that of the last tick taken, newer than a manifest's."""
+
+from __future__ import annotations
+
+from fsql.compiler.owner_map import OwnerMap
+from fsql.compiler.tick_plan import Policy
+from fsql.optimizer.choose import choose
+from fsql.runtime.batch import START
+from fsql.runtime.cluster.coordinator_epoch import CoordinatorEpoch
+from fsql.runtime.cluster.job_spec import JobSpec, Settings
+from fsql.runtime.cluster.manifest import Manifest
+from fsql.runtime.cluster.node import EpochTaken
+from fsql.runtime.cluster.proposed_ticks import ProposedTicks
+from fsql.runtime.cluster.tick_events import TickEnded, TickProposed
+from fsql.tests.queries.examples import EXAMPLES
+
+ALL_TO_ONE = ((1, 0, 4096),)
+SWAPPED = ((1, 0, 2048), (0, 2048, 4096))
+EQUAL = OwnerMap.of_equal_ranges(2).ranges
+
+
+def job() -> JobSpec:
+    example = EXAMPLES["inverted_index"]
+    plan = choose(
+        example.compiled.graph, workers=2, fronts=example.fronts, policy=Policy.SPECULATIVE
+    )
+    return JobSpec("job", 0, plan, (), (), b"", graph="graph")
+
+
+def manifest(workers: int) -> Manifest:
+    return Manifest("job", 0, 1, 1, (0, 0), workers, (), (), owners=SWAPPED)
+
+
+def owners(ticks: ProposedTicks, taken: EpochTaken) -> tuple[tuple[int, int, int], ...]:
+    return ticks.on_epoch_taken(taken).plan.assignment.bins.ranges
+
+
+def test_a_new_coordinator_goes_on_with_the_last_tick() -> None:
+    assert owners(ProposedTicks(job()), EpochTaken(1, None)) == EQUAL
+    assert owners(ProposedTicks(job()), EpochTaken(1, manifest(2))) == SWAPPED
+    assert owners(ProposedTicks(job()), EpochTaken(1, manifest(3))) == EQUAL
+    assert owners(ProposedTicks(job()), EpochTaken(1, manifest(2), ALL_TO_ONE)) == ALL_TO_ONE
+    assert owners(ProposedTicks(job()), EpochTaken(1, None, ALL_TO_ONE)) == ALL_TO_ONE
+
+
+def test_one_that_goes_on_keeps_its_map() -> None:
+    ticks = ProposedTicks(job())
+    assert owners(ticks, EpochTaken(1, None, ALL_TO_ONE)) == ALL_TO_ONE
+    assert owners(ticks, EpochTaken(2, manifest(2), SWAPPED)) == ALL_TO_ONE
+
+
+def test_one_that_has_lost_its_lease_asks_again() -> None:
+    ticks = ProposedTicks(job())
+    assert owners(ticks, EpochTaken(1, None, ALL_TO_ONE)) == ALL_TO_ONE
+    ticks.on_lease_lost()
+    assert owners(ticks, EpochTaken(3, None, SWAPPED)) == SWAPPED
+
+
+def test_a_proposal_that_is_known_is_not_refused() -> None:
+    ticks = ProposedTicks(job())
+    epoch = CoordinatorEpoch(job(), 1, None, ["a", "b"], Settings(), 0.0)
+    for _ in range(2):
+        ticks.on_proposal(TickProposed(1, ALL_TO_ONE), 0.0)
+        assert ticks.advance(epoch, 0.0) == []
+    ticks.on_proposal(TickProposed(2, ALL_TO_ONE), 0.0)
+    assert ticks.advance(epoch, 0.0) == [
+        TickEnded(2, START, 0.0, refused="another tick is under way")
+    ]
+    assert epoch.tick is not None
+    epoch.tick.refused = "no"
+    assert ticks.advance(epoch, 2.0) == [TickEnded(1, START, 2.0, refused="no")]
+    ticks.on_proposal(TickProposed(1, ALL_TO_ONE), 3.0)
+    assert ticks.advance(epoch, 4.0) == []
