@@ -1,1 +1,1 @@
-"""What is measured, how, and against what."""
+"""Benchmarks: the measured jobs, and the programs that they are compared with."""

@@ -55,7 +55,7 @@ class _MemoryStore(NullStore):
 
 
 class Arrivals:
-    """Listens, stores what comes, and notes when; to be closed."""
+    """Listens, stores arriving rows with their times; must be closed."""
 
     def __init__(self) -> None:
         self.arrivals: list[Arrival] = []

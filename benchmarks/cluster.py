@@ -1,4 +1,4 @@
-"""Throughput and latency on several processes, next to what they are compared with in the same run."""
+"""Throughput and latency on several processes, compared with other programs in the same run."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _LATENCIES: Final = tuple(f"latency_ms_p{q}" for q in QUANTILES)
 
 @dataclass(frozen=True, slots=True)
 class Promise:
-    """What is promised of the output, and how often snapshots are taken for it."""
+    """The delivery guarantee of the output, and the interval of snapshots."""
 
     delivery: str
     snapshots_ms: Sequence[int]

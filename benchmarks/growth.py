@@ -142,7 +142,7 @@ class _Run:
         return len(rows)
 
     def end(self) -> None:
-        """End all splits, and let out what is left."""
+        """End all splits, and release the rest."""
         for front in self.cluster.fronts:
             self.cluster.end(front)
         self._release()
@@ -154,13 +154,13 @@ class _Run:
 
 
 class _Load(Protocol):
-    """What is read, and in which order."""
+    """The rows to read, and their order."""
 
     def steps(self, rows: int) -> Iterator[_Step]:
         """Return the steps of a run of about so many rows."""
 
     def measured(self, steps: Sequence[_Step]) -> tuple[int, int]:
-        """Return the first step that is measured, and the first behind them that is not."""
+        """Return the first step that is measured, and the first one after the measured steps."""
 
     def columns(self, split: int, row: Ints, rows: int) -> tuple[Ints, Ints]:
         """Return the keys and times of rows."""

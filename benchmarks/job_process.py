@@ -47,7 +47,7 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What a process has used: seconds of the processor, and the most memory at a time."""
+    """The resources of a process: CPU seconds, and the peak of memory."""
 
     role: str
     seconds: float
@@ -148,7 +148,7 @@ class JobProcess:
         raise JobFailedError(f"the run never came to the phase: {phase}")
 
     def summary(self) -> dict[str, Any]:
-        """Return what the run said at its end."""
+        """Return the summary that the run printed at its end."""
         return self.events[-1].fields
 
     def forget_seconds(self) -> None:
@@ -209,7 +209,7 @@ class JobProcess:
 
 
 def _usage(pid: int, role: str) -> Usage | None:
-    """Return what a process has used, None if it has ended."""
+    """Return the resources of a process, None if it has ended."""
     try:
         times = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
         status = Path(f"/proc/{pid}/status").read_text()

@@ -87,7 +87,7 @@ class Measured:
 
     @property
     def words_per_second(self) -> float:
-        """Return the throughput, or with a rate what was fed."""
+        """Return the throughput, or with a rate the rows fed."""
         return self.words_in / self.seconds
 
     def fields(self) -> dict[str, object]:
@@ -167,7 +167,7 @@ class HeldSplit(ABC):
 
     @abstractmethod
     def read(self, rows_max: int) -> Chunk | Wait | None:
-        """Return some of the next rows, how long to wait for them, or None behind the last."""
+        """Return some of the next rows, how long to wait for them, or None after the last."""
 
     def close(self) -> None:
         """Let go of the rows."""

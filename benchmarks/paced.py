@@ -38,7 +38,7 @@ QUANTILES: Final = (50, 75, 95, 99)
 
 @dataclass(frozen=True, slots=True)
 class Paced:
-    """What is run: documents a second, for how long, by how many workers, with what promise."""
+    """The parameters of a run: documents per second, duration, workers, delivery guarantee."""
 
     rate: int
     seconds: float
@@ -58,7 +58,7 @@ class Paced:
 
 @dataclass(frozen=True, slots=True)
 class PacedRun:
-    """What was seen of a run."""
+    """The measurements of a run."""
 
     paced: Paced
     start: float
@@ -82,7 +82,7 @@ class PacedRun:
         return (self.arrived - self.due) * 1000
 
     def latency_ms(self) -> dict[str, float]:
-        """Return the percentiles of the documents behind the warm-up."""
+        """Return the percentiles of the documents after the warm-up."""
         late = self.late_ms[int(len(self.arrived) * _WARM_UP) :]
         return {f"p{q}": round(float(np.percentile(late, q)), 3) for q in QUANTILES}
 

@@ -1,4 +1,4 @@
-"""What the loss of a worker costs: `kill -9` while documents flow, and how long nothing came.
+"""The cost of losing a worker: `kill -9` while documents flow, and how long output stopped.
 
 Documents go on falling due while the job recovers, so what is measured is what a consumer would see.  The
 index is one of many shelves, so there is much to remember; a backlog fills it before the clock starts.
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 _SHELVES: Final = 1000
 _STATE_BYTES_OF_A_DOCUMENT: Final = 3_000
-"""What a document adds to the state on disk: measured, 180 keys of word and shelf with their counts."""
+"""The bytes that a document adds to the state on disk: 180 keys of word and shelf with counts; measured."""
 _FIRST_KILL: Final = 0.3
 _LAST_KILL: Final = 0.8
 """Between these parts of the time workers are killed."""
@@ -35,7 +35,7 @@ _CAUGHT_UP_MS: Final = 20.0
 
 @dataclass(frozen=True, slots=True)
 class Harm:
-    """What is run, and how often a worker of it is killed."""
+    """The parameters of a run, and how often a worker is killed."""
 
     rate: int
     seconds: float
@@ -57,7 +57,7 @@ class _Killer:
         for number, part in enumerate(parts):
             time.sleep(max(0.0, start + float(part) * self.harm.seconds - time.monotonic()))
             job.sample()
-            # The spare is what was started last.
+            # The spare was started last.
             workers = sorted(job.workers())[: self.harm.workers]
             os.kill(workers[number % len(workers)], signal.SIGKILL)
             self.at.append(time.monotonic())

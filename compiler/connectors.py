@@ -1,4 +1,4 @@
-"""What connectors and formats declare: their options, and what a user reads of them.
+"""The declarations of connectors and formats: their options, and the documentation of these.
 
 The declarations themselves stand in `fsql.connectors` and `fsql.formats`, one module `options` for each.
 The compiler is handed all of them as one `Declarations`; it imports none.  A table's options are kept as they
@@ -68,7 +68,7 @@ class Option:
 
     @property
     def expected(self) -> str:
-        """Return what the option takes, to be read."""
+        """Return the values that the option takes, as text."""
         if self.kind is OptionKind.CHOICE:
             return " or ".join(f"'{choice}'" for choice in self.choices)
         if self.kind is OptionKind.DURATION and self.choices:

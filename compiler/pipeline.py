@@ -2,8 +2,8 @@
 
     text ─▶ syntax ─▶ logical plan, as bound ─▶ logical plan, as the rules leave it
 
-Each stage is plain data; what a stage refuses is an `FsqlError` with all that it found.  The rules
-refuse nothing.  With `FSQL_VERIFY=1` in the environment, the plan is verified behind each pass.
+Each stage is plain data; a stage that refuses its input raises an `FsqlError` with all errors found.  The
+rules refuse nothing.  With `FSQL_VERIFY=1` in the environment, the plan is verified after each pass.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def compile_script(
     declarations: str = "",
     ordinals: Mapping[str, int] = NO_ORDINALS,
 ) -> CompiledScript:
-    """Return what the script means.
+    """Return the logical plan of a script.
 
     `declared` has the connectors and formats that there are, `parameters` the values of `${name}`.
     `declarations` are CREATE TABLE statements that come before those of the script.  Their text stands
@@ -86,7 +86,7 @@ def apply_rules(
     `disabled` names rules and passes to leave out; `trace` is extended by what each rule did.
 
     Raises:
-        ValueError: `disabled` names what is neither.
+        ValueError: `disabled` has a name that is neither.
     """
     verify = verify_logical if os.environ.get("FSQL_VERIFY") == "1" else None
     return run_passes(job, PASSES, disabled=disabled, trace=trace, verify=verify)

@@ -1,4 +1,4 @@
-"""Columns and schemas: what the rows between two operators look like."""
+"""Columns and schemas: the names and types of the rows between two operators."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Column:
     time_attribute: bool = False
 
     def __str__(self) -> str:
-        """Return `name TYPE`, with NOT NULL and the mark of event time where they hold."""
+        """Return `name TYPE`, with NOT NULL and the mark of event time if they apply."""
         null = "" if self.nullable else " NOT NULL"
         return f"{self.name} {self.type}{null}{' *time*' if self.time_attribute else ''}"
 

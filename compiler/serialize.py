@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from fsql.compiler.logical import Job, Plan
 
 ID_DIGITS: Final = 12
-"""Hexadecimal digits of an operator id: 48 bits tell the operators of any one job apart."""
+"""Hexadecimal digits of an operator id: 48 bits distinguish the operators of any one job."""
 
 _NOT_COMPUTED: Final = frozenset(
     {
@@ -45,7 +45,7 @@ _NOT_COMPUTED: Final = frozenset(
         *("Table.options", "Table.ordinal"),
     }
 )
-"""The fields of which operator ids only tell whether they are there; some only of one class."""
+"""The fields of which only the presence is part of operator ids; some only of one class."""
 
 _Form = object
 
@@ -63,7 +63,7 @@ def digest(node: Node) -> str:
 def operator_ids(job: Job) -> Mapping[Plan, str]:
     """Return the id of each operator of `job`: its kind, and a digest of what it computes.
 
-    Operators that compute the same under other names get a number behind their ids, in their order.
+    Operators that compute the same under other names get a number after their ids, in their order.
     """
     plans = dict.fromkeys(plan for insert in job.inserts for plan in operators(insert.query))
     ids: dict[Plan, str] = {}

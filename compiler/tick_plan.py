@@ -1,6 +1,6 @@
 """The tick plan: a graph fused into stages, ready to execute.  Data only.
 
-A **stage** is what lies between two exchanges.  Its head is a source or a fold; behind the head come
+A **stage** lies between two exchanges.  Its head is a source or a fold; after the head come
 steps (map functions, each reading the head or an earlier step) and sends.  A send leads from a step
 through an exchange into a fold of a later stage, or into a port of the barrier.  The stages are in
 topological order.  The optimizer fills a tick plan, the runtime executes it, and any two tick plans of
@@ -118,7 +118,7 @@ class Stage:
 
 @dataclass(frozen=True, slots=True)
 class SinkPort:
-    """What the barrier must know of one INSERT.
+    """The output of one INSERT, for the barrier.
 
     `consolidated` promises that the rows of one root position already are what consolidation would
     make of them, unless a fold upstream has repaired; then the barrier need not look.  `marked` says that

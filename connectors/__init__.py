@@ -1,1 +1,1 @@
-"""Connectors: where rows come from and where they go, one folder for each."""
+"""Connectors: sources and sinks of rows, one folder for each."""

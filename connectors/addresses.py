@@ -11,7 +11,7 @@ PORT_MAX = 65_535
 
 
 def loopback(address: str) -> tuple[str, int]:
-    """Return host and port of `HOST:PORT`, where the host is this machine by its loopback interface.
+    """Return host and port of `HOST:PORT`; the host must be the loopback interface.
 
     Raises:
         FsqlError: E534, if the address is not of that form, or leads elsewhere.

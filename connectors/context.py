@@ -23,7 +23,7 @@ class OutputStream(Protocol):
         """Write all of the bytes."""
 
     def flush(self) -> object:
-        """Write what is still in a buffer."""
+        """Write buffered bytes."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Diagnostics: what is wrong with a user's text, as data.
+"""Diagnostics: errors and warnings about a user's text, as data.
 
 A diagnostic has a code (a row of `codes`), a one-line message, a primary label on what is wrong,
 secondary labels on the other places that make it wrong, notes (facts) and helps (one action each,
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Label:
-    """A place in the text and what is to be said about it; an empty message only underlines."""
+    """A place in the text and a message about it; an empty message only underlines."""
 
     span: Span
     message: str = ""
@@ -32,7 +32,7 @@ class Label:
 
 @dataclass(frozen=True, slots=True)
 class Diagnostic:
-    """One thing that is wrong.  `primary` is None where no text is to blame (a lost worker)."""
+    """One error or warning.  `primary` is None if it is not about the text (a lost worker)."""
 
     code: str
     message: str
@@ -51,7 +51,7 @@ class Diagnostic:
 
 
 class FsqlError(Exception):
-    """What a user wrote cannot be done; `source` is the text in which the labels point."""
+    """The user's text cannot be carried out; `source` is the text to which the labels point."""
 
     def __init__(self, diagnostics: Iterable[Diagnostic], source: SourceText | None = None) -> None:
         self.diagnostics = tuple(diagnostics)

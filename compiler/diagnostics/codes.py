@@ -1,4 +1,4 @@
-"""Every code that fsql reports: what it means, why it happens, what to do, the least that fails.
+"""Every code that fsql reports: its meaning, its cause, the remedy, and a minimal example.
 
 `docs/errors.md` and `fsql explain-error CODE` are made from this table, and a test fails if a code
 has no `.test` case.  A code is never given to another meaning; one that is no longer reported goes.

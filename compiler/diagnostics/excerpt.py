@@ -1,4 +1,4 @@
-"""The lines of source that labels point at, with what the labels say beneath.
+"""The lines of source that labels point at, with the messages of the labels beneath.
 
 A label on one line is underlined; one over several lines is underlined on its first and its last.
 Lines between that no label touches are left out.
@@ -59,7 +59,7 @@ def _character_columns(character: str) -> int:
 
 @dataclass(frozen=True, slots=True)
 class _Mark:
-    """What a label underlines on one line: code points `[start, end)`, at least one wide."""
+    """The part of one line that a label underlines: code points `[start, end)`, at least one wide."""
 
     start: int
     end: int
@@ -178,6 +178,6 @@ def _bars(places: list[tuple[int, int, _Mark]], paint: Paint) -> str:
 
 
 def _row(roles: list[str], signs: dict[str, str], paint: Paint) -> str:
-    """Return a row with the sign of each column's role, a space where there is none."""
+    """Return a row with the sign of each column's role, a space for none."""
     runs = ((role, len(list(columns))) for role, columns in itertools.groupby(roles))
     return "".join(paint(role, signs[role] * n) if role else " " * n for role, n in runs)

@@ -1,4 +1,4 @@
-"""Near names: what a person may have meant by a word that does not exist."""
+"""Near names: suggestions for a word that does not exist."""
 
 from __future__ import annotations
 

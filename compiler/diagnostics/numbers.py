@@ -13,7 +13,7 @@ def count_text(count: float) -> str:
 
 
 def rate_text(count: float, seconds: float) -> str:
-    """Return how many there were a second; nothing where no time has passed.
+    """Return the rate per second; nothing if no time has passed.
 
     >>> rate_text(1000, 0.5), rate_text(3, 2), rate_text(3, 0)
     ('2,000/s', '1.5/s', '')

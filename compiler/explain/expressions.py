@@ -67,7 +67,7 @@ def aggregate_text(call: AggregateCall, names: Sequence[str]) -> str:
 
 
 def running_text(call: OverCall, names: Sequence[str]) -> str:
-    """Return a running aggregate with its frame, as SQL writes it behind PARTITION BY."""
+    """Return a running aggregate with its frame, as in SQL after PARTITION BY."""
     frame = {
         FrameEnd.CURRENT_ROW: "ROWS UNBOUNDED PRECEDING",
         FrameEnd.ONE_PRECEDING: "ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING",
@@ -87,7 +87,7 @@ def range_text(bound: TimeRange, left: Sequence[str], right: Sequence[str]) -> s
 
 
 def labels(schema: Schema) -> tuple[str, ...]:
-    """Return a unique name for each column: a name that several have gets its index behind it."""
+    """Return a unique name for each column: a name that several have gets the index as a suffix."""
     count = Counter(column.name for column in schema)
     return tuple(
         name_text(column.name) if count[column.name] == 1 else f"{name_text(column.name)}#{index}"
@@ -147,7 +147,7 @@ def _infix_text(function: str, left: _Text, right: _Text) -> _Text:
 
 
 def _in_brackets(text: _Text, level: int) -> _Rope:
-    """Return the text, in brackets where it binds less tightly than `level`."""
+    """Return the text, in brackets if it binds less tightly than `level`."""
     return text[0] if text[1] >= level else ("(", text[0], ")")
 
 

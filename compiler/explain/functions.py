@@ -59,7 +59,7 @@ def combine_parts(combine: g.Combine, below: Schema, made: Schema) -> tuple[Part
     made_names = [column.name for column in made]
     match combine:
         case g.CombineAggregate(keys=keys, aggregates=aggregates, closing=closing):
-            # A fold that marks replacements has a column for the mark behind these.
+            # A fold that marks replacements has a column for the mark after these.
             computed = aggregate_texts(
                 aggregates, made_names[len(keys) : len(keys) + len(aggregates)], names
             )

@@ -66,7 +66,7 @@ def interval_text(duration_us: int) -> str:
 
 
 def name_text(name: str) -> str:
-    """Return `name`, in double quotes where it is not a plain identifier."""
+    """Return `name`, in double quotes if it is not a plain identifier."""
     return name if _PLAIN_NAME.fullmatch(name) else '"' + name.replace('"', '""') + '"'
 
 

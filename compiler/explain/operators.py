@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from fsql.compiler.schema import Schema
 
 ELEMENT, ORDINAL = "element", "ordinal"
-"""What the element of a LATERAL aggregate's array and its number are called."""
+"""The names of the element of a LATERAL aggregate's array and of its number."""
 
 
 def operator_parts(plan: logical.Plan, scan_lines: ScanLines = no_scan_lines) -> tuple[Part, ...]:
@@ -51,8 +51,8 @@ def operator_parts(plan: logical.Plan, scan_lines: ScanLines = no_scan_lines) ->
 def named_texts(
     expressions: Sequence[Expression], new_names: Sequence[str], names: Sequence[str]
 ) -> tuple[str, ...]:
-    """Return each expression with `AS name` where it does not already read so."""
-    # Not strict: what a verifier rejects is printed as well.
+    """Return each expression with `AS name` unless that is its text."""
+    # Not strict: plans that a verifier rejects are printed as well.
     return tuple(
         _as(expression_text(expression, names), name)
         for expression, name in zip(expressions, new_names, strict=False)

@@ -1,4 +1,4 @@
-"""What an operator is made of, as labelled parts: one description for text and for JSON.
+"""The labelled parts of an operator: one description for text and for JSON.
 
 In a line of text the parts follow the operator's name, each introduced by its `word`; in JSON they are
 fields, each called by its `field`.

@@ -97,7 +97,7 @@ def _key_json(schema: Schema, key: Key | None) -> tuple[str, ...] | None:
 
 
 class _Drawing:
-    """The trees of several plans, and what they share."""
+    """The trees of several plans, and their shared parts."""
 
     def __init__(self, plans: list[Plan], scan_lines: ScanLines, *, details: bool) -> None:
         found = dict.fromkeys(node for plan in plans for node in operators(plan))
@@ -111,7 +111,7 @@ class _Drawing:
             self._trees[node] = Tree(head, _plan_details(node) if details else (), below)
 
     def shared_lines(self) -> list[str]:
-        """Return the definitions of what is shared, each before its readers."""
+        """Return the definitions of shared parts, each before its readers."""
         lines: list[str] = []
         for node, name in self._names.items():
             first, *others = draw(self._trees[node])
@@ -161,7 +161,7 @@ def _operation(sink: SinkTable) -> str:
 
 
 def _time_text(table: Table) -> str:
-    """Return what the times of the table's positions are, and how the watermark follows them."""
+    """Return the source of the times of the table's positions, and the delay of the watermark."""
     if table.event_time is None:
         return table.time.value
     time = expression_text(table.event_time, labels(table.columns))

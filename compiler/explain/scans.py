@@ -22,7 +22,7 @@ def no_scan_lines(_scan: Scan) -> Sequence[int]:
 
 
 def scan_parts(scan: Scan, scan_lines: ScanLines) -> tuple[Part, ...]:
-    """Return the table and the lines of a scan; its number where the lines are not known."""
+    """Return the table and the lines of a scan; its number if the lines are not known."""
     table = Part("table", "", name_text(scan.table.name))
     lines = tuple(scan_lines(scan))
     if not lines:

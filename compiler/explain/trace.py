@@ -1,4 +1,4 @@
-"""What the rewrite rules did: for each firing the rule, and the node before and after it.
+"""The firings of rewrite rules: for each the rule, and the node before and after it.
 
 An operator is shown as a plan, an expression as SQL over columns that are called `$0`, `$1`, …: a rule
 sees an expression alone, without the operator whose input has names.

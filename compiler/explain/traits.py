@@ -1,8 +1,8 @@
 """Properties of an operator that EXPLAIN shows: its changes, its key, its state.
 
 Changes are named as for a sink: `append` where rows are only added, `upsert` where they are replaced
-by the derived key, `retract` where they are taken back and no key says which rows belong together.
-State is what the operator has to remember, and what keeps that from growing for ever, if anything.
+by the derived key, `retract` if they are retracted without a key that pairs them with new rows.
+State is the data that the operator keeps, and the bound on its size, if there is one.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Arithmetic: INT and BIGINT fail where a result is out of range, DOUBLE follows IEEE 754."""
+"""Arithmetic: INT and BIGINT fail if a result is out of range, DOUBLE follows IEEE 754."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ def evaluate(expression: Expression, row: Sequence[Value]) -> Value:
     by the interpreter's stack.
 
     Raises:
-        RowFailure: E501 to E504, where the expression fails on this row.
+        RowFailure: E501 to E504, if the expression fails on this row.
     """
     match expression:
         case ColumnRef(index=index):

@@ -59,7 +59,7 @@ class TimestampRangeFailure(RowFailure):
 
 
 def _excerpt(text: str) -> str:
-    """Return `text` in quotes on one line, cut where it is long."""
+    """Return `text` in quotes on one line, cut if it is long."""
     if len(text) > _EXCERPT_CHARACTERS_MAX:
         text = text[: _EXCERPT_CHARACTERS_MAX - 1] + "…"
     return json.dumps(text, ensure_ascii=False)

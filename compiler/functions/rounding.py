@@ -33,7 +33,7 @@ def _sqrt(value: float) -> float:
 
 
 def _power(base: float, exponent: float) -> float:
-    """Return IEEE pow, which `math.pow` is but for raising where there is an infinity or a NaN."""
+    """Return IEEE pow: `math.pow`, but with infinities and NaN instead of exceptions."""
     try:
         result = math.pow(base, exponent)
     except OverflowError:

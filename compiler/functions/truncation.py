@@ -28,7 +28,7 @@ WEEK_START_US: Final = 4 * DAY_US
 
 
 def unit_error(unit: str) -> str | None:
-    """Return what is wrong with the name of a unit, None if it is one."""
+    """Return an error message for the name of a unit, None if it is valid."""
     if unit.lower() in FIXED_US or unit.lower() in MONTHS:
         return None
     return f"a unit of DATE_TRUNC is {', '.join([*FIXED_US, *MONTHS])}"

@@ -106,7 +106,7 @@ class _Run:
         self._places.append(place)
 
     def _place(self, places: list[tuple[int, int]]) -> tuple[int, int]:
-        """Return the place of a rule with children at `places`; an empty one is behind the last token."""
+        """Return the place of a rule with children at `places`; an empty one is after the last token."""
         filled = [place for place in places if place[0] < place[1]]
         if filled:
             return filled[0][0], filled[-1][1]

@@ -1,6 +1,6 @@
 """Brackets: whether those of each statement match, and how deep they nest.
 
-They are looked at before the grammar is, because where a bracket is missing the grammar stumbles only
+They are checked before the grammar, because if a bracket is missing the grammar fails only
 much later, over something that is right.
 """
 

@@ -42,7 +42,7 @@ _FIRST: Final = (
     "INSERT",
     "CREATE",
 )
-"""What is named before other tokens, if an expression or a name is not expected."""
+"""The tokens that are named first, if neither an expression nor a name is expected."""
 _LAST: Final = ("WITH", "WITHOUT", "SEMICOLON", END)
 _STATES_MAX: Final = 1 << 20
 
@@ -73,7 +73,7 @@ def _named(kinds: set[str]) -> list[str]:
 
 @cache
 def _groups() -> tuple[tuple[str, frozenset[str]], ...]:
-    """Return what is one expectation although many kinds of tokens begin it, the largest first."""
+    """Return the expectations that many kinds of tokens can begin, the largest first."""
     expression = _accepted("SELECT") - {"ALL", "DISTINCT", "STAR"}
     name = _accepted("INSERT", "INTO")
     type_ = _accepted("CREATE", "TABLE", "NAME", "LPAR", "NAME") - {"AS"}
@@ -88,7 +88,7 @@ def _groups() -> tuple[tuple[str, frozenset[str]], ...]:
 
 
 def _accepted(*kinds: str) -> frozenset[str]:
-    """Return what can come behind a text of `kinds`."""
+    """Return the kinds that can follow a text of `kinds`."""
     table = parse_table()
     ahead = Lookahead(table, [table.start])
     allowed = all(map(ahead.take, kinds))
@@ -106,7 +106,7 @@ def _rank(kind: str) -> tuple[int, str]:
 
 @cache
 def _frequencies() -> Counter[str]:
-    """Return in how many states each kind can come: what is rare says more about the place."""
+    """Return in how many states each kind can come: a rare kind is more specific."""
     return Counter(kind for state in parse_table().states for kind in state)
 
 

@@ -1,6 +1,6 @@
 """Text to tokens: names, numbers, strings and signs, with their places.
 
-A token made of letters is a WORD here, whatever it says: whether it is a keyword depends on where it
+A token made of letters is a WORD here: whether it is a keyword depends on where it
 stands (`keywords`).  What can be judged without grammar is judged here: characters that have no business
 in a script, and what is not closed.
 
@@ -75,7 +75,7 @@ _OPENS: Final = {
 
 
 def tokenize(text: ExpandedText) -> list[Token]:
-    """Return the tokens of `text` and the END behind them.
+    """Return the tokens of `text` and the END after them.
 
     Raises:
         FsqlError: E102, E103, E104, E107, E108, E110, E111 or E113, whichever comes first.
@@ -106,7 +106,7 @@ def _scan(text: ExpandedText) -> Iterator[Token]:
             token = _make_token(text, match)
         yield token
         offset = end = token.end
-    yield Token(END, "", end, end)  # behind the last token, not on the last line
+    yield Token(END, "", end, end)  # after the last token, not on the last line
 
 
 def _scan_sign(text: ExpandedText, offset: int) -> Token:

@@ -37,7 +37,7 @@ class Lookahead:
     def take(self, kind: str) -> bool:
         """Go over a token of `kind`; return whether the grammar allows it.
 
-        Where it does not, the look-ahead is left half-way and is of no more use.
+        If it does not, the look-ahead is incomplete and must not be used again.
         """
         while True:
             action = self.actions.get(kind)

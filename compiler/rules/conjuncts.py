@@ -1,6 +1,6 @@
 """Predicates as conjunctions, and which conjuncts may leave.
 
-AND is associative, also in what it evaluates and where it fails: it goes from left to right and ends at
+AND is associative, also in evaluation and failures: it goes from left to right and ends at
 the first operand that is FALSE.  An operand that is NULL decides nothing, and the next is evaluated.
 So a conjunct that leaves the others, to drop rows before they are evaluated, changes what they see: it
 drops the rows on which it is NULL as well as those on which it is FALSE, and it drops rows before its

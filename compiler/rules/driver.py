@@ -95,7 +95,7 @@ def run_passes(
         verify: is called with the job after each pass.
 
     Raises:
-        ValueError: `disabled` names what is neither a pass nor a rule.
+        ValueError: `disabled` has a name that is neither a pass nor a rule.
     """
     known = {name for each in passes for name in (each.name, *(rule.name for rule in each.rules))}
     if unknown := sorted(disabled - known):

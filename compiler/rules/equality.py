@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def equal_means_same(kind: SqlType) -> bool:
-    """Return whether no expression can tell equal values of the type apart.
+    """Return whether no expression can distinguish equal values of the type.
 
     -0.0 and 0.0 are equal and not the same (their texts and reciprocals differ), so DOUBLE is out.
     """

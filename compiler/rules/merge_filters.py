@@ -11,7 +11,7 @@ from fsql.compiler.rules.failures import fallible_over
 def merge_filters(node: Filter) -> Plan | None:
     """`Filter(Filter(x, p), q)` → `Filter(x, p AND q)`, if q cannot fail or p is never NULL.
 
-    A row on which p is NULL never came to q; behind AND it would.
+    A row on which p is NULL is not evaluated by q; after AND it would be.
     """
     below = node.input
     if not isinstance(below, Filter):

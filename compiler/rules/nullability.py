@@ -1,4 +1,4 @@
-"""Whether expressions may be NULL, computed again where the columns below have changed in that."""
+"""Whether expressions may be NULL, computed again if that of the columns below has changed."""
 
 from __future__ import annotations
 

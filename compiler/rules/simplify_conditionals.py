@@ -8,7 +8,7 @@ from fsql.compiler.sqltypes import BOOLEAN
 
 
 def simplify_case(node: Case) -> Expression | None:
-    """Drop the branches of CASE that no row takes, and those behind one that every row takes.
+    """Drop the branches of CASE that no row takes, and those after one that every row takes.
 
     | CASE WHEN FALSE (or NULL) THEN x WHEN … → CASE WHEN …                      |
     | CASE … WHEN TRUE THEN x … END → CASE … ELSE x END                          |
@@ -32,7 +32,7 @@ def simplify_case(node: Case) -> Expression | None:
 
 
 def simplify_coalesce(node: Call) -> Expression | None:
-    """Drop the arguments of COALESCE that are NULL, and those behind one that never is.
+    """Drop the arguments of COALESCE that are NULL, and those after one that never is.
 
     | COALESCE(NULL, x, …) → COALESCE(x, …)        | COALESCE(x) → x                  |
     | COALESCE(x, y, …) → COALESCE(x), if x is NOT NULL                               |

@@ -1,4 +1,4 @@
-"""The syntax: what was written, as records, before any name means anything.
+"""The syntax: the text of a script as records, before names are resolved.
 
 Every record has the span of its text.  Two records are equal if they say the same, wherever they
 stand: spans do not count.  Expressions, relations, query bodies and statements are closed unions, named

@@ -93,7 +93,7 @@ class Frame(Syntax):
 
 @dataclass(frozen=True, slots=True)
 class FrameBound(Syntax):
-    """One end of a frame; `offset` is None where it is UNBOUNDED, and at CURRENT ROW."""
+    """One end of a frame; `offset` is None for UNBOUNDED and CURRENT ROW."""
 
     side: FrameSide
     offset: Expression | None

@@ -25,7 +25,7 @@ class SelectItem(Syntax):
 
 @dataclass(frozen=True, slots=True)
 class OrderItem(Syntax):
-    """`expression [ASC | DESC] [NULLS FIRST | LAST]`; `nulls_first` is None where it is not said."""
+    """`expression [ASC | DESC] [NULLS FIRST | LAST]`; `nulls_first` is None if it is not given."""
 
     expression: Expression
     descending: bool

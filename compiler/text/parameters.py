@@ -99,7 +99,7 @@ class ExpandedText:
 
 
 def _touch(span: Span, inserted: Span) -> bool:
-    """Return whether the two share a character, or the empty `span` is right behind `inserted`."""
+    """Return whether the two share a character, or the empty `span` is right after `inserted`."""
     if span.start == span.end:
         return span.start == inserted.end
     return span.start < inserted.end and inserted.start < span.end

@@ -1,1 +1,1 @@
-"""Connector `blackhole`: drops what is written."""
+"""Connector `blackhole`: drops all rows."""

@@ -1,6 +1,6 @@
 """Compressed files of lines: which are, how they are read, and how they are written.
 
-A file is read from its beginning, wherever a reader continues: what comes before is
+A file is read from its beginning, wherever a reader continues: the part before is
 decompressed and skipped.  A file that is written consists of one member (gzip) or frame (zstd) for each
 bundle of rows, so that what was written before a failure stays readable; any program reads them as one file.
 """
@@ -82,7 +82,7 @@ class CompressedBlocks:
         return data
 
     def content_before(self, byte: int) -> str:
-        """Return what tells the file from others; a compressed file is not expected to grow."""
+        """Return the identity of the file; a compressed file is not expected to grow."""
         del byte
         return self._identity
 

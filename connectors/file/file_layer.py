@@ -52,7 +52,7 @@ class FileLayer:
         os.ftruncate(descriptor, size)
 
     def sync(self, descriptor: int) -> None:
-        """Return when what was written survives a loss of power."""
+        """Return when all written bytes survive a loss of power."""
         os.fsync(descriptor)
 
     def sync_directory(self, path: Path) -> None:
@@ -64,7 +64,7 @@ class FileLayer:
             os.close(descriptor)
 
     def replace(self, old: Path, new: Path) -> None:
-        """Give a file another name, at once, also where a file has that name."""
+        """Rename a file atomically; a file of that name is replaced."""
         old.replace(new)
 
     def remove(self, path: Path) -> None:

@@ -92,7 +92,7 @@ class Journal:
         self._begin(entry)
 
     def duplicate(self) -> int | None:
-        """Return another descriptor of what has been written, None if nothing was begun."""
+        """Return another descriptor of the written file, None if none was begun."""
         return None if self._descriptor is None else self._files.duplicate(self._descriptor)
 
     def close(self) -> None:

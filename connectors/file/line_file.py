@@ -72,7 +72,7 @@ class LineFile:
         """Close the file.
 
         Raises:
-            FsqlError: E535, if the operating system could not keep what was written.
+            FsqlError: E535, if the operating system could not store written bytes.
         """
         if self._descriptor is None:
             return

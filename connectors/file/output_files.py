@@ -32,7 +32,7 @@ _POLL_SECONDS: Final = 0.05
 
 
 class Existing(Enum):
-    """What a new job does with an output file that is not empty."""
+    """How a new job treats an output file that is not empty."""
 
     REFUSE = "refuse"
     OVERWRITE = "overwrite"
@@ -90,7 +90,7 @@ def _check_last_line(path: Path) -> None:
 def locked_output(path: Path, *, directory: bool = False) -> Iterator[int | None]:
     """Lock the file or `directory` at `path` until the end of the block, and create it if it is not there.
 
-    Gives the descriptor that holds the lock; None where there is nothing to lock.
+    Gives the descriptor that holds the lock; None if there is nothing to lock.
 
     Raises:
         FsqlError: E532, if the file cannot be opened; E540, if another job writes it.

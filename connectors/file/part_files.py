@@ -96,7 +96,7 @@ class PartFiles:
 
     @property
     def descriptor(self) -> int | None:
-        """Return None: what is stored is acknowledged at once."""
+        """Return None: stored bundles are acknowledged at once."""
         return None
 
     def open(self, opening: OpenRequest) -> OpenReply:
@@ -149,12 +149,12 @@ class PartFiles:
         self._sequencer = sequencer
 
     def take_acknowledged(self) -> Sequence[Root]:
-        """Return what has been stored since the last call."""
+        """Return the bundles stored since the last call."""
         acknowledged, self._acknowledged = self._acknowledged, []
         return acknowledged
 
     def wait(self, seconds: float) -> None:
-        """Return at once: what is stored is acknowledged."""
+        """Return at once: all stored bundles are acknowledged."""
 
     def sync(self) -> None:
         """Return when everything stored survives the loss of power; files are synced when they are written.
@@ -281,7 +281,7 @@ class PartFiles:
                 self._files.remove(other)
 
     def _append_frame(self, log: int, size: int, position: Root, rows: pa.Table) -> int:
-        """Write a bundle into a log behind its first `size` bytes; return its length then."""
+        """Write a bundle into a log after its first `size` bytes; return its new length."""
         stream = pa.BufferOutputStream()
         with pa.ipc.new_stream(stream, self._parts.schema) as writer:
             writer.write_table(rows)

@@ -44,9 +44,9 @@ def open_sink(sink: SinkTable, settings: Settings, context: ConnectorContext) ->
 def file_store(
     path: Path, journal: Path | None, *, append: bool = False, compressed: bool = False
 ) -> Store:
-    """Return what keeps lines in a file; `journal` is where the position is kept, if it is.
+    """Return the store of lines in a file; `journal` keeps the position, if there is one.
 
-    With `append` a job that begins writes behind what the file has; without, it empties the file.
+    With `append` a new job writes at the end of the file; without, it empties the file.
     """
     if journal is None:
         return LineFile(path, append=append)

@@ -84,7 +84,7 @@ class FileStore:
         """Begin an epoch.
 
         Raises:
-            FsqlError: E532, E535, or E537, if the file has lost what it had or belongs to another job.
+            FsqlError: E532, E535, or E537, if the file has lost rows or belongs to another job.
             SinkLostError: if there is no room, or a later epoch has begun.
         """
         self.close()
@@ -106,7 +106,7 @@ class FileStore:
             else:
                 self._resume_at_last_line(opening)
             if not self._same_in_all_epochs:
-                # What comes next need not be what is there.
+                # The next rows may differ from those in the file.
                 self._files.truncate(self._descriptor, self._length)
                 self._there_before = self._length
             self._restart_hash()
@@ -123,7 +123,7 @@ class FileStore:
         return self._length == 0
 
     def append(self, data: Sequence[memoryview]) -> None:
-        """Write bytes behind those that are there.
+        """Append bytes.
 
         Raises:
             FsqlError: E535, if the operating system refuses.
@@ -226,7 +226,7 @@ class FileStore:
         self._there_before = self._files.size(self._descriptor)
 
     def _resume_at_last_line(self, opening: OpenRequest) -> None:
-        """Go on behind the last whole line; a line that was torn is cut off."""
+        """Continue after the last whole line; a torn line is cut off."""
         assert self._descriptor is not None
         end = self._files.size(self._descriptor)
         while end:
@@ -239,7 +239,7 @@ class FileStore:
         self._position = opening.begins
 
     def _resume_at_last_entry(self, entries: Sequence[Entry], opening: OpenRequest) -> None:
-        """Go on behind what the journal knows to be whole."""
+        """Continue after the part that the journal verifies."""
         assert self._descriptor is not None
         self._length = 0 if entries else self._files.size(self._descriptor)
         found = next((entry for entry in entries if self._holds(entry)), None)
@@ -266,7 +266,7 @@ class FileStore:
         self._hasher = xxhash.xxh3_128(self._files.read(self._descriptor, count, self._hashed_from))
 
     def _same(self, octets: memoryview) -> int:
-        """Return how many of the bytes stand already where they are to be written."""
+        """Return how many of the bytes the file already has at their place."""
         assert self._descriptor is not None
         overlap = min(self._there_before - self._length, len(octets))
         if overlap <= 0:

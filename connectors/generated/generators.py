@@ -86,7 +86,7 @@ class LogNormalLengths:
 
 @dataclass(frozen=True, slots=True)
 class GeneratedText:
-    """What is generated: `rows` lines, or without end if that is None.
+    """The generated lines: `rows` of them, or without end if that is None.
 
     `start` is when row 0 falls due, in seconds of the clock; None is for a reader's first read.
     """
@@ -131,7 +131,7 @@ class GeneratorReader:
         self._key = mix(np.array([text.seed], np.uint64) + _GOLDEN)
         self._law = ZipfWords(text.vocabulary)
         words = self._law.words()
-        # Piece r is the word of rank r with the space behind it, piece vocabulary + r without one.
+        # Piece r is the word of rank r with a space after it, piece vocabulary + r without one.
         self._pieces = pa.concat_arrays([pc.binary_join_element_wise(words, "", " "), words])
 
     def read(self, rows_max: int) -> Chunk | Wait | None:
@@ -204,7 +204,7 @@ class GeneratorReader:
         firsts = (ends - lengths).view(np.uint64)
         places = np.arange(ends[-1], dtype=np.uint64) * _GOLDEN
         ranks = self._law.ranks(mix(np.repeat(keys - firsts * _GOLDEN, lengths) + places))
-        ranks[ends - 1] += self._law.vocabulary  # no space behind the last word
+        ranks[ends - 1] += self._law.vocabulary  # no space after the last word
         words = self._pieces.take(pa.array(ranks))
         offsets, _ = string_buffers(words)
         bounds = offsets[np.append(0, ends)]

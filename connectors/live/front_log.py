@@ -54,7 +54,7 @@ def segments(directory: Path) -> list[Segment]:
 def trim(directory: Path, byte: int) -> None:
     """Remove the segments that are not needed for reading from `byte` on.
 
-    What a resuming reader checks before its place is kept.
+    The content before its source offset, which a resuming reader checks.
     """
     known = segments(directory)
     for segment, following in pairwise(known):
@@ -74,7 +74,7 @@ class LogWriter:
     """Writes a log, or continues one."""
 
     def __init__(self, directory: Path, bytes_max: int, segment_bytes: int = SEGMENT_BYTES) -> None:
-        """Go on behind the last whole line; there is never much more than `bytes_max` on disk.
+        """Continue after the last whole line; there is never much more than `bytes_max` on disk.
 
         Raises:
             FsqlError: E532 or E535, if the log cannot be written; E536, if its end is lost.
@@ -95,7 +95,7 @@ class LogWriter:
 
     @property
     def line_end(self) -> int:
-        """Return the place behind the last whole line."""
+        """Return the place after the last whole line."""
         return self._line_end
 
     @property
@@ -139,7 +139,7 @@ class LogWriter:
         return written
 
     def _end_of_segment(self, data: bytes, start: int) -> int | None:
-        """Return where to end the segment, behind a line; None if what is left goes into it."""
+        """Return where to end the segment, after a line; None if the rest goes into it."""
         stop = start + max(self._segment_bytes - self._size, 0)
         if len(data) <= stop:
             return None
@@ -171,7 +171,7 @@ class LogWriter:
         self.ended = True
 
     def flush(self) -> None:
-        """Make what was written survive the loss of power; then let readers see it.
+        """Make written lines survive a loss of power; then make them visible to readers.
 
         Raises:
             FsqlError: E535, if the operating system refuses.
@@ -192,7 +192,7 @@ class LogWriter:
             self._flushed.close()
 
     def _resume(self) -> None:
-        """Open the last segment, without what is behind its last whole line.
+        """Open the last segment, cut after its last whole line.
 
         Raises:
             FsqlError: E536, if it ends before what readers were let see.
@@ -297,7 +297,7 @@ class LogBlocks:
             raise paths.failed("reading", self._directory, error) from None
 
     def check(self, source_offset: SourceOffset) -> None:
-        """Check that the log has what was read of it before `source_offset`.
+        """Check that the log has the lines that were read before `source_offset`.
 
         Raises:
             FsqlError: E535 or E536, if it has not.
@@ -314,7 +314,7 @@ class LogBlocks:
             )
 
     def close(self) -> None:
-        """Close what is open."""
+        """Close the open segments."""
         self._flushed.close()
         self._close_segment()
 
@@ -324,7 +324,7 @@ class LogBlocks:
             os.close(descriptor)
 
     def _read_segment(self, limit: int) -> bytes:
-        """Return what the open segment has from here on, up to a place of the log and to a block."""
+        """Return the bytes of the open segment from here on, up to a place of the log and to a block."""
         size = min(_BLOCK_BYTES, limit - self._byte)
         if self._descriptor is None or self._segment is None or size <= 0:
             return b""

@@ -17,5 +17,5 @@ class LocalFrontLog:
         self._directory = directory
 
     def trim(self, byte: int) -> None:
-        """Remove what is not needed for reading from `byte` on."""
+        """Remove segments that are not needed for reading from `byte` on."""
         front_log.trim(self._directory, byte)

@@ -34,7 +34,7 @@ class Inflow(Protocol):
     """Where bytes come from."""
 
     def read(self, bytes_max: int, seconds: float) -> bytes | None:
-        """Return what comes within `seconds`, None if nothing does; no bytes at all at the end."""
+        """Return the bytes that come within `seconds`, None if none do; no bytes at the end."""
 
     def close(self) -> None:
         """Release what is held."""
@@ -56,7 +56,7 @@ class Outflow(Protocol):
         """Take bytes; return how many of them."""
 
     def flush(self) -> None:
-        """Let readers see what was appended."""
+        """Make appended bytes visible to readers."""
 
     def end(self) -> None:
         """End the stream."""
@@ -105,7 +105,7 @@ class SocketInflow:
 
     @property
     def address(self) -> tuple[str, int]:
-        """Return where it listens."""
+        """Return the address on which it listens."""
         host, port = self._listener.getsockname()[:2]
         return host, port
 
@@ -160,7 +160,7 @@ class PipeOutflow:
         return os.write(self._descriptor, data)
 
     def flush(self) -> None:
-        """Do nothing: what was written can be read."""
+        """Do nothing: written bytes can be read."""
 
     def end(self) -> None:
         """Let the reader come to the end, which it does when the pipe is closed."""

@@ -19,7 +19,7 @@ Point = tuple[float, float]
 
 @dataclass(frozen=True, slots=True)
 class Box:
-    """What is to be drawn; `inputs` are earlier boxes; boxes of one `column` stand below each other."""
+    """The boxes to draw; `inputs` are earlier boxes; boxes of one `column` stand below each other."""
 
     width: float
     height: float

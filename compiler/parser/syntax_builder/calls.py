@@ -24,7 +24,7 @@ class _Arguments(NamedTuple):
 
 
 class _CallEnd(NamedTuple):
-    """Everything behind the name of a called function."""
+    """Everything after the name of a called function."""
 
     arguments: _Arguments
     order_by: tuple[syntax.OrderItem, ...]
@@ -34,7 +34,7 @@ class _CallEnd(NamedTuple):
 
 
 def call(span: Span, name: syntax.Identifier, end: _CallEnd) -> syntax.FunctionCall:
-    """Return `f(a)` with everything behind it."""
+    """Return `f(a)` with everything after it."""
     return _function_call(span, (name,), end)
 
 

@@ -45,7 +45,7 @@ def simple_type(
 
 
 def numbers(span: Span, *tokens: Token | None) -> tuple[int, ...]:
-    """Return the numbers behind a type's name, none if they are missing.
+    """Return the numbers after a type's name, none if they are missing.
 
     Raises:
         FsqlError: E113 if one is not a whole number.

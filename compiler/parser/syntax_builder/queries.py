@@ -32,7 +32,7 @@ def query(
     """Return `WITH … body ORDER BY … LIMIT …`; brackets around a whole query leave no trace.
 
     Raises:
-        FsqlError: E116 if an EMIT behind ORDER BY or LIMIT is no SELECT's.
+        FsqlError: E116 if an EMIT after ORDER BY or LIMIT does not belong to a SELECT.
     """
     if end.emit is not None:
         body = _emitting(body, end.emit)

@@ -42,7 +42,7 @@ def natural_join(span: Span, kind: syntax.JoinKind, right: syntax.Relation) -> s
 
 
 def join_kind(_span: Span, token: Token | None = None) -> syntax.JoinKind:
-    """Return INNER where nothing is written."""
+    """Return INNER if no kind is written."""
     return "INNER" if token is None else typed("syntax.JoinKind", token.kind)
 
 

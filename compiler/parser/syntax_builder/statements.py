@@ -181,7 +181,7 @@ def metadata_column(
 
 
 def key_constraint(span: Span, enforced: bool) -> tuple[Span, bool]:  # noqa: FBT001
-    """Return `PRIMARY KEY NOT ENFORCED` behind a column."""
+    """Return `PRIMARY KEY NOT ENFORCED` after a column."""
     return span, enforced
 
 

@@ -1,10 +1,10 @@
 """Columns that are not read are removed.
 
 `demand` is the analysis: which columns of each operator its readers, all of them together, make use of.
-`narrow` builds the plan again with nothing else in it.  What is unused and stays all the same:
+`narrow` builds the plan again with nothing else in it.  Unused columns that stay nevertheless:
 
 * what can fail: its failures are part of the result;
-* the physical columns of a table: a Project above the Scan picks what is wanted;
+* the physical columns of a table: a Project above the Scan selects the used ones;
 * the columns that decide an order: where rows can share a position, an Over goes by all columns of its
   input;
 * the input of a window, where late rows are written with all their columns; and where rows are taken

@@ -117,7 +117,7 @@ def _goes_by_all_columns(plan: logical.Plan, *, late_rows: bool) -> bool:
 def _row_demands(plan: logical.Plan, wanted: Columns) -> Columns:
     """Return what an operator with one input makes use of.
 
-    Columns behind those of the input are its own.
+    Columns after those of the input are its own.
     """
     match plan:
         case logical.Project(expressions=expressions):

@@ -79,7 +79,7 @@ class _Narrowing:
 
 
 def _computed_event_times(job: logical.Job) -> dict[logical.Plan, tuple[Expression, ...]]:
-    """Return, for each scan, event time where it is computed, and behind a filter.
+    """Return, for each scan, event time if it is computed, and after a filter.
 
     A projection is known to compute event time by being above the scan, or its filters, and by the very
     expression that the table declares.  Where the columns of the scan are picked below a filter, that

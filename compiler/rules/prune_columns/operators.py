@@ -94,7 +94,7 @@ def _unnest(plan: logical.Unnest, wanted: Columns, below: Narrowed) -> Narrowed:
 
 
 def _lateral(plan: logical.LateralAggregate, wanted: Columns, below: Narrowed) -> Narrowed:
-    """Inside of a LATERAL, the element and its ordinal stand behind the input's columns."""
+    """Inside of a LATERAL, the element and its ordinal come after the input's columns."""
     width, new_width = len(plan.input.schema), len(below.plan.schema)
     inside = Narrowed(below.plan, {**below.place, width: new_width, width + 1: new_width + 1})
     kept = kept_aggregates(plan, wanted)

@@ -1,4 +1,4 @@
-"""Filters on a row's own columns move below what is made of its arrays."""
+"""Filters on a row's own columns move below the operators that read its arrays."""
 
 from __future__ import annotations
 
