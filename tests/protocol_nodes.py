@@ -60,7 +60,7 @@ from fsql.runtime.cluster.node import (
     Store,
     Stored,
     TakeEpoch,
-    Tick,
+    TimerFired,
     Transmit,
     Trim,
     WorkerExited,
@@ -240,7 +240,7 @@ class Coordinator:
     def _event(self, words: list[str]) -> CoordinatorEvent:  # noqa: C901, PLR0911, PLR0912 - see `item_of`
         match words:
             case ["time", "passes"]:
-                return Tick()
+                return TimerFired()
             case ["lease", "until", until]:
                 return LeaseHeld(float(until))
             case ["lease", "lost"]:
@@ -331,7 +331,7 @@ class WorkerOfJob:
     def _event(self, words: list[str]) -> WorkerEvent:  # noqa: C901, PLR0911, PLR0912 - see `item_of`
         match words:
             case ["time", "passes"]:
-                return Tick()
+                return TimerFired()
             case ["leader", "found"]:
                 return LeaderFound("coordinator")
             case ["front", "reads", "row", at]:

@@ -48,7 +48,7 @@ from fsql.runtime.cluster.node import (
     SnapshotRequested,
     StateLost,
     TakeEpoch,
-    Tick,
+    TimerFired,
     WorkerExited,
 )
 from fsql.runtime.cluster.phase import Phase
@@ -100,7 +100,7 @@ class CoordinatorNode:
         try:
             effects = self._handle(event, now)
             effects += self._advance(now)
-            if isinstance(event, Tick):
+            if isinstance(event, TimerFired):
                 effects += self._give_up_if_lost(now)
                 effects += [] if self.epoch is None else self.epoch.flush_links(now)
         except InvariantError as error:
@@ -116,7 +116,7 @@ class CoordinatorNode:
         return effects
 
     def next_timer(self) -> float | None:
-        """Return when to step with a `Tick` at the latest."""
+        """Return when to step with a `TimerFired` at the latest."""
         phase = self.phase
         if phase is Phase.WAITING or phase is Phase.FINISHED:
             return None

@@ -1,8 +1,8 @@
 """The events that nodes take and the effects that they return.
 
 A node is a state machine: `step(event, now) -> effects`, where `now` is in seconds of the host's monotonic
-clock.  `next_timer()` returns when the node needs a `Tick` at the latest.  A host carries out the effects in
-order.  An effect with an answer is answered by an event, at once or much later.  See
+clock.  `next_timer()` returns when the node needs a `TimerFired` at the latest.  A host carries out the
+effects in order.  An effect with an answer is answered by an event, at once or much later.  See
 `docs/internals/distribution.md`.
 """
 
@@ -47,7 +47,7 @@ class Received:
 
 
 @dataclass(frozen=True, slots=True)
-class Tick:
+class TimerFired:
     """Event: time has passed, and all received frames have been handed in."""
 
 
@@ -185,7 +185,7 @@ class Leave:
 
 WorkerEvent: TypeAlias = (
     Received
-    | Tick
+    | TimerFired
     | LeaderFound
     | Loaded
     | NotLoaded
@@ -380,7 +380,7 @@ class Finish:
 CoordinatorEvent: TypeAlias = (
     Received
     | TickProposed
-    | Tick
+    | TimerFired
     | LeaseHeld
     | LeaseLost
     | WorkerExited

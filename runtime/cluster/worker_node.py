@@ -38,7 +38,7 @@ from fsql.runtime.cluster.node import (
     Resumed,
     SourceFailed,
     Stored,
-    Tick,
+    TimerFired,
     Transmit,
 )
 from fsql.runtime.cluster.tick_events import BinsCopied, BinsNotCopied
@@ -86,7 +86,7 @@ class WorkerNode:
 
     def _step(self, event: WorkerEvent, now: float) -> list[WorkerEffect]:
         effects = self._handle(event, now)
-        if isinstance(event, Tick) and self.epoch is not None:
+        if isinstance(event, TimerFired) and self.epoch is not None:
             # At ticks only, since then all input is processed.
             if self.epoch.has_failed(now):
                 effects += self._leave(UNHEARD, now)
@@ -100,7 +100,7 @@ class WorkerNode:
         return [] if self.epoch is None else self.epoch.readable(now)
 
     def next_timer(self) -> float | None:
-        """Return when to step with a `Tick` at the latest."""
+        """Return when to step with a `TimerFired` at the latest."""
         if self.epoch is not None:
             return self.epoch.next_timer()
         return None if self._leader is None else self._next_hello
@@ -122,7 +122,7 @@ class WorkerNode:
                 return [] if epoch is None else epoch.on_resumed(now)
             case SourceFailed(diagnostics):
                 return [] if epoch is None else epoch.send([Failure(diagnostics)], now)
-            case Tick():
+            case TimerFired():
                 pass
         return []
 

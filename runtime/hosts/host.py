@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections import deque
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from fsql.runtime.cluster.node import Tick
+from fsql.runtime.cluster.node import TimerFired
 
 if TYPE_CHECKING:
     from fsql.runtime.hosts.ports import Clock, CoordinatorMachine, WorkerMachine
@@ -46,7 +46,7 @@ class Host(ABC, Generic[_Machine]):
         """Step the node if its timer is due; to be called after all input was handed in."""
         due = self.node.next_timer()
         if due is not None and due <= self.clock():
-            self.step(Tick())
+            self.step(TimerFired())
 
     @abstractmethod
     def _carry_out(self, effect: Any) -> None:  # noqa: ANN401 - as above

@@ -42,7 +42,7 @@ class WorkerMachine(Protocol):
         """Return the effects of an event."""
 
     def next_timer(self) -> float | None:
-        """Return when to step with a `Tick` at the latest."""
+        """Return when to step with a `TimerFired` at the latest."""
 
     def readable(self, now: float) -> list[int]:
         """Return the numbers of the fronts that may read now, the one with the least promise first."""
@@ -55,7 +55,7 @@ class CoordinatorMachine(Protocol):
         """Return the effects of an event."""
 
     def next_timer(self) -> float | None:
-        """Return when to step with a `Tick` at the latest."""
+        """Return when to step with a `TimerFired` at the latest."""
 
 
 class Transport(Protocol):

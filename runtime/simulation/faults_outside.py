@@ -27,7 +27,7 @@ def clock_jumps(injector: FaultInjector) -> None:
     """A process's clock goes forward all at once, by seconds or by an hour (F12)."""
     process = injector.process(list(injector.cluster.processes()))
     if process is not None:
-        injector.struck("clock jumps", "Tick", process.name)
+        injector.struck("clock jumps", "TimerFired", process.name)
         process.set_clock(jump_us=injector.choices.one_of((SECOND, 10 * SECOND, 3600 * SECOND)))
 
 
@@ -35,7 +35,7 @@ def clock_drifts(injector: FaultInjector) -> None:
     """A process's clock is fast or slow (F12)."""
     process = injector.process(list(injector.cluster.processes()))
     if process is not None:
-        injector.struck("clock drifts", "Tick", process.name)
+        injector.struck("clock drifts", "TimerFired", process.name)
         process.set_clock(drift_ppm=injector.choices.one_of((DRIFT_PPM, -DRIFT_PPM)))
         injector.for_a_while(10 * SECOND, process.keep_time)
 
@@ -47,7 +47,7 @@ def clock_stops(injector: FaultInjector) -> None:
     """
     process = injector.process(list(injector.cluster.workers))
     if process is not None:
-        injector.struck("clock stands still", "Tick", process.name)
+        injector.struck("clock stands still", "TimerFired", process.name)
         process.set_clock(drift_ppm=STANDSTILL_PPM)
         injector.for_a_while(5 * SECOND, process.keep_time)
 

@@ -11,7 +11,7 @@ from collections import deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
-from fsql.runtime.cluster.node import Received, Tick
+from fsql.runtime.cluster.node import Received, TimerFired
 from fsql.runtime.simulation.network import kind_of
 
 if TYPE_CHECKING:
@@ -113,7 +113,7 @@ class Process:
         self.stopped = False
         self.note("starts")
         self.program = self._boot(self)
-        self.handle(Tick())
+        self.handle(TimerFired())
 
     def kill(self, where: str, event: str = "") -> None:
         """End the process at once; `where` says at which step, in answer to which event."""
@@ -298,7 +298,7 @@ class WatchedNode:
         """Step the node."""
         process = self._process
         effects: list[Any] = self._node.step(event, now)
-        if effects or not isinstance(event, Tick):
+        if effects or not isinstance(event, TimerFired):
             process.note(f"{_name(event)} {len(effects)}")
         self._on_event(event)
         return effects if process.cut is None else self._cut(event, effects, process.cut)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from fsql.runtime.cluster.frames import Heartbeat
-from fsql.runtime.cluster.node import Received, Tick, Transmit
+from fsql.runtime.cluster.node import Received, TimerFired, Transmit
 from fsql.runtime.simulation.coverage import Coverage
 from fsql.runtime.simulation.disk import Disk
 from fsql.runtime.simulation.network import Network, NetworkSettings
@@ -62,7 +62,7 @@ class Playing:
             self._network.transmit(self._process.name, effect.address, effect.what)
 
     def timer_ran_out(self) -> None:
-        self.step(Tick())
+        self.step(TimerFired())
 
     def stepped(self) -> None:
         pass
@@ -272,7 +272,7 @@ def test_ticks_come_when_they_are_due() -> None:
     right = player.step
 
     def step(event: object, now: float) -> list[Transmit]:
-        if isinstance(event, Tick):
+        if isinstance(event, TimerFired):
             ticks.append(now)
         return right(event, now)
 

@@ -14,7 +14,7 @@ from fsql.runtime.cluster.node import (
     Loaded,
     Received,
     SinkOpened,
-    Tick,
+    TimerFired,
     Transmit,
 )
 from fsql.runtime.cluster.worker_node import WorkerNode
@@ -41,18 +41,22 @@ def test_a_worker_takes_an_acknowledgement_that_came_while_it_was_busy() -> None
     # Something else stands before the acknowledgement in its input.
     beat = Received(Heartbeat("job", 1, COORDINATOR), "here")
     assert frames(list(node.step(beat, BUSY_UNTIL))) == []
-    assert frames(list(node.step(Tick(), BUSY_UNTIL))) == []
+    assert frames(list(node.step(TimerFired(), BUSY_UNTIL))) == []
     told = Received(Frame("job", 0, 1, COORDINATOR, 0, 0, ready.sequence, ()), "here")
     assert frames(list(node.step(told, BUSY_UNTIL))) == []
-    assert [frames(list(node.step(Tick(), at))) for at in (BUSY_UNTIL, 2.0, 2.0)] == [[], [], []]
+    assert [frames(list(node.step(TimerFired(), at))) for at in (BUSY_UNTIL, 2.0, 2.0)] == [
+        [],
+        [],
+        [],
+    ]
 
 
 def test_a_worker_sends_again_what_is_not_acknowledged() -> None:
     node = WorkerNode("job", "worker", "there", Settings())
     node.step(Received(BEGIN, "here"), 0.0)
     [ready] = frames(list(node.step(Loaded(1, PLAN, (), {}, Settings()), 0.0)))
-    assert frames(list(node.step(Tick(), BUSY_UNTIL))) == []
-    assert frames(list(node.step(Tick(), BUSY_UNTIL))) == [ready]
+    assert frames(list(node.step(TimerFired(), BUSY_UNTIL))) == []
+    assert frames(list(node.step(TimerFired(), BUSY_UNTIL))) == [ready]
 
 
 def test_so_does_a_coordinator() -> None:
@@ -67,4 +71,4 @@ def test_so_does_a_coordinator() -> None:
     assert Start() in go.items
     beat = Received(Heartbeat("job", 1, 0), "there")
     assert frames(list(node.step(beat, BUSY_UNTIL))) == []
-    assert [frames(list(node.step(Tick(), BUSY_UNTIL))) for _ in range(2)] == [[], [go]]
+    assert [frames(list(node.step(TimerFired(), BUSY_UNTIL))) for _ in range(2)] == [[], [go]]

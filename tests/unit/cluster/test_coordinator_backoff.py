@@ -30,7 +30,7 @@ from fsql.runtime.cluster.node import (
     SinkLost,
     SinkOpened,
     TakeEpoch,
-    Tick,
+    TimerFired,
     Transmit,
 )
 from fsql.tests.queries.examples import EXAMPLES
@@ -66,7 +66,7 @@ class Led:
         since = self.now
         while True:
             effects = self.step(Received(Hello("job", "worker", "there"), "there"))
-            if TakeEpoch() in effects or TakeEpoch() in self.step(Tick()):
+            if TakeEpoch() in effects or TakeEpoch() in self.step(TimerFired()):
                 self.epochs += 1
                 assert OpenSinks(self.epochs, START) in self.step(EpochTaken(self.epochs, None))
                 return self.now - since

@@ -12,7 +12,7 @@ from fsql.compiler.diagnostics.encoding import diagnostics_bytes
 from fsql.optimizer.choose import choose
 from fsql.runtime.cluster.frames import COORDINATOR, Begin, Failure, Frame, Start
 from fsql.runtime.cluster.job_spec import Settings
-from fsql.runtime.cluster.node import ChunkRead, Loaded, Received, Tick, Transmit
+from fsql.runtime.cluster.node import ChunkRead, Loaded, Received, TimerFired, Transmit
 from fsql.runtime.cluster.worker_node import WorkerNode
 from fsql.runtime.dataflow.worker import Worker
 from fsql.runtime.ports import Chunk, SourceOffset
@@ -47,7 +47,7 @@ def test_an_error_of_a_step_is_reported_once(monkeypatch: pytest.MonkeyPatch) ->
     assert node.step(ChunkRead(0, chunk, SourceOffset(0, 1, 0)), 0.0) == []
     again = [
         each.what
-        for each in node.step(Tick(), 1.0)
+        for each in node.step(TimerFired(), 1.0)
         if isinstance(each, Transmit) and isinstance(each.what, Frame)
     ]
     assert again in ([], [sent.what])

@@ -6,7 +6,7 @@ from fsql.runtime.batch import START, Root
 from fsql.runtime.cluster.failure_detector import Timeouts
 from fsql.runtime.cluster.frames import UNHEARD, Begin, Goodbye, Heartbeat
 from fsql.runtime.cluster.job_spec import Settings
-from fsql.runtime.cluster.node import Leave, Load, Received, SinkOpened, Tick, Transmit
+from fsql.runtime.cluster.node import Leave, Load, Received, SinkOpened, TimerFired, Transmit
 from fsql.runtime.cluster.worker_node import WorkerNode
 from fsql.tests.unit.cluster.test_coordinator_backoff import Led
 
@@ -29,7 +29,7 @@ def silence_borne(led: Led) -> float:
         timer = led.node.next_timer()
         assert timer is not None
         led.now = max(timer, led.now + 0.001)
-        led.step(Tick())
+        led.step(TimerFired())
     return led.now - since
 
 
@@ -49,12 +49,12 @@ def test_workers_bear_as_much_as_their_coordinator() -> None:
 
     node = WorkerNode("job", "worker", "there", Settings())
     assert Load(begin) in node.step(Received(begin, "here"), 100.0)
-    node.step(Tick(), 100.0 + 1.5 * BASE)
+    node.step(TimerFired(), 100.0 + 1.5 * BASE)
     assert node.epoch is not None
     node.step(Received(Heartbeat("job", 2, -1), "here"), 100.0 + 1.9 * BASE)
-    node.step(Tick(), 100.0 + 3.8 * BASE)
+    node.step(TimerFired(), 100.0 + 3.8 * BASE)
     assert node.epoch is not None
-    effects = node.step(Tick(), 100.0 + 4 * BASE)
+    effects = node.step(TimerFired(), 100.0 + 4 * BASE)
     assert Leave() not in effects
     goodbye = Goodbye("job", 2, 0, finished=False, reason=UNHEARD)
     assert Transmit("here", goodbye) in effects

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from fsql.runtime.cluster.frames import Heartbeat
 from fsql.runtime.cluster.job_spec import Settings
-from fsql.runtime.cluster.node import EpochTaken, LeaseHeld, Received, Tick
+from fsql.runtime.cluster.node import EpochTaken, LeaseHeld, Received, TimerFired
 from fsql.runtime.cluster.phase import Phase
 from fsql.tests.unit.cluster.test_lease_lost import hello, node_with_a_worker
 
@@ -32,7 +32,7 @@ def given_up_after(node: CoordinatorNode, epoch: int, now: float, *, beating: bo
         now += BEAT
         if beating:
             node.step(Received(Heartbeat("job", epoch, 0), "there"), now)
-        node.step(Tick(), now)
+        node.step(TimerFired(), now)
     return now - begun
 
 
