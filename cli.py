@@ -19,10 +19,12 @@ from fsql.console.flags import (
     delivery,
     existing_of,
     existing_outputs,
+    keys,
     snapshot_ms,
     workers,
 )
 from fsql.console.job_commands import COMMANDS
+from fsql.console.keys_commands import keys as keys_group
 from fsql.console.process_commands import coordinator, worker
 from fsql.console.run_flags import RunFlags, needs_processes, run_with_flags
 from fsql.console.sim_commands import sim
@@ -123,7 +125,7 @@ def main() -> None:
 @click.option(
     "--listen",
     metavar="ADDRESS",
-    help="Address at which workers join, tcp://127.0.0.1:PORT. Default: a free port.",
+    help="Address at which workers join, tcp://HOST:PORT. Default: a free port of the loopback.",
 )
 @click.option(
     "--joining",
@@ -132,6 +134,7 @@ def main() -> None:
     metavar="N",
     help="How many of the workers are started by hand with fsql worker.",
 )
+@keys
 @click.option(
     "--coordination",
     metavar="ADDRESS",
@@ -349,5 +352,16 @@ def explain_error(code: str, *, as_json: bool) -> None:
 
 
 _CLUSTER = (agent, doctor, down, job, ps, up, *COMMANDS)
-for _command in (bench, compile_, coordinator, sim, snapshot, tick, worker, zookeeper, *_CLUSTER):
+for _command in (
+    bench,
+    compile_,
+    coordinator,
+    keys_group,
+    sim,
+    snapshot,
+    tick,
+    worker,
+    zookeeper,
+    *_CLUSTER,
+):
     main.add_command(_command)

@@ -32,10 +32,16 @@ def print_listening(compiled: Compiled, reporter: Reporter) -> None:
             reporter.inform("listening", fields, f'table "{table.name}" listens on {address}\n')
 
 
-def print_join_command(count: int, address: str, key: Path, reporter: Reporter) -> None:
+def print_join_command(
+    count: int, address: str, key: Path, keys: Path | None, reporter: Reporter
+) -> None:
     """Print the command that starts a worker, and how many workers the run waits for."""
     if reporter.json:
-        reporter.event("waiting", {"workers": count, "address": address, "key": str(key)})
+        fields = {"workers": count, "address": address, "key": str(key)}
+        if keys is not None:
+            fields["keys"] = str(keys)
+        reporter.event("waiting", fields)
         return
     workers = "1 worker" if count == 1 else f"{count} workers, each by"
-    print_message(f"waiting for {workers}: fsql worker --join {address} --key {key}\n")
+    curve = "" if keys is None else f" --keys {keys}"
+    print_message(f"waiting for {workers}: fsql worker --join {address} --key {key}{curve}\n")

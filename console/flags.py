@@ -87,6 +87,13 @@ def workers(help_: str, default: int | None = 1) -> Flag:
     )
 
 
+keys = click.option(
+    "--keys",
+    type=click.Path(file_okay=False, path_type=Path),
+    metavar="DIR",
+    help="CURVE keys of this machine, made by fsql keys init; needed for addresses off the loopback.",
+)
+
 coordination_credentials = click.option(
     "--coordination-credentials",
     "credentials",

@@ -3,10 +3,22 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING, NotRequired, TypedDict, Unpack
 
 import click
 
-from fsql.console.flags import coordination_credentials
+from fsql.console.flags import coordination_credentials, keys
+
+if TYPE_CHECKING:
+    from fsql.job.node_network import NodeNetwork
+
+
+class _NetworkFlags(TypedDict):
+    keys: Path | None
+    fingerprint: str | None
+    as_json: bool
+    listen: NotRequired[str | None]
+
 
 _PATH = click.Path(path_type=Path)
 
@@ -35,6 +47,15 @@ _PATH = click.Path(path_type=Path)
     metavar="SECONDS",
     help="Exit after this many seconds without a message from the run.",
 )
+@click.option(
+    "--listen",
+    metavar="ADDRESS",
+    help="Address at which other nodes reach this worker, tcp://HOST:PORT; * is any free port. "
+    "Default: the one by which this machine reaches the run.",
+)
+@keys
+@click.option("--fingerprint", hidden=True)
+@click.option("--json", "as_json", is_flag=True, hidden=True)
 @coordination_credentials
 @click.option("--supervised", is_flag=True, hidden=True)
 @click.option("--spare", is_flag=True, hidden=True)
@@ -46,6 +67,7 @@ def worker(
     *,
     supervised: bool,
     spare: bool,
+    **network: Unpack[_NetworkFlags],
 ) -> None:
     """Join a run that waits for workers (fsql run --joining N), and work until it ends."""
     from fsql.console.reporter import print_message
@@ -58,6 +80,7 @@ def worker(
         spare=spare,
         join_deadline=join_deadline,
         credentials=credentials,
+        network=_network(network),
         notify=print_message,
     )
 
@@ -66,6 +89,9 @@ def worker(
 @click.option("--state", type=_PATH, required=True)
 @click.option("--listening", type=int, required=True)
 @click.option("--stdout")
+@keys
+@click.option("--fingerprint")
+@click.option("--json", "as_json", is_flag=True)
 @coordination_credentials
 @click.option("--temporary", is_flag=True)
 @click.option("--again", is_flag=True)
@@ -77,10 +103,36 @@ def coordinator(
     *,
     temporary: bool,
     again: bool,
+    **network: Unpack[_NetworkFlags],
 ) -> None:
     """Coordinate the job in a state directory; started by the launcher."""
     from fsql.job.entry_points import remove_abandoned_state, run_coordinator
 
-    over = run_coordinator(state, listening, stdout, again=again, credentials=credentials)
+    over = run_coordinator(
+        *(state, listening, stdout),
+        again=again,
+        credentials=credentials,
+        network=_network(network),
+    )
     if temporary and not over:
         remove_abandoned_state(state)
+
+
+def _network(flags: _NetworkFlags) -> NodeNetwork:
+    """Return what the flags say about the network.
+
+    Raises:
+        FsqlError: E646, if the keys cannot be used.
+    """
+    from fsql.console.reporter import Reporter
+    from fsql.job.node_network import NodeNetwork
+    from fsql.runtime.drivers.curve.keys import NodeKeys
+
+    reporter = Reporter(json=flags["as_json"])
+
+    def warn(problem: str) -> None:
+        reporter.inform("trouble", {"trouble": problem}, f"warning: {problem}\n")
+
+    keys = flags["keys"]
+    curve = None if keys is None else NodeKeys(keys, flags["fingerprint"])
+    return NodeNetwork(curve, flags.get("listen"), warn)

@@ -59,8 +59,8 @@ class _ConsoleObserver:
     def on_listening(self, job: PreparedJob) -> None:
         print_listening(job.compiled, self._reporter)
 
-    def on_waiting(self, workers: int, address: str, key: Path) -> None:
-        print_join_command(workers, address, key, self._reporter)
+    def on_waiting(self, workers: int, address: str, key: Path, keys: Path | None) -> None:
+        print_join_command(workers, address, key, keys, self._reporter)
 
     @contextmanager
     def show(self, job: PreparedJob, *, resumed: bool) -> Iterator[None]:

@@ -27,6 +27,7 @@ class RunFlags(TypedDict):
     delivery: str | None
     listen: str | None
     joining: int
+    keys: Path | None
     coordination: str | None
     credentials: Path | None
     overwrite: bool
@@ -46,6 +47,7 @@ def needs_processes(flags: RunFlags) -> bool:
         "--listen": flags["listen"],
         "--joining": flags["joining"] or None,
         "--coordination": flags["coordination"],
+        "--keys": flags["keys"],
     }
     asked = [name for name, value in wanted.items() if value is not None]
     if flags["engine"] == "columnar":
@@ -77,6 +79,8 @@ def run_with_flags(script: Script, options: RunOptions, flags: RunFlags, reporte
         joining=flags["joining"],
         coordination=None if coordination is None else parse_address(coordination),
         credentials=flags["credentials"],
+        keys=flags["keys"],
+        json_messages=reporter.json,
     )
     if process_options.credentials is not None and coordination is None:
         raise click.UsageError("--coordination-credentials is given with --coordination")

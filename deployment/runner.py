@@ -162,7 +162,7 @@ class _Observer:
     def on_listening(self, job: PreparedJob) -> None:
         """Record that the tables that listen do so."""
 
-    def on_waiting(self, workers: int, address: str, key: Path) -> None:
+    def on_waiting(self, workers: int, address: str, key: Path, keys: Path | None) -> None:
         """Do nothing: no worker of a deployed job is started by hand."""
 
     @contextmanager

@@ -17,6 +17,7 @@ from fsql.job.coordination import job_coordination, open_zookeeper
 from fsql.job.description import parse_description, prepare_job
 from fsql.job.join_deadline import JOIN_DEADLINE_SECONDS, JoinDeadline
 from fsql.job.leader_finder import LeaderFinder
+from fsql.job.node_network import LOOPBACK, NodeNetwork
 from fsql.job.open_files import raise_open_files_limit
 from fsql.job.sinks import StandardOutput, job_consumers
 from fsql.runtime.cluster.coordinator_node import CoordinatorNode
@@ -30,11 +31,11 @@ from fsql.runtime.coordination.zookeeper.address import (
     parse_address,
 )
 from fsql.runtime.drivers.memory import collect_less_often, keep_freed_memory
+from fsql.runtime.drivers.node_address import parse_node_address
 from fsql.runtime.drivers.processes.coordinator_process import CoordinatorProcess
 from fsql.runtime.drivers.processes.job_state import open_job_state
 from fsql.runtime.drivers.processes.supervised import Supervisor
 from fsql.runtime.drivers.processes.worker_process import WorkerProcess
-from fsql.runtime.drivers.transport import Transport, check_address
 from fsql.runtime.key_file import cluster_key, given_key
 
 _REMOVALS_MAX: Final = 60
@@ -60,6 +61,7 @@ def run_worker(  # noqa: PLR0913 - the flags of the command
     spare: bool = False,
     join_deadline: float = JOIN_DEADLINE_SECONDS,
     credentials: Path | None = None,
+    network: NodeNetwork = LOOPBACK,
     notify: Callable[[str], None] = lambda _: None,
 ) -> bool:
     """Execute a worker of the run whose coordinator is at `leader`; return whether the job is finished.
@@ -77,8 +79,8 @@ def run_worker(  # noqa: PLR0913 - the flags of the command
     raise_open_files_limit()
     finder = _find_leader(leader, credentials) if is_zookeeper(leader) else None
     if finder is None:
-        check_address(leader)
-    transport = Transport(given_key(key))
+        parse_node_address(leader, curve=network.keys is not None)
+    transport = network.open_transport(given_key(key), leader)
     name = f"{os.getpid()}-{secrets.token_hex(8)}"
     node = WorkerNode("", name, transport.address, Settings())
     supervisor = Supervisor.of_worker(transport.address) if supervised else None
@@ -87,7 +89,7 @@ def run_worker(  # noqa: PLR0913 - the flags of the command
     def leader_found() -> str | None:
         address = None if finder is None else finder.take()
         if address is not None:
-            check_address(address)
+            parse_node_address(address, curve=network.keys is not None)
             deadline.on_leader(address)
         return address
 
@@ -119,7 +121,13 @@ def _find_leader(address: str, credentials: Path | None) -> LeaderFinder:
 
 
 def run_coordinator(
-    state: Path, listening: int, stdout: str | None, *, again: bool, credentials: Path | None = None
+    state: Path,
+    listening: int,
+    stdout: str | None,
+    *,
+    again: bool,
+    credentials: Path | None = None,
+    network: NodeNetwork = LOOPBACK,
 ) -> bool:
     """Execute the coordinator of the job in the state directory; return whether the job is finished.
 
@@ -132,14 +140,19 @@ def run_coordinator(
     raise_open_files_limit()
     supervisor = Supervisor(sys.stdin.fileno(), sys.stdout.fileno())
     try:
-        return _lead(state, listening, stdout, supervisor, again=again, credentials=credentials)
+        return _lead(
+            *(state, listening, stdout, supervisor),
+            again=again,
+            credentials=credentials,
+            network=network,
+        )
     except FsqlError as error:
         # Another coordinator would fail in the same way.
         supervisor.tell(Finish(diagnostics=diagnostics_bytes(error)))
         return True
 
 
-def _lead(
+def _lead(  # noqa: PLR0913 - as run_coordinator
     state: Path,
     listening: int,
     stdout: str | None,
@@ -147,6 +160,7 @@ def _lead(
     *,
     again: bool,
     credentials: Path | None,
+    network: NodeNetwork,
 ) -> bool:
     """Execute the coordinator; see `run_coordinator`.
 
@@ -180,7 +194,7 @@ def _lead(
         bool(logs),
         job.description.plan,
     )
-    transport = Transport(key, listening=listening)
+    transport = network.take_listener(key, listening)
     node = CoordinatorNode(spec, transport.address, job.settings())
     try:
         coordination = job_coordination(job.description, credentials)

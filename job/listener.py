@@ -4,35 +4,39 @@ from __future__ import annotations
 
 import os
 import socket
+from typing import TYPE_CHECKING
 
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
-from fsql.runtime.drivers.transport import ANY_PORT, check_address
+from fsql.runtime.drivers.node_address import ANY_PORT, NodeAddress, parse_address
+
+if TYPE_CHECKING:
+    from fsql.runtime.drivers.curve.keys import NodeKeys
 
 
-def open_listener(wanted: str | None) -> socket.socket:
+def open_listener(wanted: str | None, curve: NodeKeys | None = None) -> socket.socket:
     """Return a socket that listens on an address, or on any free port.
 
     The launcher keeps it open for the whole run, and each coordinator accepts connections from it.  So no
     other process can take the port between two coordinators.
 
     Raises:
-        FsqlError: E601, if it is not on the loopback; E603, if it cannot be listened on.
+        FsqlError: E601, if it is not on the loopback and there are no keys; E603, if it cannot be listened
+            on.
     """
     address = wanted or ANY_PORT
-    check_address(address)
-    host, _, port = address.removeprefix("tcp://").rpartition(":")
+    place = parse_address(address, curve=curve is not None)
     try:
-        listening = socket.create_server((host, 0 if port == "*" else int(port)))
+        listening = socket.create_server((place.host, 0 if place.port == "*" else int(place.port)))
     except OSError as error:
         raise _cannot_listen(address, error) from None
     listening.settimeout(0)
     return listening
 
 
-def joining_address(listening: socket.socket) -> str:
+def joining_address(listening: socket.socket, curve: NodeKeys | None = None) -> str:
     """Return the address that workers connect to."""
     host, port = listening.getsockname()
-    return f"tcp://{host}:{port}"
+    return str(NodeAddress(host, str(port), "" if curve is None else curve.own.fingerprint))
 
 
 def _cannot_listen(address: str, error: OSError) -> FsqlError:

@@ -39,6 +39,7 @@ from fsql.job.state_directory import (
 from fsql.job.stop import stop_error
 from fsql.runtime.batch import Root
 from fsql.runtime.dataflow.barrier import Stopped
+from fsql.runtime.drivers.curve.keys import NodeKeys
 from fsql.runtime.drivers.processes.job_state import end_leadership
 from fsql.runtime.drivers.processes.launcher import GivenUpError, Launcher
 from fsql.runtime.key_file import cluster_key
@@ -68,10 +69,12 @@ class ProcessOptions:
         state: the state directory; None for a temporary one.
         snapshot_every: seconds between two snapshots; None for none.
         delivery: the delivery guarantee of all outputs; None for those of their tables.
-        listen: the address of the coordinator, tcp://127.0.0.1:PORT; None for any port.
+        listen: the address of the coordinator, tcp://HOST:PORT; None for any port of the loopback.
         joining: how many of the workers are started by hand.
         coordination: the address of ZooKeeper; None for a file in the state directory.
         credentials: the file with the credentials for ZooKeeper; None for those of the environment, if any.
+        keys: the directory of the CURVE keys; None for none: then all nodes are on the loopback.
+        json_messages: whether processes print messages about connections as JSON.
         change: what becomes of the state of a drained job whose plan is another one; None refuses it.
     """
 
@@ -82,6 +85,8 @@ class ProcessOptions:
     joining: int = 0
     coordination: ZooKeeperAddress | None = None
     credentials: Path | None = None
+    keys: Path | None = None
+    json_messages: bool = False
     change: StateChange | None = None
 
 
@@ -97,7 +102,7 @@ class ProcessObserver(Protocol):
     def on_listening(self, job: PreparedJob) -> None:
         """The tables with server sockets are listening."""
 
-    def on_waiting(self, workers: int, address: str, key: Path) -> None:
+    def on_waiting(self, workers: int, address: str, key: Path, keys: Path | None) -> None:
         """The run waits for workers that are started by hand."""
 
     def show(self, job: PreparedJob, *, resumed: bool) -> AbstractContextManager[object]:
@@ -130,8 +135,9 @@ def run_on_processes(
         FsqlError: what is wrong with a source, a sink or the state directory; E624, if processes keep ending.
     """
     with ExitStack() as stack:
-        listening = stack.enter_context(open_listener(process_options.listen))
-        address = joining_address(listening)
+        curve = None if process_options.keys is None else NodeKeys(process_options.keys)
+        listening = stack.enter_context(open_listener(process_options.listen, curve))
+        address = joining_address(listening, curve)
         state = stack.enter_context(state_directory(process_options.state))
         compiled = _as_begun(compiled, options, process_options, state)
         files = FileUses(compiled)
@@ -142,20 +148,19 @@ def run_on_processes(
         if is_finished(state):
             observer.on_already_finished(state)
         leader, coordination = _open_coordination(job, address, process_options, stack)
-        key, credentials = state / "cluster.key", _credentials_flags(process_options)
+        key = state / "cluster.key"
+        access = _access_flags(process_options, curve)
         server = _serve_standard_output(job, cluster_key(key), stdout, stack)
         observer.on_ready(job)
         feed_errors = stack.enter_context(_open_feeds(job))
         observer.on_listening(job)
         if process_options.joining:
-            observer.on_waiting(process_options.joining, leader, key)
+            observer.on_waiting(process_options.joining, leader, key, process_options.keys)
         metrics.name_fronts(job.front_names())
-        flags = _coordinator_flags(
-            state, listening, server, temporary=process_options.state is None
-        )
+        flags = _coordinator_flags(state, listening, server, process_options)
         launcher = Launcher(
-            _command("coordinator", *flags, *credentials),
-            _command("worker", "--supervised", "--join", leader, "--key", str(key), *credentials),
+            _command("coordinator", *flags, *access),
+            _command(*_worker_flags(leader, key, listening, access)),
             options.workers - process_options.joining,
             _reporting_to(observer, metrics),
             _checking(observer, feed_errors, server),
@@ -299,10 +304,23 @@ def _open_coordination(
     return str(zookeeper), opening
 
 
-def _credentials_flags(options: ProcessOptions) -> tuple[str, ...]:
-    if options.credentials is None:
-        return ()
-    return ("--coordination-credentials", str(options.credentials))
+def _access_flags(options: ProcessOptions, curve: NodeKeys | None) -> tuple[str, ...]:
+    """Return the flags of credentials and keys: all processes of a run use the key that it began with."""
+    flags: tuple[str, ...] = ()
+    if options.credentials is not None:
+        flags += ("--coordination-credentials", str(options.credentials))
+    if curve is not None:
+        flags += ("--keys", str(curve.directory), "--fingerprint", curve.own.fingerprint)
+    return (*flags, "--json") if curve is not None and options.json_messages else flags
+
+
+def _worker_flags(
+    leader: str, key: Path, listening: socket.socket, access: tuple[str, ...]
+) -> tuple[str, ...]:
+    flags = ("worker", "--supervised", "--join", leader, "--key", str(key), *access)
+    if "--keys" not in access:
+        return flags
+    return (*flags, "--listen", f"tcp://{listening.getsockname()[0]}:*")
 
 
 def _serve_standard_output(
@@ -333,10 +351,13 @@ def _open_feeds(job: PreparedJob) -> Iterator[list[FsqlError]]:
 
 
 def _coordinator_flags(
-    state: Path, listening: socket.socket, server: StandardOutputServer | None, *, temporary: bool
+    state: Path,
+    listening: socket.socket,
+    server: StandardOutputServer | None,
+    options: ProcessOptions,
 ) -> tuple[str, ...]:
     flags: tuple[str, ...] = ("--state", str(state), "--listening", str(listening.fileno()))
-    if temporary:
+    if options.state is None:
         flags += ("--temporary",)
     if server is None:
         return flags

@@ -86,6 +86,7 @@ IN_NO_CASE = {
     "E643": "credentials; tests/zookeeper/test_access.py has it",
     "E644": "a machine without Java; tests/zookeeper/test_server.py has it",
     "E645": "a port in use; tests/zookeeper/test_server.py has it",
+    "E646": "a key directory; tests/unit/drivers/test_curve_keys.py makes some",
     "W501": "fsql check, where a file is not there; tests/cli/test_input_warnings.py has it",
     "W502": "rejects without a path; tests/cli/test_input_warnings.py has it",
     "W503": "a first row of a file; tests/cli/test_input_warnings.py has it",

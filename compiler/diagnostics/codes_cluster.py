@@ -13,9 +13,9 @@ CLUSTER_ROWS: Final[tuple[Row, ...]] = (
     (
         "E601",
         "address is not on the loopback",
-        "Connections between nodes are not encrypted, so nodes listen on the loopback interface only.",
-        "Use an address of the form `tcp://127.0.0.1:PORT`.",
-        "tcp://0.0.0.0:5555",
+        "Connections between machines need CURVE keys. None were given, or the address is none.",
+        "Make keys (`fsql keys init DIR`) and give `--keys DIR`, or use `tcp://127.0.0.1:PORT`.",
+        "fsql run query.sql --listen tcp://192.0.2.1:7400  # without --keys",
     ),
     (
         "E602",
@@ -226,6 +226,13 @@ CLUSTER_ROWS: Final[tuple[Row, ...]] = (
         "Its port is in use, its directory cannot be written, or it has ended; its log has the reason.",
         "Use a free port and a directory of its own; read `zookeeper.log` in that directory.",
         "fsql zookeeper --data zookeeper --port 2181  # a second one",
+    ),
+    (
+        "E646",
+        "CURVE keys cannot be used",
+        "A file of the key directory is missing, damaged or accessible to others, or exists already.",
+        "Make keys with `fsql keys init DIR`. Restrict DIR to its owner: mode 700, its files 600.",
+        "fsql run query.sql --keys keys  # which does not exist",
     ),
     (
         "E651",

@@ -1,4 +1,4 @@
-"""The transport of real nodes: frames and datagrams over ZeroMQ, between processes of one machine.
+"""The transport of real nodes: frames and datagrams over ZeroMQ.
 
 A node listens on one socket and has one more for each node that it sends to.  Each socket is used in one
 direction only.  So nothing depends on identities that peers claim: the seal names the sender; and a node that
@@ -9,14 +9,14 @@ Sending never waits: a frame that a peer does not accept is lost, and so is what
 Links repair that.  Everything is sealed with the cluster's key; frames with an invalid seal are dropped and
 counted.
 
-Only the loopback is used: nothing is encrypted, and the seal does not protect against a party that can read
-the traffic.
+Without CURVE keys only the loopback is used: nothing is encrypted, and the seal does not protect against a
+party that can read the traffic.  With keys, all connections are encrypted, both sides prove that they have
+their keys, and a frame is accepted only from the node whose fingerprint is in its sender's address.
 """
 
 from __future__ import annotations
 
 import contextlib
-import ipaddress
 import os
 from collections import Counter
 from dataclasses import dataclass
@@ -25,21 +25,28 @@ from typing import TYPE_CHECKING, Final
 import zmq
 
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
+from fsql.runtime.drivers.curve.authenticator import ZAP_DOMAIN, Authenticator, Reports
+from fsql.runtime.drivers.curve.keys import AUTHORIZED
 from fsql.runtime.drivers.descriptors import wait_readable
+from fsql.runtime.drivers.node_address import (
+    ANY_PORT,
+    NodeAddress,
+    parse_address,
+    parse_node_address,
+)
 from fsql.runtime.wire.codec import decode, encode
-from fsql.runtime.wire.errors import VersionError, WireError
+from fsql.runtime.wire.errors import ForeignError, VersionError, WireError
 from fsql.runtime.wire.parts import LARGE_BYTES
 from fsql.runtime.wire.seal import Seal
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from typing_extensions import Buffer
 
     from fsql.runtime.cluster.frames import Datagram, Frame
+    from fsql.runtime.drivers.curve.keys import NodeKeys
 
-ANY_PORT: Final = "tcp://127.0.0.1:*"
-PORT_MAX: Final = 65_535
 _WAKE_BYTES: Final = 1 << 16
 _LAST_MS: Final = 1_000
 """Milliseconds that `close` waits until the last datagrams are sent."""
@@ -76,16 +83,19 @@ class Transport:
         settings: TransportSettings | None = None,
         *,
         listening: int | None = None,
+        curve: NodeKeys | None = None,
+        warn: Callable[[str], None] = lambda _: None,
     ) -> None:
         """Listen on `address`; a port of `*` is any that is free.
 
         Or take the connections of a socket that is `listening` already: its descriptor, which becomes
-        the transport's own.
+        the transport's own.  `curve` has the CURVE keys; `warn` is called with problems, by any thread.
 
         Raises:
-            FsqlError: E601 if the address is not on the loopback, E603 if it cannot be listened on.
+            FsqlError: E601 if the address is not on the loopback and there are no keys, E603 if it cannot be
+                listened on.
         """
-        check_address(address)
+        parse_address(address, curve=curve is not None)
         self.refused: Counter[str] = Counter()
         """How many received messages were refused, by the class of the error."""
         self.lost = 0
@@ -94,10 +104,13 @@ class Transport:
         """Nodes of this cluster that use another version of the wire format, by address."""
         self._settings = settings or TransportSettings()
         self._seal = Seal(key)
+        self._curve = curve
+        self._reports = Reports(warn)
         self._context = zmq.Context()
         self._peers: dict[str, zmq.Socket[bytes]] = {}
         """The sockets by address, the one that was used last at the end."""
         self._listener = self._socket()
+        self._authenticator = None if curve is None else self._authenticate(curve)
         if listening is not None:
             self._listener.setsockopt(zmq.USE_FD, listening)
         self._woken, self._waker = os.pipe()
@@ -109,8 +122,10 @@ class Transport:
             self.close()
             raise _cannot_listen(address, error) from None
         bound = self._listener.getsockopt_string(zmq.LAST_ENDPOINT)
-        self.address: str = self._settings.announced or bound
-        """The address for others, with the number of the port."""
+        fingerprint = "" if curve is None else curve.own.fingerprint
+        host, _, port = bound.removeprefix("tcp://").rpartition(":")
+        self.address: str = self._settings.announced or str(NodeAddress(host, port, fingerprint))
+        """The address for others, with the number of the port and the fingerprint of the key."""
         self._signals: int = self._listener.getsockopt(zmq.FD)  # type: ignore[assignment]
         """Readable whenever something may have changed on the listener; only `_has_more` says what."""
         self._left_over = True
@@ -119,12 +134,16 @@ class Transport:
     def send(self, address: str, what: Frame | Datagram) -> bool:
         """Send to the node that listens on `address`; return whether it was taken.
 
-        The columns of sent frames must not be changed.
+        The columns of sent frames must not be changed.  What is for a node that is not in the list of CURVE
+        keys is not taken.
 
         Raises:
-            FsqlError: E601 if the address is not on the loopback.
+            FsqlError: E601 if the address is not on the loopback and there are no keys.
         """
         peer = self._peers.pop(address, None) or self._connect(address)
+        if peer is None:
+            self.lost += 1
+            return False
         self._peers[address] = peer
         parts = self._seal.close(self.address, encode(what))
         try:
@@ -172,6 +191,8 @@ class Transport:
 
     def close(self) -> None:
         """Close all sockets; what is in transit is lost, except for the last datagrams."""
+        if self._authenticator is not None:
+            self._authenticator.close()
         self._context.destroy()
         os.close(self._woken)
         os.close(self._waker)
@@ -184,21 +205,67 @@ class Transport:
     def _open(self, parts: list[zmq.Frame], came: list[tuple[str, Frame | Datagram]]) -> None:
         try:
             source, opened = self._seal.open([_bytes(part) for part in parts])
+            if self._curve is not None:
+                self._check_sender(source, parts[0])
             came.append((source, decode(opened)))
         except WireError as error:
             self.refused[type(error).__name__] += 1
             if isinstance(error, VersionError):
                 self.other_versions[error.source] = error.theirs
 
-    def _connect(self, address: str) -> zmq.Socket[bytes]:
-        check_address(address)
+    def _check_sender(self, source: str, part: zmq.Frame) -> None:
+        """Check that a frame came by a connection of the node that it names as its sender.
+
+        Raises:
+            ForeignError: if it did not.
+        """
+        fingerprint = str(part.get("User-Id"))
+        if source.rpartition("/")[2] == fingerprint:
+            return
+        self._reports.report(f"frame refused: the node with key {fingerprint} is not {source}")
+        raise ForeignError(f"it is not sent by {source}")
+
+    def _authenticate(self, curve: NodeKeys) -> Authenticator:
+        """Let only nodes connect that may, by CURVE; to be called before the listener listens."""
+        authenticator = Authenticator(self._context, self._listener, curve, self._reports)
+        self._listener.setsockopt(zmq.CURVE_SERVER, 1)
+        self._listener.setsockopt(zmq.CURVE_SECRETKEY, curve.own.secret)
+        self._listener.setsockopt(zmq.ZAP_DOMAIN, ZAP_DOMAIN)
+        self._listener.setsockopt(zmq.ZAP_ENFORCE_DOMAIN, 1)
+        return authenticator
+
+    def _connect(self, address: str) -> zmq.Socket[bytes] | None:
+        """Return a socket that is connected to a node; None if that is not in the list of keys."""
+        node = parse_node_address(address, curve=self._curve is not None)
+        public = b"" if self._curve is None else self._public_of(node)
+        if public is None:
+            return None
         if len(self._peers) >= self._settings.peers_max:
             # Nothing is sent any more to addresses of nodes that have ended.
             longest_unused = next(iter(self._peers))
             self._peers.pop(longest_unused).close(linger=0)
         peer = self._socket()
-        peer.connect(address)
+        if self._curve is not None:
+            peer.setsockopt(zmq.CURVE_SERVERKEY, public)
+            peer.setsockopt(zmq.CURVE_PUBLICKEY, self._curve.own.public)
+            peer.setsockopt(zmq.CURVE_SECRETKEY, self._curve.own.secret)
+        peer.connect(node.endpoint)
         return peer
+
+    def _public_of(self, node: NodeAddress) -> bytes | None:
+        """Return the public key of a node; None, with a warning, if it is not in the list."""
+        assert self._curve is not None
+        try:
+            public = self._curve.public_of(node.fingerprint)
+        except FsqlError as error:
+            self._reports.report(f"{error.diagnostics[0].message}; connections are refused")
+            return None
+        if public is None:
+            listed = self._curve.directory / AUTHORIZED
+            self._reports.report(
+                f"no connection to {node.endpoint}: its key {node.fingerprint} is not in {listed}"
+            )
+        return public
 
     def _socket(self) -> zmq.Socket[bytes]:
         settings = self._settings
@@ -218,40 +285,6 @@ class Transport:
 def _bytes(part: zmq.Frame) -> Buffer:
     """Return the content of a part: a large one in place, a small one copied, to free its message."""
     return part.buffer if len(part) >= LARGE_BYTES else part.bytes
-
-
-def check_address(address: str) -> None:
-    """Check that an address is on the loopback; names are refused, since their meaning may change.
-
-    Raises:
-        FsqlError: E601, if it is not.
-    """
-    protocol, _, place = address.partition("://")
-    host, _, port = place.rpartition(":")
-    notes: tuple[str, ...] = ()
-    if protocol != "tcp" or not host or not _is_port(port):
-        message = f'address "{address}" is not of the form tcp://127.0.0.1:PORT'
-    elif not _on_loopback(host):
-        message = f'address "{address}" is not on the loopback of this machine'
-        notes = (
-            "nodes do not encrypt what they send, so they speak to nodes of the same machine only",
-        )
-    else:
-        return
-    helps = ('use an address such as "tcp://127.0.0.1:5555"',)
-    raise FsqlError([Diagnostic("E601", message, notes=notes, helps=helps)])
-
-
-def _is_port(text: str) -> bool:
-    digits = text.isascii() and text.isdecimal()
-    return text == "*" or (digits and 0 < int(text) <= PORT_MAX)
-
-
-def _on_loopback(host: str) -> bool:
-    try:
-        return ipaddress.IPv4Address(host).is_loopback
-    except ValueError:
-        return False
 
 
 def _cannot_listen(address: str, error: zmq.ZMQError) -> FsqlError:

@@ -33,6 +33,7 @@ Commands:
   drop           Stop a job and remove its state.
   explain        Show a script at one stage of compilation.
   explain-error  Explain an error code.
+  keys           Make and show the CURVE keys of this machine.
   list           List the jobs.
   logs           Print what a job reports.
   ps             List the processes of the agent and of all jobs.

@@ -32,10 +32,11 @@ from fsql.runtime.cluster.node import (
     Transmit,
 )
 from fsql.runtime.cluster.tick_events import TickEnded
+from fsql.runtime.drivers.node_address import ANY_PORT
 from fsql.runtime.drivers.processes.coordinator_process import CoordinatorProcess
 from fsql.runtime.drivers.processes.job_state import open_job_state
 from fsql.runtime.drivers.processes.supervised import Supervisor
-from fsql.runtime.drivers.transport import ANY_PORT, Transport, TransportSettings
+from fsql.runtime.drivers.transport import Transport, TransportSettings
 from fsql.runtime.key_file import cluster_key
 from fsql.tests.cluster.jobs import STDOUT
 from fsql.tests.kept_port import KeptPort

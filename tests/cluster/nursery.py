@@ -30,8 +30,9 @@ from fsql.job.compilation import compile_job
 from fsql.job.entry_points import run_worker
 from fsql.job.script import script_of_text
 from fsql.runtime.drivers.descriptors import wait_readable
+from fsql.runtime.drivers.node_address import ANY_PORT
 from fsql.runtime.drivers.processes.lines import Address, LineReader
-from fsql.runtime.drivers.transport import ANY_PORT, Transport, TransportSettings
+from fsql.runtime.drivers.transport import Transport, TransportSettings
 
 if TYPE_CHECKING:
     from types import TracebackType

@@ -105,7 +105,7 @@ def test_addresses_beyond_this_machine_are_refused(tmp_path: Path) -> None:
     key = tmp_path / "cluster.key"
     said = refused("worker", "--join", "tcp://192.0.2.1:7400", "--key", key)
     assert "not on the loopback" in said
-    assert "do not encrypt" in said
+    assert "need CURVE keys" in said
     job = "CREATE TABLE t (line STRING) WITH ('connector' = 'words'); SELECT line FROM t;"
     said = refused("run", "--workers", "2", "--listen", "tcp://0.0.0.0:7400", "-e", job)
     assert "not on the loopback" in said

@@ -98,6 +98,8 @@ class Twin:
     count: int
     flags: Sequence[str] = ("--snapshot-ms", "50")
     kills: int = 0
+    prefix: Sequence[str] = ()
+    """What the command of the run begins with: `ip netns exec NAME`, say."""
     process: subprocess.Popen[str] | None = None
     _size: int = 0
 
@@ -112,7 +114,14 @@ class Twin:
 
     def start(self, workers: int, *flags: str) -> None:
         """Start a run, or the next one on the same state."""
-        command = [*FSQL, "run", str(self.directory / "job.sql"), "--workers", str(workers)]
+        command = [
+            *self.prefix,
+            *FSQL,
+            "run",
+            str(self.directory / "job.sql"),
+            "--workers",
+            str(workers),
+        ]
         kept = flags if "--no-state" in flags else (*flags, "--state", str(self.state))
         with (self.directory / "errors").open("a") as errors:
             self.process = subprocess.Popen(

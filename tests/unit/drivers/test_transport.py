@@ -258,10 +258,11 @@ def test_addresses_beyond_the_loopback_are_refused(near: Transport, address: str
     expected = Diagnostic(
         "E601",
         f'address "{address}" is not on the loopback of this machine',
-        notes=(
-            "nodes do not encrypt what they send, so they speak to nodes of the same machine only",
+        notes=("connections between machines need CURVE keys, and none are given",),
+        helps=(
+            "make keys with fsql keys init DIR, and give --keys DIR",
+            'or use an address such as "tcp://127.0.0.1:5555"',
         ),
-        helps=('use an address such as "tcp://127.0.0.1:5555"',),
     )
     assert refusal(lambda: Transport(KEY, address)) == expected
     assert refusal(lambda: near.send(address, beat(1))) == expected
