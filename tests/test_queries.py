@@ -109,7 +109,7 @@ def test_the_expected_files_are_what_each_prefix_of_the_input_means(example: Exa
     assert "".join(f"{text}\n" for _, text in released) == sink
 
 
-def test_the_expected_late_rows_and_rejects_are_those_of_the_oracle() -> None:
+def test_the_expected_late_rows_and_dead_letters_are_those_of_the_oracle() -> None:
     example = EXAMPLES["top_speeds"]
     result = evaluate_job(example.compiled.bound, example.inputs)
     (columns,), (late,) = window_schemas(example.compiled.bound), result.late

@@ -48,7 +48,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("flags", [("--workers=1",), ("--workers=3",), ("--engine=model",)])
-def test_rejects_and_late_rows_are_written(folder: Path, flags: tuple[str, ...]) -> None:
+def test_dead_letters_and_late_rows_are_written(folder: Path, flags: tuple[str, ...]) -> None:
     code, out, err = fsql("run", "--json", folder / "sums.sql", *flags)
     assert (code, out) == (0, "")
     summary = json.loads(err.splitlines()[-1])

@@ -173,7 +173,7 @@ def times(front: Front, chunk: Chunk, source_offset: SourceOffset | None = None)
     return sorted([*kept, *(root.time for root, _ in dead_letters)])
 
 
-def test_rows_and_rejects_that_are_skipped_are_passed_over() -> None:
+def test_skipped_rows_and_dead_letters_are_not_sent() -> None:
     front = offset_front()
     front.resume(ResumePoint(3, 2, 3, 0, 1), Root(3, 3))
     front.skip(Root(5, 0), Root(8, 0))

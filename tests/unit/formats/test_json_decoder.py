@@ -111,7 +111,7 @@ def test_good_records_have_these_values() -> None:
     ] == [(4, len(("\ufeff" + "\n".join(records[:4]) + "\n").encode()), 511)]
 
 
-def test_a_record_with_two_doubts_is_rejected_once() -> None:
+def test_a_record_with_two_errors_is_one_dead_letter() -> None:
     """An unreadable timestamp that also looks like a key, and so like a key that comes twice."""
     result = read(b'{"id":1,"at":":"}')
     assert [

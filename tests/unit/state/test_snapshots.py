@@ -353,7 +353,7 @@ def test_what_is_damaged_is_no_snapshot_to_keep(tmp_path: Path) -> None:
     assert snapshots.numbers() == (5, 4, 3)
 
 
-def test_what_is_not_committed_yet_keeps_its_segments(tmp_path: Path) -> None:
+def test_an_uncommitted_snapshot_keeps_its_segments(tmp_path: Path) -> None:
     snapshots = local_snapshots(tmp_path)
     for number, keys in {1: "ab", 2: "c", 3: "c", 4: "a"}.items():
         snapshots.write(manifest(number, tuple(segment(key) for key in keys)))
