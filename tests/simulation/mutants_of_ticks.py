@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fsql.runtime.cluster.layout_tick import LayoutTick
+from fsql.runtime.cluster.proposed_ticks import ProposedTicks
 from fsql.runtime.cluster.worker_ticks import WorkerTicks
 from fsql.runtime.dataflow.fold import Fold
 from fsql.runtime.dataflow.layout_change import LayoutChange
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
     import pytest
 
+    from fsql.runtime.cluster.tick_events import TickProposed
     from fsql.runtime.dataflow.acker import Acker
 
     Patch = pytest.MonkeyPatch
@@ -109,6 +111,19 @@ def adopted_bins_are_not_stored(patch: Patch) -> None:
     patch.setattr(StateSegments, "take_over", lambda *_: None)
 
 
+def bins_are_adopted_before_the_own_state_is_at_the_position(patch: Patch) -> None:
+    patch.setattr(Worker, "may_adopt", property(lambda self: self.has_switched))
+
+
+def two_ticks_are_under_way(patch: Patch) -> None:
+    """A second proposal replaces the first one, however far that is."""
+
+    def on_proposal(self: ProposedTicks, proposal: TickProposed, now: float) -> None:
+        self._proposal, self._proposed_at, self._epochs_lost = proposal, now, 0
+
+    patch.setattr(ProposedTicks, "on_proposal", on_proposal)
+
+
 MUTANTS: tuple[Callable[[Patch], None], ...] = (
     segments_stay_valid_for_bins_that_went,
     rows_go_to_new_owners_before_the_switch,
@@ -121,4 +136,6 @@ MUTANTS: tuple[Callable[[Patch], None], ...] = (
     what_changes_after_the_copy_is_not_sent,
     queued_rows_are_lost,
     adopted_bins_are_not_stored,
+    bins_are_adopted_before_the_own_state_is_at_the_position,
+    two_ticks_are_under_way,
 )
