@@ -247,3 +247,12 @@ def test_a_run_that_cannot_begin_is_reported_with_its_code(code: str, tmp_path: 
         said = fsql("run", "--quiet", "--state", tmp_path / "state", "-e", SCRIPT)
     assert said.code == 1
     assert re.findall(r"error\[FSQL-(\w+)\]", said.err) == [code]
+
+
+def test_the_tests_of_the_security_page_exist() -> None:
+    named = re.findall(r"`(tests/\S+)::(\w+)`", page_text("docs/internals/security.md"))
+    assert len(named) >= 18
+    missing = [
+        (path, name) for path, name in named if f"def {name}(" not in (ROOT / path).read_text()
+    ]
+    assert missing == []

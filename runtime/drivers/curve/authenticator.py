@@ -12,6 +12,7 @@ import time
 from typing import TYPE_CHECKING, Final
 
 import zmq
+from zmq.utils.monitor import parse_monitor_message
 
 from fsql.compiler.diagnostics import FsqlError
 from fsql.runtime.drivers.curve.keys import AUTHORIZED, fingerprint_of
@@ -27,6 +28,7 @@ _REQUEST_PARTS: Final = 7
 _FAILURES: Final = zmq.Event.HANDSHAKE_FAILED_PROTOCOL | zmq.Event.HANDSHAKE_FAILED_NO_DETAIL
 """Failures before a key is known; a peer without CURVE leads to one or the other."""
 _FAILED: Final = "connection refused: handshake failed: no CURVE, or another key of this node"
+_ENDED: Final = "connection ended in its handshake: the peer was stopped, or does not use CURVE"
 _AGAIN_SECONDS: Final = 30.0
 _REPORTS_MAX: Final = 1_000
 
@@ -89,8 +91,10 @@ class Authenticator:
             if self._requests in ready:
                 self._answer(self._requests.recv_multipart())
             if self._failures in ready:
-                self._failures.recv_multipart()
-                self._reports.report(_FAILED)
+                failure = parse_monitor_message(self._failures.recv_multipart())["event"]
+                # A peer that is stopped meanwhile is no party with a wrong key.
+                is_refusal = failure == zmq.Event.HANDSHAKE_FAILED_PROTOCOL
+                self._reports.report(_FAILED if is_refusal else _ENDED)
 
     def _answer(self, request: list[bytes]) -> None:
         """Answer a request of ZeroMQ; one that cannot be understood is refused."""

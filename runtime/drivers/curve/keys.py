@@ -35,6 +35,8 @@ NODE_KEY: Final = "node.key"
 PREVIOUS_KEY: Final = "previous.key"
 AUTHORIZED: Final = "authorized"
 _HEADER: Final = "# NAME PUBLIC-KEY of each node that may connect to this one\n"
+_ZEROMQ_LEAST: Final = (4, 3, 5)
+"""Before 4.3.3, peers without a key could stop a node; 4.3.5 has the corrections since."""
 _OWNER_ONLY: Final = 0o700
 _FINGERPRINT_DIGITS: Final = 32
 _FILE_BYTES_MAX: Final = 1 << 20
@@ -67,8 +69,12 @@ class NodeKeys:
         """Read the key directory; use the previous pair if `fingerprint` is that of it.
 
         Raises:
-            FsqlError: E646, if a file is missing, damaged or not private, or no pair has the fingerprint.
+            FsqlError: E646, if a file is missing, damaged or not private, no pair has the fingerprint, or the
+                ZeroMQ library is too old or without CURVE.
         """
+        if zmq.zmq_version_info() < _ZEROMQ_LEAST or not zmq.has("curve"):
+            reason = f"ZeroMQ {zmq.zmq_version()} is older than 4.3.5, or has no CURVE"
+            raise keys_refused(directory, reason, "install the wheel of pyzmq 26 or later")
         self.directory = directory
         _check_private(directory, directory.stat if directory.is_dir() else None)
         pairs = [_read_pair(directory / NODE_KEY)]

@@ -93,6 +93,16 @@ def test_a_missing_directory_is_refused(tmp_path: Path) -> None:
     assert refusal(path) == f'the CURVE keys "{path}" cannot be used: there is no such directory'
 
 
+def test_an_old_zeromq_is_refused(keys: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("zmq.zmq_version_info", lambda: (4, 3, 2))
+    assert "is older than 4.3.5" in refusal(keys)
+
+
+def test_a_zeromq_without_curve_is_refused(keys: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("zmq.has", lambda _: False)
+    assert "has no CURVE" in refusal(keys)
+
+
 def test_a_second_init_keeps_the_key(keys: Path) -> None:
     before = (keys / "node.key").read_bytes()
     said = fsql("keys", "init", keys)
