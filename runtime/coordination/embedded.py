@@ -316,9 +316,13 @@ class EmbeddedCoordination:
 
 
 def _make(path: Path) -> None:
-    """Create the file, if there is none, before SQLite does: the files beside it get its permissions."""
-    with suppress(OSError):  # SQLite says what is wrong
-        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+    """Create the file, if there is none, before SQLite does: the files beside it get its permissions.
+
+    A file that exists is not opened: closing it would end the locks that other connections of this process
+    have on it.
+    """
+    with suppress(OSError):  # SQLite reports what is wrong
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
 
 
 def _uri(path: Path, *, read_only: bool) -> str:

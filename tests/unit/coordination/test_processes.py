@@ -172,3 +172,22 @@ def test_a_killed_writer_leaves_what_it_was_told_is_written(started: Started) ->
         assert entry is not None
         assert int(entry.value) in {number, number + 1}
         number = int(entry.value)
+
+
+def test_a_second_connection_keeps_the_locks_of_the_first(tmp_path: Path) -> None:
+    # A process that closes any descriptor of a file loses its locks on it.  Without them, the next process
+    # that ends takes itself for the last one and removes the log, in which the others go on writing.
+    path = tmp_path / "coordination.sqlite"
+    one = EmbeddedCoordination(path, create=True)
+    two = EmbeddedCoordination(path, create=True)
+    one.close_session(one.open_session(1.0))
+    log = path.with_name(f"{path.name}-wal").stat().st_ino
+    program = (
+        "import sys; from pathlib import Path\n"
+        "from fsql.runtime.coordination.embedded import EmbeddedCoordination\n"
+        "EmbeddedCoordination(Path(sys.argv[1]), create=False).close()\n"
+    )
+    subprocess.run([sys.executable, "-c", program, str(path)], check=True)
+    assert path.with_name(f"{path.name}-wal").stat().st_ino == log
+    two.close()
+    one.close()
