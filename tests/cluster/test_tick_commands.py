@@ -1,0 +1,224 @@
+"""Ticks of runs on processes, proposed by commands: output does not change, whatever is killed meanwhile."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import threading
+from random import Random
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from fsql.compiler.diagnostics import FsqlError
+from fsql.job.ticks import read_owners
+from fsql.tests.cli.commands import Said, fsql
+from fsql.tests.cluster.conftest import ENDLESS
+from fsql.tests.cluster.twin import FSQL, OUTPUTS, Twin, takes_part, wait_until
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+pytestmark = pytest.mark.cluster
+
+SECONDS = "300"
+EQUAL = [[0, 0, 2048], [1, 2048, 4096]]
+SCRIPT = """
+CREATE TABLE lines (line STRING) WITH ('connector' = 'stdin', 'format' = 'text');
+CREATE TABLE counts (word STRING, n BIGINT) WITH ('connector' = 'file', 'path' = 'counts.jsonl');
+CREATE TABLE copies (line STRING) WITH ('connector' = 'file', 'path' = 'lines.txt', 'format' = 'text');
+INSERT INTO counts
+SELECT word, COUNT(*) AS n FROM lines CROSS JOIN UNNEST(SPLIT(line, ' ')) AS words (word) GROUP BY word;
+INSERT INTO copies SELECT UPPER(line) AS line FROM lines;
+"""
+
+
+class LiveTwin(Twin):
+    """A run that reads lines from standard input, as long as the test goes on, and then ends."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        (self.directory / "job.sql").write_text(SCRIPT)
+        self._fed: list[str] = []
+        self._over = threading.Event()
+
+    def feed(self) -> None:
+        """Write lines until `stop_feeding`, about 200 a second."""
+        assert self.process is not None
+        assert self.process.stdin is not None
+        random = Random(17)
+        while not self._over.wait(0.005):
+            words = [f"word{random.randrange(200)}" for _ in range(4)]
+            self._fed.append(" ".join(words) + "\n")
+            self.process.stdin.write(self._fed[-1])
+            self.process.stdin.flush()
+        self.process.stdin.close()
+
+    def start(self, workers: int, *flags: str) -> None:
+        """Start the run, and feed it."""
+        command = [*FSQL, "run", str(self.directory / "job.sql"), "--workers", str(workers)]
+        with (self.directory / "errors").open("a") as errors:
+            self.process = subprocess.Popen(
+                [*command, *self.flags, *flags, "--state", str(self.state)],
+                stdin=subprocess.PIPE,
+                stderr=errors,
+                text=True,
+            )
+        self._feeder = threading.Thread(target=self.feed)
+        self._feeder.start()
+
+    def stop_feeding(self) -> None:
+        """End the input."""
+        self._over.set()
+        self._feeder.join()
+
+    def put_down(self) -> None:
+        self.stop_feeding()
+        super().put_down()
+
+    def right(self, directory: Path) -> dict[str, bytes]:
+        """Return what one process writes that reads the same lines."""
+        path = directory / "job.sql"
+        path.write_text(SCRIPT)
+        command = [*FSQL, "run", "--quiet", str(path)]
+        subprocess.run(command, input="".join(self._fed), text=True, check=True)
+        return {name: (directory / name).read_bytes() for name in OUTPUTS}
+
+
+@pytest.fixture
+def live(tmp_path: Path) -> Iterator[LiveTwin]:
+    twin = LiveTwin(tmp_path / "live", 0, 0)
+    yield twin
+    twin.put_down()
+
+
+def propose(twin: Twin, *flags: str | Path) -> Said:
+    return fsql("tick", "propose", "--state", twin.state, *flags)
+
+
+def take(twin: Twin, *flags: str | Path) -> dict[str, Any]:
+    """Propose a tick, which must be taken."""
+    said = propose(twin, *flags, "--wait", "--seconds", SECONDS, "--json")
+    assert said.code == 0, (said.err, twin.errors())
+    taken: dict[str, Any] = json.loads(said.out)
+    return taken
+
+
+def ticks(twin: Twin) -> list[dict[str, Any]]:
+    said = fsql("tick", "list", "--state", twin.state, "--json")
+    assert said.code == 0, said.err
+    listed: list[dict[str, Any]] = json.loads(said.out)["ticks"]
+    return listed
+
+
+def start(twin: Twin) -> None:
+    twin.start(2)
+    wait_until(twin.goes_on, "output")
+
+
+def test_output_does_not_change(live: LiveTwin, tmp_path: Path) -> None:
+    twin = live
+    bins = tmp_path / "bins"
+    bins.write_text("1 0 1000  # was of worker 0\n\n0 1000 4096\n")
+    start(twin)
+    assert take(twin, "--bins", bins, "--reason", "try")["moved_bins"] == 1000 + 2048
+    assert propose(twin, "--to", "1").out == "tick 2 is proposed\n"
+    os.kill(next(pid for pid in twin.pids("worker") if takes_part(pid)), signal.SIGKILL)
+    wait_until(lambda: ticks(twin)[0]["state"] == "taken", "a tick during which a worker ends")
+    assert propose(twin, "--equal").out == "tick 3 is proposed\n"
+    [coordinator] = twin.pids("coordinator")
+    os.kill(coordinator, signal.SIGKILL)
+    wait_until(lambda: ticks(twin)[0]["state"] == "taken", "a tick that another coordinator takes")
+    assert take(twin, "--equal")["moved_bins"] == 0
+    twin.stop_feeding()
+    assert twin.ended() == 0, twin.errors()
+    (tmp_path / "right").mkdir()
+    assert twin.written() == twin.right(tmp_path / "right")
+    listed = ticks(twin)
+    assert [(each["tick"], each["state"], each["reason"]) for each in listed] == [
+        (4, "taken", ""),
+        (3, "taken", ""),
+        (2, "taken", ""),
+        (1, "taken", "try"),
+    ]
+    assert [each["owners"] for each in listed] == [
+        EQUAL,
+        EQUAL,
+        [[1, 0, 4096]],
+        [[1, 0, 1000], [0, 1000, 4096]],
+    ]
+    shown = fsql("tick", "show", "1", "--state", twin.state, "--json")
+    assert json.loads(shown.out) == listed[3]
+
+
+def test_the_layout_of_a_tick_outlives_the_run(new_twin: Callable[[int], Twin]) -> None:
+    twin = new_twin(ENDLESS)
+    start(twin)
+    assert take(twin, "--to", "1")["moved_bins"] == 2048
+    twin.end(signal.SIGINT)
+    start(twin)
+    assert take(twin, "--to", "1")["moved_bins"] == 0
+
+
+def test_proposals_that_are_refused(new_twin: Callable[[int], Twin], tmp_path: Path) -> None:
+    twin = new_twin(ENDLESS)
+    start(twin)
+    os.kill(twin.pids("coordinator")[0], signal.SIGSTOP)
+    assert propose(twin, "--to", "1", "--reason", "stopped").code == 0
+    for flags, message in (
+        (("--equal",), "error[FSQL-E652]: tick 1 has not ended"),
+        (("--to", "2"), "error[FSQL-E651]: there is no worker 2: the job has workers 0 to 1"),
+        (
+            ("--bins", tmp_path / "none"),
+            f'error[FSQL-E651]: "{tmp_path / "none"}" cannot be read: No such file or directory',
+        ),
+    ):
+        said = propose(twin, *flags)
+        assert (said.code, said.out, said.err.splitlines()[0]) == (1, "", message)
+    [listed] = ticks(twin)
+    assert (listed["state"], listed["reason"], listed["position"]) == ("proposed", "stopped", None)
+    said = fsql("tick", "show", "2", "--state", twin.state)
+    assert said.err.splitlines()[0] == "error[FSQL-E653]: the job has no tick 2"
+    twin.end(signal.SIGINT)
+    said = propose(twin, "--equal")
+    assert said.err.splitlines()[0] == (
+        f'error[FSQL-E637]: no job runs in the state directory "{twin.state}"'
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", ": the bins from 0 on, below 4,096, have no worker"),
+        ("0 0 4096\n0 4096 4097", ", line 2: the range must end above 4,096, at 4,096 at most"),
+        (
+            "0 0 2048\n1 2049 4096",
+            ", line 2: the range begins at bin 2,049, and must begin at 2,048",
+        ),
+        ("0 0 0", ", line 1: the range must end above 0, at 4,096 at most"),
+        ("2 0 4096", ", line 1: there is no worker 2: the job has workers 0 to 1"),
+        ("0 -1 4096", ", line 1: a line must have three numbers, WORKER FIRST END"),
+        ("0 0", ", line 1: a line must have three numbers, WORKER FIRST END"),
+        ("0 0 99999999", ", line 1: a number is too large"),
+        ("\xff\x00", ", line 1: a line must have three numbers, WORKER FIRST END"),
+        ("# " + "x" * (1 << 20), " is larger than 1,048,576 bytes"),
+    ],
+)
+def test_owner_maps_that_are_invalid(text: str, message: str, tmp_path: Path) -> None:
+    path = tmp_path / "bins"
+    path.write_text(text, encoding="latin-1")
+    with pytest.raises(FsqlError) as raised:
+        read_owners(path, 2)
+    assert [each.message for each in raised.value.diagnostics] == [f'"{path}"{message}']
+
+
+def test_one_way_to_give_an_owner_map_is_needed(tmp_path: Path) -> None:
+    for flags in ((), ("--equal", "--to", "1")):
+        said = fsql("tick", "propose", "--state", tmp_path, *flags)
+        assert (said.code, said.err.splitlines()[-1]) == (
+            2,
+            "Error: give one of --bins, --equal and --to",
+        )
