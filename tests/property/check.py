@@ -120,6 +120,7 @@ def random_schedule(random: Random) -> Schedule:
         batch_rows=random.choice((1, 2, 5, 100)),
         policy=random.choice((*Policy, *Policy, None)),
         lead=random.choice((1_000_000, 1_000_000, 6)),
+        few_rows=random.random() < 0.5,
     )
 
 

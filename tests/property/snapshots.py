@@ -10,9 +10,11 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
+from unittest.mock import patch
 
 from fsql.compiler.lowering.job import lower
 from fsql.optimizer.choose import choose
+from fsql.runtime import few_rows
 from fsql.runtime.batch import END, PUNCTUATION, START, Root
 from fsql.runtime.drivers.in_memory import Beginning, run_in_memory
 from fsql.runtime.kernels.keyed.incremental_snapshot import IncrementalSnapshot, merge_snapshots
@@ -129,14 +131,15 @@ def run_with_snapshots(
     """Run a case by the engine, and take snapshots; they are taken by `watcher`, if there is one."""
     fronts = {ordinal: len(splits) for ordinal, splits in case.inputs.items()}
     plan = choose(lower(case.job), workers=schedule.workers, fronts=fronts, policy=schedule.policy)
-    result = run_in_memory(
-        plan,
-        case.inputs,
-        seed=schedule.seed,
-        batch_rows=schedule.batch_rows,
-        lead=schedule.lead,
-        watcher=watcher or snapshots,
-    )
+    with patch.object(few_rows, "FEW_ROWS", few_rows.FEW_ROWS if schedule.few_rows else 0):
+        result = run_in_memory(
+            plan,
+            case.inputs,
+            seed=schedule.seed,
+            batch_rows=schedule.batch_rows,
+            lead=schedule.lead,
+            watcher=watcher or snapshots,
+        )
     snapshots.met["runs that repair"] += result.rows_redone > 0
     snapshots.met["runs that hold"] += result.rows_held > 0
     return outcome_of(case.job, result)

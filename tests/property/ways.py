@@ -11,10 +11,12 @@ from collections import Counter
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
+from unittest.mock import patch
 
 from fsql.compiler import logical
 from fsql.compiler.lowering.job import lower
 from fsql.optimizer.choose import choose
+from fsql.runtime import few_rows
 from fsql.runtime.drivers import in_memory
 from fsql.runtime.model.run import run
 from fsql.tests.reference.lines import json_text, line
@@ -112,6 +114,8 @@ class Schedule:
     batch_rows: int
     policy: Policy | None
     lead: int = 1_000_000
+    few_rows: bool = True
+    """Whether stages treat few rows in Python code of their own, as they do unless a test forbids it."""
 
 
 @dataclass(frozen=True)
@@ -127,13 +131,14 @@ def by_engine(job: logical.Job, inputs: Inputs, schedule: Schedule) -> tuple[Out
     """Run the tick plan of a job over in-memory channels, in an order that the seed decides."""
     fronts = {ordinal: len(splits) for ordinal, splits in inputs.items()}
     plan = choose(lower(job), workers=schedule.workers, fronts=fronts, policy=schedule.policy)
-    result = in_memory.run_in_memory(
-        plan,
-        inputs,
-        seed=schedule.seed,
-        batch_rows=schedule.batch_rows,
-        lead=schedule.lead,
-    )
+    with patch.object(few_rows, "FEW_ROWS", few_rows.FEW_ROWS if schedule.few_rows else 0):
+        result = in_memory.run_in_memory(
+            plan,
+            inputs,
+            seed=schedule.seed,
+            batch_rows=schedule.batch_rows,
+            lead=schedule.lead,
+        )
     return outcome_of(job, result), Effort(result.rows_redone, result.rows_held, result.messages)
 
 

@@ -132,6 +132,7 @@ def run(
         lease_renewed_every=60.0,
         renew_lease=renew_lease,
         open_request=lambda: None,
+        tick_proposals=lambda _: None,
         close=lambda: None,
     )
     supervisor: Any = SimpleNamespace(

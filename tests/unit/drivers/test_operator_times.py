@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from fsql.console.panel import operator_labels
 from fsql.job.compilation import compile_job
 from fsql.job.run import RunOptions, open_run, open_splits
 from fsql.job.script import script_of_text
@@ -21,8 +22,9 @@ def test_rows_are_those_that_operators_are_given() -> None:
     result = compile_job(script_of_text(SCRIPT, {}))
     with open_run(result, open_splits(result), RunOptions()) as run:
         metrics = run.run(lambda _: None)
-    rows = {name: operator.rows for name, operator in metrics.operators.items() if operator.rows}
-    assert rows == {"Scan lines": 1000, "Filter": 1000, "Project": 1000, "over-47c4b09c388e": 1000}
+    labels = operator_labels(metrics.operators)
+    rows = {labels[name]: one.rows for name, one in metrics.operators.items() if one.rows}
+    assert rows == {"Scan lines": 1000, "Filter": 1000, "Project": 1000, "over": 1000}
     assert {"read", "write", "barrier"} <= set(metrics.operators)
 
 

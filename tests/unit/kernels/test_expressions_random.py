@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from fsql.compiler.sqltypes import SqlType
 
 SCHEMA = tuple(Column(f"c{index}", type_) for index, type_ in enumerate((*TYPES, *TYPES)))
-EXPRESSIONS = 500
+EXPRESSIONS = 700
 SIZES = (0, 1, 2, 3, 7, 9, 20, 70)
 
 
