@@ -20,7 +20,6 @@ from fsql.runtime.cluster.node import NotLoaded
 from fsql.runtime.cluster.output_release import OutputRelease
 from fsql.runtime.cluster.worker_epoch import WorkerEpoch
 from fsql.runtime.cluster.worker_node import WorkerNode
-from fsql.runtime.coordination.commits import committed
 from fsql.runtime.coordination.in_memory import MemoryCoordination
 from fsql.runtime.coordination.lease import Lease
 from fsql.runtime.coordination.port import CoordinationUnavailableError, Entry
@@ -249,10 +248,6 @@ def a_lease_is_held_without_an_answer(patch: Patch) -> None:
     patch.setattr(Lease, "renew", renew)
 
 
-def what_is_read_of_coordination_is_taken_to_be_new(patch: Patch) -> None:
-    patch.setattr(job_state, "newest_committed", lambda coordination, _: committed(coordination))
-
-
 def writes_of_coordination_are_not_compared(patch: Patch) -> None:
     def of_version(self: MemoryCoordination, key: str, version: int) -> Entry:
         entry = self._ensemble.states[-1].entries.get(key)
@@ -298,7 +293,6 @@ MUTANTS: tuple[Callable[[Patch], None], ...] = (
     epochs_do_not_ascend,
     a_lease_that_was_never_got_is_renewed,
     a_lease_is_held_without_an_answer,
-    what_is_read_of_coordination_is_taken_to_be_new,
     writes_of_coordination_are_not_compared,
     results_are_released_without_the_lease,
     bundles_that_wait_go_out_without_the_lease,

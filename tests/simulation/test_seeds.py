@@ -16,7 +16,7 @@ from fsql.runtime.simulation.coverage import Coverage
 from fsql.runtime.simulation.run import Plan, run
 from fsql.tests.simulation.workloads import generated
 
-BLOCKS = [range(first, first + 25) for first in range(0, 200, 25)]
+BLOCKS = [range(first, first + 25) for first in range(0, 150, 25)]
 PLAN = Plan(seconds=60)
 
 RARE = {
