@@ -35,6 +35,7 @@ RARE = {
     "snapshot not stored",
     "stopped at an error row",
     "stranger refused",
+    "tick refused",
 }
 """What so few seeds may not meet; a soak has to."""
 
