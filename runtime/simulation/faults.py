@@ -90,6 +90,13 @@ class FaultInjector:
         delay_us = 10 * MILLISECOND + self.choices.below(most_us)
         self.world.after(delay_us, self._ended, end, arguments)
 
+    def set_for_a_while(
+        self, most_us: int, target: object, attribute: str, *, during: object, after: object
+    ) -> None:
+        """Set an attribute to `during`, and after a while, unless all faults end before, to `after`."""
+        setattr(target, attribute, during)
+        self.for_a_while(most_us, setattr, target, attribute, after)
+
     def _ended(self, end: Callable[..., None], arguments: tuple[object, ...]) -> None:
         if not self.over:
             end(*arguments)
@@ -237,34 +244,21 @@ def break_connections(injector: FaultInjector) -> None:
 def fill_disk(injector: FaultInjector) -> None:
     """No space is left (F8)."""
     injector.struck("disk full", "Store")
-    injector.cluster.disk.full = True
-
-    def freed() -> None:
-        injector.cluster.disk.full = False
-
-    injector.for_a_while(4 * SECOND, freed)
+    injector.set_for_a_while(4 * SECOND, injector.cluster.disk, "full", during=True, after=False)
 
 
 def fail_disk(injector: FaultInjector) -> None:
     """Some operations of the disk fail (F8)."""
     injector.struck("disk fails", "Store")
-    injector.cluster.disk.failure_rate = 0.2
-
-    def mended() -> None:
-        injector.cluster.disk.failure_rate = 0.0
-
-    injector.for_a_while(4 * SECOND, mended)
+    injector.set_for_a_while(
+        4 * SECOND, injector.cluster.disk, "failure_rate", during=0.2, after=0.0
+    )
 
 
 def slow_disk(injector: FaultInjector) -> None:
     """Operations of the disk take long (F8)."""
     injector.struck("disk slow", "Store")
-    injector.cluster.disk.delay_us = SECOND
-
-    def quick() -> None:
-        injector.cluster.disk.delay_us = 0
-
-    injector.for_a_while(4 * SECOND, quick)
+    injector.set_for_a_while(4 * SECOND, injector.cluster.disk, "delay_us", during=SECOND, after=0)
 
 
 def rot_disk(injector: FaultInjector) -> None:

@@ -15,45 +15,29 @@ if TYPE_CHECKING:
 def lose_coordination(injector: FaultInjector) -> None:
     """Nobody reaches coordination (F7)."""
     injector.struck("coordination away", "any")
-    injector.cluster.coordination.reachable = False
-
-    def back() -> None:
-        injector.cluster.coordination.reachable = True
-
-    injector.for_a_while(5 * SECOND, back)
+    coordination = injector.cluster.coordination
+    injector.set_for_a_while(5 * SECOND, coordination, "reachable", during=False, after=True)
 
 
 def lose_replies(injector: FaultInjector) -> None:
     """Calls of coordination or their replies get lost (F7)."""
     injector.struck("coordination loses replies", "any")
-    injector.cluster.coordination.fault_rate = 0.4
-
-    def better() -> None:
-        injector.cluster.coordination.fault_rate = 0.0
-
-    injector.for_a_while(5 * SECOND, better)
+    coordination = injector.cluster.coordination
+    injector.set_for_a_while(5 * SECOND, coordination, "fault_rate", during=0.4, after=0.0)
 
 
 def delay_writes(injector: FaultInjector) -> None:
     """Writes of coordination are not answered, and happen later (F7)."""
     injector.struck("coordination writes late", "any")
-    injector.cluster.coordination.late_rate = 0.4
-
-    def better() -> None:
-        injector.cluster.coordination.late_rate = 0.0
-
-    injector.for_a_while(5 * SECOND, better)
+    coordination = injector.cluster.coordination
+    injector.set_for_a_while(5 * SECOND, coordination, "late_rate", during=0.4, after=0.0)
 
 
 def lose_quorum(injector: FaultInjector) -> None:
     """Most servers of coordination fail: the others can be read, but not written (F7)."""
     injector.struck("coordination read-only", "any")
-    injector.cluster.coordination.read_only = True
-
-    def back() -> None:
-        injector.cluster.coordination.read_only = False
-
-    injector.for_a_while(5 * SECOND, back)
+    coordination = injector.cluster.coordination
+    injector.set_for_a_while(5 * SECOND, coordination, "read_only", during=True, after=False)
 
 
 def restart_coordination(injector: FaultInjector) -> None:
