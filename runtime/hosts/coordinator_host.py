@@ -149,6 +149,8 @@ class CoordinatorHost(Host["CoordinatorMachine"]):
         self._monitor.tell(effect)
         if isinstance(effect, Finish):
             self.done = True
+            if self._ticks is not None:
+                self._keeper.submit(self._ticks.end_job())
         elif self._ticks is not None:
             self._ticks.on_ended(effect)
             self._keeper.submit(self._ticks.advance())

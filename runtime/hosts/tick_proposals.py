@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from contextlib import suppress
+from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.owner_map import are_owner_ranges
 from fsql.runtime.cluster.tick_events import TickProposed
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from fsql.runtime.coordination.lease import Lease
     from fsql.runtime.coordination.port import Coordination
     from fsql.runtime.hosts.ports import Work
+
+JOB_ENDED: Final = "the job has ended before it was taken"
 
 
 class TickProposals:
@@ -57,9 +60,7 @@ class TickProposals:
         Where coordination does not answer, the next call tries again.
         """
         try:
-            while self._ended:
-                put_record(self._coordination, self._lease.session, self._ended[0])
-                del self._ended[:1]
+            self._record_ended()
             proposal = open_proposal(self._coordination)
             if proposal is None:
                 return
@@ -72,6 +73,21 @@ class TickProposals:
             return
         self._proposal = proposal
         yield TickProposed(proposal.tick, proposal.owners)
+
+    def end_job(self) -> Work:
+        """Record that the job has ended before the open proposal was taken, if there is one."""
+        with suppress(CoordinationError):
+            self._record_ended()
+            proposal = open_proposal(self._coordination)
+            if proposal is not None:
+                record = TickRecord(proposal, None, 0.0, refused=JOB_ENDED)
+                put_record(self._coordination, self._lease.session, record)
+        yield None
+
+    def _record_ended(self) -> None:
+        while self._ended:
+            put_record(self._coordination, self._lease.session, self._ended[0])
+            del self._ended[:1]
 
 
 def last_owners(coordination: Coordination, spec: JobSpec) -> tuple[tuple[int, int, int], ...]:

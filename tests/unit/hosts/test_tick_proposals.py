@@ -97,6 +97,24 @@ def test_what_does_not_fit_the_job_is_refused(led: Led, proposal: TickProposal, 
     assert find_record(led.coordination, 1) == record
 
 
+def test_a_proposal_that_is_open_when_the_job_ends_is_refused(led: Led) -> None:
+    led.propose(ASKED)
+    list(led.ticks.end_job())
+    record = TickRecord(
+        replace(ASKED, tick=1), None, 0.0, refused="the job has ended before it was taken"
+    )
+    assert find_record(led.coordination, 1) == record
+
+
+def test_a_tick_that_was_taken_before_the_job_ended_is_recorded_as_taken(led: Led) -> None:
+    led.propose(ASKED)
+    list(led.ticks.advance())
+    led.ticks.on_ended(TickEnded(1, Root(5, 1), 0.25, moved_bins=9))
+    list(led.ticks.end_job())
+    record = TickRecord(replace(ASKED, tick=1), (5, 1), 0.25, 9)
+    assert find_record(led.coordination, 1) == record
+
+
 def test_without_an_answer_the_end_is_recorded_later(led: Led) -> None:
     led.propose(ASKED)
     list(led.ticks.advance())
