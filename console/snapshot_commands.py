@@ -10,7 +10,7 @@ import click
 from fsql.console import exit_codes
 from fsql.console.cluster_commands import cluster_directory
 from fsql.console.commands import reporting
-from fsql.console.state_of_job import any_state, state_of
+from fsql.console.state_of_job import any_state, state_of, wait_seconds
 
 if TYPE_CHECKING:
     from fsql.console.reporter import Reporter
@@ -74,13 +74,7 @@ def snapshot_salvage(reporter: Reporter, state: Path) -> None:
     type=click.Path(path_type=Path),
     help="Copy the snapshot to a new directory.",
 )
-@click.option(
-    "--seconds",
-    type=click.FloatRange(min=0, min_open=True),
-    default=60.0,
-    show_default=True,
-    help="How long to wait until it is committed.",
-)
+@wait_seconds("How long to wait until it is committed.")
 @reporting
 def snapshot_take(
     reporter: Reporter,
@@ -96,7 +90,7 @@ def snapshot_take(
     """
     from fsql.console.snapshot_copies import take
 
-    take(reporter, state_of(name, state, directory), copy, seconds)
+    take(reporter, name, state_of(name, state, directory), copy, seconds)
 
 
 @snapshot.command("restore", short_help="Go back to a copy of a snapshot.")

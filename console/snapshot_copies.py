@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fsql.compiler.diagnostics import Diagnostic, FsqlError
-from fsql.compiler.diagnostics.codes import CODES
+from fsql.console.state_of_job import not_running
 from fsql.deployment.directory import locked_by
 from fsql.job.snapshot_copy import copy_snapshot, restore_copy
 from fsql.job.snapshot_request import request_snapshot
@@ -16,8 +15,10 @@ if TYPE_CHECKING:
     from fsql.console.reporter import Reporter
 
 
-def take(reporter: Reporter, state: Path, copy: Path | None, seconds: float) -> None:
-    """Have a running job commit a snapshot, and copy it.
+def take(
+    reporter: Reporter, name: str | None, state: Path, copy: Path | None, seconds: float
+) -> None:
+    """Have the deployed job `name`, or the run in `state`, commit a snapshot, and copy it.
 
     Raises:
         FsqlError: E636, if none is committed in time; E637, if the job does not run; E639, if it cannot be
@@ -31,8 +32,7 @@ def take(reporter: Reporter, state: Path, copy: Path | None, seconds: float) -> 
     if is_running():
         taken = request_snapshot(state, last=False, seconds=seconds, is_running=is_running)
     if taken is None:
-        message = f'no job runs in the state directory "{state}"'
-        raise FsqlError([Diagnostic("E637", message, helps=(CODES["E637"].fix,))])
+        raise not_running(name, state)
     snapshot = taken.snapshot
     if copy is not None:
         snapshot = copy_snapshot(state, copy).snapshot

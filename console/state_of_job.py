@@ -3,8 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
 
 import click
+
+from fsql.compiler.diagnostics import Diagnostic, FsqlError
+from fsql.compiler.diagnostics.codes import CODES
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+Command = TypeVar("Command", bound="Callable[..., object]")
 
 any_state = click.option(
     "--state",
@@ -12,6 +21,27 @@ any_state = click.option(
     type=click.Path(path_type=Path),
     help="State directory of a run, in place of a deployed job.",
 )
+
+
+def wait_seconds(text: str) -> Callable[[Command], Command]:
+    """Return the option --seconds, with `text` as its help."""
+    return click.option(
+        "--seconds",
+        type=click.FloatRange(min=0, min_open=True),
+        default=60.0,
+        show_default=True,
+        help=text,
+    )
+
+
+def not_running(name: str | None, state: Path) -> FsqlError:
+    """Return E637 for the deployed job that was named, or for the run in a state directory."""
+    if name is not None:
+        message, fix = f'the job "{name}" is not running', CODES["E637"].fix
+    else:
+        message = f'no job runs in the state directory "{state}"'
+        fix = f"Start it with `fsql run --state {state} ...`."
+    return FsqlError([Diagnostic("E637", message, helps=(fix,))])
 
 
 def state_of(name: str | None, state: Path | None, directory: Path | None) -> Path:

@@ -9,7 +9,7 @@ import click
 
 from fsql.console.cluster_commands import cluster_directory
 from fsql.console.commands import reporting
-from fsql.console.state_of_job import any_state, state_of
+from fsql.console.state_of_job import any_state, state_of, wait_seconds
 
 if TYPE_CHECKING:
     from fsql.console.reporter import Reporter
@@ -40,13 +40,7 @@ def tick() -> None:
 )
 @click.option("--reason", default="", metavar="TEXT", help="Why; `fsql tick list` shows it.")
 @click.option("--wait", is_flag=True, help="Wait until the tick has ended.")
-@click.option(
-    "--seconds",
-    type=click.FloatRange(min=0, min_open=True),
-    default=60.0,
-    show_default=True,
-    help="How long to wait with --wait.",
-)
+@wait_seconds("How long to wait with --wait.")
 @reporting
 def tick_propose(
     reporter: Reporter,
@@ -66,7 +60,7 @@ def tick_propose(
 
     if sum((flags["bins"] is not None, bool(flags["equal"]), flags["to"] is not None)) != 1:
         raise click.UsageError("give one of --bins, --equal and --to")
-    propose_tick(reporter, state_of(name, state, directory), flags)
+    propose_tick(reporter, name, state_of(name, state, directory), flags)
 
 
 @tick.command("list", short_help="List the last ticks.")

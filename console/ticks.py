@@ -12,6 +12,7 @@ from fsql.compiler.diagnostics import Diagnostic, FsqlError
 from fsql.compiler.diagnostics.codes import CODES
 from fsql.compiler.diagnostics.numbers import count_text, seconds_text
 from fsql.compiler.owner_map import BINS, OwnerMap
+from fsql.console.state_of_job import not_running
 from fsql.console.text_table import text_table
 from fsql.deployment.directory import locked_by
 from fsql.job.ticks import (
@@ -35,8 +36,12 @@ if TYPE_CHECKING:
 _TITLES = ("tick", "state", "proposed", "took", "moved bins", "reason", "")
 
 
-def propose_tick(reporter: Reporter, state: Path, flags: Mapping[str, Any]) -> None:
-    """Propose a tick, and with the flag `wait` print what has become of it.
+def propose_tick(
+    reporter: Reporter, name: str | None, state: Path, flags: Mapping[str, Any]
+) -> None:
+    """Propose a tick to the deployed job `name`, or to the run in `state`.
+
+    With the flag `wait`, print what has become of it.
 
     Raises:
         FsqlError: E637, if the job does not run; E651 or E652, if the tick is not taken.
@@ -46,8 +51,7 @@ def propose_tick(reporter: Reporter, state: Path, flags: Mapping[str, Any]) -> N
         return locked_by(state / "lock") is not None
 
     if not is_running():
-        message = f'no job runs in the state directory "{state}"'
-        raise FsqlError([Diagnostic("E637", message, helps=(CODES["E637"].fix,))])
+        raise not_running(name, state)
     job = job_of_state(state)
     number = propose(state, job, _owners(flags, job.workers), flags["reason"])
     if not flags["wait"]:

@@ -175,7 +175,7 @@ CLUSTER_ROWS: Final[tuple[Row, ...]] = (
         "E637",
         "job is not running",
         "The command needs a running job, and this one was stopped, has finished or has failed.",
-        "Start it again with `fsql restart NAME`; `fsql status NAME --why` says why it ended.",
+        "Start it again with `fsql restart NAME`, or a run with `fsql run --state DIR`.",
         "fsql stop orders --drain  # of a job that was stopped",
     ),
     (

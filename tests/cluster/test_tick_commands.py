@@ -184,9 +184,10 @@ def test_proposals_that_are_refused(new_twin: Callable[[int], Twin], tmp_path: P
     assert said.err.splitlines()[0] == "error[FSQL-E653]: the job has no tick 2"
     twin.end(signal.SIGINT)
     said = propose(twin, "--equal")
-    assert said.err.splitlines()[0] == (
-        f'error[FSQL-E637]: no job runs in the state directory "{twin.state}"'
-    )
+    assert said.err.splitlines()[:2] == [
+        f'error[FSQL-E637]: no job runs in the state directory "{twin.state}"',
+        f"  = help: Start it with `fsql run --state {twin.state} ...`.",
+    ]
 
 
 @pytest.mark.parametrize(
