@@ -14,6 +14,7 @@ from fsql.console.cluster_commands import agent, doctor, down, job, ps, up
 from fsql.console.commands import Commands, reporting
 from fsql.console.compile_command import compile_
 from fsql.console.flags import (
+    coordination,
     coordination_credentials,
     define,
     delivery,
@@ -135,11 +136,7 @@ def main() -> None:
     help="How many of the workers are started by hand with fsql worker.",
 )
 @keys
-@click.option(
-    "--coordination",
-    metavar="ADDRESS",
-    help="ZooKeeper for leases and commits, zookeeper://HOST:PORT/PATH. Default: a file in DIR.",
-)
+@coordination
 @coordination_credentials
 @existing_outputs
 @click.option(

@@ -10,6 +10,7 @@ import click
 
 from fsql.console import exit_codes
 from fsql.console.commands import reporting
+from fsql.console.flags import coordination, coordination_credentials, keys
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -33,17 +34,29 @@ def cluster_directory(command: Callable[..., Any]) -> Callable[..., Any]:
 @click.command(short_help="Start the agent that keeps deployed jobs running.")
 @cluster_directory
 @click.option("--foreground", is_flag=True, help="Run the agent in this process until it is ended.")
+@coordination
+@coordination_credentials
+@keys
 @reporting
-def up(reporter: Reporter, directory: Path | None, *, foreground: bool) -> None:
+def up(reporter: Reporter, directory: Path | None, *, foreground: bool, **flags: object) -> None:
     """Start the agent of a cluster directory, which is made if it does not exist.
 
     The agent starts the jobs that were deployed there and not stopped, and starts them again when they fail.
     It listens on the loopback; who can read DIR/agent.key can change jobs.  The cluster directory is --dir,
     else that of the variable FSQL_DIR, else .fsql in the working directory or the nearest one above it.
+
+    --coordination, --coordination-credentials and --keys are for jobs that are deployed from now on; they
+    stay until others are given.
     """
+    from fsql.console.connections import connections_of
+    from fsql.deployment.connections import Connections
     from fsql.deployment.directory import find_directory
 
     cluster = find_directory(directory)
+    connections = connections_of(flags)
+    if connections != Connections():
+        cluster.create()
+        cluster.set_connections(connections.or_else(cluster.connections()))
     if foreground:
         from fsql.deployment.agent import run_agent
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from fsql.compiler.diagnostics.numbers import bytes_text, count_text, seconds_text
+from fsql.console.connections import connections_of
 from fsql.console.text_table import text_table
 from fsql.console.unused_parameters import warn_unused_parameters
 from fsql.deployment.changes import Change, plan_change
@@ -49,6 +50,7 @@ def deploy_script(
         reporter.diagnostics(compiled.warnings, the_script.source)
     check_deployable(compiled)
     cluster = find_directory(directory)
+    connections = connections_of(flags)
     request = Deploy(
         name or Path(script).stem,
         plan_file_bytes(plan_file_of(compiled)).decode(),
@@ -58,11 +60,27 @@ def deploy_script(
         existing=existing,
         change=_change(flags).value,
         drain_seconds=flags["drain_seconds"],
+        connections=connections,
     )
+    _check_joining(cluster, request)
     if request.name in cluster.by_name():
         _change_job(reporter, cluster, compiled, request, dry_run=flags["dry_run"])
     else:
         _deploy_new(reporter, cluster, request, dry_run=flags["dry_run"])
+
+
+def _check_joining(cluster: ClusterDirectory, request: Deploy) -> None:
+    """Check that no more workers are started by hand than the job has.
+
+    Raises:
+        click.UsageError: if there are more.
+    """
+    _, deployed = cluster.by_name().get(request.name, (None, None))
+    workers = request.workers or (1 if deployed is None else deployed.workers)
+    before = 0 if deployed is None else deployed.connections.joining or 0
+    joining = before if request.connections.joining is None else request.connections.joining
+    if joining > workers:
+        raise click.UsageError("--joining cannot be more than --workers")
 
 
 def _change(flags: Mapping[str, Any]) -> StateChange:

@@ -94,6 +94,12 @@ keys = click.option(
     help="CURVE keys of this machine, made by fsql keys init; needed for addresses off the loopback.",
 )
 
+coordination = click.option(
+    "--coordination",
+    metavar="ADDRESS",
+    help="ZooKeeper for leases and commits, zookeeper://HOST:PORT/PATH. Default: a file of the job.",
+)
+
 coordination_credentials = click.option(
     "--coordination-credentials",
     "credentials",

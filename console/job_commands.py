@@ -10,7 +10,16 @@ import click
 
 from fsql.console.cluster_commands import cluster_directory
 from fsql.console.commands import reporting
-from fsql.console.flags import define, delivery, existing_of, existing_outputs, workers
+from fsql.console.flags import (
+    coordination,
+    coordination_credentials,
+    define,
+    delivery,
+    existing_of,
+    existing_outputs,
+    keys,
+    workers,
+)
 
 if TYPE_CHECKING:
     from fsql.console.reporter import Reporter
@@ -42,6 +51,20 @@ _drain_seconds = click.option(
     help="How many milliseconds lie between two snapshots; 1000 unless given.",
 )
 @delivery("What outputs promise under failures, whatever their tables ask for.")
+@coordination
+@coordination_credentials
+@keys
+@click.option(
+    "--listen",
+    metavar="ADDRESS",
+    help="Address at which workers join, tcp://HOST:PORT. Default: a free port of the loopback.",
+)
+@click.option(
+    "--joining",
+    type=click.IntRange(min=0),
+    metavar="N",
+    help="How many of the workers are started by hand with fsql worker; none unless given.",
+)
 @existing_outputs
 @click.option("--dry-run", is_flag=True, help="Print what would be done; do nothing.")
 @click.option("--rebuild", is_flag=True, help="Compute all state anew, by reading the input again.")
@@ -64,6 +87,9 @@ def deploy(
     pause.  Then the job stops at a committed position, and goes on from there with the new plan: state of
     operators that compute the same is kept.  A change that would lose state is refused unless --rebuild or
     --allow-state-loss is given.
+
+    --coordination, --coordination-credentials and --keys are those of fsql up unless given, and those of
+    the job when its plan is changed; a job stays coordinated where it began.
 
     With --json, standard output has one object for a change: "job", "position", "operators" (each with
     "operator", "text", "fate", "reason", "rows", "bytes"), "outputs" and "tables" (each "kept", "added" and

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
 from fsql.compiler.diagnostics.codes import CODES
 from fsql.compiler.diagnostics.numbers import bytes_text, count_text
-from fsql.job.coordination import is_in_zookeeper, state_coordination
+from fsql.job.coordination import coordination_error, is_in_zookeeper, state_coordination
 from fsql.runtime.coordination.commits import committed
 from fsql.runtime.coordination.embedded import FILE
 from fsql.runtime.coordination.port import (
@@ -75,7 +75,7 @@ def inspect(state: Path, *, verify: bool) -> tuple[Inspected, ...]:
         helps = (f"set {CREDENTIALS_VARIABLE}",)
         raise FsqlError([Diagnostic("E643", str(error), helps=helps)]) from None
     except CoordinationUnavailableError as error:
-        raise FsqlError([Diagnostic("E614", str(error))]) from None
+        raise coordination_error(state, error) from None
     except OSError as error:
         message = f'"{error.filename}" cannot be read: {error.strerror}'
         raise FsqlError([Diagnostic("E614", message)]) from None

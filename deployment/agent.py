@@ -22,6 +22,7 @@ from fsql import __version__
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
 from fsql.compiler.diagnostics.codes import CODES
 from fsql.compiler.diagnostics.encoding import error_of
+from fsql.deployment.connections import check_same_coordination
 from fsql.deployment.directory import AgentAddress, Deployment, take_lock
 from fsql.deployment.files import write_bytes
 from fsql.deployment.messages import (
@@ -36,6 +37,7 @@ from fsql.deployment.messages import (
 )
 from fsql.deployment.server import RequestServer
 from fsql.deployment.supervisor import STOP_SECONDS, Supervisor
+from fsql.job.coordination import forget_job
 from fsql.job.plan_file import parse_plan_file
 from fsql.job.snapshot_request import request_snapshot
 from fsql.job.state_directory import read_description
@@ -155,13 +157,16 @@ class _Agent:
                     request.existing,
                     "running",
                     time.time(),
+                    connections=request.connections.or_else(self._directory.connections()),
                 )
             )
         return job.path.name
 
     def _change(self, request: Deploy) -> str:
         """Stop a job at a committed position, and start it with another plan."""
-        job, _ = self._directory.named(request.name)
+        job, deployment = self._directory.named(request.name)
+        connections = request.connections.or_else(deployment.connections)
+        check_same_coordination(deployment.connections, connections)
         with self._supervisor.changing(job.path.name):
             outcome = job.outcome()
             if job.runner() is not None or outcome is None or outcome.kind != "drained":
@@ -179,6 +184,7 @@ class _Agent:
                     delivery=request.delivery or before.delivery,
                     existing=request.existing,
                     wanted="running",
+                    connections=connections,
                 )
             )
             job.set_restarts(None)
@@ -263,6 +269,7 @@ class _Agent:
             # Renamed first: half a directory must not be taken for a job.
             removed = job.path.with_name(f".{job.path.name}.dropped")
             job.path.rename(removed)
+            forget_job(removed / "state")
             shutil.rmtree(removed, ignore_errors=True)
         return job.path.name
 

@@ -5,6 +5,7 @@
     DIR/agent.json        where the agent listens
     DIR/agent.lock        held by the agent while it runs
     DIR/agent.log         what the agent reports
+    DIR/connections.json  the connections of jobs that are deployed without their own
     DIR/jobs/ID/          a job:
         deployment.json   its name, its options, and whether it is to run
         plan, plan-ID     the compiled plan, and that of a changed script
@@ -32,6 +33,7 @@ import msgspec
 from fsql import __version__
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
 from fsql.compiler.diagnostics.near_names import near_name
+from fsql.deployment.connections import Connections
 from fsql.deployment.files import damaged, read_json, subdirectories, write_json
 
 if TYPE_CHECKING:
@@ -76,6 +78,7 @@ class Deployment(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     created: float
     plan: str = "plan"
     change: Literal["keep", "lose", "rebuild"] | None = None
+    connections: Connections = Connections()
 
 
 class JobStatus(msgspec.Struct, frozen=True):
@@ -233,6 +236,18 @@ class ClusterDirectory:
     def set_address(self, address: AgentAddress) -> None:
         """Record where the agent listens."""
         write_json(self.path / "agent.json", address, durable=False)
+
+    def connections(self) -> Connections:
+        """Return the connections of jobs that are deployed without their own.
+
+        Raises:
+            FsqlError: E632, if they cannot be read.
+        """
+        return read_json(self.path / "connections.json", Connections) or Connections()
+
+    def set_connections(self, connections: Connections) -> None:
+        """Record the connections of jobs that are deployed from now on without their own."""
+        write_json(self.path / "connections.json", connections)
 
     def jobs(self) -> Iterator[JobDirectory]:
         """Return the directories of all jobs that are deployed, by id."""

@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Final, Literal
 
 import msgspec
 
+from fsql.deployment.connections import Connections
+
 if TYPE_CHECKING:
     import socket
 
@@ -44,6 +46,7 @@ class Deploy(msgspec.Struct, frozen=True, tag=True, forbid_unknown_fields=True):
     existing: Literal["refuse", "overwrite", "append"] = "refuse"
     change: Literal["keep", "lose", "rebuild"] | None = None
     drain_seconds: float = 60.0
+    connections: Connections = Connections()
 
 
 class Stop(msgspec.Struct, frozen=True, tag=True, forbid_unknown_fields=True):

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import signal
 import sys
 import time
@@ -26,6 +27,7 @@ from fsql.job.process_metrics import ProcessMetrics
 from fsql.job.process_run import ProcessOptions, run_on_processes
 from fsql.job.run import RunOptions
 from fsql.runtime.cluster.phase import Phase
+from fsql.runtime.coordination.zookeeper.address import parse_address
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -35,8 +37,10 @@ if TYPE_CHECKING:
     from fsql.job.description import PreparedJob
     from fsql.runtime.drivers.processes.lines import ProgressReport
 
-PASSING: Final = frozenset({"E532", "E535", "E540", "E602", "E603", "E614", "E621", "E624", "E632"})
-"""Errors that another attempt may not meet: a consumer that is away, a full disk, a file in use."""
+PASSING: Final = frozenset(
+    {"E532", "E535", "E540", "E602", "E603", "E614", "E621", "E624", "E632", "E642"}
+)
+"""Errors that another attempt may not meet: a consumer or a server that is away, a full disk."""
 
 _STATUS_SECONDS: Final = 0.5
 
@@ -97,7 +101,8 @@ def _run(job: JobDirectory, deployment: Deployment, observer: _Observer) -> Outc
     Raises:
         FsqlError: why it cannot run.
     """
-    plan = job.plan_of(deployment)
+    plan, connections = job.plan_of(deployment), deployment.connections
+    address = connections.coordination
     script = script_of_plan(str(plan), plan.read_bytes(), {})
     options = RunOptions(workers=deployment.workers, existing=Existing(deployment.existing))
     process_options = ProcessOptions(
@@ -105,6 +110,12 @@ def _run(job: JobDirectory, deployment: Deployment, observer: _Observer) -> Outc
         snapshot_every=deployment.snapshot_ms / 1000,
         delivery=deployment.delivery,
         change=None if deployment.change is None else StateChange(deployment.change),
+        listen=connections.listen,
+        joining=connections.joining or 0,
+        coordination=None if address is None else parse_address(address),
+        credentials=None if connections.credentials is None else Path(connections.credentials),
+        keys=None if connections.keys is None else Path(connections.keys),
+        json_messages=True,
     )
     observer.catch_signals()
     compiled = compile_job(script)
@@ -163,7 +174,11 @@ class _Observer:
         """Record that the tables that listen do so."""
 
     def on_waiting(self, workers: int, address: str, key: Path, keys: Path | None) -> None:
-        """Do nothing: no worker of a deployed job is started by hand."""
+        """Record the command that starts the workers that are started by hand."""
+        command = ["fsql", "worker", "--join", address, "--key", str(key)]
+        flags = [] if keys is None else ["--keys", "DIR"]
+        fields = {"workers": workers, "command": shlex.join([*command, *flags])}
+        self.log("waiting", fields)
 
     @contextmanager
     def show(self, job: PreparedJob, *, resumed: bool) -> Iterator[None]:

@@ -115,7 +115,9 @@ def causes(view: JobView) -> Iterator[str]:
 
 
 def _running_causes(status: JobStatus) -> Iterator[str]:
-    if status.detail:
+    if status.detail and status.phase == Phase.RUNNING.value:
+        yield f"its last failure: {status.detail}"
+    elif status.detail:
         yield f"{status.phase}: {status.detail}"
     elif status.phase != Phase.RUNNING.value:
         yield f"it is {status.phase}: no rows are released until it is running"

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from contextlib import closing, suppress
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
+
+from msgspec.structs import replace
 
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
 from fsql.compiler.diagnostics.codes import CODES
@@ -13,6 +16,7 @@ from fsql.job.description import JOB, parse_description
 from fsql.runtime.coordination.embedded import FILE, EmbeddedCoordination
 from fsql.runtime.coordination.port import CoordinationError, CoordinationUnavailableError
 from fsql.runtime.coordination.zookeeper.address import (
+    CREDENTIALS_VARIABLE,
     Credentials,
     ZooKeeperAddress,
     find_credentials,
@@ -25,6 +29,9 @@ if TYPE_CHECKING:
     from fsql.job.description import JobDescription
     from fsql.runtime.coordination.port import Coordination
     from fsql.runtime.drivers.processes.job_state import OpenCoordination
+
+CREDENTIALS: Final = "credentials-file"
+"""File of a state directory that names the file with the credentials for ZooKeeper."""
 
 
 def job_address(description: JobDescription) -> ZooKeeperAddress | None:
@@ -41,13 +48,31 @@ def job_address(description: JobDescription) -> ZooKeeperAddress | None:
 def job_coordination(description: JobDescription, credentials: Path | None) -> OpenCoordination:
     """Return what opens the coordination of a job; `credentials` is the file with those for ZooKeeper.
 
+    Unless it is given, credentials are those of the environment, else those with which the job was last
+    started.
+
     Raises:
         FsqlError: E641 or E643, if address or credentials cannot be used.
     """
     address = job_address(description)
     if address is None:
         return embedded_coordination(Path(description.state))
-    return partial(open_zookeeper, address, find_credentials(address, credentials))
+    file = credentials or _recorded_credentials(Path(description.state))
+    return partial(open_zookeeper, address, find_credentials(address, file))
+
+
+def record_credentials(state: Path, credentials: Path) -> None:
+    """Record which file has the credentials, for commands that are given the state directory only."""
+    path = state / CREDENTIALS
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(os.fsencode(credentials.absolute()))
+
+
+def _recorded_credentials(state: Path) -> Path | None:
+    if CREDENTIALS_VARIABLE in os.environ or not (state / CREDENTIALS).exists():
+        return None
+    return Path(os.fsdecode((state / CREDENTIALS).read_bytes()))
 
 
 def open_zookeeper(
@@ -61,15 +86,32 @@ def open_zookeeper(
 
 
 def state_coordination(state: Path, *, read_only: bool = False) -> Coordination:
-    """Return the coordination of the job in a state directory; credentials are those of the environment.
+    """Return the coordination of the job in a state directory.
+
+    Credentials are those of the environment, else those with which the job was last started.
 
     Raises:
         FsqlError: E623, if the description of the job is damaged; E643, if access to ZooKeeper is refused.
         CoordinationError: if coordination cannot be used.
     """
     if is_in_zookeeper(state):
-        return job_coordination(parse_description((state / JOB).read_bytes()), None)(create=False)
+        description = parse_description((state / JOB).read_bytes())
+        return job_coordination(replace(description, state=str(state)), None)(create=False)
     return EmbeddedCoordination(state / FILE, create=False, read_only=read_only)
+
+
+def coordination_error(state: Path, error: CoordinationError) -> FsqlError:
+    """Return the error of a command that cannot use the coordination of the job in a state directory."""
+    try:
+        with lasting_told():
+            raise error
+    except FsqlError as lasting:
+        return lasting
+    except CoordinationError:
+        away = isinstance(error, CoordinationUnavailableError) and is_in_zookeeper(state)
+    code = "E642" if away else "E614"
+    message = f'the coordination of "{state}" cannot be used: {error}'
+    return FsqlError([Diagnostic(code, message, helps=(CODES[code].fix,))])
 
 
 def is_in_zookeeper(state: Path) -> bool:
@@ -107,3 +149,12 @@ def remove_coordination(address: ZooKeeperAddress, credentials: Path | None) -> 
         closing(ZooKeeperCoordination(address, found, create=False)) as coordination,
     ):
         coordination.remove()
+
+
+def forget_job(state: Path) -> None:
+    """Delete what ZooKeeper keeps of the job in a state directory, if it can be reached now."""
+    with suppress(FsqlError):
+        if is_in_zookeeper(state):
+            address = job_address(parse_description((state / JOB).read_bytes()))
+            assert address is not None
+            remove_coordination(address, _recorded_credentials(state))

@@ -20,7 +20,7 @@ import msgspec
 
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
 from fsql.job.compilation import compile_job
-from fsql.job.coordination import job_coordination, state_coordination
+from fsql.job.coordination import coordination_error, job_coordination, state_coordination
 from fsql.job.description import JOB, parse_description, plan_digest
 from fsql.job.file_uses import journal_name
 from fsql.job.graph_diff import Fate, StateChange, check_change, compare
@@ -102,7 +102,9 @@ def newest_manifest(state: Path) -> Manifest | None:
         finally:
             coordination.close()
         return None if newest is None else local_snapshots(state).read(newest.snapshot, newest)
-    except (CoordinationError, DamagedSnapshotError, OSError) as error:
+    except CoordinationError as error:
+        raise coordination_error(state, error) from None
+    except (DamagedSnapshotError, OSError) as error:
         raise FsqlError([Diagnostic("E614", f'"{state}" cannot be read: {error}')]) from None
 
 

@@ -21,6 +21,7 @@ from fsql.job.coordination import (
     check_coordination,
     job_address,
     job_coordination,
+    record_credentials,
     remove_coordination,
 )
 from fsql.job.description import JobDescription, plan_digest, prepare_job, split_names
@@ -201,6 +202,8 @@ def _as_begun(
     Raises:
         FsqlError: E638, if the plan cannot be changed.
     """
+    if process_options.credentials is not None:
+        record_credentials(state, process_options.credentials)
     complete_change(state)
     begun = read_description(state)
     if begun is None or (process_options.change is None and not begun.ordinals):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
 from fsql.compiler.diagnostics.codes import CODES
-from fsql.job.coordination import state_coordination
+from fsql.job.coordination import coordination_error, state_coordination
 from fsql.runtime.coordination.port import CoordinationError
 from fsql.runtime.coordination.snapshot_requests import (
     SnapshotRequest,
@@ -44,7 +44,7 @@ def request_snapshot(
     try:
         coordination = state_coordination(state)
     except CoordinationError as error:
-        raise FsqlError([Diagnostic("E614", f'"{state}" cannot be read: {error}')]) from None
+        raise coordination_error(state, error) from None
     with closing(coordination):
         try:
             return _ask(coordination, request, time.monotonic() + seconds, is_running)

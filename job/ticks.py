@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
 from fsql.compiler.diagnostics.codes import CODES
 from fsql.compiler.owner_map import BINS, OwnerMap
-from fsql.job.coordination import is_in_zookeeper, state_coordination
+from fsql.job.coordination import coordination_error, is_in_zookeeper, state_coordination
 from fsql.job.state_directory import read_description
 from fsql.runtime.coordination.embedded import FILE
 from fsql.runtime.coordination.port import CoordinationError
@@ -21,7 +21,6 @@ from fsql.runtime.coordination.ticks import (
     open_proposal,
     propose_tick,
 )
-from fsql.runtime.hosts.job_state import lasting_told
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -113,7 +112,7 @@ def propose(state: Path, job: JobDescription, owners: OwnerMap, reason: str) -> 
     """Propose a tick to the job in a state directory, and return its number.
 
     Raises:
-        FsqlError: E652, if another one has not ended; E614, E615 or E643, if coordination cannot be used.
+        FsqlError: E652, if another one has not ended; E614, E615, E642 or E643.
     """
     reason = reason[:REASON_CHARACTERS_MAX]
     proposal = TickProposal(0, job.plan, job.workers, owners.ranges, reason, time.time())
@@ -133,7 +132,7 @@ def wait_until_ended(
     """Return what has become of a tick, when it has ended.
 
     Raises:
-        FsqlError: E652, if the job ends before, or `seconds` are over; E614, E615 or E643.
+        FsqlError: E652, if the job ends before, or `seconds` are over; E614, E615, E642 or E643.
     """
     until = time.monotonic() + seconds
     with _coordination(state) as coordination:
@@ -155,7 +154,7 @@ def read_ticks(state: Path) -> tuple[TickProposal | None, list[TickRecord]]:
     """Return the proposal that has not ended, and the records of the last ticks, the newest first.
 
     Raises:
-        FsqlError: E614, E615 or E643.
+        FsqlError: E614, E615, E642 or E643.
     """
     has_state = (state / FILE).exists() or is_in_zookeeper(state)
     if not has_state:
@@ -172,11 +171,10 @@ def not_taken(reason: str) -> FsqlError:
 @contextmanager
 def _coordination(state: Path, *, read_only: bool = False) -> Iterator[Coordination]:
     try:
-        with lasting_told(), closing(state_coordination(state, read_only=read_only)) as opened:
+        with closing(state_coordination(state, read_only=read_only)) as opened:
             yield opened
     except CoordinationError as error:
-        message = f'the coordination of "{state}" cannot be used: {error}'
-        raise FsqlError([Diagnostic("E614", message)]) from None
+        raise coordination_error(state, error) from None
 
 
 def _invalid(reason: str) -> FsqlError:

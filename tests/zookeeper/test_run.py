@@ -198,7 +198,10 @@ def test_snapshots_are_listed_and_another_coordination_is_refused(
     credentials = {**os.environ, "FSQL_ZOOKEEPER_CREDENTIALS": "fsql:secret"}
     listed = subprocess.run(listing, capture_output=True, text=True, check=True, env=credentials)
     assert "newest" in listed.stdout
-    refused = subprocess.run(listing, capture_output=True, text=True, check=False)
+    recorded = subprocess.run(listing, capture_output=True, text=True, check=True)
+    assert recorded.stdout == listed.stdout
+    wrong = {**os.environ, "FSQL_ZOOKEEPER_CREDENTIALS": "fsql:wrong"}
+    refused = subprocess.run(listing, capture_output=True, text=True, check=False, env=wrong)
     assert "error[FSQL-E643]" in refused.stderr
     twin.start(1)
     assert twin.ended() == 1

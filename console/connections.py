@@ -1,0 +1,33 @@
+"""The flags of `fsql up` and `fsql deploy` that say how the processes of jobs find and trust each other."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from fsql.deployment.connections import Connections
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+def connections_of(flags: Mapping[str, Any]) -> Connections:
+    """Return the connections that flags ask for; files are named from the root.
+
+    Raises:
+        click.UsageError: if credentials are given without an address.
+        FsqlError: E601, E641, E643 or E646, if they cannot be used.
+    """
+    credentials, keys = flags["credentials"], flags["keys"]
+    if credentials is not None and flags["coordination"] is None:
+        raise click.UsageError("--coordination-credentials is given with --coordination")
+    connections = Connections(
+        flags["coordination"],
+        None if credentials is None else str(credentials.absolute()),
+        None if keys is None else str(keys.absolute()),
+        flags.get("listen"),
+        flags.get("joining"),
+    )
+    connections.check()
+    return connections
