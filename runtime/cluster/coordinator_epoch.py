@@ -155,8 +155,7 @@ class CoordinatorEpoch:
             return
         for worker in self._links.by_peer:
             keys = event.unneeded.get(worker, ())
-            item = SnapshotCommitted(announced.snapshot, announced.position, keys)
-            self._links.put(worker, item)
+            self._links.put(worker, SnapshotCommitted(announced.snapshot, announced.position, keys))
 
     def propose(self, tick: int, owners: OwnerMap) -> None:
         """Begin a tick in which hash bins have other owners; none may be under way."""
@@ -320,7 +319,7 @@ class CoordinatorEpoch:
         promises = [root for root in self.acker.promises.values() if root != END]
         lull = has_stored and self.output.out_below() >= max(promises, default=END)
         stored_below = self.deliveries.stored_below_any()
-        if not self._advance_tick(promises):
+        if not self._advance_tick(promises, now):
             due = self.snapshots.due(promises, now, lull=lull, stored_below=stored_below)
             if isinstance(due, CancelSnapshot):
                 self._cancel(due)
@@ -375,12 +374,13 @@ class CoordinatorEpoch:
         for worker, switch in switches.items():
             self._links.put(worker, switch)
 
-    def _advance_tick(self, promises: Sequence[Root]) -> bool:
+    def _advance_tick(self, promises: Sequence[Root], now: float) -> bool:
         """Advance the tick as far as possible; return whether ordinary snapshots have to wait for it."""
         tick = self.tick
         if tick is None or not self._is_in_tick or tick.refused:
             return False
         if tick.phase is TickPhase.PREPARED:
+            self._cancel(self.snapshots.give_way(now))
             announce = self.snapshots.announce_tick(tick.number, promises)
             if announce is None:
                 return False

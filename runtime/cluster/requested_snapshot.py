@@ -33,6 +33,10 @@ class RequestedSnapshot:
         """Return whether a snapshot is to be announced for the request."""
         return self._request is not None and self._announced is None
 
+    def is_of(self, announced: AnnounceSnapshot) -> bool:
+        """Return whether an announced snapshot is that of the request."""
+        return self._announced is announced
+
     @property
     def is_last(self) -> bool:
         """Return whether the requested snapshot is the last one of the run."""

@@ -142,6 +142,16 @@ class Snapshots:
             return None
         return self._announce(greatest, self._position_ahead(greatest), tick)
 
+    def give_way(self, now: float) -> CancelSnapshot | None:
+        """Return the cancellation of an announced snapshot that a tick need not wait for.
+
+        That is one to whose position not all workers have agreed, and that nobody has requested.
+        """
+        pending = self._pending
+        if pending is None or self._agreed() or self.requested.is_of(pending):
+            return None
+        return self._cancel(now)
+
     @property
     def agreed(self) -> AnnounceSnapshot | None:
         """Return the announced snapshot, once all workers have accepted it."""

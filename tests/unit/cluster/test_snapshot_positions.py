@@ -12,7 +12,7 @@ from fsql.runtime.cluster.frames import (
     SnapshotAnswer,
 )
 from fsql.runtime.cluster.job_spec import JobSpec
-from fsql.runtime.cluster.node import ManifestCommitted, ManifestNotCommitted
+from fsql.runtime.cluster.node import ManifestCommitted, ManifestNotCommitted, SnapshotRequested
 from fsql.runtime.cluster.snapshots import Snapshots, first_number
 from fsql.tests.queries.examples import EXAMPLES
 
@@ -224,3 +224,23 @@ def test_one_that_cannot_be_stored_leaves_the_next_alone() -> None:
     manifest = snapshots.take_manifest(at(20))
     assert manifest is not None
     assert manifest.snapshot == NUMBER + 2
+
+
+def test_a_snapshot_that_is_not_agreed_to_gives_way_to_a_tick() -> None:
+    snapshots = of_rows()
+    assert snapshots.give_way(0.0) is None
+    assert snapshots.due([at(10)], 1.0) == AnnounceSnapshot(NUMBER + 1, at(10))
+    assert snapshots.announce_tick(7, [at(10)]) is None
+    assert snapshots.give_way(1.0) == CancelSnapshot(NUMBER + 1)
+    assert snapshots.announce_tick(7, [at(10)]) == AnnounceSnapshot(NUMBER + 2, at(10), 7)
+
+
+def test_one_that_is_agreed_to_or_requested_does_not() -> None:
+    snapshots = of_rows()
+    assert snapshots.due([at(10)], 1.0) == AnnounceSnapshot(NUMBER + 1, at(10))
+    agree(snapshots, NUMBER + 1)
+    assert snapshots.give_way(1.0) is None
+    requested = of_rows()
+    requested.requested.ask(SnapshotRequested("a", last=True))
+    assert requested.due([at(10)], 0.5) == AnnounceSnapshot(NUMBER + 1, at(10))
+    assert requested.give_way(0.5) is None
