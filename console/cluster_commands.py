@@ -55,6 +55,7 @@ def up(reporter: Reporter, directory: Path | None, *, foreground: bool, **flags:
     cluster = find_directory(directory)
     connections = connections_of(flags)
     if connections != Connections():
+        connections.check()
         cluster.create()
         cluster.set_connections(connections.or_else(cluster.connections()))
     if foreground:

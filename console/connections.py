@@ -17,17 +17,14 @@ def connections_of(flags: Mapping[str, Any]) -> Connections:
 
     Raises:
         click.UsageError: if credentials are given without an address.
-        FsqlError: E601, E641, E643 or E646, if they cannot be used.
     """
     credentials, keys = flags["credentials"], flags["keys"]
     if credentials is not None and flags["coordination"] is None:
         raise click.UsageError("--coordination-credentials is given with --coordination")
-    connections = Connections(
+    return Connections(
         flags["coordination"],
         None if credentials is None else str(credentials.absolute()),
         None if keys is None else str(keys.absolute()),
         flags.get("listen"),
         flags.get("joining"),
     )
-    connections.check()
-    return connections

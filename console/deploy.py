@@ -50,7 +50,6 @@ def deploy_script(
         reporter.diagnostics(compiled.warnings, the_script.source)
     check_deployable(compiled)
     cluster = find_directory(directory)
-    connections = connections_of(flags)
     request = Deploy(
         name or Path(script).stem,
         plan_file_bytes(plan_file_of(compiled)).decode(),
@@ -60,26 +59,28 @@ def deploy_script(
         existing=existing,
         change=_change(flags).value,
         drain_seconds=flags["drain_seconds"],
-        connections=connections,
+        connections=connections_of(flags),
     )
-    _check_joining(cluster, request)
+    _check_connections(cluster, request)
     if request.name in cluster.by_name():
         _change_job(reporter, cluster, compiled, request, dry_run=flags["dry_run"])
     else:
         _deploy_new(reporter, cluster, request, dry_run=flags["dry_run"])
 
 
-def _check_joining(cluster: ClusterDirectory, request: Deploy) -> None:
-    """Check that no more workers are started by hand than the job has.
+def _check_connections(cluster: ClusterDirectory, request: Deploy) -> None:
+    """Check what the job will have, together with what the request leaves out.
 
     Raises:
-        click.UsageError: if there are more.
+        click.UsageError: if more workers are started by hand than the job has.
+        FsqlError: E601, E641, E643 or E646, if an address, credentials or keys cannot be used.
     """
     _, deployed = cluster.by_name().get(request.name, (None, None))
+    before = cluster.connections() if deployed is None else deployed.connections
+    connections = request.connections.or_else(before)
+    connections.check()
     workers = request.workers or (1 if deployed is None else deployed.workers)
-    before = 0 if deployed is None else deployed.connections.joining or 0
-    joining = before if request.connections.joining is None else request.connections.joining
-    if joining > workers:
+    if (connections.joining or 0) > workers:
         raise click.UsageError("--joining cannot be more than --workers")
 
 
