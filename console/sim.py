@@ -14,7 +14,7 @@ from fsql.job.compilation import compile_job
 from fsql.job.run import open_splits
 from fsql.job.script import script_of_text
 from fsql.optimizer.choose import choose
-from fsql.runtime.drivers.model_run import rows_of_chunk
+from fsql.runtime.drivers.chunk_rows import rows_of_chunk
 from fsql.runtime.ports import Wait
 from fsql.runtime.simulation.coverage import OF_WRONG_ROWS, SELDOM, Coverage
 from fsql.runtime.simulation.diagram import mermaid_of, text_of

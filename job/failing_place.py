@@ -15,7 +15,7 @@ from fsql.connectors.memory.source import MemorySplit
 from fsql.connectors.opening import open_source
 from fsql.job.run import source_surroundings
 from fsql.runtime.batch import PUNCTUATION, origin_parts
-from fsql.runtime.drivers.model_run import rows_of_chunk
+from fsql.runtime.drivers.chunk_rows import rows_of_chunk
 from fsql.runtime.ports import Chunk, DeadLetter
 
 if TYPE_CHECKING:

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, cast
 
 from fsql.compiler.functions.timestamps import format_timestamp
 from fsql.compiler.logical import TimeKind
 from fsql.compiler.sqltypes import TIMESTAMP_MAX, TIMESTAMP_MIN
-from fsql.connectors.file.source import FileSplit
-from fsql.formats.parquet.split import ParquetSplit
 from fsql.job.written import target_of
 from fsql.runtime.drivers.local import held_name
 
@@ -17,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from fsql.compiler.logical import Job, SinkTable, Table
+    from fsql.formats.factories import FileSplit
     from fsql.runtime.ports import Split
 
 _SPLITS_MAX: Final = 3
@@ -96,7 +95,7 @@ def _source(table: Table, splits: Sequence[Split]) -> Source:
     names = [split.name for split in splits[:_SPLITS_MAX]]
     if len(splits) > _SPLITS_MAX:
         names.append(f"{len(splits) - _SPLITS_MAX:,} more")
-    return Source(table.name, held_name(table.name, ", ".join(names)), _file_bytes(splits))
+    return Source(table.name, held_name(table.name, ", ".join(names)), _file_bytes(table, splits))
 
 
 def _sink(sink: SinkTable) -> Sink:
@@ -104,14 +103,14 @@ def _sink(sink: SinkTable) -> Sink:
     return Sink(sink.name, target if sink.name == "stdout" else f"{sink.name} ({target})")
 
 
-def _file_bytes(splits: Sequence[Split]) -> int | None:
+def _file_bytes(table: Table, splits: Sequence[Split]) -> int | None:
     """Return the size of the files of a table as they are stored, None if it is not read from files."""
+    if dict(table.options)["connector"] != "file":
+        return None
     total = 0
     for split in splits:
-        if not isinstance(split, FileSplit | ParquetSplit):
-            return None
         try:
-            total += split.path.stat().st_size
+            total += cast("FileSplit", split).path.stat().st_size
         except OSError:  # reported when it is opened
             return None
     return total

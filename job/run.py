@@ -21,7 +21,6 @@ from fsql.job.places import locate_errors
 from fsql.job.stages import verify_product
 from fsql.optimizer.choose import choose
 from fsql.runtime.drivers.local import CHUNK_ROWS, READ_AHEAD_ROWS, Edges, LocalRun
-from fsql.runtime.drivers.model_run import ModelRun
 from fsql.runtime.drivers.operator_times import OperatorTimes
 
 if TYPE_CHECKING:
@@ -145,6 +144,8 @@ def open_run(
     with open_outputs(compiled, splits, options.existing, stdout) as outputs:
         edges = Edges(splits, outputs)
         if options.model:
+            from fsql.runtime.drivers.model_run import ModelRun  # the model is rarely wanted
+
             yield ModelRun(compiled.graph, edges, options.workers)
         else:
             yield LocalRun(

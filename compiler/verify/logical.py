@@ -21,7 +21,6 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from fsql.compiler import logical
-from fsql.compiler.explain import plan_text
 from fsql.compiler.expression import AggregateFunction, ColumnRef
 from fsql.compiler.functions.aggregates import aggregate_result
 from fsql.compiler.logical import append_only
@@ -46,13 +45,15 @@ def verify_logical(job: logical.Job) -> None:
         for plan in logical.operators(insert.query):
             violations = [f"{type(plan).__name__}: {each}" for each in _operator(plan)]
             if violations:
-                raise AssertionError(_report(violations, plan_text(plan)))
+                raise AssertionError(_report(violations, plan))
         if violations := [f"Insert into {insert.sink.name}: {each}" for each in _insert(insert)]:
-            raise AssertionError(_report(violations, plan_text(insert.query)))
+            raise AssertionError(_report(violations, insert.query))
 
 
-def _report(violations: Iterable[str], plan: str) -> str:
-    return "\n".join(["illegal plan:", *dict.fromkeys(violations), plan])
+def _report(violations: Iterable[str], plan: logical.Plan) -> str:
+    from fsql.compiler.explain import plan_text  # every run would import it, few need it
+
+    return "\n".join(["illegal plan:", *dict.fromkeys(violations), plan_text(plan)])
 
 
 def _insert(insert: logical.Insert) -> Iterator[str]:

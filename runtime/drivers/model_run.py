@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fsql.compiler.graph import LateSink, Sink, Source
-from fsql.runtime.arrow_types import from_arrow, to_arrow
+from fsql.runtime.arrow_types import to_arrow
 from fsql.runtime.batch import END, Batch, origin_parts
 from fsql.runtime.dataflow.barrier import DeadLetters, LateRows, Released, Stopped, in_order
+from fsql.runtime.drivers.chunk_rows import rows_of_chunk
 from fsql.runtime.drivers.local import CHUNK_ROWS
 from fsql.runtime.metrics import Metrics
 from fsql.runtime.model.run import run
@@ -139,20 +140,6 @@ class ModelRun:
         if result.error is not None:
             root = result.error.root
             self.stopped = Stopped(root, result.error.code, _malformed_at(root, inputs))
-
-
-def rows_of_chunk(chunk: Chunk, columns: Schema) -> list[Values | DeadLetter]:
-    """Return the rows of a chunk as tuples, the malformed ones in their places."""
-    if not len(chunk.rows) and not chunk.dead_letters:
-        return []
-    values = [
-        from_arrow(array, column.type) for array, column in zip(chunk.columns, columns, strict=True)
-    ]
-    placed: dict[int, Values | DeadLetter] = dict(
-        zip(chunk.rows.tolist(), zip(*values, strict=True), strict=True)
-    )
-    placed |= {dead_letter.row: dead_letter for dead_letter in chunk.dead_letters}
-    return [placed[number] for number in sorted(placed)]
 
 
 def _malformed_at(root: Root, inputs: Inputs) -> DeadLetter | None:
