@@ -23,6 +23,8 @@ ROOT = Path(__file__).resolve().parent
 VENV = ROOT / ".venv"
 BIN = VENV / ("Scripts" if os.name == "nt" else "bin")
 PYTHON_MIN = (3, 11)
+PROCESSES = ("--numprocesses", "4", "--dist", "worksteal")
+"""Of the tests.  Many wait for processes that they start, so there are more than cores."""
 DEMO = ROOT / "queries" / "inverted_index"
 DEMO_SCRIPT = DEMO / "live.sql"
 DEMO_RESULT = DEMO / "live_changes.jsonl"
@@ -190,7 +192,7 @@ def test() -> int:
         ("lint", (BIN / "ruff", "check", "--quiet", ".")),
         ("types", (BIN / "mypy",)),
         ("imports", (BIN / "lint-imports",)),
-        ("tests", (BIN / "pytest", "--all", "--numprocesses", "2", *sys.argv[2:])),
+        ("tests", (BIN / "pytest", "--all", *PROCESSES, *sys.argv[2:])),
     )
     failed = []
     for name, command in checks:

@@ -24,14 +24,19 @@ TESTS = Path(__file__).parent
 SLOW = (
     "cli/test_bench.py",
     "cli/test_distributed_errors.py",
+    "cli/test_existing_outputs.py",
     "cli/test_live_input.py",
     "cli/test_processes.py",
     "cluster",
     "conformance",
     "deployment",
+    "docs",
+    "library/test_docs.py",
     "library/test_processes.py",
     "property",
     "simulation",
+    "unit/drivers/test_launcher.py",
+    "unit/kernels/test_loaded_keys.py",
     "zookeeper",
 )
 """Folders and files whose tests are slow, each of them; other slow tests are marked one by one."""

@@ -62,6 +62,7 @@ def sink_text(example: Example, rows: Sequence[tuple[str | None, tuple[Value, ..
     return "".join(f"{line(insert.sink, label or '+I', row)}\n" for label, row in rows)
 
 
+@pytest.mark.slow
 @each_example
 @each_policy
 @each_count

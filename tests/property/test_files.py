@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from fsql.tests.property.cases import Case
     from fsql.tests.property.inputs import Row
 
-SEEDS = 100
+SEEDS = 50
 MALFORMED: Final = {
     511: '{"v": 1',
     512: '{"v": 1, "v": 1}',

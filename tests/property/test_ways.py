@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from random import Random
 
 BATCH = 80
-BATCHES = 3
+BATCHES = 2
 
 
 def seed_ranges() -> list[range]:

@@ -1,4 +1,4 @@
-"""Seeds: our own and generated queries on simulated clusters under faults, each seed twice.
+"""Seeds: our own and generated queries on simulated clusters under faults, some seeds twice.
 
 Every bundle of a run is checked (`runtime/simulation/output_checker.py`).  This finds errors in links,
 membership, epochs, snapshots, recovery, delivery and progress, under any interleaving of the simulated
@@ -50,7 +50,7 @@ def test_seeds(seeds: range) -> None:
         coverage.add(result.coverage)
         if result.failure:
             failures[seed] = f"{workload.name}: {result.failure}"
-        elif run(seed, workload, expected, PLAN).digest != result.digest:
+        elif seed % 8 == 0 and run(seed, workload, expected, PLAN).digest != result.digest:
             failures[seed] = f"{workload.name}: it does not come out the same twice"
     assert failures == {}
     assert set(coverage.never_met()) <= RARE
