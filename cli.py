@@ -26,7 +26,7 @@ from fsql.console.flags import (
 )
 from fsql.console.job_commands import COMMANDS
 from fsql.console.keys_commands import keys as keys_group
-from fsql.console.process_commands import coordinator, worker
+from fsql.console.process_commands import coordinator, warm, worker
 from fsql.console.run_flags import RunFlags, needs_processes, run_with_flags
 from fsql.console.sim_commands import sim
 from fsql.console.snapshot_commands import snapshot
@@ -353,6 +353,7 @@ for _command in (
     bench,
     compile_,
     coordinator,
+    warm,
     keys_group,
     sim,
     snapshot,

@@ -118,6 +118,22 @@ def coordinator(
         remove_abandoned_state(state)
 
 
+@click.command(hidden=True)
+@click.argument("role")
+@click.argument("descriptor", type=int)
+@click.pass_context
+def warm(context: click.Context, role: str, descriptor: int) -> None:
+    """Import all modules, and wait to become the process of a run that needs ROLE; started by a job."""
+    import fsql.job.entry_points  # noqa: F401 - what the commands import
+    from fsql.runtime.drivers.processes.warm_processes import wait_for_orders
+
+    del role  # for those who list processes
+    arguments = wait_for_orders(descriptor)
+    if arguments is not None:
+        command = context.find_root().command
+        command.main(args=list(arguments), prog_name=context.find_root().info_name)
+
+
 def _network(flags: _NetworkFlags) -> NodeNetwork:
     """Return what the flags say about the network.
 

@@ -14,6 +14,7 @@ import signal
 import sys
 import threading
 import time
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
 import msgspec
@@ -44,10 +45,12 @@ from fsql.job.state_directory import read_description
 from fsql.runtime.key_file import cluster_key
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from types import FrameType
 
     from fsql.deployment.directory import ClusterDirectory, JobDirectory
     from fsql.deployment.messages import Request
+    from fsql.deployment.spare import SpareProcess
 
 ROUND_SECONDS: Final = 0.2
 WORKERS_DEFAULT: Final = 1
@@ -167,7 +170,7 @@ class _Agent:
         job, deployment = self._directory.named(request.name)
         connections = request.connections.or_else(deployment.connections)
         check_same_coordination(deployment.connections, connections)
-        with self._supervisor.changing(job.path.name):
+        with self._supervisor.changing(job.path.name), self._prepared(job, request) as prepared:
             outcome = job.outcome()
             if job.runner() is not None or outcome is None or outcome.kind != "drained":
                 self._drain(job, request.drain_seconds)
@@ -188,18 +191,40 @@ class _Agent:
                 )
             )
             job.set_restarts(None)
-            self._start_changed(job, before)
+            self._start_changed(job, before, prepared)
             (job.path / before.plan).unlink(missing_ok=True)
         return job.path.name
 
-    def _start_changed(self, job: JobDirectory, before: Deployment) -> None:
+    @contextmanager
+    def _prepared(
+        self, job: JobDirectory, request: Deploy | None = None
+    ) -> Iterator[SpareProcess | None]:
+        """Start the processes with which a running job is to go on, before it stops.
+
+        Those that are not used are ended.
+        """
+        if job.runner() is None:
+            yield None
+            return
+        deployment = job.deployment()
+        workers = (request and request.workers) or deployment.workers
+        prepared = self._supervisor.prepare(workers - (deployment.connections.joining or 0))
+        try:
+            yield prepared
+        finally:
+            if not prepared.is_handed_over:
+                self._supervisor.discard(prepared)
+
+    def _start_changed(
+        self, job: JobDirectory, before: Deployment, prepared: SpareProcess | None
+    ) -> None:
         """Start a job with another plan; if the plan cannot be changed, start it as it was `before`.
 
         Raises:
             FsqlError: why the plan cannot be changed.
         """
         begun = read_description(job.state)
-        self._supervisor.start(job)
+        self._supervisor.start(job, prepared)
         while self._supervisor.is_running(job):
             description, status = read_description(job.state), job.status()
             if begun is None or description is None or description.plan != begun.plan:
@@ -241,14 +266,14 @@ class _Agent:
 
     def _start(self, name: str) -> str:
         job, _ = self._directory.named(name)
-        with self._supervisor.changing(job.path.name):
+        with self._supervisor.changing(job.path.name), self._prepared(job) as prepared:
             self._supervisor.stop(job)
             job.set_restarts(None)
             outcome = job.outcome()
             if outcome is None or outcome.kind != "finished":
                 job.set_outcome(None)
             self._want(job, "running")
-            self._supervisor.start(job)
+            self._supervisor.start(job, prepared)
         return job.path.name
 
     def _rename(self, request: Rename) -> str:

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from fsql.job.compilation import Compiled
     from fsql.job.graph_diff import GraphDiff
 
+COORDINATOR_SECONDS: Final = 1.0
+"""About how long a coordinator that waits takes until it reports for the first time."""
+
 STOP_SECONDS: Final = 0.3
 """About how long it takes from the last release of a drained job until its processes have ended."""
 
@@ -61,12 +64,15 @@ def plan_change(job: JobDirectory, compiled: Compiled, change: StateChange) -> C
 
 
 def _pause(job: JobDirectory, diff: GraphDiff, change: StateChange) -> float | None:
-    """Return about how long nothing is released: as long as the last start, and loading what is kept."""
+    """Return about how long nothing is released: as long as the last start, and loading what is kept.
+
+    The processes of the new plan are started while the old ones still run.
+    """
     status = job.status()
     if status is None or status.start_seconds is None or change is StateChange.REBUILD:
         return None
     starting = status.start_seconds - (status.restore_seconds or 0.0)
-    return STOP_SECONDS + starting + diff.kept_bytes / LOAD_BYTES_PER_SECOND
+    return STOP_SECONDS + COORDINATOR_SECONDS + starting + diff.kept_bytes / LOAD_BYTES_PER_SECOND
 
 
 def _refused(reason: str, help_: str) -> FsqlError:

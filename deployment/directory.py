@@ -86,8 +86,8 @@ class JobStatus(msgspec.Struct, frozen=True):
 
     `held_by` names the split that holds output back, for `held_seconds` with nothing new.  `progress`
     is the position from which a recovery would continue, as time and origin; `start_seconds` is how
-    long it took from the start of the process until rows were processed, `restore_seconds` the time in
-    which state was loaded.
+    long it took until rows were processed, without the starts of processes, `restore_seconds` the time
+    in which state was loaded.
     """
 
     pid: int

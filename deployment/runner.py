@@ -20,6 +20,7 @@ from fsql.compiler.diagnostics.encoding import diagnostics_bytes
 from fsql.connectors.file.output_files import Existing
 from fsql.deployment.directory import JobDirectory, JobStatus, Outcome, take_lock
 from fsql.deployment.plans import check_deployable
+from fsql.deployment.spare import READY, ROLES
 from fsql.job.compilation import compile_job
 from fsql.job.graph_diff import StateChange
 from fsql.job.plan_file import script_of_plan
@@ -28,6 +29,7 @@ from fsql.job.process_run import ProcessOptions, run_on_processes
 from fsql.job.run import RunOptions
 from fsql.runtime.cluster.phase import Phase
 from fsql.runtime.coordination.zookeeper.address import parse_address
+from fsql.runtime.drivers.processes.warm_processes import WarmProcesses
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -42,6 +44,9 @@ PASSING: Final = frozenset(
 )
 """Errors that another attempt may not meet: a consumer or a server that is away, a full disk."""
 
+WARM_SECONDS_MAX: Final = 30.0
+"""How long a job waits at most for processes that import their modules."""
+
 _STATUS_SECONDS: Final = 0.5
 
 
@@ -52,11 +57,25 @@ class _Stop(Exception):  # noqa: N818 - not an error: somebody asked for it
 def run_spare() -> int:
     """Wait for the directory of a job on standard input, and run that job; return an exit code.
 
-    All modules are imported by now, so a job starts faster.  If standard input ends, the agent has ended.
+    All modules are imported by now, so a job starts faster.  Lines with roles may come before: for each, a
+    process is started that waits, too, and `READY` is written when they do.  If standard input ends, the
+    agent has ended.
     """
-    line = sys.stdin.readline()
-    if not line.endswith("\n"):
-        return 0
+    processes = WarmProcesses()
+    try:
+        line = sys.stdin.readline()
+        while line.startswith(ROLES):
+            processes.start(line.removeprefix(ROLES).split())
+            processes.wait_until_ready(WARM_SECONDS_MAX)
+            os.write(sys.stdout.fileno(), READY)
+            line = sys.stdin.readline()
+        return _run_line(line, processes) if line.endswith("\n") else 0
+    finally:
+        processes.close()
+
+
+def _run_line(line: str, processes: WarmProcesses) -> int:
+    """Run the job whose directory a line names, with processes that wait; return an exit code."""
     started, path = time.time(), Path(line[:-1])
     log = os.open(path / "log", os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
     nothing = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
@@ -65,13 +84,16 @@ def run_spare() -> int:
     os.close(log)
     os.close(nothing)
     os.chdir(path)
-    return run_job(path, started)
+    return run_job(path, started, processes)
 
 
-def run_job(path: Path, started: float | None = None) -> int:
+def run_job(
+    path: Path, started: float | None = None, processes: WarmProcesses | None = None
+) -> int:
     """Run the job in a directory until its input ends, it fails, or SIGTERM comes; return an exit code.
 
-    `started` is when that was asked for: when the process was started, unless given.
+    `started` is when that was asked for: when the process was started, unless given.  The coordinator and
+    the workers are taken from `processes`.
     """
     job = JobDirectory(path)
     lock = take_lock(job.lock)
@@ -83,7 +105,7 @@ def run_job(path: Path, started: float | None = None) -> int:
     observer = _Observer(job, time.time() - process_seconds() if started is None else started)
     try:
         observer.log("started", {"job": deployment.name, "pid": os.getpid()})
-        outcome = _run(job, deployment, observer)
+        outcome = _run(job, deployment, observer, processes or WarmProcesses())
     except _Stop:
         outcome = Outcome("stopped", time.time())
     except FsqlError as error:
@@ -95,7 +117,9 @@ def run_job(path: Path, started: float | None = None) -> int:
     return 0 if outcome.kind != "failed" else 1
 
 
-def _run(job: JobDirectory, deployment: Deployment, observer: _Observer) -> Outcome:
+def _run(
+    job: JobDirectory, deployment: Deployment, observer: _Observer, processes: WarmProcesses
+) -> Outcome:
     """Run the job; return how it ended.
 
     Raises:
@@ -116,6 +140,7 @@ def _run(job: JobDirectory, deployment: Deployment, observer: _Observer) -> Outc
         credentials=None if connections.credentials is None else Path(connections.credentials),
         keys=None if connections.keys is None else Path(connections.keys),
         json_messages=True,
+        start_process=processes.take,
     )
     observer.catch_signals()
     compiled = compile_job(script)
@@ -142,6 +167,9 @@ class _Observer:
         self._snapshot_at: float | None = None
         self._restoring: float | None = None
         self._restore_seconds: float | None = None
+        self._begun = time.time()
+        self._shown = self._begun
+        self._reported: float | None = None
         self._start_seconds: float | None = None
         self._asked = False
         self.drained = False
@@ -184,6 +212,7 @@ class _Observer:
     def show(self, job: PreparedJob, *, resumed: bool) -> Iterator[None]:
         """Record the beginning of the run."""
         del job
+        self._shown = time.time()
         self.log("running", {"resumed": resumed})
         yield
 
@@ -213,9 +242,10 @@ class _Observer:
             self._job.set_status(self._status(report, now))
 
     def _time_restore(self, phase: str, now: float) -> None:
-        """Measure how long it takes to load state."""
+        """Measure how long it takes to load state, and to start apart from the starts of processes."""
+        self._reported = self._reported or now
         if phase == Phase.RUNNING.value and self._start_seconds is None:
-            self._start_seconds = now - self._started
+            self._start_seconds = self._shown - self._begun + now - self._reported
         if phase == Phase.RESTORING.value:
             self._restoring = now
         elif self._restoring is not None:

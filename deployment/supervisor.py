@@ -8,10 +8,10 @@ somebody asks for it.
 
 from __future__ import annotations
 
+import math
 import os
 import signal
 import subprocess
-import sys
 import threading
 import time
 from contextlib import contextmanager, suppress
@@ -22,6 +22,7 @@ import msgspec
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
 from fsql.compiler.diagnostics.encoding import diagnostics_bytes
 from fsql.deployment.directory import Outcome, Restarts
+from fsql.deployment.spare import RUNNER, SpareProcess
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -34,9 +35,13 @@ STOP_SECONDS: Final = 20.0
 """How long a job may take to stop before its process is killed."""
 
 SPARE_AFTER: Final = 2.0
-"""How long after a job was started the agent starts another spare process."""
+"""How long after its own start the agent starts a spare process."""
 
-_RUNNER: Final = (sys.executable, "-P", "-m", "fsql", "job")
+SPARE_AFTER_START: Final = 8.0
+"""How long after a job was started the agent starts another one, so that it does not slow down the job."""
+
+WARM_SECONDS_MAX: Final = 30.0
+"""How long a job that is to be restarted goes on while processes are prepared."""
 
 _LOG_BYTES_MAX: Final = 16 << 20
 """A log that is larger is renamed to log.1 when the job starts."""
@@ -51,7 +56,7 @@ class Supervisor:
         self._directory = directory
         self._log = log
         self._started: dict[str, subprocess.Popen[bytes]] = {}
-        self._spare: subprocess.Popen[bytes] | None = None
+        self._spare: SpareProcess | None = None
         self._spare_at = time.monotonic() + SPARE_AFTER
         self._busy: set[str] = set()
         self._changed = threading.Condition()
@@ -145,20 +150,22 @@ class Supervisor:
         if child is not None and child.poll() is not None:
             del self._started[job.path.name]
 
-    def start(self, job: JobDirectory) -> None:
-        """Start the process of a job, which does not run."""
+    def start(self, job: JobDirectory, prepared: SpareProcess | None = None) -> None:
+        """Start the process of a job, which does not run: one that is prepared, a spare one or a new one."""
         job.set_outcome(None)
         with suppress(FileNotFoundError):
             if job.log.stat().st_size > _LOG_BYTES_MAX:
                 job.log.replace(job.log.with_suffix(".1"))
-        spare = self._take_spare()
-        if spare is not None and self._hand_over(spare, job):
-            self._started[job.path.name] = spare
-            return
+        spare = prepared or self._take_spare()
+        if spare is not None:
+            self._spare_at = time.monotonic() + SPARE_AFTER_START
+            if spare.run(job):
+                self._started[job.path.name] = spare.process
+                return
         descriptor = os.open(job.log, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
             self._started[job.path.name] = subprocess.Popen(  # noqa: S603 - our own command
-                [*_RUNNER, str(job.path)],
+                [*RUNNER, str(job.path)],
                 stdin=subprocess.DEVNULL,
                 stdout=descriptor,
                 stderr=descriptor,
@@ -168,41 +175,42 @@ class Supervisor:
         finally:
             os.close(descriptor)
 
+    def prepare(self, workers: int) -> SpareProcess:
+        """Return a process that waits to run a job, together with a coordinator and workers that wait.
+
+        A job that is stopped and started again with it pauses less.
+        """
+        spare = self._take_spare()
+        self._spare_at = math.inf  # none is started while the job pauses
+        if spare is None or not spare.is_running():
+            spare = SpareProcess()
+        spare.warm(["coordinator", *["worker"] * workers], WARM_SECONDS_MAX)
+        return spare
+
+    def discard(self, spare: SpareProcess) -> None:
+        """End a process that is not needed."""
+        self._spare_at = time.monotonic() + SPARE_AFTER
+        spare.end()
+
     def _keep_a_spare(self) -> None:
         """Have a process wait that has imported all modules, to run the next job that is started."""
-        if self._spare is not None and self._spare.poll() is not None:
+        if self._spare is not None and not self._spare.is_running():
             self.end_spare()
             self._spare_at = time.monotonic() + BACKOFF_SECONDS_MAX
         if self._spare is None and time.monotonic() >= self._spare_at:
             self._spare_at = time.monotonic() + SPARE_AFTER
-            self._spare = subprocess.Popen(  # noqa: S603 - our own command
-                [*_RUNNER, "--spare"],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.DEVNULL,
-                start_new_session=True,
-            )
+            self._spare = SpareProcess()
 
-    def _take_spare(self) -> subprocess.Popen[bytes] | None:
+    def _take_spare(self) -> SpareProcess | None:
         with self._changed:
             spare, self._spare = self._spare, None
         return spare
-
-    def _hand_over(self, spare: subprocess.Popen[bytes], job: JobDirectory) -> bool:
-        """Let the spare process run a job; return False if it has ended."""
-        self._spare_at = time.monotonic() + SPARE_AFTER
-        assert spare.stdin is not None
-        with suppress(OSError), spare.stdin:
-            spare.stdin.write(f"{job.path}\n".encode())
-        return spare.poll() is None
 
     def end_spare(self) -> None:
         """End the spare process."""
         spare = self._take_spare()
         if spare is not None:
-            assert spare.stdin is not None
-            with suppress(OSError):
-                spare.stdin.close()
-            spare.wait()
+            spare.end()
 
     def stop(self, job: JobDirectory) -> None:
         """Stop the process of a job and wait until it has ended; kill it if it takes too long."""

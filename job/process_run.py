@@ -6,7 +6,6 @@ The console and the library call it, each with an observer.
 from __future__ import annotations
 
 import secrets
-import sys
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -42,7 +41,13 @@ from fsql.runtime.batch import Root
 from fsql.runtime.dataflow.barrier import Stopped
 from fsql.runtime.drivers.curve.keys import NodeKeys
 from fsql.runtime.drivers.processes.job_state import end_leadership
-from fsql.runtime.drivers.processes.launcher import GivenUpError, Launcher
+from fsql.runtime.drivers.processes.launcher import (
+    COMMAND,
+    GivenUpError,
+    Launcher,
+    StartProcess,
+    start_process,
+)
 from fsql.runtime.key_file import cluster_key
 from fsql.runtime.ports import DeadLetter
 
@@ -77,6 +82,7 @@ class ProcessOptions:
         keys: the directory of the CURVE keys; None for none: then all nodes are on the loopback.
         json_messages: whether processes print messages about connections as JSON.
         change: what becomes of the state of a drained job whose plan is another one; None refuses it.
+        start_process: starts the processes of the run.
     """
 
     state: Path | None = None
@@ -89,6 +95,7 @@ class ProcessOptions:
     keys: Path | None = None
     json_messages: bool = False
     change: StateChange | None = None
+    start_process: StartProcess = start_process
 
 
 class ProcessObserver(Protocol):
@@ -160,13 +167,14 @@ def run_on_processes(
         metrics.name_fronts(job.front_names())
         flags = _coordinator_flags(state, listening, server, process_options)
         launcher = Launcher(
-            _command("coordinator", *flags, *access),
-            _command(*_worker_flags(leader, key, listening, access)),
+            [*COMMAND, "coordinator", *flags, *access],
+            [*COMMAND, *_worker_flags(leader, key, listening, access)],
             options.workers - process_options.joining,
             _reporting_to(observer, metrics),
             _checking(observer, feed_errors, server),
             inherits=(listening.fileno(), *_inherited_locks(locks, process_options)),
             on_coordinator_ended=lambda: end_leadership(coordination, address),
+            start_process=process_options.start_process,
         )
         try:
             with observer.show(job, resumed=job.description is not description):
@@ -365,11 +373,6 @@ def _coordinator_flags(
     if server is None:
         return flags
     return (*flags, "--stdout", f"{server.address[0]}:{server.address[1]}")
-
-
-def _command(*arguments: str) -> list[str]:
-    # -P: modules are not imported from the working directory.
-    return [sys.executable, "-P", "-m", "fsql", *arguments]
 
 
 def _stopped(finished: Finished) -> Stopped | None:

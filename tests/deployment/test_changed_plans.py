@@ -15,6 +15,7 @@ import pytest
 
 from fsql.job.graph_tick import newest_manifest
 from fsql.tests.cli.commands import COMMAND
+from fsql.tests.cluster.twin import command_of, descendants
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -27,11 +28,11 @@ LINES = 2500
 RATE = 300
 
 
-def table(rate: int | None) -> str:
+def table(rate: int | None, lines: int = LINES) -> str:
     pace = "" if rate is None else f", 'rate' = '{rate}'"
     return (
         "CREATE TABLE lines (id BIGINT, line STRING) WITH ('connector' = 'words', 'seed' = '17',"
-        f" 'vocabulary' = '50', 'words_per_line' = '3', 'count' = '{LINES}'{pace});\n"
+        f" 'vocabulary' = '50', 'words_per_line' = '3', 'count' = '{lines}'{pace});\n"
     )
 
 
@@ -56,6 +57,7 @@ class Change:
 
     cluster: TestCluster
     directory: Path
+    lines: int = LINES
 
     def start(self, script: str) -> None:
         self.directory.mkdir()
@@ -67,7 +69,7 @@ class Change:
 
     def script(self, script: str) -> Path:
         path = self.directory / "job.sql"
-        path.write_text(table(RATE) + script)
+        path.write_text(table(RATE, self.lines) + script)
         return path
 
     def position(self) -> int:
@@ -76,6 +78,15 @@ class Change:
         manifest = newest_manifest(job.state)
         assert manifest is not None
         return manifest.position[0]
+
+    def processes_started_late(self) -> list[list[str]]:
+        """Return the commands of processes that did not wait for the job when it began to run."""
+        [job] = self.cluster.directory.jobs()
+        runner = job.runner()
+        assert runner
+        commands = [command_of(pid) for pid in descendants(runner)]
+        assert commands
+        return [each for each in commands if not {"warm", "--spare"} & set(each)]
 
     def drain(self) -> int:
         self.cluster.call("stop", "job", "--drain")
@@ -94,7 +105,7 @@ class Change:
         directory.mkdir(exist_ok=True)
         for path in directory.glob("*.jsonl"):
             path.unlink()
-        (directory / "job.sql").write_text(table(None) + script)
+        (directory / "job.sql").write_text(table(None, self.lines) + script)
         subprocess.run([*COMMAND, "run", "--quiet", str(directory / "job.sql")], check=True)
         return {path.stem: path.read_text().splitlines() for path in directory.glob("*.jsonl")}
 
@@ -175,11 +186,13 @@ def test_state_may_be_lost_if_that_is_asked_for(change: Change) -> None:
 
 
 def test_a_running_job_is_changed_again_and_again(change: Change) -> None:
+    change.lines *= 3  # the job has to run while processes are prepared
     change.start(COUNT_SINK + COUNTS)
     scripts = [COUNT_SINK + COPY_SINK + COUNTS + UPPER, COUNT_SINK + COUNTS]
     for script in scripts:
         change.deploy(script)
         change.cluster.wait_for_state("job", "running")
+        assert change.processes_started_late() == []
         change.cluster.kill_job("job")
         change.cluster.wait_for_state("job", "running")
     change.finish()

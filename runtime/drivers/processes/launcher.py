@@ -17,11 +17,12 @@ Children end when their standard input ends.  So they end with the launcher, how
 from __future__ import annotations
 
 import subprocess
+import sys
 import time
 from collections import deque
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 
 from fsql.runtime.batch import START
 from fsql.runtime.cluster.failure_detector import FailureDetector, longer_timeout
@@ -59,12 +60,33 @@ SPARE_AFTER: Final = 2.0
 SPARES_LOST_MAX: Final = 8
 """Number of spares that may end before they are needed; then the run continues without one."""
 
+COMMAND: Final = (sys.executable, "-P", "-m", "fsql")
+"""Starts fsql.  -P: modules are not imported from the working directory."""
+
 _POLL_SECONDS: Final = 0.1
 _END_SECONDS: Final = 10.0
 
 
 class GivenUpError(Exception):
     """Processes keep ending without progress; the message says which process, and how it ended."""
+
+
+class StartProcess(Protocol):
+    """Starts a process with pipes as standard input and output."""
+
+    def __call__(self, command: Sequence[str], inherits: Sequence[int]) -> subprocess.Popen[bytes]:
+        """Return a process that executes a command, and inherits descriptors."""
+
+
+def start_process(command: Sequence[str], inherits: Sequence[int]) -> subprocess.Popen[bytes]:
+    """See `StartProcess`."""
+    return subprocess.Popen(  # noqa: S603 - our own command
+        command,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        start_new_session=True,
+        pass_fds=inherits,
+    )
 
 
 @dataclass(slots=True, eq=False)
@@ -74,19 +96,15 @@ class _Child:
     command: Sequence[str]
     coordinator: bool
     inherits: Sequence[int] = ()
+    start_process: StartProcess = start_process
     process: subprocess.Popen[bytes] = field(init=False)
     reader: LineReader = field(init=False)
     writer: LineWriter = field(init=False)
     address: str | None = None
 
     def start(self, *, again: bool = False) -> None:
-        self.process = subprocess.Popen(  # noqa: S603 - our own command
-            [*self.command, *(("--again",) if again and self.coordinator else ())],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            start_new_session=True,
-            pass_fds=self.inherits,
-        )
+        command = [*self.command, *(("--again",) if again and self.coordinator else ())]
+        self.process = self.start_process(command, self.inherits)
         assert self.process.stdin is not None
         assert self.process.stdout is not None
         self.reader = LineReader(self.process.stdout.fileno())
@@ -121,17 +139,20 @@ class Launcher:
         *,
         inherits: Sequence[int] = (),
         on_coordinator_ended: Callable[[], None] = lambda: None,
+        start_process: StartProcess = start_process,
     ) -> None:
         """Take the commands of the coordinator and of each of `workers` workers.
 
         `on_progress` receives progress; `check` is called often, and may raise to end the run.  Every
         coordinator inherits the descriptors `inherits`.  `on_coordinator_ended` is called when the process of
-        one has ended, before the next one is started.
+        one has ended, before the next one is started.  `start_process` starts all processes.
         """
         self._worker = worker
-        self._coordinator = _Child(coordinator, coordinator=True, inherits=inherits)
-        self._children = [self._coordinator]
-        self._children += [_Child(worker, coordinator=False) for _ in range(workers)]
+        self._start_process = start_process
+        self._coordinator = _Child(
+            coordinator, coordinator=True, inherits=inherits, start_process=start_process
+        )
+        self._children = [self._coordinator, *(self._new_worker(worker) for _ in range(workers))]
         self._on_progress = on_progress
         self._check = check
         self._on_coordinator_ended = on_coordinator_ended
@@ -181,6 +202,9 @@ class Launcher:
             self._coordinator.writer.write(WorkerExited(self._gone.popleft()))
         self._keep_a_spare(now)
 
+    def _new_worker(self, command: Sequence[str]) -> _Child:
+        return _Child(command, coordinator=False, start_process=self._start_process)
+
     def _start(self, child: _Child, *, again: bool = False) -> None:
         child.start(again=again)
         self._starting.watch([child], time.monotonic())
@@ -226,7 +250,7 @@ class Launcher:
         runs = self._runs_since is not None and now - self._runs_since >= SPARE_AFTER
         alone = len(self._children) == 1
         if self._spare is None and runs and not alone and self._spares_lost < SPARES_LOST_MAX:
-            spare = _Child([*self._worker, "--spare"], coordinator=False)
+            spare = self._new_worker([*self._worker, "--spare"])
             try:
                 self._start(spare)
             except OSError:
