@@ -185,16 +185,17 @@ def run_on_processes(
             metrics.finish()
         if finished.drained:
             observer.on_drained()
-            return None
         return _outcome(finished, job, state, metrics.total.rows_out)
 
 
 def _outcome(finished: Finished, job: PreparedJob, state: Path, rows_out: int) -> FsqlError | None:
-    """Return the error of the row that stopped the job; if there is none, record that it has finished.
+    """Return the error of the row that stopped the job; if its input has ended, record that it has finished.
 
     Raises:
         FsqlError: why it cannot go on.
     """
+    if finished.drained:
+        return None
     stopped = _stopped(finished)
     if stopped is None:
         record_finished(state)
