@@ -104,7 +104,7 @@ _on_text("inverted-index", "documents of 300 words on average")
 _on_text("word-count", "lines of 300 words")
 
 
-@bench.command(short_help="What the loss of a worker costs.")
+@bench.command(short_help="What the loss of a worker or of the coordinator costs.")
 @click.option(
     "--rate", type=click.IntRange(min=1), default=50, show_default=True, help="Documents a second."
 )
@@ -124,7 +124,14 @@ _on_text("word-count", "lines of 300 words")
     type=click.IntRange(min=1),
     default=3,
     show_default=True,
-    help="How often a worker is killed.",
+    help="How often a process is killed.",
+)
+@click.option(
+    "--kill",
+    type=click.Choice(("worker", "coordinator")),
+    default="worker",
+    show_default=True,
+    help="Which process is killed.",
 )
 @click.option(
     "--picture",
@@ -135,7 +142,7 @@ _on_text("word-count", "lines of 300 words")
 @workers("How many.", default=2)
 @reporting
 def recovery(reporter: Reporter, picture: TextIO | None, **flags: Any) -> None:  # noqa: ANN401
-    """Kill workers with SIGKILL while documents flow, and say how long nothing came and why.
+    """Kill workers or the coordinator with SIGKILL while documents flow; report how long output stops.
 
     For each kill: milliseconds from it until the loss was known, all workers were there again, outputs had
     answered, state was loaded, the first new row was there, and documents did not wait for others any more.

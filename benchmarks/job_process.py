@@ -125,6 +125,10 @@ class JobProcess:
         """Return the processes of the workers that live."""
         return [pid for pid, role in self._processes().items() if role == "worker"]
 
+    def coordinators(self) -> list[int]:
+        """Return the process of the coordinator, none between two of them."""
+        return [pid for pid, role in self._processes().items() if role == "coordinator"]
+
     def sample(self) -> None:
         """Note what the processes have used; what is known last of one that has ended stays."""
         for pid, role in self._processes().items():

@@ -1,4 +1,4 @@
-"""The cost of losing a worker: `kill -9` while documents flow, and how long output stopped.
+"""The cost of losing a worker or the coordinator: `kill -9` while documents flow, and how long output stops.
 
 Documents go on falling due while the job recovers, so what is measured is what a consumer would see.  The
 index is one of many shelves, so there is much to remember; a backlog fills it before the clock starts.
@@ -10,7 +10,7 @@ import os
 import signal
 import time
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from fsql.benchmarks.job_process import GATHERING, LOADING, OPENING, RUNNING
 from fsql.benchmarks.paced import Paced, run_paced
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from fsql.benchmarks.job_process import JobProcess
     from fsql.benchmarks.paced import PacedRun
@@ -29,13 +29,14 @@ _STATE_BYTES_OF_A_DOCUMENT: Final = 3_000
 _FIRST_KILL: Final = 0.3
 _LAST_KILL: Final = 0.8
 """Between these parts of the time workers are killed."""
+_POLL_SECONDS: Final = 0.005
 _CAUGHT_UP_MS: Final = 20.0
 """A document that is out so soon does not wait for others any more."""
 
 
 @dataclass(frozen=True, slots=True)
 class Harm:
-    """The parameters of a run, and how often a worker is killed."""
+    """The parameters of a run, and how often which process is killed."""
 
     rate: int
     seconds: float
@@ -43,24 +44,39 @@ class Harm:
     snapshot_ms: int
     state_mib: int
     kills: int
+    kill: Literal["worker", "coordinator"] = "worker"
 
 
 @dataclass(slots=True)
 class _Killer:
-    """Kills a worker now and then, each time another one."""
+    """Kills a worker now and then, each time another one; or the coordinator."""
 
     harm: Harm
     at: list[float] = field(default_factory=list)
+    known: dict[float, float] = field(default_factory=dict)
+    """When the loss of a coordinator was known, by the time of its kill."""
 
     def __call__(self, job: JobProcess, start: float) -> None:
         parts = np.linspace(_FIRST_KILL, _LAST_KILL, self.harm.kills)
         for number, part in enumerate(parts):
             time.sleep(max(0.0, start + float(part) * self.harm.seconds - time.monotonic()))
             job.sample()
+            if self.harm.kill == "coordinator":
+                self._kill_coordinator(job)
+                continue
             # The spare was started last.
             workers = sorted(job.workers())[: self.harm.workers]
             os.kill(workers[number % len(workers)], signal.SIGKILL)
             self.at.append(time.monotonic())
+
+    def _kill_coordinator(self, job: JobProcess) -> None:
+        """Kill the coordinator; its loss is known when another one is started."""
+        [coordinator] = job.coordinators()
+        os.kill(coordinator, signal.SIGKILL)
+        self.at.append(time.monotonic())
+        while job.lives() and job.coordinators() in ([], [coordinator]):
+            time.sleep(_POLL_SECONDS)
+        self.known[self.at[-1]] = time.monotonic()
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,11 +85,17 @@ class Recovered:
 
     run: PacedRun
     kills: Sequence[float]
+    kill: str
+    known: Mapping[float, float]
 
     def fields(self) -> Iterator[dict[str, Any]]:
         """Yield the fields of a JSON object for each kill, then of one for the run."""
         for kill in self.kills:
-            yield {"benchmark": "recovery", "killed_s": round(kill - self.run.start, 3)} | {
+            yield {
+                "benchmark": "recovery",
+                "kill": self.kill,
+                "killed_s": round(kill - self.run.start, 3),
+            } | {
                 name: None if at is None else round((at - kill) * 1000)
                 for name, at in self._course(kill).items()
             }
@@ -87,8 +109,9 @@ class Recovered:
     def _course(self, kill: float) -> dict[str, float | None]:
         """Return when the job had come how far after a kill."""
         job = self.run.job
-        detected = job.phase_at(GATHERING, kill)
-        gathered = job.phase_at(OPENING, detected)
+        gathering = job.phase_at(GATHERING, kill)
+        detected = self.known.get(kill, gathering)
+        gathered = job.phase_at(OPENING, gathering)
         loading = job.phase_at(LOADING, gathered)
         rows = [each.at for each in self.run.arrivals if each.at > loading]
         # Word of it may come later than what it does.
@@ -120,4 +143,4 @@ def recover(harm: Harm) -> Recovered:
         shelves=_SHELVES,
         backlog=(harm.state_mib << 20) // _STATE_BYTES_OF_A_DOCUMENT,
     )
-    return Recovered(run_paced(paced, killer), killer.at)
+    return Recovered(run_paced(paced, killer), killer.at, harm.kill, killer.known)

@@ -14,7 +14,7 @@ from fsql.console.text_table import text_table
 from fsql.console.unused_parameters import warn_unused_parameters
 from fsql.deployment.changes import Change, plan_change
 from fsql.deployment.client import ask_agent
-from fsql.deployment.directory import find_directory
+from fsql.deployment.directory import check_job_name, find_directory
 from fsql.deployment.messages import Deploy
 from fsql.deployment.plans import check_deployable
 from fsql.job.compilation import compile_job
@@ -51,7 +51,7 @@ def deploy_script(
     check_deployable(compiled)
     cluster = find_directory(directory)
     request = Deploy(
-        name or Path(script).stem,
+        Path(script).stem if name is None else name,
         plan_file_bytes(plan_file_of(compiled)).decode(),
         workers=flags["workers"],
         snapshot_ms=flags["snapshot_ms"],
@@ -61,6 +61,7 @@ def deploy_script(
         drain_seconds=flags["drain_seconds"],
         connections=connections_of(flags),
     )
+    check_job_name(request.name)
     _check_connections(cluster, request)
     if request.name in cluster.by_name():
         _change_job(reporter, cluster, compiled, request, dry_run=flags["dry_run"])

@@ -7,7 +7,6 @@ it has to know is in the cluster directory.
 from __future__ import annotations
 
 import os
-import re
 import secrets
 import shutil
 import signal
@@ -24,7 +23,7 @@ from fsql.compiler.diagnostics import Diagnostic, FsqlError
 from fsql.compiler.diagnostics.codes import CODES
 from fsql.compiler.diagnostics.encoding import error_of
 from fsql.deployment.connections import check_same_coordination
-from fsql.deployment.directory import AgentAddress, Deployment, take_lock
+from fsql.deployment.directory import AgentAddress, Deployment, check_job_name, take_lock
 from fsql.deployment.files import write_bytes
 from fsql.deployment.messages import (
     Deploy,
@@ -55,7 +54,6 @@ if TYPE_CHECKING:
 ROUND_SECONDS: Final = 0.2
 WORKERS_DEFAULT: Final = 1
 SNAPSHOT_MS_DEFAULT: Final = 1000
-_NAME: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}")
 
 
 def run_agent(directory: ClusterDirectory) -> bool:
@@ -141,7 +139,7 @@ class _Agent:
 
     def _deploy(self, request: Deploy) -> str:
         parse_plan_file("plan", request.plan.encode())
-        _check_name(request.name)
+        check_job_name(request.name)
         if request.change is not None:
             return self._change(request)
         with self._names:
@@ -277,7 +275,7 @@ class _Agent:
         return job.path.name
 
     def _rename(self, request: Rename) -> str:
-        _check_name(request.new_name)
+        check_job_name(request.new_name)
         with self._names:
             job, deployment = self._directory.named(request.name)
             if request.new_name in self._directory.by_name():
@@ -319,13 +317,6 @@ class _Agent:
         assert wanted in {"running", "stopped"}
         changed = msgspec.structs.replace(job.deployment(), wanted=wanted)
         job.set_deployment(changed)
-
-
-def _check_name(name: str) -> None:
-    if not _NAME.fullmatch(name):
-        message = f'"{name}" cannot be the name of a job'
-        helps = ("use up to 64 letters, digits, and the characters _ . - after the first",)
-        raise FsqlError([Diagnostic("E634", message, helps=helps)])
 
 
 def _name_taken(name: str) -> FsqlError:

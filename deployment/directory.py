@@ -23,6 +23,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import re
 import secrets
 import time
 from pathlib import Path
@@ -32,6 +33,7 @@ import msgspec
 
 from fsql import __version__
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
+from fsql.compiler.diagnostics.codes import CODES
 from fsql.compiler.diagnostics.near_names import near_name
 from fsql.deployment.connections import Connections
 from fsql.deployment.files import damaged, read_json, subdirectories, write_json
@@ -42,6 +44,7 @@ if TYPE_CHECKING:
 DIRECTORY_NAME: Final = ".fsql"
 VARIABLE: Final = "FSQL_DIR"
 FORMAT: Final = 1
+_NAME: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}")
 _LOCK_ATTEMPTS: Final = 10
 _LOCK_SECONDS: Final = 0.02
 
@@ -300,6 +303,17 @@ def find_directory(given: Path | None) -> ClusterDirectory:
         if (directory / DIRECTORY_NAME / "cluster.json").exists():
             return ClusterDirectory(directory / DIRECTORY_NAME)
     return ClusterDirectory(here / DIRECTORY_NAME)
+
+
+def check_job_name(name: str) -> None:
+    """Check that a job can have a name.
+
+    Raises:
+        FsqlError: E634, if it cannot.
+    """
+    if not _NAME.fullmatch(name):
+        message = f'"{name}" cannot be the name of a job'
+        raise FsqlError([Diagnostic("E634", message, helps=(CODES["E634"].fix,))])
 
 
 def take_lock(path: Path) -> int | None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 import msgspec
 
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
+from fsql.compiler.diagnostics.codes import CODES
 from fsql.runtime.state.local_directory import sync_directory
 
 if TYPE_CHECKING:
@@ -76,4 +77,4 @@ def subdirectories(path: Path) -> Iterator[Path]:
 def damaged(path: Path, reason: str) -> FsqlError:
     """Return the error of a file of the cluster directory that cannot be used."""
     message = f'"{path}" cannot be used: {reason}'
-    return FsqlError([Diagnostic("E632", message)])
+    return FsqlError([Diagnostic("E632", message, helps=(CODES["E632"].fix,))])

@@ -173,10 +173,12 @@ def test_latency_on_processes() -> None:
         assert measured["recoveries"] == 0
 
 
-def test_recovery(tmp_path: Path) -> None:
+@pytest.mark.parametrize("kill_of", ["worker", "coordinator"])
+def test_recovery(tmp_path: Path, kill_of: str) -> None:
     picture = tmp_path / "curve.svg"
-    arguments = ("--seconds", "4", "--kills", "1", "--state-mib", "0", "--picture", picture)
-    kill, run = cluster("recovery", *arguments)
+    arguments = ("--seconds", "4", "--kills", "1", "--kill", kill_of, "--state-mib", "0")
+    kill, run = cluster("recovery", *arguments, "--picture", picture)
+    assert kill["kill"] == kill_of
     course = ("detected_ms", "gathered_ms", "loading_ms", "running_ms", "first_row_ms")
     times = [kill[name] for name in course]
     assert times == sorted(times)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from fsql.compiler.diagnostics.codes import CODES
 from fsql.tests.cli.commands import NUMBERS, fsql, process
 from fsql.tests.cluster.twin import OUTPUTS, expected, script
 
@@ -145,6 +146,26 @@ def test_nothing_can_be_deployed_without_an_agent(tmp_path: Path) -> None:
     path.write_text(COPY)
     assert fsql("deploy", path, "--dir", tmp_path / "none").err.splitlines()[0] == (
         f'error[FSQL-E631]: no agent runs for the cluster directory "{tmp_path / "none"}"'
+    )
+
+
+@pytest.mark.parametrize("name", ["", "a b", "a/b", "..", "-a", "é", "x" * 65])
+def test_names_are_checked_before_an_agent_is_asked(name: str, tmp_path: Path) -> None:
+    path = tmp_path / "copy.sql"
+    path.write_text(COPY)
+    said = fsql("deploy", path, "--dry-run", f"--name={name}", "--dir", tmp_path / "none")
+    first, help_ = said.err.splitlines()
+    assert (said.code, said.out) == (1, "")
+    assert first == f'error[FSQL-E634]: "{name}" cannot be the name of a job'
+    assert help_ == f"  = help: {CODES['E634'].fix}"
+
+
+def test_a_cluster_directory_that_cannot_be_made_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_text("")
+    assert fsql("up", "--dir", path).err == (
+        f'error[FSQL-E632]: "{path}" cannot be used: file exists\n'
+        "  = help: Correct the permissions, or use another directory with `--dir`.\n"
     )
 
 

@@ -18,6 +18,7 @@ from fsql.runtime.coordination.zookeeper.address import (
     find_credentials,
     parse_address,
 )
+from fsql.runtime.coordination.zookeeper.driver import VALUE_BYTES_MAX
 from fsql.tests.zookeeper.worlds import Place
 
 if TYPE_CHECKING:
@@ -205,3 +206,13 @@ def test_credentials_in_an_address_are_refused_and_not_printed() -> None:
     assert said(raised.value) == [
         "E641: the address of ZooKeeper is refused: it contains credentials"
     ]
+
+
+def test_large_values_are_not_written(place: Place) -> None:
+    client = place.client()
+    session = client.open_session(30.0)
+    client.create(session, "a", b"x" * VALUE_BYTES_MAX)
+    with pytest.raises(CoordinationRefusedError) as raised:
+        client.create(session, "b", b"x" * (VALUE_BYTES_MAX + 1))
+    assert str(raised.value) == 'the value of "b" has 524289 bytes, and 524288 are allowed'
+    assert client.get("b") is None
