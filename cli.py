@@ -129,6 +129,20 @@ def main() -> None:
     help="Address at which workers join, tcp://HOST:PORT. Default: a free port of the loopback.",
 )
 @click.option(
+    "--contract/--no-contract",
+    "contracts",
+    default=True,
+    show_default=True,
+    help="With --hosted: move all keys to the first worker while there is little to do, and to the others "
+    "under load.",
+)
+@click.option(
+    "--hosted/--apart",
+    default=None,
+    help="Run the coordinator in the process of the first worker, or in one of its own. "
+    "Default: --hosted if a table that is read is live, --apart otherwise.",
+)
+@click.option(
     "--joining",
     type=click.IntRange(min=0),
     default=0,

@@ -95,22 +95,25 @@ def worker(
 @coordination_credentials
 @click.option("--temporary", is_flag=True)
 @click.option("--again", is_flag=True)
-def coordinator(
+@click.option("--hosts-worker", type=click.Choice(("contracts", "fixed")))
+def coordinator(  # noqa: PLR0913 - flags
     state: Path,
     listening: int,
     stdout: str | None,
     credentials: Path | None,
+    hosts_worker: str | None,
     *,
     temporary: bool,
     again: bool,
     **network: Unpack[_NetworkFlags],
 ) -> None:
     """Coordinate the job in a state directory; started by the launcher."""
-    from fsql.job.entry_points import remove_abandoned_state, run_coordinator
+    from fsql.job.entry_points import Hosted, remove_abandoned_state, run_coordinator
 
     over = run_coordinator(
         *(state, listening, stdout),
         again=again,
+        hosted=None if hosts_worker is None else Hosted(hosts_worker == "contracts"),
         credentials=credentials,
         network=_network(network),
     )

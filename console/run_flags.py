@@ -27,6 +27,8 @@ class RunFlags(TypedDict):
     delivery: str | None
     listen: str | None
     joining: int
+    hosted: bool | None
+    contracts: bool
     keys: Path | None
     coordination: str | None
     credentials: Path | None
@@ -77,6 +79,8 @@ def run_with_flags(script: Script, options: RunOptions, flags: RunFlags, reporte
         delivery=flags["delivery"],
         listen=flags["listen"],
         joining=flags["joining"],
+        hosted=flags["hosted"],
+        contracts=flags["contracts"],
         coordination=None if coordination is None else parse_address(coordination),
         credentials=flags["credentials"],
         keys=flags["keys"],

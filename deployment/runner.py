@@ -141,6 +141,7 @@ def _run(
         keys=None if connections.keys is None else Path(connections.keys),
         json_messages=True,
         start_process=processes.take,
+        hosted=False,  # each node is a process of its own
     )
     observer.catch_signals()
     compiled = compile_job(script)

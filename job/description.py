@@ -7,21 +7,23 @@ equal plans; state belongs to the operators of a plan, so another plan is refuse
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import msgspec
 
+from fsql.compiler.assignment import Assignment
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
 from fsql.compiler.serialize import digest
 from fsql.compiler.text.source import SourceText
 from fsql.compiler.tick_plan import Policy
-from fsql.connectors.live.live_splits import front_log_of, needs_front_log
+from fsql.connectors.live.live_splits import front_log_of, is_live, needs_front_log
 from fsql.job.compilation import compile_job
 from fsql.job.places import locate_errors
 from fsql.job.run import RunOptions, choose_plan, open_splits
 from fsql.job.script import Script
+from fsql.runtime.cluster.contraction import contracted_owners
 from fsql.runtime.cluster.job_spec import Settings
 from fsql.runtime.drivers.local import held_name
 from fsql.runtime.drivers.operator_times import OperatorTimes
@@ -130,6 +132,13 @@ class PreparedJob:
             if needs_front_log(table)
         }
         return {task.number: logged[task.ordinal] for task in self.fronts if task.ordinal in logged}
+
+    def begin_contracted(self) -> TickPlan:
+        """Return the plan in which worker 0 owns all hash bins at first, if a table that is read is live."""
+        if not any(is_live(table) for table in self.compiled.job.tables):
+            return self.plan
+        owners = contracted_owners(self.plan.workers)
+        return replace(self.plan, assignment=Assignment(owners))
 
     def for_workers(self) -> Prepared:
         """Return the parts that workers need."""

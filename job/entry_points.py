@@ -7,13 +7,14 @@ import secrets
 import shutil
 import sys
 import time
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.diagnostics import FsqlError
 from fsql.compiler.diagnostics.encoding import diagnostics_bytes
 from fsql.connectors.addresses import loopback
 from fsql.connectors.live.front_logs import LocalFrontLog
-from fsql.job.coordination import job_coordination, open_zookeeper
+from fsql.job.coordination import job_address, job_coordination, open_zookeeper
 from fsql.job.description import parse_description, prepare_job
 from fsql.job.join_deadline import JOIN_DEADLINE_SECONDS, JoinDeadline
 from fsql.job.leader_finder import LeaderFinder
@@ -33,9 +34,11 @@ from fsql.runtime.coordination.zookeeper.address import (
 from fsql.runtime.drivers.memory import collect_less_often, keep_freed_memory
 from fsql.runtime.drivers.node_address import parse_node_address
 from fsql.runtime.drivers.processes.coordinator_process import CoordinatorProcess
+from fsql.runtime.drivers.processes.hosting_process import HostingProcess
 from fsql.runtime.drivers.processes.job_state import open_job_state
 from fsql.runtime.drivers.processes.supervised import Supervisor
 from fsql.runtime.drivers.processes.worker_process import WorkerProcess
+from fsql.runtime.hosts.hosted_nodes import HostedTransport
 from fsql.runtime.key_file import cluster_key, given_key
 
 _REMOVALS_MAX: Final = 60
@@ -45,7 +48,16 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from fsql.job.description import PreparedJob
+    from fsql.runtime.drivers.transport import Transport
     from fsql.runtime.hosts.prepared import Prepared
+
+
+@dataclass(frozen=True, slots=True)
+class Hosted:
+    """A worker in the process of the coordinator; with `contracts` owners of hash bins change by load."""
+
+    contracts: bool
 
 
 def prepare(description: bytes) -> Prepared:
@@ -81,8 +93,7 @@ def run_worker(  # noqa: PLR0913 - the flags of the command
     if finder is None:
         parse_node_address(leader, curve=network.keys is not None)
     transport = network.open_transport(given_key(key), leader)
-    name = f"{os.getpid()}-{secrets.token_hex(8)}"
-    node = WorkerNode("", name, transport.address, Settings())
+    node = WorkerNode("", _worker_name(), transport.address, Settings())
     supervisor = Supervisor.of_worker(transport.address) if supervised else None
     deadline = JoinDeadline(leader, key, join_deadline, transport.other_versions, notify)
 
@@ -120,20 +131,21 @@ def _find_leader(address: str, credentials: Path | None) -> LeaderFinder:
     return LeaderFinder(open_zookeeper(job, find_credentials(job, credentials), create=True))
 
 
-def run_coordinator(
+def run_coordinator(  # noqa: PLR0913 - the flags of the command
     state: Path,
     listening: int,
     stdout: str | None,
     *,
     again: bool,
+    hosted: Hosted | None = None,
     credentials: Path | None = None,
     network: NodeNetwork = LOOPBACK,
 ) -> bool:
     """Execute the coordinator of the job in the state directory; return whether the job is finished.
 
     It returns False if the launcher has ended first.  `listening` is the descriptor of the socket at which
-    workers join; `again` means that an earlier coordinator of the same run has ended.  `credentials` is the
-    file with the credentials for ZooKeeper.
+    workers join; `again` means that an earlier coordinator of the same run has ended.  `hosted` says
+    how the process executes a worker, too.  `credentials` is the file with the credentials for ZooKeeper.
     """
     keep_freed_memory()
     collect_less_often()
@@ -143,6 +155,7 @@ def run_coordinator(
         return _lead(
             *(state, listening, stdout, supervisor),
             again=again,
+            hosted=hosted,
             credentials=credentials,
             network=network,
         )
@@ -159,6 +172,7 @@ def _lead(  # noqa: PLR0913 - as run_coordinator
     supervisor: Supervisor,
     *,
     again: bool,
+    hosted: Hosted | None,
     credentials: Path | None,
     network: NodeNetwork,
 ) -> bool:
@@ -167,11 +181,13 @@ def _lead(  # noqa: PLR0913 - as run_coordinator
     Raises:
         FsqlError: if the job cannot be prepared or its state cannot be opened.
     """
+    contracts = hosted is not None and hosted.contracts
     data = (state / "job.json").read_bytes()
     job = prepare_job(parse_description(data))
     positions = state / "positions"
     positions.mkdir(mode=0o700, exist_ok=True)
-    option = job.description.delivery
+    description = job.description
+    option = description.delivery
     key = cluster_key(state / "cluster.key")
     consumed = job_consumers(
         job.compiled,
@@ -179,33 +195,62 @@ def _lead(  # noqa: PLR0913 - as run_coordinator
         positions,
         stdout=None if stdout is None else StandardOutput(loopback(stdout), key),
         option=None if option is None else DeliveryOption(option),
-        append=job.description.append,
-        since=job.description.since,
+        append=description.append,
+        since=description.since,
     )
     outputs = tuple(each.output for each in consumed)
     logs = {front: LocalFrontLog(path) for front, path in job.front_logs().items()}
+    plan = job.begin_contracted() if contracts else job.plan
     spec = JobSpec(
-        job.description.job,
-        0,
-        job.plan,
-        job.fronts,
-        outputs,
-        data,
-        bool(logs),
-        job.description.plan,
+        *(description.job, 0, plan, job.fronts, outputs, data), bool(logs), description.plan
     )
     transport = network.take_listener(key, listening)
-    node = CoordinatorNode(spec, transport.address, job.settings())
+    local = None if hosted is None else HostedTransport(transport, transport.address)
+    finder = None
+    node = CoordinatorNode(spec, transport.address, replace(job.settings(), contracts=contracts))
     try:
-        coordination = job_coordination(job.description, credentials)
+        coordination = job_coordination(description, credentials)
         job_state = open_job_state(state, transport.address, logs, coordination=coordination)
         sinks = [each.consumer for each in consumed]
         process = CoordinatorProcess(
-            node, spec, transport, job_state, sinks, supervisor, again=again
+            *(node, spec, transport, job_state, sinks, supervisor), again=again, sending=local
         )
-        return process.run()
+        if local is None:
+            return process.run()
+        zookeeper = job_address(description)
+        finder = None if zookeeper is None else _find_leader(str(zookeeper), credentials)
+        worker = _hosted_worker(job, data, transport, local, finder)
+        return HostingProcess(process, worker, transport, local).run()
     finally:
         transport.close()
+        if finder is not None:
+            finder.close()
+
+
+def _hosted_worker(
+    job: PreparedJob,
+    data: bytes,
+    transport: Transport,
+    hosted: HostedTransport,
+    finder: LeaderFinder | None,
+) -> WorkerProcess:
+    """Return the worker in the process of the coordinator of a job, whose description is `data`."""
+
+    def prepare_hosted(description: bytes) -> Prepared:
+        return job.for_workers() if description == data else prepare(description)
+
+    node = WorkerNode("", _worker_name(), transport.address, Settings())
+    find_leader = (lambda: None) if finder is None else finder.take
+    worker = WorkerProcess(
+        *(node, transport, prepare_hosted, None), find_leader=find_leader, sending=hosted
+    )
+    if finder is None:
+        worker.step(LeaderFound(transport.address))
+    return worker
+
+
+def _worker_name() -> str:
+    return f"{os.getpid()}-{secrets.token_hex(8)}"
 
 
 def remove_abandoned_state(state: Path) -> None:

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Protocol
 
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
 from fsql.compiler.diagnostics.codes import CODES
-from fsql.compiler.diagnostics.encoding import error_of
 from fsql.connectors.file.output_files import Existing
 from fsql.connectors.live.live_splits import needs_front_log, open_feed
 from fsql.job.coordination import (
@@ -26,8 +25,10 @@ from fsql.job.coordination import (
 from fsql.job.description import JobDescription, plan_digest, prepare_job, split_names
 from fsql.job.file_uses import FileUses
 from fsql.job.graph_tick import change_plan, complete_change, frozen_ordinals, with_ordinals
+from fsql.job.hosting import hosting_flags
 from fsql.job.listener import joining_address, open_listener
 from fsql.job.run import open_splits
+from fsql.job.run_outcome import stopped_of
 from fsql.job.standard_output_server import StandardOutputServer
 from fsql.job.state_directory import (
     is_finished,
@@ -37,8 +38,6 @@ from fsql.job.state_directory import (
     state_directory,
 )
 from fsql.job.stop import stop_error
-from fsql.runtime.batch import Root
-from fsql.runtime.dataflow.barrier import Stopped
 from fsql.runtime.drivers.curve.keys import NodeKeys
 from fsql.runtime.drivers.processes.job_state import end_leadership
 from fsql.runtime.drivers.processes.launcher import (
@@ -49,7 +48,6 @@ from fsql.runtime.drivers.processes.launcher import (
     start_process,
 )
 from fsql.runtime.key_file import cluster_key
-from fsql.runtime.ports import DeadLetter
 
 if TYPE_CHECKING:
     import socket
@@ -83,6 +81,9 @@ class ProcessOptions:
         json_messages: whether processes print messages about connections as JSON.
         change: what becomes of the state of a drained job whose plan is another one; None refuses it.
         start_process: starts the processes of the run.
+        hosted: whether the coordinator runs in the process of the first worker; None for where a table that
+            is read is live.
+        contracts: whether owners of hash bins change by load, if it does.
     """
 
     state: Path | None = None
@@ -96,6 +97,8 @@ class ProcessOptions:
     json_messages: bool = False
     change: StateChange | None = None
     start_process: StartProcess = start_process
+    hosted: bool | None = None
+    contracts: bool = True
 
 
 class ProcessObserver(Protocol):
@@ -136,8 +139,7 @@ def run_on_processes(
 ) -> FsqlError | None:
     """Run a job on processes of this machine until its input ends or a row stops it.
 
-    Returns the error of the row that stopped the job, None if there is none.  The run counts in `metrics`
-    and writes rows for standard output to `stdout`.
+    Returns the error of that row, None if there is none.  It counts in `metrics`, and writes to `stdout`.
 
     Raises:
         FsqlError: what is wrong with a source, a sink or the state directory; E624, if processes keep ending.
@@ -166,10 +168,11 @@ def run_on_processes(
             observer.on_waiting(process_options.joining, leader, key, process_options.keys)
         metrics.name_fronts(job.front_names())
         flags = _coordinator_flags(state, listening, server, process_options)
+        hosting = hosting_flags(compiled, options, process_options)
         launcher = Launcher(
-            [*COMMAND, "coordinator", *flags, *access],
+            [*COMMAND, "coordinator", *flags, *access, *hosting],
             [*COMMAND, *_worker_flags(leader, key, listening, access)],
-            options.workers - process_options.joining,
+            options.workers - process_options.joining - bool(hosting),
             _reporting_to(observer, metrics),
             _checking(observer, feed_errors, server),
             inherits=(listening.fileno(), *_inherited_locks(locks, process_options)),
@@ -196,7 +199,7 @@ def _outcome(finished: Finished, job: PreparedJob, state: Path, rows_out: int) -
     """
     if finished.drained:
         return None
-    stopped = _stopped(finished)
+    stopped = stopped_of(finished)
     if stopped is None:
         record_finished(state)
         return None
@@ -374,24 +377,6 @@ def _coordinator_flags(
     if server is None:
         return flags
     return (*flags, "--stdout", f"{server.address[0]}:{server.address[1]}")
-
-
-def _stopped(finished: Finished) -> Stopped | None:
-    """Return where and why the job stopped; None if it reached the end of its input.
-
-    Raises:
-        FsqlError: if it cannot continue.
-    """
-    if finished.diagnostics is not None:
-        raise error_of(finished.diagnostics)
-    if finished.refused is not None:
-        message = f"an output cannot continue: {finished.refused[1]}"
-        raise FsqlError([Diagnostic("E537", message)])
-    if finished.stopped is None:
-        return None
-    row = finished.stopped
-    dead_letter = None if row.dead_letter is None else DeadLetter(*row.dead_letter)
-    return Stopped(Root(*row.root), row.code, dead_letter)
 
 
 def _given_up(reason: str) -> FsqlError:

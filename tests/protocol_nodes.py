@@ -65,7 +65,7 @@ from fsql.runtime.cluster.node import (
     Trim,
     WorkerExited,
 )
-from fsql.runtime.cluster.tick_events import TickEnded
+from fsql.runtime.cluster.tick_events import ProposeTick, TickEnded
 from fsql.runtime.cluster.worker_node import WorkerNode
 from fsql.runtime.dataflow.messages import (
     Acknowledgement,
@@ -232,10 +232,8 @@ class Coordinator:
 
     def on_event(self, words: list[str], now: float) -> list[str]:
         """Step the node."""
-        lines = []
-        for effect in self._node.step(self._event(words), now):
-            lines += self._effect_text(effect)
-        return lines
+        effects = self._node.step(self._event(words), now)
+        return [line for effect in effects for line in self._effect_text(effect)]
 
     def _event(self, words: list[str]) -> CoordinatorEvent:  # noqa: C901, PLR0911, PLR0912 - see `item_of`
         match words:
@@ -286,7 +284,7 @@ class Coordinator:
         frame = Frame("job", 0, epoch, worker, COORDINATOR, sequence, has, item_of(words))
         return Received(frame, "somewhere")
 
-    def _effect_text(self, effect: CoordinatorEffect) -> list[str]:  # noqa: C901, PLR0911 - see `item_of`
+    def _effect_text(self, effect: CoordinatorEffect) -> list[str]:  # noqa: C901, PLR0911, PLR0912
         match effect:
             case Transmit(address, what):
                 if isinstance(what, Frame):
@@ -310,6 +308,8 @@ class Coordinator:
                 return [] if before == self._phase else [f"progress: {self._phase}"]
             case Finish(refused=(_, reason)):
                 return [f"finish: {reason}"]
+            case ProposeTick():
+                raise AssertionError(effect)  # not with these settings
             case Finish(stopped, diagnostics):
                 if diagnostics is not None:
                     [error] = error_of(diagnostics).diagnostics

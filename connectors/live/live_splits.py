@@ -49,6 +49,11 @@ def needs_front_log(table: Table) -> bool:
     return settings_of(table.options).connector.option("log_mib") is not None
 
 
+def is_live(table: Table) -> bool:
+    """Return whether rows of the table come at times of their own, not as fast as they are read."""
+    return needs_front_log(table) or dict(table.options).get("rate") is not None
+
+
 def front_log_of(front_logs: Path, table: Table) -> Path:
     """Return the directory of a table's log; tables are numbered as the job declares them."""
     return front_logs / str(table.ordinal)

@@ -86,7 +86,7 @@ class CoordinatorEpoch:
         self.start = START if manifest is None else manifest.root
         self.addresses = tuple(addresses)
         self.running = False
-        self._worker_metrics: dict[int, Metrics] = {}
+        self.worker_metrics: dict[int, Metrics] = {}
         self.trouble = ""
         """Why the last snapshot failed; cleared by the next one that succeeds."""
         self._assignment = spec.plan.assignment
@@ -196,7 +196,7 @@ class CoordinatorEpoch:
             acknowledgements=self.acker.acknowledgements, snapshots=self.snapshots.committed
         )
         own.set_operators(self._instrumentation.operators)
-        metrics = self.output.all_metrics([own, *self._worker_metrics.values()])
+        metrics = self.output.all_metrics([own, *self.worker_metrics.values()])
         troubles = (self.trouble,) if self.trouble else ()
         held = self.acker.least_promise
         return Progress(phase.value, self.number, detail, metrics, held, self.start, troubles)
@@ -247,7 +247,7 @@ class CoordinatorEpoch:
             case TickPrepared() | TickDeclined() | BinsAdopted():
                 self._on_tick_item(worker, item)
             case Metrics():
-                self._worker_metrics[worker] = item
+                self.worker_metrics[worker] = item
             case Failure(diagnostics):
                 self._effects.append(Finish(diagnostics=diagnostics))
             case _:

@@ -55,7 +55,7 @@ from fsql.runtime.cluster.phase import Phase
 from fsql.runtime.cluster.proposed_ticks import ProposedTicks
 from fsql.runtime.cluster.restart_strategy import RestartStrategy
 from fsql.runtime.cluster.skipped_rows import SkippedRows
-from fsql.runtime.cluster.tick_events import TickProposed
+from fsql.runtime.cluster.tick_events import LoadMeasured, TickProposed
 from fsql.runtime.dataflow.invariants import InvariantError
 from fsql.runtime.metrics import Metrics
 
@@ -75,7 +75,7 @@ class CoordinatorNode:
         self._spec = spec
         self._messages = ControlMessages(spec, address)
         self._settings = settings
-        self._members = Members(spec.plan.workers, settings)
+        self._members = Members(spec.plan.workers, settings, address)
         self._fence = LeaseFence()
         self._asked = False
         self._newest = 0
@@ -89,7 +89,7 @@ class CoordinatorNode:
         """The position below which all outputs had stored everything when an epoch last failed."""
         self._restarts = RestartStrategy(settings)
         self._skipped = SkippedRows(spec)
-        self._ticks = ProposedTicks(spec)
+        self._ticks = ProposedTicks(spec, address if settings.contracts else None)
         self._next_try: float | None = None
 
     def step(self, event: CoordinatorEvent, now: float) -> list[CoordinatorEffect]:
@@ -129,7 +129,7 @@ class CoordinatorNode:
             due = min(due, self._next_heartbeat, self.epoch.next_timer())
         return due
 
-    def _handle(  # noqa: PLR0911 - one case for each kind
+    def _handle(  # noqa: C901, PLR0911 - one case for each kind
         self, event: CoordinatorEvent, now: float
     ) -> list[CoordinatorEffect]:
         match event:
@@ -143,6 +143,8 @@ class CoordinatorNode:
                 return self._on_epoch_taken(event, now)
             case TickProposed():
                 self._ticks.on_proposal(event, now)
+            case LoadMeasured(busy):
+                return [] if self.epoch is None else self._ticks.on_load(busy, self.epoch, now)
             case SinkLost() | StateLost():
                 return self._on_loss(event, now)
             case SnapshotRequested() if self.epoch is not None:  # else it comes again

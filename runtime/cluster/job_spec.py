@@ -86,7 +86,8 @@ class Settings:
     """Times in seconds, and sizes; released output does not depend on them.
 
     A node that is silent for `failure_after` has failed; it grows up to `failure_after_most`, see
-    `failure_detector`.  `instrument` makes what measures the operators in an epoch.
+    `failure_detector`.  With `contracts` the coordinator changes owners by load: see `contraction`.
+    `instrument` makes what measures the operators in an epoch.
     """
 
     read_ahead_seconds: float = 0.5
@@ -101,5 +102,6 @@ class Settings:
     metrics_every: float = 0.25
     snapshot_every: float | None = 1.0
     bundle_rows_max: int = 262_144
+    contracts: bool = False
     link: LinkSettings = _LINK
     instrument: Instrument = Uninstrumented

@@ -1,7 +1,8 @@
 """Membership: which workers there are, and which of them take part in the epoch.
 
 Contract.  A worker is known by the name that it chose at its start.  Each address has one worker: the last
-that sent a Hello from there.  Workers of an epoch keep their numbers in the next one if possible.
+that sent a Hello from there.  Workers of an epoch keep their numbers in the next one if possible.  The worker
+in the process of the coordinator has number 0 and so the first front: its rows take no hop between processes.
 """
 
 from __future__ import annotations
@@ -25,8 +26,9 @@ class _Member:
 class Members:
     """The workers that a coordinator knows."""
 
-    def __init__(self, wanted: int, settings: Settings) -> None:
+    def __init__(self, wanted: int, settings: Settings, own_address: str) -> None:
         self._wanted = wanted
+        self._own_address = own_address
         self._hello_within = settings.failure_after
         self._members: dict[str, _Member] = {}
 
@@ -65,8 +67,10 @@ class Members:
         places: dict[int, _Member] = {}
         for member in idle:
             last = member.last_number
-            if last is not None and last < self._wanted and last not in places:
-                places[last] = member
+            if last is not None and last < self._wanted:
+                places.setdefault(last, member)
+            if member.address == self._own_address:
+                places[0] = member
         rest = [member for member in idle if member not in places.values()]
         for number in range(self._wanted):
             member = places[number] if number in places else rest.pop(0)

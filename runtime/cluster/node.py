@@ -16,8 +16,8 @@ from fsql.runtime.cluster.tick_events import (
     BinsNotCopied,
     CopyBins,
     Ownership,
-    TickEnded,
-    TickProposed,
+    TickEffect,
+    TickEvent,
 )
 
 if TYPE_CHECKING:
@@ -379,7 +379,7 @@ class Finish:
 
 CoordinatorEvent: TypeAlias = (
     Received
-    | TickProposed
+    | TickEvent
     | TimerFired
     | LeaseHeld
     | LeaseLost
@@ -394,5 +394,5 @@ CoordinatorEvent: TypeAlias = (
     | ManifestNotCommitted
 )
 CoordinatorEffect: TypeAlias = (
-    TickEnded | Transmit | TakeEpoch | OpenSinks | Deliver | CommitManifest | Progress | Finish
+    TickEffect | Transmit | TakeEpoch | OpenSinks | Deliver | CommitManifest | Progress | Finish
 )

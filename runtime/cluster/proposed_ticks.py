@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Final
 from fsql.compiler.assignment import Assignment
 from fsql.compiler.owner_map import OwnerMap
 from fsql.runtime.batch import START
+from fsql.runtime.cluster.contraction import Contraction
 from fsql.runtime.cluster.layout_tick import TickPhase
 from fsql.runtime.cluster.tick_events import TickEnded
 
 if TYPE_CHECKING:
     from fsql.runtime.cluster.coordinator_epoch import CoordinatorEpoch
     from fsql.runtime.cluster.job_spec import JobSpec
-    from fsql.runtime.cluster.node import EpochTaken
+    from fsql.runtime.cluster.node import CoordinatorEffect, EpochTaken
     from fsql.runtime.cluster.tick_events import TickProposed
 
 EPOCHS_MAX: Final = 2
@@ -24,9 +25,14 @@ EPOCHS_MAX: Final = 2
 class ProposedTicks:
     """Keeps the owner map from epoch to epoch, and the tick that is proposed until it is taken or refused."""
 
-    def __init__(self, spec: JobSpec) -> None:
-        """Begin with the owner map of the job's plan."""
+    def __init__(self, spec: JobSpec, contracts_at: str | None = None) -> None:
+        """Begin with the owner map of the job's plan.
+
+        Ticks are proposed by load while worker 0 is at the address `contracts_at`, that of the coordinator.
+        """
         self._spec = spec
+        self._contraction = Contraction(spec.plan.workers)
+        self._contracts_at = contracts_at
         self._is_first = True
         self._proposal: TickProposed | None = None
         self._proposed_at = 0.0
@@ -58,6 +64,7 @@ class ProposedTicks:
         A new coordinator continues with the map of the last tick that was taken, which may be newer than the
         manifest; or with that of the manifest, unless the number of workers has changed.
         """
+        self._contraction.reset()
         manifest = taken.manifest
         workers = self._spec.plan.workers
         is_first, self._is_first = self._is_first, False
@@ -67,6 +74,14 @@ class ProposedTicks:
         if is_first and owners:
             self._set_owners(OwnerMap.of_ranges(owners, workers))
         return self._spec
+
+    def on_load(self, busy: float, epoch: CoordinatorEpoch, now: float) -> list[CoordinatorEffect]:
+        """Return the tick to propose, if the load asks for one and none is under way."""
+        is_at_home = self._contracts_at == epoch.addresses[0]
+        if not is_at_home or not epoch.running or self._proposal is not None:
+            return []
+        proposal = self._contraction.on_load(busy, epoch.worker_metrics, epoch.owners, now)
+        return [] if proposal is None else [proposal]
 
     def advance(self, epoch: CoordinatorEpoch, now: float) -> list[TickEnded]:
         """Begin the proposed tick if none is under way, and return what has ended."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
     from fsql.compiler.owner_map import BinRanges
@@ -59,6 +59,21 @@ class TickProposed:
 
 
 @dataclass(frozen=True, slots=True)
+class LoadMeasured:
+    """Event: the share of the time in which the loop of the coordinator's process was busy, 0 to 1."""
+
+    busy: float
+
+
+@dataclass(frozen=True, slots=True)
+class ProposeTick:
+    """Effect: propose that the next tick has this owner map.  Answer: `TickProposed`, if it is proposed."""
+
+    owners: tuple[tuple[int, int, int], ...]
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class TickEnded:
     """Effect: record the outcome of a proposed tick: it was taken, or `refused` says why not.
 
@@ -71,3 +86,7 @@ class TickEnded:
     seconds: float
     refused: str = ""
     moved_bins: int = 0
+
+
+TickEvent: TypeAlias = TickProposed | LoadMeasured
+TickEffect: TypeAlias = TickEnded | ProposeTick

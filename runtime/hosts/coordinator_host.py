@@ -33,7 +33,7 @@ from fsql.runtime.cluster.node import (
     TakeEpoch,
     Transmit,
 )
-from fsql.runtime.cluster.tick_events import TickEnded
+from fsql.runtime.cluster.tick_events import LoadMeasured, ProposeTick, TickEnded
 from fsql.runtime.coordination.port import (
     CoordinationDiskError,
     CoordinationError,
@@ -141,8 +141,18 @@ class CoordinatorHost(Host["CoordinatorMachine"]):
                 self._background.submit(self._commit(effect))
             case Progress():
                 self._tell(effect)
+            case ProposeTick():
+                self._propose(effect)
             case TickEnded() | Finish():
                 self._end(effect)
+
+    def on_load(self, busy: float) -> None:
+        """Take the share of the time in which the loop of the process was busy since the last call."""
+        self.step(LoadMeasured(busy))
+
+    def _propose(self, effect: ProposeTick) -> None:
+        if self._ticks is not None:
+            self._keeper.submit(self._ticks.propose(effect.owners, effect.reason))
 
     def _end(self, effect: TickEnded | Finish) -> None:
         """Report the end of a tick or of the job."""

@@ -76,10 +76,12 @@ class JobState:
         logs: FrontLogs,
         lease_seconds: float = LEASE_SECONDS,
         takes_requests: bool = False,
+        wall_clock: Clock = lambda: 0.0,
     ) -> None:
         """Take two clients of coordination, one for each executor; `owner` is the value of the lease.
 
         With `takes_requests`, other processes may ask for snapshots and ticks by way of coordination.
+        `wall_clock` shows the seconds since 1970.
         """
         self._snapshots = Snapshots(directory)
         self._keeper = keeper
@@ -87,6 +89,7 @@ class JobState:
         self._clock = clock
         self._logs = logs
         self._takes_requests = takes_requests
+        self._wall_clock = wall_clock
         self._asked_at = 0.0
         self.lease = Lease(keeper, LEADER, owner.encode(), lease_seconds, lambda: self._asked_at)
         self.lease_renewed_every = lease_seconds / RENEWALS
@@ -116,7 +119,9 @@ class JobState:
 
     def tick_proposals(self, spec: JobSpec) -> TickProposals | None:
         """Return what passes on the ticks that other processes propose; None where they cannot."""
-        return TickProposals(self._keeper, self.lease, spec) if self._takes_requests else None
+        if not self._takes_requests:
+            return None
+        return TickProposals(self._keeper, self.lease, spec, self._wall_clock)
 
     # The executor that waits for disks.
 

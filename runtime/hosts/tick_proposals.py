@@ -11,8 +11,10 @@ from fsql.runtime.coordination.port import CoordinationError
 from fsql.runtime.coordination.ticks import (
     TickProposal,
     TickRecord,
+    TickUnderWayError,
     last_taken,
     open_proposal,
+    propose_tick,
     put_record,
 )
 
@@ -21,7 +23,7 @@ if TYPE_CHECKING:
     from fsql.runtime.cluster.tick_events import TickEnded
     from fsql.runtime.coordination.lease import Lease
     from fsql.runtime.coordination.port import Coordination
-    from fsql.runtime.hosts.ports import Work
+    from fsql.runtime.hosts.ports import Clock, Work
 
 JOB_ENDED: Final = "the job has ended before it was taken"
 
@@ -32,10 +34,14 @@ class TickProposals:
     `advance` is called by the executor that keeps the lease, while it is held.
     """
 
-    def __init__(self, coordination: Coordination, lease: Lease, spec: JobSpec) -> None:
+    def __init__(
+        self, coordination: Coordination, lease: Lease, spec: JobSpec, wall_clock: Clock
+    ) -> None:
+        """Take the keeper's client; `wall_clock` shows the seconds since 1970."""
         self._coordination = coordination
         self._lease = lease
         self._spec = spec
+        self._wall_clock = wall_clock
         self._proposal: TickProposal | None = None
         """The proposal that the node was given last."""
         self._ended: list[TickRecord] = []
@@ -53,6 +59,16 @@ class TickProposals:
         position = None if ended.refused else (ended.position.time, ended.position.origin)
         record = TickRecord(proposal, position, ended.seconds, ended.moved_bins, ended.refused)
         self._ended.append(record)
+
+    def propose(self, owners: tuple[tuple[int, int, int], ...], reason: str) -> Work:
+        """Propose a tick; not if another one is open, or coordination does not answer."""
+        spec = self._spec
+        proposal = TickProposal(
+            0, spec.graph, spec.plan.workers, owners, reason, self._wall_clock()
+        )
+        with suppress(TickUnderWayError, CoordinationError):
+            propose_tick(self._coordination, self._lease.session, proposal)
+            yield from self.advance()
 
     def advance(self) -> Work:
         """Record what has ended, and yield the proposal that is open, each time: the node may have lost it.

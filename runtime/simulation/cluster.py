@@ -16,6 +16,7 @@ from fsql.runtime.cluster.worker_node import WorkerNode
 from fsql.runtime.simulation.coordination import Coordination
 from fsql.runtime.simulation.coordinator_process import CoordinatorProgram
 from fsql.runtime.simulation.disk import Disk
+from fsql.runtime.simulation.hosting_process import HostingProgram
 from fsql.runtime.simulation.network import Network
 from fsql.runtime.simulation.output_checker import expected_of
 from fsql.runtime.simulation.process import Process
@@ -124,12 +125,14 @@ class SimulatedCluster:
         settings = self.run_settings
         world = self.world
         coordinators = [
-            Process(f"c{number}", world, _clock(choices), lambda own: CoordinatorProgram(own, self))
+            Process(f"c{number}", world, _clock(choices), lambda own: coordinating(own, self))
             for number in range(settings.coordinators)
         ]
+        coordinating = HostingProgram if settings.hosted else CoordinatorProgram
+        hosted = settings.coordinators if settings.hosted else 0
         workers = [
             Process(f"w{number}", world, _clock(choices), lambda own: WorkerProgram(own, self))
-            for number in range(settings.workers + settings.spare)
+            for number in range(max(0, settings.workers + settings.spare - hosted))
         ]
         return coordinators, workers
 

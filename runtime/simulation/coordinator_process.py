@@ -26,6 +26,7 @@ from fsql.runtime.simulation.world import SECOND
 
 if TYPE_CHECKING:
     from fsql.runtime.cluster.manifest import Manifest
+    from fsql.runtime.hosts.ports import Transport
     from fsql.runtime.simulation.cluster import SimulatedCluster
     from fsql.runtime.simulation.process import Process
 
@@ -33,7 +34,13 @@ if TYPE_CHECKING:
 class CoordinatorProgram:
     """One coordinator process."""
 
-    def __init__(self, process: Process, cluster: SimulatedCluster) -> None:
+    def __init__(
+        self,
+        process: Process,
+        cluster: SimulatedCluster,
+        transport: Transport | None = None,
+    ) -> None:
+        """Start the coordinator; it sends by `transport` where this is given."""
         self._process = process
         self._cluster = cluster
         spec = cluster.spec()
@@ -52,7 +59,7 @@ class CoordinatorProgram:
             WatchedNode(process, self.machine, self._look_at),
             spec,
             lambda: process.now,
-            transport=SimulatedTransport(process, cluster),
+            transport=transport or SimulatedTransport(process, cluster),
             background=SimulatedBackground(process),
             keeper=SimulatedBackground(process),
             state=self._state,

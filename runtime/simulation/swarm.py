@@ -44,6 +44,8 @@ class RunSettings:
     nodes: Settings
     network: NetworkSettings
     encoded: bool
+    hosted: bool
+    """Whether each coordinator has a worker in its process."""
 
 
 def drawn(
@@ -79,6 +81,7 @@ def drawn(
         nodes=_nodes(choices, tape.stream("lead")),
         network=_network(choices),
         encoded=choices.chance(0.2),
+        hosted=tape.stream("hosted").chance(0.3),
     )
 
 

@@ -17,7 +17,7 @@ from fsql.runtime.simulation.transport import SimulatedTransport
 from fsql.runtime.simulation.world import MILLISECOND, SECOND
 
 if TYPE_CHECKING:
-    from fsql.runtime.hosts.ports import Work
+    from fsql.runtime.hosts.ports import Transport, Work
     from fsql.runtime.simulation.cluster import SimulatedCluster
     from fsql.runtime.simulation.process import Process
 
@@ -34,8 +34,15 @@ HANGS_AT_MOST_US: Final = 6 * SECOND
 class WorkerProgram:
     """One worker process."""
 
-    def __init__(self, process: Process, cluster: SimulatedCluster) -> None:
+    def __init__(
+        self,
+        process: Process,
+        cluster: SimulatedCluster,
+        transport: Transport | None = None,
+    ) -> None:
+        """Start the worker; it sends by `transport` where this is given, in the process of a coordinator."""
         self._process = process
+        self._is_hosted = transport is not None
         self._cluster = cluster
         name = f"{process.name} {process.starts}"
         self.machine = cluster.nodes.worker(cluster.job, name, process.name, cluster.settings)
@@ -43,7 +50,7 @@ class WorkerProgram:
         self._host = WorkerHost(
             WatchedNode(process, self.machine, lambda _: None),
             lambda: process.now,
-            SimulatedTransport(process, cluster),
+            transport or SimulatedTransport(process, cluster),
             SimulatedBackground(process),
             self._prepare,
         )
@@ -63,7 +70,8 @@ class WorkerProgram:
     def stepped(self) -> None:
         """Read if a front may, when all is dealt with that has come by then."""
         if self._host.done:
-            self._process.end()
+            if not self._is_hosted:
+                self._process.end()
         elif not self._reads and self.machine.readable(self._process.now):
             self._reads = True
             self._process.later(READ_US, self._read)

@@ -63,7 +63,7 @@ def test_a_run_begins_while_the_last_one_still_ends(
     A coordinator that is stopped is in nobody's way; a worker has its store until it goes on, and ends.
     """
     twin = new_twin()
-    twin.start(2)
+    twin.start(2, "--apart")
     for role in ("coordinator", "worker"):
         wait_until(twin.goes_on, "output")
         stopped = twin.pids(role)
@@ -72,7 +72,7 @@ def test_a_run_begins_while_the_last_one_still_ends(
         assert twin.process is not None
         twin.process.kill()
         twin.process.wait()
-        twin.start(2)
+        twin.start(2, "--apart")
         if role == "coordinator":
             wait_until(twin.goes_on, "output")
         else:

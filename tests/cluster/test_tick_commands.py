@@ -115,7 +115,7 @@ def ticks(twin: Twin) -> list[dict[str, Any]]:
 
 
 def start(twin: Twin) -> None:
-    twin.start(2)
+    twin.start(2, "--no-contract")  # no ticks but those of the test
     wait_until(twin.goes_on, "output")
 
 

@@ -43,7 +43,8 @@ def test_kills_by_the_dozen(new_twin: Callable[[int], Twin], tmp_path: Path) -> 
     plans = [random.sample(KILLS, k=len(KILLS)) for _ in twins]
     due = [0.0] * RUNS
     for number, twin in enumerate(twins):
-        twin.start(1 + number % 3)
+        workers = 1 + number % 3
+        twin.start(workers, "--apart" if workers == 1 else "--hosted")
     while any(plans):
         for number, (twin, plan) in enumerate(zip(twins, plans, strict=True)):
             begins = quarter if number < 2 else 0

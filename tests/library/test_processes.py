@@ -111,11 +111,8 @@ def test_a_killed_coordinator_is_not_waited_for(
             killed.extend(child_processes("coordinator"))
             os.kill(killed[0], signal.SIGKILL)
 
-    def command(kind: str, *arguments: str) -> list[str]:
-        head = ["-m", "fsql"] if kind == "worker" else ["-c", WITH_LONG_TIMEOUTS]
-        return [sys.executable, "-P", *head, kind, *arguments]
-
-    monkeypatch.setattr(process_run, "_command", command)
+    command = (sys.executable, "-P", "-c", WITH_LONG_TIMEOUTS)
+    monkeypatch.setattr(process_run, "COMMAND", command)
     monkeypatch.setattr(SilentObserver, "on_report", kill_once)
     run(folder, "right.jsonl")
     metrics = run(folder, "sums.jsonl", processes=2, state=folder / "state")

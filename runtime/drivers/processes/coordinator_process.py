@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from fsql.runtime.drivers.transport import Transport
     from fsql.runtime.hosts.job_state import JobState
     from fsql.runtime.hosts.ports import CoordinatorMachine
+    from fsql.runtime.hosts.ports import Transport as SendingTransport
     from fsql.runtime.sink import Sink
 
 IDLE_SECONDS_MAX = 0.1
@@ -40,17 +41,21 @@ class CoordinatorProcess:
         supervisor: Supervisor,
         *,
         again: bool = False,
+        sending: SendingTransport | None = None,
     ) -> None:
-        """Take the parts of a coordinator; `again` says that an earlier one of this run has ended."""
+        """Take the parts of a coordinator; `again` says that an earlier one of this run has ended.
+
+        It sends by `sending` where this is given.
+        """
         self._transport = transport
         self._supervisor = supervisor
         self._background = BackgroundThread(transport.wake)
         self._keeper = BackgroundThread(transport.wake)
-        self._host = CoordinatorHost(
+        self.host = CoordinatorHost(
             node,
             spec,
             time.monotonic,
-            transport=transport,
+            transport=sending or transport,
             background=self._background,
             keeper=self._keeper,
             state=state,
@@ -61,31 +66,43 @@ class CoordinatorProcess:
 
     def run(self) -> bool:
         """Run; return whether the job is over, False if only the launcher has ended."""
-        host = self._host
+        host = self.host
         try:
-            while not host.done and self._supervisor.alive():
-                self._round()
+            while self.goes_on():
+                seconds, descriptors = self.awaited()
+                collect_while_idle()
+                for source, what in self._transport.receive(seconds, descriptors):
+                    host.step(Received(what, source))
+                self.hear()
+                host.tick()
         finally:
-            self._background.close()
-            self._keeper.close()
-            host.close()
+            self.close()
         return host.done
 
-    def _round(self) -> None:
-        """Process all input that has come, and advance the time."""
-        host = self._host
-        wait = min(IDLE_SECONDS_MAX, host.next_timer() - time.monotonic())
-        descriptors = host.awaited()
+    def goes_on(self) -> bool:
+        """Return whether neither the job is over nor the launcher has ended."""
+        return not self.host.done and self._supervisor.alive()
+
+    def awaited(self) -> tuple[float, list[int]]:
+        """Return how many seconds to wait for input at most, and the descriptors to wait for."""
+        wait = min(IDLE_SECONDS_MAX, self.host.next_timer() - time.monotonic())
+        descriptors = self.host.awaited()
         if None in descriptors:
             wait = min(wait, CONSUMER_SECONDS)
         descriptors.append(self._supervisor.descriptor)
-        awaited = [each for each in descriptors if each is not None]
-        collect_while_idle()
-        for source, what in self._transport.receive(max(0.0, wait), awaited):
-            host.step(Received(what, source))
+        return max(0.0, wait), [each for each in descriptors if each is not None]
+
+    def hear(self) -> None:
+        """Process what has come from the launcher, the sinks and the background."""
+        host = self.host
         for address in self._supervisor.take_exited():
             host.step(WorkerExited(address))
         host.hear()
         self._background.hand_over(host.step)
         self._keeper.hand_over(host.step)
-        host.tick()
+
+    def close(self) -> None:
+        """Finish the work in the background, and close the host."""
+        self._background.close()
+        self._keeper.close()
+        self.host.close()

@@ -86,6 +86,7 @@ def open_job_state(
         logs=FrontLogs(logs),
         lease_seconds=lease_seconds,
         takes_requests=True,
+        wall_clock=time.time,
     )
 
 

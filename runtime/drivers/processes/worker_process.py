@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from fsql.runtime.cluster.node import WorkerEvent
     from fsql.runtime.drivers.processes.supervised import Supervisor
     from fsql.runtime.drivers.transport import Transport
+    from fsql.runtime.hosts.ports import Transport as SendingTransport
     from fsql.runtime.hosts.ports import WorkerMachine
     from fsql.runtime.hosts.prepared import Prepare
 
@@ -43,7 +44,7 @@ class MessageDeadline(Protocol):
 class WorkerProcess:
     """Runs until the job is done or the supervisor has ended."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - it stands between many
         self,
         node: WorkerMachine,
         transport: Transport,
@@ -51,54 +52,76 @@ class WorkerProcess:
         supervisor: Supervisor | None,
         deadline: MessageDeadline | None = None,
         find_leader: Callable[[], str | None] = lambda: None,
+        *,
+        sending: SendingTransport | None = None,
     ) -> None:
         """Take the parts of a worker; `deadline` ends one that has no supervisor.
 
         `find_leader` is called often; it returns the address of the coordinator each time it changes.
+        The worker sends by `sending` where this is given.
         """
         self._transport = transport
         self._supervisor = supervisor
         self._background = BackgroundThread(transport.wake)
-        self._host = WorkerHost(node, time.monotonic, transport, self._background, prepare)
+        self.host = WorkerHost(
+            node, time.monotonic, sending or transport, self._background, prepare
+        )
         self._deadline = deadline
         self._find_leader = find_leader
 
     def run(self) -> bool:
         """Run; return whether the job is done, False if only the launcher has ended."""
-        host = self._host
+        host = self.host
         if self._deadline is not None:
             self._deadline.start(time.monotonic())
         try:
             while not host.done and (self._supervisor is None or self._supervisor.alive()):
                 self._round()
         finally:
-            self._background.close()
-            host.close()
+            self.close()
         return host.done
 
     def step(self, event: WorkerEvent) -> None:
         """Give an event to the node."""
-        self._host.step(event)
+        self.host.step(event)
 
     def _round(self) -> None:
         """Process all input that has come, read once, and advance the time."""
-        host = self._host
         now = time.monotonic()
-        readable = host.node.readable(now)
-        timer = host.next_timer()
-        wait = IDLE_SECONDS_MAX if timer is None else min(IDLE_SECONDS_MAX, timer - now)
-        if not readable:
+        seconds = self.awaited(now)
+        if seconds:
             collect_while_idle()
-        came = self._transport.receive(0.0 if readable else max(0.0, wait))
+        came = self._transport.receive(seconds)
         if self._deadline is not None:
             if came:
                 self._deadline.on_message(now)
             self._deadline.check(now)
+        self.look_for_leader()
+        for source, what in came:
+            self.step(Received(what, source))
+        self.read()
+        self.host.tick()
+
+    def awaited(self, now: float) -> float:
+        """Return how many seconds to wait for input at most; 0 if a front may read."""
+        if self.host.node.readable(now):
+            return 0.0
+        timer = self.host.next_timer()
+        wait = IDLE_SECONDS_MAX if timer is None else min(IDLE_SECONDS_MAX, timer - now)
+        return max(0.0, wait)
+
+    def look_for_leader(self) -> None:
+        """Tell the node if there is another coordinator."""
         leader = self._find_leader()
         if leader is not None:
-            host.step(LeaderFound(leader))
-        for source, what in came:
-            host.step(Received(what, source))
-        self._background.hand_over(host.step)
-        host.read()
-        host.tick()
+            self.step(LeaderFound(leader))
+
+    def read(self) -> None:
+        """Process what has come from the background, and read once if a front may."""
+        self._background.hand_over(self.step)
+        self.host.read()
+
+    def close(self) -> None:
+        """Finish the work in the background, and close the host."""
+        self._background.close()
+        self.host.close()

@@ -156,7 +156,7 @@ def test_it_waits_for_no_consumer_that_has_acknowledged_two_bundles_as_one() -> 
     node = Script(LeaseHeld=[OpenSinks(1, START)], SinkOpened=[*BUNDLES], Delivered=[Finish()])
     process, _, _ = run(node, SinkOfTwo())
     assert node.events[-1] == Delivered(1, 0, ENDS[1])
-    assert process._host.awaited() == []
+    assert process.host.awaited() == []
 
 
 def test_what_a_consumer_refuses_at_a_commit_is_the_outputs_loss() -> None:

@@ -43,7 +43,7 @@ class Led:
         self.coordination = MemoryCoordination(Ensemble(lambda: 0.0))
         self.lease = Lease(self.coordination, "leader", b"here", 3.0, lambda: 0.0)
         assert self.lease.hold()
-        self.ticks = TickProposals(self.coordination, self.lease, job())
+        self.ticks = TickProposals(self.coordination, self.lease, job(), lambda: 7.0)
 
     def propose(self, proposal: TickProposal) -> int:
         return propose_tick(self.coordination, self.coordination.open_session(3.0), proposal)

@@ -1,0 +1,28 @@
+"""Where the nodes of a run are: in processes of their own, or the coordinator with the first worker."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fsql.connectors.live.live_splits import is_live
+
+if TYPE_CHECKING:
+    from fsql.job.compilation import Compiled
+    from fsql.job.process_run import ProcessOptions
+    from fsql.job.run import RunOptions
+
+
+def hosting_flags(
+    compiled: Compiled, options: RunOptions, process_options: ProcessOptions
+) -> tuple[str, ...]:
+    """Return the flags of a coordinator about the worker in its process; none if it has a process of its own.
+
+    With live input, rows are few most of the time, and hops between processes are most of their latency.
+    With files, the coordinator works beside the workers.
+    """
+    hosted = process_options.hosted
+    if hosted is None:
+        hosted = any(is_live(table) for table in compiled.job.tables)
+    if not hosted or process_options.joining == options.workers:
+        return ()
+    return "--hosts-worker", "contracts" if process_options.contracts else "fixed"

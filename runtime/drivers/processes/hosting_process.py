@@ -1,0 +1,79 @@
+"""A process with two nodes: a coordinator and a worker, stepped by one loop."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Final
+
+from fsql.runtime.drivers.memory import collect_while_idle
+from fsql.runtime.hosts.hosted_nodes import HostedNodes
+
+if TYPE_CHECKING:
+    from fsql.runtime.drivers.processes.coordinator_process import CoordinatorProcess
+    from fsql.runtime.drivers.processes.worker_process import WorkerProcess
+    from fsql.runtime.drivers.transport import Transport
+    from fsql.runtime.hosts.hosted_nodes import HostedTransport
+
+LOAD_EVERY: Final = 0.5
+"""Seconds between two measurements of the load."""
+
+
+class HostingProcess:
+    """Runs until the job is over or the launcher has ended."""
+
+    def __init__(
+        self,
+        coordinator: CoordinatorProcess,
+        worker: WorkerProcess,
+        transport: Transport,
+        hosted: HostedTransport,
+    ) -> None:
+        """Take both processes, which send by `hosted`."""
+        self._coordinator = coordinator
+        self._worker = worker
+        self._transport = transport
+        self._nodes = HostedNodes(coordinator.host, worker.host, hosted)
+        self._measured_at = time.monotonic()
+        self._processor_seconds = time.thread_time()
+
+    def run(self) -> bool:
+        """Run; return whether the job is over, False if only the launcher has ended."""
+        try:
+            while self._coordinator.goes_on():
+                self._round()
+        finally:
+            self._worker.close()
+            self._coordinator.close()
+        return self._coordinator.host.done
+
+    def _measure_load(self, now: float) -> None:
+        """Measure, at intervals, how busy this thread was."""
+        seconds = now - self._measured_at
+        if seconds < LOAD_EVERY:
+            return
+        before, self._processor_seconds = self._processor_seconds, time.thread_time()
+        self._measured_at = now
+        self._coordinator.host.on_load((self._processor_seconds - before) / seconds)
+
+    def _round(self) -> None:
+        """Process all input that has come, read once, and advance the time.
+
+        Timers come last: results that are there do not wait for heartbeats and reports.
+        """
+        nodes, worker, coordinator = self._nodes, self._worker, self._coordinator
+        seconds, descriptors = coordinator.awaited()
+        seconds = min(seconds, worker.awaited(time.monotonic()))
+        if seconds:
+            collect_while_idle()
+        for source, what in self._transport.receive(seconds, descriptors):
+            nodes.receive(what, source)
+            nodes.exchange()
+        worker.look_for_leader()
+        worker.read()
+        nodes.exchange()
+        coordinator.hear()
+        nodes.exchange()
+        worker.host.tick()
+        coordinator.host.tick()
+        self._measure_load(time.monotonic())
+        nodes.exchange()
