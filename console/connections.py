@@ -18,11 +18,11 @@ def connections_of(flags: Mapping[str, Any]) -> Connections:
     Raises:
         click.UsageError: if credentials are given without an address.
     """
-    credentials, keys = flags["credentials"], flags["keys"]
-    if credentials is not None and flags["coordination"] is None:
+    credentials, keys = flags.get("credentials"), flags["keys"]
+    if credentials is not None and flags.get("coordination") is None:
         raise click.UsageError("--coordination-credentials is given with --coordination")
     return Connections(
-        flags["coordination"],
+        flags.get("coordination"),
         None if credentials is None else str(credentials.absolute()),
         None if keys is None else str(keys.absolute()),
         flags.get("listen"),

@@ -27,6 +27,11 @@ if TYPE_CHECKING:
 
 
 _name = click.argument("name")
+_listen = click.option(
+    "--listen",
+    metavar="ADDRESS",
+    help="Address at which workers join, tcp://HOST:PORT. Default: a free port of the loopback.",
+)
 _drain_seconds = click.option(
     "--drain-seconds",
     type=click.FloatRange(min=0, min_open=True),
@@ -54,11 +59,7 @@ _drain_seconds = click.option(
 @coordination
 @coordination_credentials
 @keys
-@click.option(
-    "--listen",
-    metavar="ADDRESS",
-    help="Address at which workers join, tcp://HOST:PORT. Default: a free port of the loopback.",
-)
+@_listen
 @click.option(
     "--joining",
     type=click.IntRange(min=0),
@@ -200,16 +201,24 @@ def stop(
 
 @click.command(short_help="Start a job again.")
 @_name
+@keys
+@_listen
 @cluster_directory
 @reporting
-def restart(reporter: Reporter, name: str, directory: Path | None) -> None:
+def restart(reporter: Reporter, name: str, directory: Path | None, **flags: object) -> None:
     """Start the job NAME, which was stopped or has failed; stop it first if it runs.
 
-    It continues from its newest snapshot.
+    It continues from its newest snapshot.  --keys and --listen are those of the job unless given, also when
+    it is started again later.
     """
+    from fsql.console.connections import connections_of
+    from fsql.deployment.directory import find_directory
     from fsql.deployment.messages import Start
 
-    _ask(reporter, directory, Start(name), "started", name)
+    connections = connections_of(flags)
+    _, deployed = find_directory(directory).named(name)
+    connections.or_else(deployed.connections).check()
+    _ask(reporter, directory, Start(name, connections), "started", name)
 
 
 @click.command(short_help="Give a job another name.")

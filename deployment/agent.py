@@ -125,8 +125,8 @@ class _Agent:
                 job = self._deploy(request)
             case Stop():
                 job = self._stop(request)
-            case Start(name):
-                job = self._start(name)
+            case Start():
+                job = self._start(request)
             case Rename():
                 job = self._rename(request)
             case Drop(name):
@@ -262,14 +262,18 @@ class _Agent:
         )
         self._supervisor.wait_until_ended(job, STOP_SECONDS)
 
-    def _start(self, name: str) -> str:
-        job, _ = self._directory.named(name)
+    def _start(self, request: Start) -> str:
+        job, deployment = self._directory.named(request.name)
+        connections = request.connections.or_else(deployment.connections)
+        check_same_coordination(deployment.connections, connections)
         with self._supervisor.changing(job.path.name), self._prepared(job) as prepared:
             self._supervisor.stop(job)
             job.set_restarts(None)
             outcome = job.outcome()
             if outcome is None or outcome.kind != "finished":
                 job.set_outcome(None)
+            changed = msgspec.structs.replace(job.deployment(), connections=connections)
+            job.set_deployment(changed)
             self._want(job, "running")
             self._supervisor.start(job, prepared)
         return job.path.name

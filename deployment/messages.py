@@ -57,9 +57,13 @@ class Stop(msgspec.Struct, frozen=True, tag=True, forbid_unknown_fields=True):
 
 
 class Start(msgspec.Struct, frozen=True, tag=True, forbid_unknown_fields=True):
-    """Start a job that is stopped or has failed; stop it first if it runs."""
+    """Start a job that is stopped or has failed; stop it first if it runs.
+
+    Its connections are from then on those of the request, where it has any.
+    """
 
     name: str
+    connections: Connections = Connections()
 
 
 class Rename(msgspec.Struct, frozen=True, tag=True, forbid_unknown_fields=True):

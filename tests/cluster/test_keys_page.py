@@ -6,22 +6,25 @@ import json
 import re
 import shlex
 import subprocess
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from fsql.tests.cluster.machines import two_machines
 from fsql.tests.cluster.twin import FSQL
+from fsql.tests.deployment.cluster import TestCluster
 from fsql.tests.docs.pages import page_text, section
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 pytestmark = pytest.mark.cluster
 
 QUERY = """
 CREATE TABLE lines (line STRING) WITH ('connector' = 'words', 'count' = '50');
 SELECT line FROM lines;
+"""
+COPY = """
+CREATE TABLE lines (line STRING) WITH ('connector' = 'words', 'count' = '50');
+CREATE TABLE copies (line STRING) WITH ('connector' = 'file', 'path' = 'copies.jsonl');
+INSERT INTO copies SELECT line FROM lines;
 """
 
 
@@ -35,9 +38,25 @@ def done(*command: str) -> str:
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout
 
 
+def wait_for_command(directory: Path) -> tuple[str, str]:
+    """Return the address and the key, from the directory on, of the command that a deployed job logs."""
+    cluster = TestCluster(directory / ".fsql")
+
+    def events() -> list[dict[str, str]]:
+        lines = cluster.call("logs", "copy", "--json").out.splitlines()
+        return [each for each in map(json.loads, lines) if each["event"] == "waiting"]
+
+    cluster.wait_until(lambda: bool(events()))
+    command = shlex.split(events()[0]["command"])
+    assert command[:3] + command[4:5] == ["fsql", "worker", "--join", "--key"]
+    return command[3], str(Path(command[5]).relative_to(directory))
+
+
 def test_the_commands_do_what_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("FSQL_DIR", raising=False)
     (tmp_path / "query.sql").write_text(QUERY)
+    (tmp_path / "copy.sql").write_text(COPY)
     right = done(*FSQL, "run", "-q", "query.sql")
     ran: list[str] = []
     known: dict[str, str] = {}
@@ -54,6 +73,14 @@ def test_the_commands_do_what_is_said(tmp_path: Path, monkeypatch: pytest.Monkey
                     stderr=subprocess.PIPE,
                     text=True,
                 )
+            elif command == "worker" and ".fsql" in line:
+                address, key = wait_for_command(tmp_path)
+                assert re.fullmatch(arguments[1].replace("FINGERPRINT", "[0-9a-f]{32}"), address)
+                assert re.fullmatch(arguments[3].replace("ID", "[0-9a-f]{16}"), key)
+                flags = ("--join", address, "--key", key, *arguments[4:])
+                done(*second.prefix, *FSQL, command, *flags)
+                copied = (tmp_path / "copies.jsonl").read_text()
+                assert copied == right
             elif command == "worker":
                 assert run.stderr is not None
                 said = json.loads(run.stderr.readline())
@@ -65,13 +92,15 @@ def test_the_commands_do_what_is_said(tmp_path: Path, monkeypatch: pytest.Monkey
                 out, errors = run.communicate()
                 assert (run.returncode, out) == (0, right), errors
             else:
-                out = done(*FSQL, command, *arguments)
-                if arguments[0] in {"init", "rotate"}:
+                prefix = () if command == "keys" else first.prefix
+                out = done(*prefix, *FSQL, command, *arguments)
+                if command == "keys" and arguments[0] in {"init", "rotate"}:
                     new = "NEW" if arguments[0] == "rotate" else ""
                     known[f"{new}KEY{arguments[1][-1]}"] = out.strip()
     assert ran == [
         *("keys init", "keys init", "keys authorize", "keys authorize", "keys show"),
-        *("run", "worker", "keys rotate", "keys authorize"),
+        *("run", "worker", "up", "deploy", "logs", "worker", "down"),
+        *("keys rotate", "keys authorize"),
     ]
     listed = [
         line.split()[1] for line in (tmp_path / "keys1/authorized").read_text().split("\n")[1:-1]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import signal
+import socket
 import stat
 from typing import TYPE_CHECKING
 
@@ -117,6 +118,22 @@ def test_stop_rename_and_drop(cluster: TestCluster, tmp_path: Path) -> None:
     cluster.call("drop", "counts")
     assert not deployed.path.exists()
     assert json.loads(cluster.call("list", "--json").out) == {"jobs": []}
+
+
+def test_a_job_that_cannot_listen_is_restarted_at_another_address(
+    cluster: TestCluster, tmp_path: Path
+) -> None:
+    path = job(tmp_path / "work", 400, 1_000_000)
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        address = f"tcp://127.0.0.1:{taken.getsockname()[1]}"
+        cluster.call("deploy", path, "--name", "words", "--listen", address, "--quiet")
+        waiting = cluster.wait_for_state("words", "waiting")
+        reason = f'the run cannot listen on "{address}": address already in use'
+        assert waiting["why"][0] == f"it ended once without progress: {reason}"
+        cluster.call("restart", "words", "--listen", "tcp://127.0.0.1:*")
+        cluster.wait_for_rows("words", 1)
+        said = cluster.say("restart", "words", "--listen", "tcp://10.0.0.1:*")
+        assert said.err.startswith("error[FSQL-E601]")
 
 
 def test_names_are_checked(cluster: TestCluster, tmp_path: Path) -> None:
