@@ -9,9 +9,10 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Protocol, cast
 
+from fsql.compiler.connectors import Layout
 from fsql.connectors.context import ConnectorContext
 from fsql.connectors.released_lines import ReleasedLines
-from fsql.connectors.settings import settings_of
+from fsql.connectors.settings import has_layout, settings_of
 from fsql.formats.factories import make_encoder
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
     from fsql.compiler.logical import SinkTable, Table
     from fsql.connectors.context import OutputStream
+    from fsql.formats.lines import LineEncoder
     from fsql.formats.settings import Settings
     from fsql.runtime.ports import Split
     from fsql.runtime.sink import Sink
@@ -89,3 +91,13 @@ def sink_lines(sink: SinkTable) -> ReleasedLines:
         FsqlError: E534, if its format has no place for its changes.
     """
     return ReleasedLines(make_encoder(sink, settings_of(sink.options)))
+
+
+def make_row_encoder(sink: SinkTable) -> LineEncoder | None:
+    """Return the encoder of single rows of a table; None if it is not written as lines.
+
+    Raises:
+        FsqlError: E534, if its format has no place for its changes.
+    """
+    settings = settings_of(sink.options)
+    return make_encoder(sink, settings) if has_layout(settings, Layout.LINES) else None

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from fsql.runtime.dataflow.barrier import Released
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from fsql.formats.lines import LineEncoder
     from fsql.runtime.cluster.delivery import Contents
 
@@ -19,8 +23,18 @@ class ReleasedLines:
         self.header = encoder.header
 
     def __call__(self, contents: Contents) -> list[memoryview]:
-        """Return the lines of released rows."""
+        """Return the lines of released rows; a worker may have encoded them already."""
         assert isinstance(contents, Released)
         release = contents.release
+        if release.encoded:
+            return [_text(lines) for lines in release.columns]
         lines = self._encoder.encode(release.columns, release.operations)
         return [memoryview(line) for line in lines]
+
+
+def _text(lines: pa.LargeBinaryArray) -> memoryview:
+    """Return the lines of an array, one after the other, without copying."""
+    _, offsets, text = lines.buffers()
+    bounds = np.frombuffer(offsets, np.int64)
+    first, last = bounds[lines.offset], bounds[lines.offset + len(lines)]
+    return memoryview(text)[first:last]

@@ -16,13 +16,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
 
 import numpy as np
+import pyarrow as pa
 
 from fsql.formats.malformed import EXCERPT_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    import pyarrow as pa
     from numpy.typing import NDArray
 
     from fsql.runtime.ports import DeadLetter
@@ -212,14 +212,31 @@ class SingleLineDecoder:
 
 
 class LineEncoder(Protocol):
-    """Makes lines of rows; `header` goes before the first."""
+    """Makes lines of rows; `header` goes before the first.
+
+    `label_at` is the byte of a line at which the label of its operation begins, if the lines have labels.
+    """
 
     header: bytes
+    label_at: int
 
     def encode(
         self, columns: Sequence[pa.Array], operations: NDArray[np.int8] | None
     ) -> Sequence[pa.Buffer]:
         """Return whole lines, in order, in one or more buffers."""
+
+    def encode_rows(
+        self, columns: Sequence[pa.Array], operations: NDArray[np.int8] | None
+    ) -> Sequence[pa.LargeBinaryArray]:
+        """Return the line of each row, with its end, in one or more arrays: the bytes of `encode`."""
+
+
+def line_array(text: pa.Buffer, bounds: NDArray[np.signedinteger]) -> pa.LargeBinaryArray:
+    """Return the lines of a text; `bounds` has the beginning of each, and the end of the last."""
+    offsets = pa.py_buffer(np.ascontiguousarray(bounds, np.int64))
+    return pa.LargeBinaryArray.from_buffers(
+        pa.large_binary(), len(bounds) - 1, [None, offsets, text]
+    )
 
 
 class LineCutter:

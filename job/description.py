@@ -19,12 +19,14 @@ from fsql.compiler.serialize import digest
 from fsql.compiler.text.source import SourceText
 from fsql.compiler.tick_plan import Policy
 from fsql.connectors.live.live_splits import front_log_of, is_live, needs_front_log
+from fsql.connectors.opening import make_row_encoder
 from fsql.job.compilation import compile_job
 from fsql.job.places import locate_errors
 from fsql.job.run import RunOptions, choose_plan, open_splits
 from fsql.job.script import Script
 from fsql.runtime.cluster.contraction import contracted_owners
 from fsql.runtime.cluster.job_spec import Settings
+from fsql.runtime.dataflow.row_encoding import row_encodings
 from fsql.runtime.drivers.local import held_name
 from fsql.runtime.drivers.operator_times import OperatorTimes
 from fsql.runtime.hosts.prepared import Prepared
@@ -37,6 +39,7 @@ if TYPE_CHECKING:
     from fsql.compiler.tick_plan import TickPlan
     from fsql.job.compilation import Compiled
     from fsql.job.run import Splits
+    from fsql.runtime.dataflow.row_encoding import RowEncoding
     from fsql.runtime.ports import Split
 
 JOB: Final = "job.json"
@@ -143,7 +146,17 @@ class PreparedJob:
     def for_workers(self) -> Prepared:
         """Return the parts that workers need."""
         state = LocalDirectory(Path(self.description.state))
-        return Prepared(self.plan, self.fronts, self.splits, self.settings(), state)
+        return Prepared(
+            *(self.plan, self.fronts, self.splits, self.settings(), state), self.encodings()
+        )
+
+    def encodings(self) -> Mapping[int, RowEncoding]:
+        """Return the encodings of the INSERTs whose rows workers encode, by number.
+
+        Raises:
+            FsqlError: E534, if the format of a sink has no place for its changes.
+        """
+        return row_encodings(self.plan, lambda port: make_row_encoder(port.table))
 
 
 def parse_description(data: bytes) -> JobDescription:

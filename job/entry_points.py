@@ -201,9 +201,8 @@ def _lead(  # noqa: PLR0913 - as run_coordinator
     outputs = tuple(each.output for each in consumed)
     logs = {front: LocalFrontLog(path) for front, path in job.front_logs().items()}
     plan = job.begin_contracted() if contracts else job.plan
-    spec = JobSpec(
-        *(description.job, 0, plan, job.fronts, outputs, data), bool(logs), description.plan
-    )
+    work = (description.job, 0, plan, job.fronts, outputs, data)
+    spec = JobSpec(*work, bool(logs), description.plan, job.encodings())
     transport = network.take_listener(key, listening)
     local = None if hosted is None else HostedTransport(transport, transport.address)
     finder = None

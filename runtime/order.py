@@ -355,6 +355,8 @@ def _rank_of_lists(array: pa.Array) -> Ints:
 
 def sameness(array: pa.Array) -> Ints:
     """Return integers that are equal exactly where the values are the same (-0.0 is not 0.0)."""
+    if pa.types.is_large_binary(array.type):
+        return array.dictionary_encode().indices.to_numpy().astype(np.int64)
     if of_lists(array.type):
         array = plain(array)
     if pa.types.is_floating(array.type):

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 OPERATIONS = ("+I", "-U", "+U", "-D")
 """The labels of changes; a change is carried as its index in this tuple."""
+INSERT, UPDATE_BEFORE, UPDATE_AFTER, DELETE = range(len(OPERATIONS))
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,9 +146,11 @@ class Release:
 
     `operations` are indexes into `OPERATIONS`, or None for an append-only sink.  `time` and `origin`
     are the rows' root positions, for those who measure; a sink writes columns and operations only.
+    If the rows are `encoded`, the only column has their lines, with the operations (`row_encoding`).
     """
 
     columns: Sequence[pa.Array]
     operations: NDArray[np.int8] | None
     time: NDArray[np.int64]
     origin: NDArray[np.int64]
+    encoded: bool = False

@@ -2,22 +2,30 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from fsql.runtime.batch import Batch
 from fsql.runtime.order import lexicographic_order, sameness, stable_order, starts_of_runs
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
-def consolidate(batch: Batch, *, by_path: bool) -> Batch:
+    import pyarrow as pa
+
+
+def consolidate(batch: Batch, *, by_path: bool, by: Sequence[pa.Array] | None = None) -> Batch:
     """Return one row, with the sum of the weights, for each set of same rows; none where that is 0.
 
-    Rows are the same if their columns and roots are (and, with `by_path`, their paths).  The rows that
-    stay are in the order of their first occurrence.
+    Rows are the same if their columns and roots are (and, with `by_path`, their paths).  Only the columns
+    `by` are compared if they are given: they decide the others.  The rows that stay are in the order of their
+    first occurrence.
     """
     if len(batch) == 1 and (batch.weight is None or batch.weight[0]):
         return batch
     columns = [batch.time, batch.origin, *(batch.path if by_path else ())]
-    columns += [sameness(column) for column in batch.columns]
+    columns += [sameness(column) for column in (batch.columns if by is None else by)]
     order = lexicographic_order(columns)
     if order is None:
         order = np.arange(len(batch))

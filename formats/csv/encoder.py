@@ -16,7 +16,7 @@ from fsql.runtime.arrow_types import decoded
 from fsql.runtime.ports import OPERATIONS
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     import numpy as np
     from numpy.typing import NDArray
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 _ROWS_MAX: Final = 1 << 15
 _OPERATIONS: Final = pa.array(OPERATIONS)
+_LINE_END: Final = pa.scalar(b"\n", pa.large_binary())
+_NOTHING: Final = pa.scalar(b"", pa.large_binary())
 
 
 def make_encoder(sink: SinkTable, settings: Settings) -> CsvEncoder:
@@ -37,6 +39,8 @@ def make_encoder(sink: SinkTable, settings: Settings) -> CsvEncoder:
 
 class CsvEncoder:
     """Encodes batches of rows of one schema; without an `operation_name` all rows are insertions."""
+
+    label_at = 0
 
     def __init__(
         self, columns: Schema, dialect: Dialect, operation_name: str | None, *, header: bool
@@ -53,17 +57,33 @@ class CsvEncoder:
         self, columns: Sequence[pa.Array], operations: NDArray[np.int8] | None = None
     ) -> list[pa.Buffer]:
         """Return whole lines in order, without the header."""
+        return [
+            pa.py_buffer("\n".join((*lines.to_pylist(), "")).encode())
+            for lines in self._parts(columns, operations)
+        ]
+
+    def encode_rows(
+        self, columns: Sequence[pa.Array], operations: NDArray[np.int8] | None
+    ) -> list[pa.LargeBinaryArray]:
+        """Return the line of each row."""
+        return [
+            pc.binary_join_element_wise(lines.cast(pa.large_binary()), _LINE_END, _NOTHING)
+            for lines in self._parts(columns, operations)
+        ]
+
+    def _parts(
+        self, columns: Sequence[pa.Array], operations: NDArray[np.int8] | None
+    ) -> Iterator[pa.StringArray]:
+        """Yield the lines without their ends, in parts of not too many rows."""
         assert (operations is not None) == self._labelled
-        buffers = []
         for low in range(0, len(columns[0]), _ROWS_MAX):
             part = [column.slice(low, _ROWS_MAX) for column in columns]
             labels = None if operations is None else operations[low : low + _ROWS_MAX]
-            buffers.append(self._encode(part, labels))
-        return buffers
+            yield self._lines(part, labels)
 
-    def _encode(
+    def _lines(
         self, columns: Sequence[pa.Array], operations: NDArray[np.int8] | None
-    ) -> pa.Buffer:
+    ) -> pa.StringArray:
         texts = [
             self._texts(decoded(array), column.type.kind)
             for array, column in zip(columns, self._columns, strict=True)
@@ -73,7 +93,7 @@ class CsvEncoder:
         lines, *others = texts
         if others:
             lines = pc.binary_join_element_wise(*texts, self._dialect.delimiter)
-        return pa.py_buffer("\n".join((*lines.to_pylist(), "")).encode())
+        return lines
 
     def _texts(self, column: pa.Array, kind: Kind) -> pa.StringArray:
         """Return the fields of a column, NULL as its literal."""

@@ -30,6 +30,7 @@ from fsql.formats.json.pieces import (
     sequence,
     write_pieces,
 )
+from fsql.formats.lines import line_array
 from fsql.runtime.few_rows import FEW_ROWS_IN_C
 
 if TYPE_CHECKING:
@@ -38,12 +39,13 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from fsql.compiler.logical import SinkTable
-    from fsql.formats.json.pieces import Indexes
+    from fsql.formats.json.pieces import Counts, Indexes, WrittenPieces
     from fsql.formats.settings import Settings
 
     Operations = NDArray[np.int8]
 
 
+_NEWLINE: Final = 0x0A
 _ROWS_MAX: Final = 1 << 15
 """How many rows are written at a time, so that intermediate data stays in the cache."""
 
@@ -65,6 +67,24 @@ class _Framed(NamedTuple):
 
     pieces: pa.StringArray
     length_max: int
+
+
+class _Lines(NamedTuple):
+    """The lines of some rows; `offsets` has where each piece begins, `counts` the pieces of each row.
+
+    The first piece of a row begins with the end of the row before.
+    """
+
+    text: pa.Buffer
+    offsets: NDArray[np.int32]
+    counts: Counts
+
+    def bounds(self) -> NDArray[np.int32]:
+        """Return where each line begins, and the end of the last.
+
+        The first piece of a row begins as far before its line as the text was cut off.
+        """
+        return self.offsets[np.append(0, np.cumsum(self.counts))]
 
 
 def make_encoder(sink: SinkTable, settings: Settings) -> JsonEncoder:
@@ -91,8 +111,11 @@ class JsonEncoder:
     ) -> None:
         """`few_max` is how many rows count as few; it does not affect the output."""
         self._labelled = operation_name is not None
+        self.label_at = 0
         names = names if operation_name is None else (operation_name, *names)
         self._keys = [f"{json.dumps(name, ensure_ascii=False)}:" for name in names]
+        if self._labelled:
+            self.label_at = len(f'{{{self._keys[0]}"'.encode())
         self._types = tuple(types)
         self._few = FewRows(names, types)
         self._few_max = few_max
@@ -112,43 +135,68 @@ class JsonEncoder:
         Raises:
             FsqlError: E535, if a row is longer than 1 GiB.
         """
+        text = self._encode_few(columns, operations)
+        if text is not None:
+            return [pa.py_buffer(text)] if text else []
+        return [lines.text for lines in self._encode_parts(columns, operations, _ROWS_MAX)]
+
+    def encode_rows(
+        self, columns: Sequence[pa.Array], operations: Operations | None
+    ) -> list[pa.LargeBinaryArray]:
+        """Return the line of each row, in arrays of less than 1 GiB; arguments are those of `encode`.
+
+        Raises:
+            FsqlError: E535, if a row is longer than 1 GiB.
+        """
+        text = self._encode_few(columns, operations)
+        if text is None:
+            parts = self._encode_parts(columns, operations, _ROWS_MAX)
+            return [line_array(lines.text, lines.bounds()) for lines in parts]
+        if not text:
+            return []
+        # Within a line of JSON there is no newline.
+        ends = np.flatnonzero(np.frombuffer(text, np.uint8) == _NEWLINE) + 1
+        return [line_array(pa.py_buffer(text), np.append(0, ends))]
+
+    def _encode_few(
+        self, columns: Sequence[pa.Array], operations: Operations | None
+    ) -> bytes | None:
+        """Return the lines if the rows are few; None if they have to be written by pieces."""
         assert (operations is not None) == self._labelled
         rows = len(columns[0])
         if rows == 0:
-            return []
-        if rows <= self._few_max:
-            text = self._few.encode(columns, operations)
-            if text is not None and len(text) <= OUTPUT_BYTES_MAX:
-                return [pa.py_buffer(text)]
-        if rows <= _ROWS_MAX:
-            return self._encode_within(columns, operations)
-        return self._encode_parts(columns, operations, _ROWS_MAX)
+            return b""
+        if rows > self._few_max:
+            return None
+        text = self._few.encode(columns, operations)
+        return None if text is None or len(text) > OUTPUT_BYTES_MAX else text
 
     def _encode_parts(
         self, columns: Sequence[pa.Array], operations: Operations | None, part_rows: int
-    ) -> list[pa.Buffer]:
-        buffers = []
-        for low in range(0, len(columns[0]), part_rows):
+    ) -> list[_Lines]:
+        rows = len(columns[0])
+        if rows <= part_rows:
+            return self._encode_within(columns, operations)
+        encoded = []
+        for low in range(0, rows, part_rows):
             part = [column.slice(low, part_rows) for column in columns]
             labels = None if operations is None else operations[low : low + part_rows]
-            buffers += self._encode_within(part, labels)
-        return buffers
+            encoded += self._encode_within(part, labels)
+        return encoded
 
     def _encode_within(
         self, columns: Sequence[pa.Array], operations: Operations | None
-    ) -> list[pa.Buffer]:
+    ) -> list[_Lines]:
         """Return the lines of a part of a batch, cut further where they would be too long."""
-        buffer = self._encode(columns, operations)
-        if buffer is not None:
-            return [buffer]
+        lines = self._encode(columns, operations)
+        if lines is not None:
+            return [lines]
         rows = len(columns[0])
         if rows == 1:
             raise row_too_long()
         return self._encode_parts(columns, operations, -(-rows // 2))
 
-    def _encode(
-        self, columns: Sequence[pa.Array], operations: Operations | None
-    ) -> pa.Buffer | None:
+    def _encode(self, columns: Sequence[pa.Array], operations: Operations | None) -> _Lines | None:
         """Return the lines in one buffer, None if it would be too long."""
         rows = len(columns[0])
         pieces = PiecesOfBatch(len(STANDARD) + len(self._keys) + 1, rows)
@@ -165,11 +213,13 @@ class JsonEncoder:
             else:
                 formatted.append(format_column(column, sql_type, pieces))
         frame = self._frame(formatted)
-        indexes = sequence(_row_parts(formatted, frame, pieces), rows, spare=1).indexes
+        indexes, counts = sequence(_row_parts(formatted, frame, pieces), rows, spare=1)
         indexes[-1] = len(STANDARD) + len(formatted)
-        text = self._write_text(frame, pieces, indexes)
+        written = self._write_text(frame, pieces, indexes)
+        if written is None:
+            return None
         # The first row begins with the end of a preceding row, which is cut off.
-        return None if text is None else text.slice(len(frame[-1]))
+        return _Lines(written.text.slice(len(frame[-1])), written.offsets, counts)
 
     def _frame(self, formatted: Sequence[Formatted]) -> tuple[str, ...]:
         """Return the text before each column, and the end of a row, with which the first begins."""
@@ -183,7 +233,7 @@ class JsonEncoder:
 
     def _write_text(
         self, frame: tuple[str, ...], pieces: PiecesOfBatch, indexes: Indexes
-    ) -> pa.Buffer | None:
+    ) -> WrittenPieces | None:
         """Return the text of the pieces at `indexes`, None if it would be too long."""
         if pieces.bytes > OUTPUT_BYTES_MAX:
             return None

@@ -210,7 +210,14 @@ def row_too_long() -> FsqlError:
     return FsqlError([Diagnostic("E535", message)])
 
 
-def write_pieces(text: pa.StringArray, indexes: Indexes, bytes_max: int) -> pa.Buffer | None:
+class WrittenPieces(NamedTuple):
+    """Pieces as one text; `offsets` has where each piece begins, and the end of the last."""
+
+    text: pa.Buffer
+    offsets: NDArray[np.int32]
+
+
+def write_pieces(text: pa.StringArray, indexes: Indexes, bytes_max: int) -> WrittenPieces | None:
     """Return the text of the pieces at `indexes`, None if it is longer than `OUTPUT_BYTES_MAX`.
 
     `bytes_max` is a bound of its length that is known without looking at the pieces.
@@ -221,4 +228,4 @@ def write_pieces(text: pa.StringArray, indexes: Indexes, bytes_max: int) -> pa.B
             return None
     taken = pc.take(text, pa.array(indexes), boundscheck=False)
     offsets, _ = string_buffers(taken)
-    return taken.buffers()[2].slice(0, int(offsets[-1]))
+    return WrittenPieces(taken.buffers()[2].slice(0, int(offsets[-1])), offsets)

@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from fsql.compiler.logical import Changes
 from fsql.formats.json.pieces import row_too_long, write_pieces
+from fsql.formats.lines import line_array
 from fsql.runtime.arrow_types import decoded
 
 if TYPE_CHECKING:
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from fsql.compiler.logical import SinkTable
+    from fsql.formats.json.pieces import WrittenPieces
     from fsql.formats.settings import Settings
 
 
@@ -31,6 +33,7 @@ class TextEncoder:
     """Encodes a column of STRING."""
 
     header = b""
+    label_at = 0
 
     def encode(
         self, columns: Sequence[pa.Array], operations: NDArray[np.int8] | None
@@ -40,6 +43,23 @@ class TextEncoder:
         Raises:
             FsqlError: E535, if a row is longer than 1 GiB.
         """
+        return [written.text for written in self._encode(columns, operations)]
+
+    def encode_rows(
+        self, columns: Sequence[pa.Array], operations: NDArray[np.int8] | None
+    ) -> list[pa.LargeBinaryArray]:
+        """Return the line of each row.
+
+        Raises:
+            FsqlError: E535, if a row is longer than 1 GiB.
+        """
+        encoded = self._encode(columns, operations)
+        return [line_array(written.text, written.offsets[::2]) for written in encoded]
+
+    def _encode(
+        self, columns: Sequence[pa.Array], operations: NDArray[np.int8] | None
+    ) -> list[WrittenPieces]:
+        """Return lines of two pieces each: the value and the end of the line."""
         assert operations is None
         (column,) = columns
         rows = len(column)
@@ -48,10 +68,10 @@ class TextEncoder:
         pieces = pa.concat_arrays([decoded(column).fill_null(""), pa.array(["\n"])])
         indexes = np.full(2 * rows, rows, np.int32)
         indexes[0::2] = np.arange(rows)
-        buffer = write_pieces(pieces, indexes, pieces.nbytes + rows)
-        if buffer is not None:
-            return [buffer]
+        written = write_pieces(pieces, indexes, pieces.nbytes + rows)
+        if written is not None:
+            return [written]
         if rows == 1:
             raise row_too_long()
         halves = (column.slice(0, rows // 2), column.slice(rows // 2))
-        return [buffer for half in halves for buffer in self.encode([half], None)]
+        return [written for half in halves for written in self._encode([half], None)]

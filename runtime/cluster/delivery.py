@@ -266,6 +266,7 @@ def _slice(contents: Contents, start: int, stop: int) -> Contents:
                 None if operations is None else operations[start:stop],
                 release.time[start:stop],
                 release.origin[start:stop],
+                release.encoded,
             )
             return replace(contents, release=part)
         case LateRows(_, rows):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from fsql.runtime.batch import START, Root, origin_parts
@@ -12,9 +12,12 @@ from fsql.runtime.dataflow.read_ahead import LEAST_BYTES
 from fsql.runtime.dataflow.stage_pipeline import Uninstrumented
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from fsql.compiler.assignment import FrontTask
     from fsql.compiler.tick_plan import TickPlan
     from fsql.runtime.cluster.delivery import DeliveryOption
+    from fsql.runtime.dataflow.row_encoding import RowEncoding
     from fsql.runtime.dataflow.stage_pipeline import Instrument
 
 
@@ -56,7 +59,7 @@ class JobSpec:
     """A job as its coordinator must know it; `description` is for the drivers of its workers.
 
     `logged` says that some sources have a front log; `graph` is the digest of the plan,
-    which manifests name.
+    which manifests name; `encodings` are those of the INSERTs whose rows workers encode.
     """
 
     job: str
@@ -67,6 +70,7 @@ class JobSpec:
     description: bytes
     logged: bool = False
     graph: str = ""
+    encodings: Mapping[int, RowEncoding] = field(default_factory=dict)
 
     @property
     def takes_snapshots(self) -> bool:

@@ -8,7 +8,7 @@ effects in order.  An effect with an answer is answered by an event, at once or 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
 from fsql.runtime.cluster.tick_events import (
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from fsql.runtime.cluster.job_spec import Settings
     from fsql.runtime.cluster.manifest import Manifest, StateSegment
     from fsql.runtime.dataflow.barrier import Stopped
+    from fsql.runtime.dataflow.row_encoding import RowEncoding
     from fsql.runtime.kernels.keyed.incremental_snapshot import IncrementalSnapshot
     from fsql.runtime.metrics import Metrics
     from fsql.runtime.ports import Chunk, SourceOffset, Wait
@@ -76,7 +77,7 @@ class Load:
 class Loaded:
     """Event: everything is loaded; `state` has the incremental snapshots of each operator, oldest first.
 
-    `settings` are those of the job, which a worker that joins does not know before.
+    `settings` are those of the job, and `encodings` those of its INSERTs whose rows workers encode.
     """
 
     epoch: int
@@ -84,6 +85,7 @@ class Loaded:
     fronts: tuple[FrontTask, ...]
     state: Mapping[str, tuple[IncrementalSnapshot, ...]]
     settings: Settings
+    encodings: Mapping[int, RowEncoding] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

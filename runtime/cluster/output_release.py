@@ -31,7 +31,8 @@ class OutputRelease:
         """The metrics that are counted here: late rows and dead letters."""
         self.stopped: Stopped | None = None
         """The error that ends the job, once it is released."""
-        self._barrier = Barrier(spec.plan.sinks, len(spec.plan.late_windows), start=start)
+        windows = len(spec.plan.late_windows)
+        self._barrier = Barrier(spec.plan.sinks, windows, start, spec.encodings)
         self._advance = watch("barrier", self._barrier.advance)
         self._tables = spec.plan.tables
         self._sinks = spec.plan.sinks

@@ -125,7 +125,9 @@ class WorkerEpoch:
         self._settings = loaded.settings
         self._plan = loaded.plan
         self._instrumentation = loaded.settings.instrument()
-        self._worker = Worker(loaded.plan, begin.number, begin.epoch, self._instrumentation)
+        self._worker = Worker(
+            loaded.plan, begin.number, begin.epoch, self._instrumentation, loaded.encodings
+        )
         self._fronts = LocalFronts(loaded.settings)
         self._ticks = WorkerTicks(
             self._worker, begin.number, begin.epoch, self._links.put, self._put_effects

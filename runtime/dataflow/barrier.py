@@ -16,6 +16,7 @@ from __future__ import annotations
 import heapq
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -33,19 +34,26 @@ from fsql.runtime.order import (
     position_order,
     starts_of_runs,
 )
-from fsql.runtime.ports import OPERATIONS, DeadLetter, Release
+from fsql.runtime.ports import (
+    DELETE,
+    INSERT,
+    UPDATE_AFTER,
+    UPDATE_BEFORE,
+    DeadLetter,
+    Release,
+)
 from fsql.runtime.weights import consolidate, expanded
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
     from fsql.compiler.tick_plan import SinkPort
+    from fsql.runtime.dataflow.row_encoding import RowEncoding
 
     Ints = NDArray[np.int64]
-
-INSERT, UPDATE_BEFORE, UPDATE_AFTER, DELETE = range(len(OPERATIONS))
+    Operations = NDArray[np.int8]
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,9 +91,18 @@ class Stopped:
 class Barrier:
     """The barrier of one job."""
 
-    def __init__(self, sinks: Sequence[SinkPort], late_windows: int, start: Root = START) -> None:
-        """Start at `start`: everything below was released before."""
-        self._sinks = [_Gate(port) for port in sinks]
+    def __init__(
+        self,
+        sinks: Sequence[SinkPort],
+        late_windows: int,
+        start: Root = START,
+        encodings: Mapping[int, RowEncoding] = MappingProxyType({}),
+    ) -> None:
+        """Start at `start`: everything below was released before.
+
+        `encodings` are those of the INSERTs whose rows workers encode.
+        """
+        self._sinks = [_Gate(port, encodings.get(insert)) for insert, port in enumerate(sinks)]
         self._late = [WaitingRows() for _ in range(late_windows)]
         self._errors = WaitingRows()
         self._dead_letters: list[tuple[Root, DeadLetter]] = []
@@ -209,8 +226,9 @@ def in_order(late: Sequence[LateRows]) -> list[LateRows]:
 class _Gate:
     """The port of one sink."""
 
-    def __init__(self, port: SinkPort) -> None:
+    def __init__(self, port: SinkPort, encoding: RowEncoding | None) -> None:
         self._port = port
+        self._encoding = encoding
         self._pending = WaitingRows()
         self._repaired = False
         self._ranks = [DictionaryRanks() for _ in port.table.key or ()]
@@ -232,27 +250,45 @@ class _Gate:
             self._repaired = False
         return release if len(release.time) else None
 
+    def _values(self, rows: Batch) -> Batch:
+        """Return the rows without their lines, if workers have encoded them."""
+        return rows if self._encoding is None else rows.with_columns(rows.columns[1:])
+
     def _append(self, rows: Batch) -> Release:
         if rows.weight is not None:
             rows = consolidate(rows, by_path=True)
             if not (rows.weights() > 0).all():
                 raise InvariantError("a row was retracted that was never added")
             rows = expanded(rows)
-        order = position_order(rows, ties=True)
-        if order is not None:
-            rows = rows.take(order)
+        order = position_order(self._values(rows), ties=True)
         operations = None
         if self._port.table.changes is not Changes.APPEND:
             operations = np.full(len(rows), INSERT, np.int8)
-        return Release(rows.columns, operations, rows.time, rows.origin)
+        return self._release(rows, order, operations)
+
+    def _release(self, rows: Batch, order: Ints | None, operations: Operations | None) -> Release:
+        """Return rows in their order, with their operations in that order."""
+        encoding = self._encoding
+        if encoding is not None:
+            rows = rows.with_columns(rows.columns[:1])
+        if order is not None:
+            rows = rows.take(order)
+        if encoding is None:
+            return Release(rows.columns, operations, rows.time, rows.origin)
+        lines = rows.columns[0]
+        if operations is not None:
+            lines = encoding.label(lines, operations)
+        return Release([lines], None, rows.time, rows.origin, encoded=True)
 
     def _changes(self, rows: Batch) -> Release:
-        if self._repaired or not self._port.consolidated:
-            rows = consolidate(rows, by_path=False)
         if self._port.marked:
             return self._marked_changes(rows)
+        values = self._values(rows)
+        if self._repaired or not self._port.consolidated:
+            rows = consolidate(rows, by_path=False, by=values.columns)
+            values = self._values(rows)
         key = self._port.table.key
-        order, paired = _canonical_order(rows, key)
+        order, paired = _canonical_order(values, key)
         weight = rows.weights()[order]
         operations = np.where(weight > 0, INSERT, DELETE).astype(np.int8)
         operations[paired] = UPDATE_BEFORE
@@ -263,24 +299,31 @@ class _Gate:
         if not (count == 1).all():
             kept = np.repeat(np.arange(len(order)), count)
             order, operations = order[kept], operations[kept]
-        rows = rows.take(order)
-        return Release(rows.columns, operations, rows.time, rows.origin)
+        return self._release(rows, order, operations)
 
     def _marked_changes(self, rows: Batch) -> Release:
         """Label rows, at most one for each key; the last column marks updates."""
+        if self._repaired or not self._port.consolidated:
+            rows = consolidate(rows, by_path=False)
         key = self._port.table.key or ()
-        order = None
-        if len(rows) > 1:
-            ranks = map(canonical_rank, (rows.columns[index] for index in key), self._ranks)
-            order = lexicographic_order([rows.time, rows.origin, *ranks])
-        replaces = rows.columns[-1].to_numpy(zero_copy_only=False)
-        operations = np.where(replaces, np.int8(UPDATE_AFTER), np.int8(INSERT))
+        keys = [rows.columns[index] for index in key]
+        if self._encoding is None:
+            replaces = rows.columns[-1].to_numpy(zero_copy_only=False)
+            operations = np.where(replaces, np.int8(UPDATE_AFTER), np.int8(INSERT))
+            rows = rows.with_columns(rows.columns[:-1])
+        else:
+            operations = np.full(len(rows), INSERT, np.int8)
+            keys = [*rows.columns[1:]]
         if rows.weight is not None:
             operations[rows.weight < 0] = DELETE
-        rows = Batch(rows.columns[:-1], rows.time, rows.origin, ())
+        order = None
+        if len(rows) > 1:
+            ranks = map(canonical_rank, keys, self._ranks)
+            order = lexicographic_order([rows.time, rows.origin, *ranks])
         if order is not None:
-            rows, operations = rows.take(order), operations[order]
-        return Release(rows.columns, operations, rows.time, rows.origin)
+            operations = operations[order]
+        rows = Batch(rows.columns, rows.time, rows.origin, ())
+        return self._release(rows, order, operations)
 
 
 def _canonical_order(rows: Batch, key: tuple[int, ...] | None) -> tuple[Ints, Ints]:

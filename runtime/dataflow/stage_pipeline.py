@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from fsql.compiler.schema import Schema
     from fsql.compiler.tick_plan import Send, Stage
     from fsql.runtime.batch import Batch
+    from fsql.runtime.dataflow.row_encoding import RowEncoding
     from fsql.runtime.kernels.maps.few_rows import FewFunction
     from fsql.runtime.metrics import OperatorMetrics
 
@@ -61,8 +62,19 @@ uninstrumented: Final = Uninstrumented()
 class StagePipeline:
     """A stage's steps, compiled."""
 
-    def __init__(self, stage: Stage, barrier_stage: int, watch: Instrumentation) -> None:
+    def __init__(
+        self,
+        stage: Stage,
+        barrier_stage: int,
+        watch: Instrumentation,
+        encodings: Mapping[int, RowEncoding] = MappingProxyType({}),
+    ) -> None:
+        """Compile the steps of a stage; rows of the INSERTs with `encodings` are encoded behind them."""
         self._barrier_stage = barrier_stage
+        self._encode = {
+            Address(barrier_stage, insert, PortKind.SINK): watch("encode", encoding.encode)
+            for insert, encoding in encodings.items()
+        }
         self._head_schema = _schema_of(stage, HEAD)
         self._steps = [
             (
@@ -92,7 +104,7 @@ class StagePipeline:
         """Return rows with their targets, and the errors; empty batches are left out."""
         if self._few_steps is not None and are_few(batch.columns, len(batch)):
             try:
-                return self._run_few(self._few_steps, batch), []
+                return self._encoded(self._run_few(self._few_steps, batch)), []
             except RowFailure:
                 pass
         results: dict[int, Batch] = {HEAD: batch}
@@ -103,7 +115,17 @@ class StagePipeline:
             if result.errors is not None and len(result.errors):
                 errors.append(result.errors)
         sends = [(to, results[step]) for step, to in self._sends if len(results[step])]
-        return sends, errors
+        return self._encoded(sends), errors
+
+    def _encoded(self, sends: Sends) -> Sends:
+        """Return the rows with their lines, where workers encode them; sometimes in several batches."""
+        if not self._encode:
+            return sends
+        encoded: Sends = []
+        for to, batch in sends:
+            encode = self._encode.get(to) if isinstance(to, Address) else None
+            encoded += [(to, part) for part in ([batch] if encode is None else encode(batch))]
+        return encoded
 
     def _run_few(self, steps: list[tuple[int, FewFunction]], batch: Batch) -> Sends:
         """Return rows with their targets.

@@ -1,9 +1,8 @@
 """The worker executes its share of every stage, in steps that a driver starts.
 
 A worker owns hash ranges.  The rows that a stage sends are split by the owner of each row's hash: a worker's
-own rows are a call within the same step, and the others are messages.  At the end of each step the worker has
-processed all input of the step, and sends one combined acknowledgement: the id of the consumed message, the
-ids of all sent messages, and the changed holds of its folds.
+own rows are a call within the same step, and the others are messages.  At its end a step has processed all of
+its input, and one combined acknowledgement has the ids of consumed and sent messages and the changed holds.
 """
 
 from __future__ import annotations
@@ -43,6 +42,7 @@ if TYPE_CHECKING:
     from fsql.runtime.dataflow.fold import Fold
     from fsql.runtime.dataflow.fold_output import FoldOutput
     from fsql.runtime.dataflow.front import Front
+    from fsql.runtime.dataflow.row_encoding import RowEncoding
     from fsql.runtime.kernels.keyed.incremental_snapshot import IncrementalSnapshot
     from fsql.runtime.kernels.keyed.prepare import Evaluator
     from fsql.runtime.ports import Chunk, SourceOffset
@@ -55,7 +55,12 @@ class Worker:
     """One worker's stages, folds and fronts."""
 
     def __init__(
-        self, plan: TickPlan, number: int, epoch: int, watch: Instrumentation = uninstrumented
+        self,
+        plan: TickPlan,
+        number: int,
+        epoch: int,
+        watch: Instrumentation = uninstrumented,
+        encodings: Mapping[int, RowEncoding] | None = None,
     ) -> None:
         self._plan = plan
         self._number = number
@@ -73,7 +78,9 @@ class Worker:
                 self._accept[index] = watch(stage.head.operator, self.folds[index].accept)
                 self._advance[index] = watch(stage.head.operator, self.folds[index].advance)
                 self._go_on[index] = watch(stage.head.operator, self.folds[index].go_on)
-            self._pipelines.append(StagePipeline(stage, self._barrier_stage, watch))
+            self._pipelines.append(
+                StagePipeline(stage, self._barrier_stage, watch, encodings or {})
+            )
         self._outbox = Outbox(number, epoch, plan.workers)
         self._source_stage = {
             stage.head.table.ordinal: index
@@ -87,10 +94,7 @@ class Worker:
     def read(
         self, front: Front, ordinal: int, chunk: Chunk, source_offset: SourceOffset | None = None
     ) -> list[Effect]:
-        """Take a chunk that one of the worker's fronts has read, from table number `ordinal`.
-
-        `source_offset` is where the reader stood before; only a front that may have to resume needs it.
-        """
+        """Take a chunk of table number `ordinal`; `source_offset` is where its reader stood before."""
         return [*self.read_first(front, ordinal, chunk, source_offset), *self.read_rest(front)]
 
     def read_first(

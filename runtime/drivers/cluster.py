@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, Protocol
 
 from fsql.compiler.tick_plan import SourceHead, TickPlan
@@ -33,6 +34,7 @@ from fsql.runtime.dataflow.worker import Worker
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence, Sized
 
+    from fsql.runtime.dataflow.row_encoding import RowEncoding
     from fsql.runtime.kernels.keyed.incremental_snapshot import IncrementalSnapshot
     from fsql.runtime.ports import Chunk
 
@@ -92,7 +94,7 @@ def fronts_of(plan: TickPlan, splits: Mapping[int, Sized]) -> list[FrontAt]:
 class Cluster:
     """All machines of one job in one process."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - all of them are of one job
         self,
         plan: TickPlan,
         fronts: Sequence[FrontAt],
@@ -101,12 +103,16 @@ class Cluster:
         epoch: int = 1,
         watch: Instrumentation = uninstrumented,
         start: Root = START,
+        encodings: Mapping[int, RowEncoding] = MappingProxyType({}),
     ) -> None:
+        """Begin at `start`; the rows of INSERTs with `encodings` are encoded by the workers."""
         self.plan = plan
         self.fronts = fronts
-        self.workers = [Worker(plan, number, epoch, watch) for number in range(plan.workers)]
+        self.workers = [
+            Worker(plan, number, epoch, watch, encodings) for number in range(plan.workers)
+        ]
         self.acker = Acker(*topology(plan, [(at.front.number, at.ordinal) for at in fronts]), start)
-        self.barrier = Barrier(plan.sinks, len(plan.late_windows), start)
+        self.barrier = Barrier(plan.sinks, len(plan.late_windows), start, encodings)
         self._release = watch("barrier", self.barrier.advance)
         self._schedule = schedule
         self._channels: dict[Channel, deque[Carried]] = {}

@@ -12,20 +12,25 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
+from fsql.compiler.logical import Changes
 from fsql.runtime.arrow_types import from_arrow, to_arrow
 from fsql.runtime.batch import TIME_START, Root
 from fsql.runtime.dataflow.barrier import DeadLetters, LateRows, Released, Stopped
 from fsql.runtime.dataflow.resume_point import ResumePoint
 from fsql.runtime.drivers.cluster import BarrierOutput, Cluster, FrontAt, Schedule, fronts_of
+from fsql.runtime.drivers.packed_rows import packed_rows, unpack
 from fsql.runtime.ports import OPERATIONS, Chunk, DeadLetter
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from fsql.compiler.expression import Value
+    from fsql.compiler.logical import SinkTable
     from fsql.compiler.schema import Schema
     from fsql.compiler.tick_plan import TickPlan
+    from fsql.runtime.dataflow.row_encoding import RowEncoding
     from fsql.runtime.kernels.keyed.incremental_snapshot import IncrementalSnapshot
+    from fsql.runtime.ports import Release
 
 Row = tuple["Value", ...]
 
@@ -87,10 +92,15 @@ def run_in_memory(
     lead: int = 1_000_000,
     watcher: Watcher | None = None,
 ) -> Outcome:
-    """Run `plan` over `inputs` (table ordinal to splits of rows) until everything is released."""
+    """Run `plan` over `inputs` (table ordinal to splits of rows) until everything is released.
+
+    With an odd seed workers encode the rows.
+    """
     schedule = Seeded(seed)
     fronts = fronts_of(plan, inputs)
-    cluster = _cluster(plan, fronts, schedule, None if watcher is None else watcher.begin)
+    encodings = packed_rows(plan) if seed % 2 else {}
+    begin = None if watcher is None else watcher.begin
+    cluster = _cluster(plan, fronts, schedule, begin, encodings)
     outcome = Outcome([[] for _ in plan.sinks], [[] for _ in plan.late_windows])
     left = {at.front.number: list(inputs[at.ordinal][at.front.split]) for at in fronts}
     row_number = dict.fromkeys(left, 0)
@@ -129,12 +139,16 @@ def run_in_memory(
 
 
 def _cluster(
-    plan: TickPlan, fronts: Sequence[FrontAt], schedule: Schedule, begin: Beginning | None
+    plan: TickPlan,
+    fronts: Sequence[FrontAt],
+    schedule: Schedule,
+    begin: Beginning | None,
+    encodings: Mapping[int, RowEncoding],
 ) -> Cluster:
     """Return a cluster as of the snapshot, if one is given; the fronts skip the rows that it has."""
     if begin is None:
-        return Cluster(plan, fronts, schedule)
-    cluster = Cluster(plan, fronts, schedule, start=begin.position)
+        return Cluster(plan, fronts, schedule, encodings=encodings)
+    cluster = Cluster(plan, fronts, schedule, start=begin.position, encodings=encodings)
     for at in fronts:
         at.front.resume(ResumePoint(at.front.number, 0, 1, 0, TIME_START), begin.position)
     cluster.load(begin.state, begin.position)
@@ -151,20 +165,30 @@ def chunk_of(rows: Sequence[Row | DeadLetter], first: int, schema: Schema) -> Ch
     return Chunk(columns, np.array([number for number, _ in good], np.int64), dead_letters, 0)
 
 
+def _labelled_rows(release: Release, table: SinkTable) -> Iterable[tuple[str | None, Row]]:
+    """Return each row with the label of its operation, None if the table has no labels."""
+    if release.encoded:
+        unpacked = [unpack(packed) for packed in release.columns[0].to_pylist()]
+        if table.changes is Changes.APPEND:
+            return [(None, row) for _, row in unpacked]
+        return unpacked
+    types = [column.type for column in table.columns]
+    rows = zip(*map(from_arrow, release.columns, types), strict=True)
+    labels: list[str | None] = [None] * len(release.time)
+    if release.operations is not None:
+        labels = [OPERATIONS[operation] for operation in release.operations]
+    return zip(labels, rows, strict=True)
+
+
 def collect(outcome: Outcome, contents: BarrierOutput, plan: TickPlan) -> None:
     """Add the rows that a barrier has released to an outcome."""
     match contents:
         case Released(insert, release):
-            types = [column.type for column in plan.sinks[insert].table.columns]
-            columns = [
-                from_arrow(column, kind)
-                for column, kind in zip(release.columns, types, strict=True)
-            ]
-            labels: list[str | None] = [None] * len(release.time)
-            if release.operations is not None:
-                labels = [OPERATIONS[operation] for operation in release.operations]
             roots = map(Root, release.time.tolist(), release.origin.tolist())
-            outcome.released[insert] += zip(roots, labels, zip(*columns, strict=True), strict=True)
+            labelled = _labelled_rows(release, plan.sinks[insert].table)
+            outcome.released[insert] += [
+                (root, label, row) for root, (label, row) in zip(roots, labelled, strict=True)
+            ]
         case LateRows(window, batch):
             rows = zip(*(column.to_pylist() for column in batch.columns), strict=True)
             roots = map(Root, batch.time.tolist(), batch.origin.tolist())

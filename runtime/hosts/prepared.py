@@ -6,7 +6,7 @@ descriptions.  This package does not call the compiler.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 from fsql.compiler.tick_plan import SourceHead
@@ -17,19 +17,24 @@ if TYPE_CHECKING:
     from fsql.compiler.assignment import FrontTask
     from fsql.compiler.tick_plan import TickPlan
     from fsql.runtime.cluster.job_spec import Settings
+    from fsql.runtime.dataflow.row_encoding import RowEncoding
     from fsql.runtime.ports import Split
     from fsql.runtime.state.directory import StateDirectory
 
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """The data of a job that a worker needs, except its number."""
+    """The data of a job that a worker needs, except its number.
+
+    `encodings` are those of the INSERTs whose rows workers encode.
+    """
 
     plan: TickPlan
     fronts: tuple[FrontTask, ...]
     splits: Mapping[int, Sequence[Split]]
     settings: Settings
     state: StateDirectory
+    encodings: Mapping[int, RowEncoding] = field(default_factory=dict)
 
     def split(self, task: FrontTask) -> Split:
         """Return the split that a front reads."""

@@ -148,7 +148,7 @@ class WorkerHost(Host["WorkerMachine"]):
         except StateFailedError as error:
             yield NotLoaded(begin.epoch, str(error))
         else:
-            yield Loaded(begin.epoch, plan, mine, changes, prepared.settings)
+            yield Loaded(begin.epoch, plan, mine, changes, prepared.settings, prepared.encodings)
 
     def _close_state(self) -> Work:
         """Close the store: in the next epoch another worker may have this one's number."""

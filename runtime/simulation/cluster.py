@@ -188,7 +188,8 @@ class SimulatedCluster:
         plan = self.plan(self.workers_wanted)
         fronts = plan.fronts(self.splits)
         description = str(self.workers_wanted).encode()
-        return JobSpec(self.job, 0, plan, fronts, self.outputs, description)
+        job = (self.job, 0, plan, fronts, self.outputs, description)
+        return JobSpec(*job, encodings=self.run_settings.encodings(plan))
 
     def plan_of(self, description: bytes) -> TickPlan:
         """Return the plan that a coordinator's description of the job stands for."""

@@ -14,11 +14,16 @@ from fsql.runtime.cluster.delivery import DeliveryOption
 from fsql.runtime.cluster.job_spec import Settings
 from fsql.runtime.cluster.link_settings import LinkSettings
 from fsql.runtime.dataflow.read_ahead import LEAST_BYTES
+from fsql.runtime.drivers.packed_rows import packed_rows
 from fsql.runtime.simulation.faults import FAULTS
 from fsql.runtime.simulation.network import NetworkSettings
 from fsql.runtime.simulation.world import MILLISECOND, SECOND
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from fsql.compiler.tick_plan import TickPlan
+    from fsql.runtime.dataflow.row_encoding import RowEncoding
     from fsql.runtime.simulation.tape import Stream, Tape
 
 _RATES: Final = (0.0, 0.0, 0.001, 0.01, 0.05, 0.15)
@@ -46,6 +51,11 @@ class RunSettings:
     encoded: bool
     hosted: bool
     """Whether each coordinator has a worker in its process."""
+    workers_encode: bool
+
+    def encodings(self, plan: TickPlan) -> Mapping[int, RowEncoding]:
+        """Return the encodings of the INSERTs whose rows workers encode: of all or of none."""
+        return packed_rows(plan) if self.workers_encode else {}
 
 
 def drawn(
@@ -82,6 +92,7 @@ def drawn(
         network=_network(choices),
         encoded=choices.chance(0.2),
         hosted=tape.stream("hosted").chance(0.3),
+        workers_encode=tape.stream("row encoding").chance(0.5),
     )
 
 

@@ -102,6 +102,7 @@ class WorkerProgram:
             cluster.splits_for(self._process),
             cluster.settings,
             self._directory,
+            cluster.run_settings.encodings(plan),
         )
 
     def _read(self) -> None:

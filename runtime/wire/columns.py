@@ -8,6 +8,7 @@ for a list and `{` for a dictionary.  In addition to the buffers, a column is de
 | `b`   | BOOLEAN                               | nulls, bits           | nulls                        |
 | `ildtv` | INT, BIGINT, DOUBLE, TIMESTAMP, INTERVAL | nulls, values      | nulls                        |
 | `s`   | STRING                                | nulls, offsets, bytes | nulls, bytes                 |
+| `y`   | bytes, such as encoded rows           | nulls, 64-bit offsets, bytes | nulls, bytes          |
 | `n`   | NULL                                  |                       |                              |
 | `[x`  | ARRAY of x                            | nulls, offsets, x's   | nulls, elements, x's         |
 | `{x`  | x, in a dictionary with int32 indices | nulls, indices, x's   | nulls, words, x's            |
@@ -43,6 +44,7 @@ _TYPES: Final = {
     "t": pa.timestamp("us", tz="UTC"),
     "v": pa.duration("us"),
     "s": pa.string(),
+    "y": pa.large_binary(),
     "n": pa.null(),
 }
 _CODES: Final = {kind.id: code for code, kind in _TYPES.items()}
@@ -51,6 +53,7 @@ _WIDTHS: Final = {"h": 2, "i": 4, "l": 8, "d": 8, "t": 8, "v": 8}
 _DEPTH_MAX: Final = 32
 _LENGTH_MAX: Final = 2**31 - 1
 _OFFSET: Final = Struct("<i")
+_LARGE_OFFSET: Final = Struct("<q")
 _INDEX: Final = pa.int32()
 _PLAIN_BYTES_MAX: Final = 1 << 22
 """Strings that would take more bytes than this without their dictionary are sent with it."""
@@ -121,9 +124,9 @@ def put_column(array: pa.Array, code: str, writer: PartsWriter, numbers: list[in
     elif (width := _WIDTHS.get(kind)) is not None:
         _put_bytes(buffers[1], offset * width, count * width, writer)
     else:
-        first, last = _put_offsets(buffers[1], offset, count, writer)
+        first, last = _put_offsets(buffers[1], offset, count, writer, large=kind == "y")
         numbers.append(last - first)
-        if kind == "s":
+        if kind in "sy":
             _put_bytes(buffers[2], first, last - first, writer)
         else:
             put_column(array.values.slice(first, last - first), code[1:], writer, numbers)
@@ -157,17 +160,20 @@ def _put_bits(buffer: pa.Buffer, begin: int, count: int, writer: PartsWriter) ->
     writer.put(packed.data, packed.nbytes)
 
 
-def _put_offsets(buffer: pa.Buffer, begin: int, count: int, writer: PartsWriter) -> tuple[int, int]:
+def _put_offsets(
+    buffer: pa.Buffer, begin: int, count: int, writer: PartsWriter, *, large: bool = False
+) -> tuple[int, int]:
     """Put offsets that begin at 0; return where in the values they began and ended."""
+    form, width = (_LARGE_OFFSET, 8) if large else (_OFFSET, 4)
     if count == 0:
-        writer.put(bytes(4), 4)
+        writer.put(bytes(width), width)
         return 0, 0
-    [first] = _OFFSET.unpack_from(buffer, 4 * begin)
-    [last] = _OFFSET.unpack_from(buffer, 4 * (begin + count))
+    [first] = form.unpack_from(buffer, width * begin)
+    [last] = form.unpack_from(buffer, width * (begin + count))
     if first == 0:
-        _put_bytes(buffer, 4 * begin, 4 * (count + 1), writer)
+        _put_bytes(buffer, width * begin, width * (count + 1), writer)
     else:
-        offsets = np.frombuffer(buffer, np.int32)[begin : begin + count + 1] - np.int32(first)
+        offsets = np.frombuffer(buffer, form.format)[begin : begin + count + 1] - first
         writer.put(offsets.data, offsets.nbytes)
     return first, last
 
@@ -209,7 +215,7 @@ def _take(
     elif (width := _WIDTHS.get(shape)) is not None:
         buffers = [valid, reader.take(count * width)]
     else:
-        buffers = [valid, reader.take(4 * (count + 1))]
+        buffers = [valid, reader.take((8 if shape == "y" else 4) * (count + 1))]
         inside = next(numbers)
         if shape == "[":
             child = _take(kind.value_type, code[1:], inside, reader, numbers)

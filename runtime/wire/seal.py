@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     from typing_extensions import Buffer
 
-VERSION: Final = 7
+VERSION: Final = 8
 """The version of the wire format; increase it with each change that older nodes cannot read."""
 _MAGIC: Final = b"fsql"
 _START: Final = struct.Struct("<4sHH")

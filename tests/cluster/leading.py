@@ -251,7 +251,10 @@ class LedRun:
         outputs = tuple(each.output for each in consumed)
         data = msgspec.json.encode(self._description)
         logs = {front: LocalFrontLog(path) for front, path in job.front_logs().items()}
-        spec = JobSpec(self._description.job, 0, job.plan, job.fronts, outputs, data, bool(logs))
+        spec = JobSpec(
+            *(self._description.job, 0, job.plan, job.fronts, outputs, data, bool(logs)),
+            encodings=job.encodings(),
+        )
         self._node = _Watched(spec, transport.address, job.settings())
         self._node.on = self._happened
         job_state = open_job_state(self._state, transport.address, logs)

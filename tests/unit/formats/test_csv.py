@@ -197,6 +197,8 @@ def test_what_is_written_is_read(dialect: Dialect, seed: int) -> None:
         for values, column in zip(zip(*rows, strict=True), COLUMNS, strict=True)
     ]
     data = b"".join(map(bytes, encoder.encode(columns)))
+    lines = [line for part in encoder.encode_rows(columns, None) for line in part.to_pylist()]
+    assert (len(lines), b"".join(lines)) == (len(rows), data)
     assert encoder.header == dialect.delimiter.join(each.name for each in COLUMNS).encode() + b"\n"
     assert list(read_bytes(data, COLUMNS, decoder(dialect)).rows.values()) == rows
     if dialect is PLAIN:

@@ -20,6 +20,7 @@ from fsql.formats.json import encoder as json_encoder
 from fsql.formats.json import pieces as json_pieces
 from fsql.formats.json.encoder import JsonEncoder
 from fsql.runtime.arrow_types import arrow_type, to_arrow
+from fsql.runtime.ports import OPERATIONS
 from fsql.tests.unit.formats.drawn import drawn
 from fsql.tests.unit.formats.naive_json import TEXT, TYPES, naive_lines, values
 
@@ -62,6 +63,10 @@ def test_writes_what_the_naive_encoder_writes(data: DataObject, types: list[SqlT
     encoder = JsonEncoder(names, types, name, data.draw(FEW_MAX))
     written = b"".join(encoder.encode(columns, given))
     assert written == naive_lines(rows, names, types, operations)
+    lines = [line for part in encoder.encode_rows(columns, given) for line in part.to_pylist()]
+    assert (len(lines), b"".join(lines)) == (len(rows), written)
+    labels_at = [line[encoder.label_at :][:2].decode() for line in lines]
+    assert operations is None or labels_at == [OPERATIONS[number] for number in operations]
 
 
 @drawn(40, st.data(), st.lists(st.sampled_from([STRING, BIGINT, DOUBLE]), min_size=1, max_size=4))

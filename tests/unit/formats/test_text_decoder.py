@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import pyarrow as pa
 from hypothesis import strategies as st
 
 from fsql.compiler.schema import Column, Schema
 from fsql.compiler.sqltypes import STRING
 from fsql.formats.text.decoder import TextDecoder
+from fsql.formats.text.encoder import TextEncoder
 from fsql.runtime.ports import DeadLetter
 from fsql.tests.unit.connectors.reading import Read, read_bytes
 from fsql.tests.unit.formats.drawn import drawn
@@ -64,3 +66,11 @@ def test_rows_are_those_of_the_naive_reader(pieces: list[bytes], rows_max: int, 
     assert {dead_letter.row: dead_letter.code for dead_letter in result.dead_letters} == codes
     assert result == read(data)
     assert result.bytes_read == len(data)
+
+
+def test_each_row_is_a_line() -> None:
+    column = pa.array(["a", None, "wörter", ""]).dictionary_encode()
+    encoder = TextEncoder()
+    assert b"".join(map(bytes, encoder.encode([column], None))) == "a\n\nwörter\n\n".encode()
+    [lines] = encoder.encode_rows([column], None)
+    assert lines.to_pylist() == [b"a\n", b"\n", "wörter\n".encode(), b"\n"]

@@ -45,6 +45,7 @@ TYPES = (
     pa.timestamp("us", tz="UTC"),
     pa.duration("us"),
     pa.null(),
+    pa.large_binary(),
     pa.list_(pa.int64()),
     pa.list_(pa.string()),
     pa.list_(pa.bool_()),
@@ -134,8 +135,9 @@ def _value(kind: pa.DataType, chance: random.Random, nulls: float) -> object:
         return None
     if pa.types.is_list(kind):
         return [_value(kind.value_type, chance, nulls) for _ in range(chance.randrange(4))]
-    if pa.types.is_string(kind):
-        return "".join(chance.choice("aß水𝄞") for _ in range(chance.randrange(9)))
+    if pa.types.is_string(kind) or pa.types.is_large_binary(kind):
+        text = "".join(chance.choice("aß水𝄞") for _ in range(chance.randrange(9)))
+        return text if pa.types.is_string(kind) else text.encode()
     if pa.types.is_boolean(kind):
         return chance.random() < 0.5
     if pa.types.is_floating(kind):
