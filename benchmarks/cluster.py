@@ -81,7 +81,7 @@ def throughputs(
             flags = ("--delivery", promise.delivery, "--snapshot-ms", str(snapshot_ms))
             state = folder / f"state-{snapshot_ms}"
             script = SCRIPTS / f"{benchmark.name}.sql"
-            run = JobProcess(script, values, workers, *flags, "--state", str(state))
+            run = JobProcess(script, values, workers, *flags, state=state)
             with SnapshotTimes(state) as times, run as job:
                 job.wait()
             seconds = job.seconds()

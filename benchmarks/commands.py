@@ -159,6 +159,34 @@ def recovery(reporter: Reporter, picture: TextIO | None, **flags: Any) -> None: 
         click.echo(latency_svg(title, run.due - run.start, run.late_ms, kills), picture, nl=False)
 
 
+@bench.command(short_help="What a layout tick costs.")
+@click.option(
+    "--state-mib",
+    type=click.IntRange(min=1),
+    default=100,
+    show_default=True,
+    help="How much state there is; half of it moves.",
+)
+@click.option(
+    "--rate", type=click.IntRange(min=1), default=2000, show_default=True, help="Rows a second."
+)
+@click.option(
+    "--seconds", type=click.FloatRange(min=1), default=20.0, show_default=True, help="How long."
+)
+@snapshot_ms
+@reporting
+def migration(reporter: Reporter, **flags: Any) -> None:  # noqa: ANN401
+    """Move half of the state between two workers while rows flow.
+
+    "gap_ms" is the longest time between two releases from the proposal until a second after the tick,
+    "latency_ms_p99" is of the second around it.  Fields that begin with "quiet" are of the time before.
+    "bytes_equal" says whether the output is as without a tick.
+    """
+    from fsql.benchmarks.migration import Migration, migrate
+
+    _say(reporter, [migrate(Migration(**flags))])
+
+
 @bench.command(short_help="Both fold policies, one split behind the other.")
 @click.option(
     "--documents",

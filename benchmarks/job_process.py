@@ -58,10 +58,16 @@ class JobProcess:
     """A run and its processes."""
 
     def __init__(
-        self, script: Path, parameters: Mapping[str, object], workers: int, *flags: str
+        self,
+        script: Path,
+        parameters: Mapping[str, object],
+        workers: int,
+        *flags: str,
+        state: Path,
     ) -> None:
-        """Start it."""
-        flags = ("--workers", str(workers), *flags)
+        """Start it with a state directory."""
+        self.state = state
+        flags = ("--workers", str(workers), *flags, "--state", str(state))
         defines = [f"-D{name}={value}" for name, value in parameters.items()]
         command = [
             sys.executable,

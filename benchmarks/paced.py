@@ -30,8 +30,6 @@ if TYPE_CHECKING:
 SCRIPT: Final = Path(__file__).resolve().parents[1] / "queries" / "benchmarks" / "paced_index.sql"
 _LEAD_SECONDS: Final = 2.0
 """So long after the run is started the first document falls due; twice as long, if it was late for that."""
-_BACKLOG_RATE: Final = 1000
-"""So many documents of a backlog are dealt with in a second, at the least."""
 _WARM_UP: Final = 0.2
 QUANTILES: Final = (50, 75, 95, 99)
 
@@ -46,9 +44,13 @@ class Paced:
     delivery: str = "exactly-once"
     snapshot_ms: int = 1000
     policy: str | None = None
-    shelves: int = 1
     backlog: int = 0
     """So many documents are due before the first that is measured."""
+    backlog_rate: int = 1000
+    """So many documents of a backlog are processed in a second, at the least."""
+    script: Path = SCRIPT
+    parameters: tuple[tuple[str, int], ...] = (("shelves", 1),)
+    """Further parameters of the script."""
 
     @property
     def documents(self) -> int:
@@ -131,17 +133,19 @@ def _run_in_time(
         state = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="fsql-bench-")))
         arrivals = Arrivals()
         stack.callback(arrivals.close)
-        start = time.monotonic() + lead + paced.backlog / _BACKLOG_RATE
+        start = time.monotonic() + lead + paced.backlog / paced.backlog_rate
         start_ms = int(start * 1000)
         parameters = {
-            "shelves": paced.shelves,
+            **dict(paced.parameters),
             "count": paced.documents,
             "rate": paced.rate,
             "start_ms": max(0, start_ms - paced.backlog * 1000 // paced.rate),
             "consumer": arrivals.address,
         }
-        flags = _flags(paced, state)
-        job = stack.enter_context(JobProcess(SCRIPT, parameters, paced.workers, *flags))
+        flags = _flags(paced)
+        job = stack.enter_context(
+            JobProcess(paced.script, parameters, paced.workers, *flags, state=state)
+        )
         if not job.running.wait(start_ms / 1000 - time.monotonic()) and job.lives():
             return None
         time.sleep(max(0.0, start_ms / 1000 - time.monotonic()))
@@ -163,8 +167,8 @@ def _run_in_time(
         )
 
 
-def _flags(paced: Paced, state: Path) -> Iterator[str]:
-    yield from ("--delivery", paced.delivery, "--state", str(state))
+def _flags(paced: Paced) -> Iterator[str]:
+    yield from ("--delivery", paced.delivery)
     yield from ("--snapshot-ms", str(paced.snapshot_ms))
     if paced.policy is not None:
         yield from ("--policy", paced.policy)

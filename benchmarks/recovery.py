@@ -140,7 +140,7 @@ def recover(harm: Harm) -> Recovered:
         harm.seconds,
         harm.workers,
         snapshot_ms=harm.snapshot_ms,
-        shelves=_SHELVES,
+        parameters=(("shelves", _SHELVES),),
         backlog=(harm.state_mib << 20) // _STATE_BYTES_OF_A_DOCUMENT,
     )
     return Recovered(run_paced(paced, killer), killer.at, harm.kill, killer.known)

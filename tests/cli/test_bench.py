@@ -191,6 +191,16 @@ def test_recovery(tmp_path: Path, kill_of: str) -> None:
     assert "kill -9" in [element.text for element in document.iter()]
 
 
+def test_migration() -> None:
+    arguments = ("--seconds", "3", "--state-mib", "1", "--rate", "200", "--snapshot-ms", "200")
+    code, out, err = fsql("bench", "migration", *arguments, "--json")
+    assert (code, err) == (0, "")
+    measured = json.loads(out)
+    assert (measured["refused"], measured["moved_bins"]) == ("", 2048)
+    assert measured["bytes_equal"]
+    assert measured["gap_ms"] > 0
+
+
 def test_the_longest_time_without_a_snapshot(tmp_path: Path) -> None:
     manifests = tmp_path / "snapshots"
     begin = time.monotonic()
