@@ -16,22 +16,11 @@ from fsql.runtime.cluster.coordinator_node import CoordinatorNode
 from fsql.runtime.cluster.delivery import DeliveryOption
 from fsql.runtime.cluster.frames import (
     COORDINATOR,
-    AnnounceSnapshot,
     Begin,
-    Blocked,
-    CancelSnapshot,
-    Credit,
-    Failure,
     Frame,
     Goodbye,
     Heartbeat,
     Hello,
-    Ready,
-    SnapshotAcknowledged,
-    SnapshotAnswer,
-    SnapshotCommitted,
-    SnapshotDeclined,
-    Start,
 )
 from fsql.runtime.cluster.job_spec import JobSpec, Output, Settings
 from fsql.runtime.cluster.node import (
@@ -64,42 +53,32 @@ from fsql.runtime.cluster.node import (
     Transmit,
     Trim,
     WorkerExited,
+    Yield,
 )
-from fsql.runtime.cluster.tick_events import ProposeTick, TickEnded
+from fsql.runtime.cluster.tick_events import CopyBins, ProposeTick, TickEnded
 from fsql.runtime.cluster.worker_node import WorkerNode
-from fsql.runtime.dataflow.messages import (
-    Acknowledgement,
-    Address,
-    Entry,
-    Kind,
-    Message,
-    MinTime,
-    Parcel,
-    PortKind,
-    Promise,
-)
-from fsql.runtime.dataflow.resume_point import ResumePoint
-from fsql.runtime.metrics import Metrics
 from fsql.runtime.ports import Chunk, SourceOffset
 from fsql.tests.protocol_commands import (
-    BARRIER,
-    FOLD,
     AckTable,
     BarrierOfPlan,
     LinkPair,
     contents_text,
-    dead_letter,
     plan_of,
     position,
     position_name,
-    rows,
     transcript,
+)
+from fsql.tests.protocol_items import item_of, item_text
+from fsql.tests.protocol_ticks import (
+    copied,
+    ended_text,
+    proposed,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from fsql.runtime.cluster.frames import Datagram, Item
+    from fsql.runtime.cluster.frames import Datagram
     from fsql.runtime.cluster.node import (
         CoordinatorEffect,
         CoordinatorEvent,
@@ -107,93 +86,6 @@ if TYPE_CHECKING:
         WorkerEvent,
     )
     from fsql.tests.protocol_commands import Machine
-
-
-def item_of(words: list[str]) -> tuple[Item, ...]:  # noqa: C901, PLR0911, PLR0912 - one case for each kind
-    """Return the items that the words stand for."""
-    match words:
-        case ["nothing"]:
-            return ()
-        case ["ready"]:
-            return (Ready(),)
-        case ["start"]:
-            return (Start(),)
-        case ["promise", at]:
-            return (Promise(0, position(at)),)
-        case ["row", at]:
-            return _to_barrier(Parcel(Address(BARRIER, 0, PortKind.SINK), rows([int(at)])))
-        case ["stop-at", at]:
-            to = Address(BARRIER, 0, PortKind.DEAD_LETTER, stops_job=True)
-            return _to_barrier(Parcel(to, None, dead_letters=(dead_letter(int(at)),)))
-        case ["row-below", at]:
-            batch = rows([int(at) - 1])
-            parcel = Parcel(Address(BARRIER, 0, PortKind.SINK), batch)
-            return (Message(parcel, 1, position(at)),)
-        case ["hold", at]:
-            return (Acknowledgement((Entry(FOLD, Kind.HOLD, position(at), 99),)),)
-        case ["min-time", stage, at]:
-            return (MinTime(int(stage), position(at)),)
-        case ["announce", number, at]:
-            return (AnnounceSnapshot(int(number), position(at)),)
-        case ["accept", number, reached]:
-            return (SnapshotAnswer(int(number), accepted=True, reached=position(reached)),)
-        case ["refuse", number, reached]:
-            return (SnapshotAnswer(int(number), accepted=False, reached=position(reached)),)
-        case ["stored", number]:
-            point = ResumePoint(0, 0, 1, 0, 0)
-            return (SnapshotAcknowledged(int(number), (), (point,)),)
-        case ["committed", number, at]:
-            return (SnapshotCommitted(int(number), position(at), ()),)
-        case ["declined", number, *reason]:
-            return (SnapshotDeclined(int(number), " ".join(reason)),)
-        case _:
-            raise AssertionError(words)
-
-
-def _to_barrier(parcel: Parcel) -> tuple[Item, ...]:
-    """Return a message to the barrier, and its sender's acknowledgement."""
-    root = parcel.least_root()
-    entry = Entry(BARRIER, Kind.MESSAGE, root, root.time + 1)
-    return Message(parcel, root.time + 1, root), Acknowledgement((entry,))
-
-
-def item_text(item: Item) -> str:  # noqa: C901, PLR0911, PLR0912 - one case for each kind
-    """Return an item as a transcript has it."""
-    match item:
-        case Ready():
-            return "ready"
-        case Start():
-            return "start"
-        case Blocked(_, promise):
-            return f"blocked at {position_name(promise)}"
-        case Credit(_, promise):
-            return f"credit at {position_name(promise)}"
-        case Promise(_, root):
-            return f"promise {position_name(root)}"
-        case MinTime(stage, root):
-            return f"min-time {stage} {position_name(root)}"
-        case AnnounceSnapshot(number, root):
-            return f"announce {number} {position_name(root)}"
-        case SnapshotAnswer(number, accepted, reached):
-            return f"{'accept' if accepted else 'refuse'} {number} {position_name(reached)}"
-        case CancelSnapshot(number):
-            return f"cancel {number}"
-        case SnapshotAcknowledged(number):
-            return f"stored {number}"
-        case SnapshotDeclined(number, reason):
-            return f"declined {number} {reason}"
-        case SnapshotCommitted(number, root):
-            return f"committed {number} {position_name(root)}"
-        case Metrics():
-            return "metrics"
-        case Failure():
-            return "failure"
-        case Message():
-            return "rows"
-        case Acknowledgement():
-            return "acknowledgement"
-        case _:
-            raise AssertionError(item)
 
 
 def _sent_text(what: Frame | Datagram) -> str:
@@ -258,6 +150,8 @@ class Coordinator:
                 return SinkLost(0, " ".join(reason))
             case ["manifest", number, "is", "committed"]:
                 return ManifestCommitted(self._epoch, int(number), {})
+            case ["tick", tick, "is", "proposed"]:
+                return proposed(tick)
             case ["worker", number, "leaves:", *reason]:
                 why = " ".join(reason)
                 goodbye = Goodbye(
@@ -297,8 +191,8 @@ class Coordinator:
             case Deliver(epoch, _, bundle):
                 rows_text = "no rows" if bundle.contents is None else contents_text(bundle.contents)
                 return [f"deliver in epoch {epoch} below {position_name(bundle.ends)}: {rows_text}"]
-            case TickEnded(tick, position, _, refused):
-                return [f"tick {tick}: {refused or position_name(position)}"]
+            case TickEnded():
+                return [ended_text(effect)]
             case CommitManifest(manifest):
                 return [f"commit snapshot {manifest.snapshot} at {manifest.position[0]}"]
             case Progress():
@@ -318,11 +212,12 @@ class Coordinator:
 
 
 class WorkerOfJob:
-    """A worker that is the only one of its job, with one front."""
+    """A worker of a job with one front; the front is that of worker 0."""
 
-    def __init__(self) -> None:
+    def __init__(self, workers: str = "1", number: str = "0") -> None:
         self._node = WorkerNode("job", "w", "at-w", Settings())
-        self._sequences: dict[int, int] = {}
+        self._workers, self._number = int(workers), int(number)
+        self._sequences: dict[tuple[int, int], int] = {}
 
     def on_event(self, words: list[str], now: float) -> list[str]:
         """Step the node."""
@@ -343,11 +238,20 @@ class WorkerOfJob:
             case ["work", "goes", "on"]:
                 return Resumed()
             case ["begin", "epoch", epoch]:
-                begin = Begin("job", 0, int(epoch), "w", 0, "coordinator", ("at-w",), b"", b"", 5.0)
+                peers = tuple(f"at-{worker}" for worker in range(self._workers))
+                begin = Begin(
+                    "job", 0, int(epoch), "w", self._number, "coordinator", peers, b"", b"", 5.0
+                )
                 return Received(begin, "coordinator")
             case ["epoch", epoch, "is", "loaded"]:
-                front = FrontTask(0, 0, 0)
-                return Loaded(int(epoch), plan_of(1), (front,), {}, Settings())
+                fronts = (FrontTask(0, 0, 0),) if self._number == 0 else ()
+                return Loaded(int(epoch), plan_of(self._workers), fronts, {}, Settings())
+            case ["bins", "of", "tick", tick, "in", "epoch", epoch, "are", "copied"]:
+                return copied(int(epoch), tick, [])
+            case ["bins", "of", "tick", tick, "in", "epoch", epoch, "are", "not", "copied:", *why]:
+                return copied(int(epoch), tick, why)
+            case ["worker", peer, "of", "epoch", epoch, "says", *item]:
+                return self._frame(int(peer), int(epoch), item)
             case ["epoch", epoch, "is", "not", "loaded:", *reason]:
                 return NotLoaded(int(epoch), " ".join(reason))
             case ["snapshot", number, "of", "epoch", epoch, "is", "stored"]:
@@ -361,14 +265,16 @@ class WorkerOfJob:
             case ["the", "job", "is", "finished"]:
                 return Received(Goodbye("job", 0, COORDINATOR, finished=True), "coordinator")
             case ["coordinator", "of", "epoch", epoch, "says", *item]:
-                sequence = self._sequences[int(epoch)] = self._sequences.get(int(epoch), 0) + 1
-                items = item_of(item)
-                frame = Frame("job", 0, int(epoch), COORDINATOR, 0, sequence, 0, items)
-                return Received(frame, "coordinator")
+                return self._frame(COORDINATOR, int(epoch), item)
             case _:
                 raise AssertionError(words)
 
-    def _effect_text(self, effect: WorkerEffect) -> str:
+    def _frame(self, sender: int, epoch: int, words: list[str]) -> Received:
+        sequence = self._sequences[sender, epoch] = self._sequences.get((sender, epoch), 0) + 1
+        frame = Frame("job", 0, epoch, sender, self._number, sequence, 0, item_of(words))
+        return Received(frame, "somewhere")
+
+    def _effect_text(self, effect: WorkerEffect) -> str:  # noqa: PLR0911 - see `item_of`
         match effect:
             case Transmit(address, what):
                 return f"to {address}: {_sent_text(what)}"
@@ -376,6 +282,10 @@ class WorkerOfJob:
                 return f"load epoch {begin.epoch}"
             case Store(epoch, snapshot, at):
                 return f"store snapshot {snapshot} of epoch {epoch} at {position_name(at)}"
+            case CopyBins(_, tick):
+                return f"copy bins of tick {tick}"
+            case Yield():
+                return "yield"
             case Trim(snapshot):
                 return f"trim below snapshot {snapshot}"
             case Close():

@@ -160,7 +160,7 @@ class CoordinatorEpoch:
     def propose(self, tick: int, owners: OwnerMap) -> None:
         """Begin a tick in which hash bins have other owners; none may be under way."""
         self.tick = LayoutTick(tick, self.number, self.owners, owners, self._folds)
-        self._links.put_all(self.tick.preparation)
+        self._links.put_all(self.tick.preparation(snapshots=self.snapshots.hurry()))
 
     def advance(self, now: float, *, may_release: bool) -> list[CoordinatorEffect]:
         """Carry out the consequences of the last event and of the time."""
@@ -337,8 +337,6 @@ class CoordinatorEpoch:
         if cancel is not None and self.tick is not None:
             self.tick.on_cancelled(cancel.snapshot)
 
-    # Ticks.
-
     @property
     def _is_in_tick(self) -> bool:
         return self.tick is not None and self.tick.phase is not TickPhase.COMPLETED
@@ -358,6 +356,7 @@ class CoordinatorEpoch:
                 if not tick.refused:
                     tick.refused = f"worker {worker}: {item.reason}"
                     self._links.put_all(AbandonTick(tick.number))
+                    self.snapshots.end_hurry()
             case BinsAdopted():
                 tick.on_adopted(worker)
 

@@ -109,16 +109,18 @@ class SnapshotCommitted:
 class PrepareTick:
     """The next tick has another owner map: `owners` are the worker, first bin and end of each range.
 
-    Workers that will hand bins over send the stored state of these bins to the new owners.
+    Workers that will hand bins over send the stored state of these bins to the new owners.  `snapshots` tells
+    whether snapshots are taken meanwhile, so that less and less is left to hand over.
     """
 
     tick: int
     owners: tuple[tuple[int, int, int], ...]
+    snapshots: bool = True
 
 
 @dataclass(frozen=True, slots=True)
 class TickPrepared:
-    """The worker has sent the stored state of the bins that it will hand over."""
+    """The worker has sent the state of the bins that it will hand over, but for what changes last."""
 
     tick: int
 

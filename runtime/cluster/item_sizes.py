@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from fsql.runtime.cluster.frames import SnapshotAcknowledged
+from fsql.runtime.cluster.frames import SnapshotAcknowledged, StatePart
 from fsql.runtime.dataflow.messages import Acknowledgement, Message
 
 if TYPE_CHECKING:
@@ -33,4 +33,6 @@ def item_bytes(item: Item) -> int:
         return ITEM_BYTES + _ENTRY_BYTES * len(item.entries)
     if isinstance(item, SnapshotAcknowledged):
         return ITEM_BYTES + _SEGMENT_BYTES * (len(item.segments) + len(item.fronts))
+    if isinstance(item, StatePart):
+        return ITEM_BYTES + sum(snapshot.rows.nbytes for _, snapshot in item.state)
     return ITEM_BYTES

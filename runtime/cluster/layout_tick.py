@@ -2,7 +2,8 @@
 
 Contract.  `docs/internals/distribution.md`, section 7.  A tick has these phases:
 
-    PREPARING   workers send the stored state of the bins that move
+    PREPARING   workers send the state of the bins that move, until little is left; snapshots follow each
+                other closely
     PREPARED    a snapshot can be announced, at whose position the owners change
     ANNOUNCED   workers answer; one that refuses takes the tick back to PREPARED
     MOVING      all have agreed.  A hold at the position stands in the ack table for the bins of each new
@@ -66,10 +67,9 @@ class LayoutTick:
         self._adopting = {worker for worker in workers if moves_to(worker, old, new)}
         self._unprepared = set(workers)
 
-    @property
-    def preparation(self) -> PrepareTick:
-        """Return the items that prepare the workers."""
-        return PrepareTick(self.number, self.owners.ranges)
+    def preparation(self, *, snapshots: bool) -> PrepareTick:
+        """Return the item that prepares the workers; `snapshots` tells whether any are taken."""
+        return PrepareTick(self.number, self.owners.ranges, snapshots)
 
     @property
     def is_undecided(self) -> bool:

@@ -5,7 +5,7 @@ A step puts items; at its end `send` makes one frame of all items for each peer.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from fsql.runtime.cluster.link import Link
 from fsql.runtime.cluster.node import Transmit
@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
     from fsql.runtime.cluster.frames import Frame, Item
     from fsql.runtime.cluster.link_settings import LinkSettings
+
+_FRAMES_OF_ONE_BEHIND: Final = 8
 
 
 class Links:
@@ -40,6 +42,11 @@ class Links:
     def have_waiting(self) -> bool:
         """Return whether any link has items that wait for its window."""
         return any(link.waiting for link in self.by_peer.values())
+
+    def is_behind(self, peer: int) -> bool:
+        """Return whether a peer has many frames that it has not acknowledged."""
+        link = self.by_peer[peer]
+        return bool(link.waiting) or link.unacknowledged > _FRAMES_OF_ONE_BEHIND
 
     def next_timer(self) -> float:
         """Return when a link will have frames to send by itself, infinity for never."""

@@ -46,6 +46,9 @@ EARLY_SECONDS: Final = 0.05
 UNASKED_PATIENCE: Final = 1.0
 """How many seconds to wait for the input to reach a position, in a job without periodic snapshots."""
 
+HURRIED_SECONDS: Final = 0.05
+"""The most seconds from one snapshot to the next while a tick is prepared."""
+
 NUMBERS_OF_AN_EPOCH: Final = 1_000_000_000
 """Snapshot numbers grow from epoch to epoch, also if snapshots of the previous one were not committed.
 
@@ -86,6 +89,8 @@ class Snapshots:
         self._next_at = now + (every or 0.0)
         self._number = first_number(epoch) + 1
         self._margin = 0
+        self._hurries = False
+        """Whether a tick waits for snapshots."""
         self._pending: AnnounceSnapshot | None = None
         self._patience = every or UNASKED_PATIENCE
         self._patient_until: float | None = None
@@ -104,6 +109,22 @@ class Snapshots:
         self.requested = RequestedSnapshot()
         self.committed = 0
         self.skipped: tuple[SkippedRange, ...] = ()
+
+    def hurry(self) -> bool:
+        """Take snapshots at short intervals until a tick is announced; return whether any are taken."""
+        if self._every is None:
+            return False
+        self._hurries = True
+        self._next_at = 0.0
+        return True
+
+    def end_hurry(self) -> None:
+        """Take snapshots at the usual interval again."""
+        self._hurries = False
+
+    @property
+    def _interval(self) -> float | None:
+        return min(self._every, HURRIED_SECONDS) if self._every and self._hurries else self._every
 
     @property
     def position(self) -> Root | None:
@@ -138,6 +159,7 @@ class Snapshots:
     def announce_tick(self, tick: int, promises: Iterable[Root]) -> AnnounceSnapshot | None:
         """Return the announcement of a snapshot at which a tick begins, if there is a position for it."""
         greatest = max(promises, default=START)
+        self.end_hurry()
         if self._pending is not None or greatest == START:
             return None
         return self._announce(greatest, self._position_ahead(greatest), tick)
@@ -183,14 +205,15 @@ class Snapshots:
         if self._pending is not None:
             return self._out_of_reach(greatest, now)
         asked = self.requested.is_due
-        every = self._every
+        every = self._interval
         if not asked and (every is None or now < self._next_at - (self._early if lull else 0.0)):
             return None
         if every is not None:
             # An early or late snapshot does not shift the following ones; missed ones are skipped.
             self._next_at = max(self._next_at, now - every / 2) + every
         position = self._position_ahead(greatest)
-        if greatest == START or (not asked and self._kept_at == (position,) * KEPT):
+        wanted = asked or self._hurries
+        if greatest == START or (not wanted and self._kept_at == (position,) * KEPT):
             return None
         if asked and self.requested.is_last:
             position = max(position, stored_below)

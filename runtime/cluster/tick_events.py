@@ -13,7 +13,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Ownership:
-    """The hash bins that a worker owns from now on, and the state of those that it has adopted."""
+    """The hash bins that a worker owns from now on, and the state of those that it has adopted.
+
+    The state is in parts, the oldest of each operator and bin first.
+    """
 
     bins: BinRanges
     adopted: tuple[tuple[str, IncrementalSnapshot], ...]

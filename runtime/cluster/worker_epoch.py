@@ -104,6 +104,8 @@ class WorkerEpoch:
         """Return when to call `advance` at the latest; 0 is at once."""
         due = 0.0 if self._may_go_on() else self._links.next_timer()
         due = min(due, self._next_heartbeat, self.detector.next_timer())
+        if self._ticks is not None:
+            due = min(due, self._ticks.next_timer())
         if self._running:
             fronts = self._fronts.next_timer(behind=self._is_behind)
             due = min(due, self._next_metrics, fronts)
@@ -242,6 +244,8 @@ class WorkerEpoch:
         """Apply more of the rows that a fold has left, once its earlier output is sent."""
         if self._may_go_on() and self._worker is not None:
             self._put_effects(self._worker.go_on())
+        if self._ticks is not None:
+            self._ticks.go_on(now, self._links.is_behind)
         return self._take_snapshot() + self._flush(now)
 
     def flush_links(self, now: float) -> list[WorkerEffect]:

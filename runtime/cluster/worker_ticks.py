@@ -1,22 +1,29 @@
 """A worker's part in the ticks of one epoch: it hands bins over, and adopts others.
 
-    PrepareTick       read back the stored state of the bins that go, and send it to their new owners
-    snapshots         later changes in these bins go to the new owners as well
+    PrepareTick       read back the stored state of the bins that go, and send it to their new owners in parts
+    StatePart         stage it: load it where nobody sees it yet
+    snapshots         later changes in these bins go to the new owners as well; when these are small, the
+                      worker is prepared
     AnnounceSnapshot  with the tick: agree to the position (`WorkerSnapshots`, `layout_change`)
     Switch            rows from the position on go to the new owners
     the snapshot      is taken when min time has come to the position: send its part as the last one, and
                       release the bins
     StatePart, last   of all old owners: adopt the bins, if the own snapshot is taken
+    timer             drop a part of the state that has gone
     TickCompleted     the change is over
 
-A part may come before the tick is known here, as it comes by another link.
+A part may come before the tick is known here, as it comes by another link.  It is staged when no state of an
+earlier tick is left, in which the same keys could stand.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import math
+from collections import deque
+from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.owner_map import OwnerMap, all_of
+from fsql.runtime.cluster.copied_state import CopiedState
 from fsql.runtime.cluster.frames import (
     COORDINATOR,
     BinsAdopted,
@@ -26,7 +33,6 @@ from fsql.runtime.cluster.frames import (
 )
 from fsql.runtime.cluster.tick_events import BinsCopied, CopyBins, Ownership
 from fsql.runtime.dataflow.layout_change import moves_of, moves_to
-from fsql.runtime.kernels.keyed.incremental_snapshot import rows_of_bins
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -40,6 +46,9 @@ if TYPE_CHECKING:
 
     State = tuple[tuple[str, IncrementalSnapshot], ...]
 
+PART_SECONDS: Final = 0.005
+"""How often a part of the state is sent, staged or dropped."""
+
 
 class _Tick:
     """The tick that is under way, from its preparation on."""
@@ -49,9 +58,10 @@ class _Tick:
         self.owners = owners
         self.outgoing = moves_of(worker, old, owners)
         self.incoming = moves_to(worker, old, owners)
-        self.copied = not self.outgoing
-        self.waiting: list[tuple[State, bool]] = []
-        """The changes in the bins that go while these are read back, and whether they are the last."""
+        self.copies = CopiedState(self.outgoing, follows_snapshots=prepare.snapshots)
+        self.is_prepared = False
+        self.unfinished = set(self.incoming)
+        """The old owners whose last part is not staged."""
         self.holds: Mapping[int, int] | None = None
 
 
@@ -73,12 +83,13 @@ class WorkerTicks:
         self._put = put
         self._put_effects = put_effects
         self._tick: _Tick | None = None
-        self._parts: dict[int, dict[int, list[StatePart]]] = {}
-        """Received state of bins, by tick and old owner."""
-        self._adopted: State = ()
+        self._received: deque[tuple[int, StatePart]] = deque()
+        """State of bins that is not staged yet, with the old owner."""
+        self._adopted: list[tuple[str, IncrementalSnapshot]] = []
         self.must_release = False
         """Whether bins have gone that are still here."""
         self._ownership: Ownership | None = None
+        self._next_part = 0.0
 
     @property
     def owners(self) -> OwnerMap | None:
@@ -90,60 +101,92 @@ class WorkerTicks:
         ownership, self._ownership = self._ownership, None
         return ownership
 
+    # Parts of the work, between which other steps come.
+
+    def next_timer(self) -> float:
+        """Return when to call `go_on`, infinity for never."""
+        tick = self._tick
+        has_parts = tick is not None and (tick.copies.has_more or self._may_stage(tick))
+        return self._next_part if has_parts or self._worker.foreign.is_released else math.inf
+
+    def _may_stage(self, tick: _Tick) -> bool:
+        """Return whether state of the tick's bins has come, and no state of an earlier tick is in its way."""
+        if not self._received or self._received[0][1].tick != tick.number:
+            return False
+        return self._worker.has_switched or not self._worker.foreign.is_released
+
+    def go_on(self, now: float, is_behind: Callable[[int], bool]) -> None:
+        """Do one part of what is left; `is_behind` tells whether a peer has not taken what was sent."""
+        if now < self.next_timer():
+            return
+        self._next_part = now + PART_SECONDS
+        tick = self._tick
+        if self._worker.foreign.is_released:
+            self._worker.foreign.collect()
+        elif tick is not None and self._may_stage(tick):
+            self._stage_next(tick)
+        elif tick is not None and not is_behind(tick.copies.next_peer):
+            peer, state = tick.copies.take()
+            self._put(peer, StatePart(tick.number, state, last=False))
+        self._report_if_prepared()
+
+    def _report_if_prepared(self) -> None:
+        tick = self._tick
+        if tick is None or tick.is_prepared or self._worker.foreign.is_released:
+            return
+        if tick.copies.is_small and not self._received:
+            tick.is_prepared = True
+            self._put(COORDINATOR, TickPrepared(tick.number))
+
+    # The old owner.
+
     def on_preparation(self, prepare: PrepareTick) -> list[CopyBins]:
         """Begin to copy the bins that go."""
         old = self._worker.owners
         owners = OwnerMap.of_ranges(prepare.owners, old.workers)
         self._tick = _Tick(prepare, owners, old, self._number)
-        self._parts = {tick: parts for tick, parts in self._parts.items() if tick == prepare.tick}
-        if self._tick.copied:
-            self._put(COORDINATOR, TickPrepared(prepare.tick))
+        self._received = deque(part for part in self._received if part[1].tick == prepare.tick)
+        self._report_if_prepared()
+        if not self._tick.outgoing:
             return []
         bins = all_of(self._tick.outgoing.values())
         return [CopyBins(self._epoch, prepare.tick, bins, self.take_ownership())]
 
     def on_copied(self, event: BinsCopied | BinsNotCopied) -> None:
-        """Send the stored state of the bins that go."""
+        """Begin to send the stored state of the bins that go."""
         tick = self._tick
         if tick is None or event.tick != tick.number:
             return
         if not isinstance(event, BinsCopied):
             self._put(COORDINATOR, TickDeclined(tick.number, event.reason))
             return
-        self._send(tick, event.state, last=False)
-        waiting, tick.waiting = tick.waiting, []
-        for state, last in waiting:
-            self._send(tick, state, last=last)
-        tick.copied = True
-        self._put(COORDINATOR, TickPrepared(tick.number))
+        tick.copies.on_stored_state(event.state)
+        self._report_if_prepared()
 
     def on_snapshot(self, state: State, *, last: bool) -> None:
         """Send the changes since the last snapshot in the bins that go.
 
-        With `last` the snapshot is that of the position where they go: `release` has to follow.
+        With `last` the snapshot is that of the position where they go: if any do, `release` has to follow.
         """
         tick = self._tick
         if tick is None:
             return
-        if tick.copied:
-            self._send(tick, state, last=last)
-        else:
-            tick.waiting.append((state, last))
-        self.must_release |= last
+        tick.copies.on_snapshot(state)
+        if last:
+            for peer in tick.outgoing:
+                self._put(peer, StatePart(tick.number, tick.copies.take_all(peer), last=True))
+            self.must_release = bool(tick.outgoing)
+            self.adopt_if_complete()
+        self._report_if_prepared()
 
     def release(self) -> None:
-        """Release the bins that have gone, once what was sent of them is on its way: that takes long."""
+        """Release the bins that have gone, once what was sent of them is on its way."""
         if self.must_release:
             self.must_release = False
             self._put_effects(self._worker.release_bins())
             self.adopt_if_complete()
 
-    def _send(self, tick: _Tick, state: State, *, last: bool) -> None:
-        for peer, bins in tick.outgoing.items():
-            rows = [(operator, rows_of_bins(one, bins)) for operator, one in state]
-            part = tuple((operator, one) for operator, one in rows if len(one))
-            if part or last:
-                self._put(peer, StatePart(tick.number, part, last))
+    # The new owner.
 
     def on_switch(self, switch: Switch) -> None:
         """Note the holds of the bins that come."""
@@ -152,29 +195,31 @@ class WorkerTicks:
         self.adopt_if_complete()
 
     def on_part(self, peer: int, part: StatePart) -> None:
-        """Take state of bins that come."""
-        self._parts.setdefault(part.tick, {}).setdefault(peer, []).append(part)
-        self.adopt_if_complete()
+        """Take state of bins that come; it is staged at once if nothing else has to come before."""
+        self._received.append((peer, part))
+        tick = self._tick
+        if tick is not None and (part.last or len(self._received) == 1):
+            while self._may_stage(tick):
+                self._stage_next(tick)
+            self.adopt_if_complete()
+
+    def _stage_next(self, tick: _Tick) -> None:
+        peer, part = self._received.popleft()
+        for operator, rows in part.state:
+            self._worker.foreign.stage(operator, rows)
+            self._adopted.append((operator, rows))
+        if part.last:
+            tick.unfinished.discard(peer)
 
     def adopt_if_complete(self) -> None:
         """Adopt the bins that come once their old owners have sent everything."""
         tick = self._tick
         if tick is None or tick.holds is None or not tick.incoming or self.must_release:
             return
-        if not self._worker.may_adopt:
+        if tick.unfinished or not self._worker.may_adopt:
             return
-        parts = self._parts.get(tick.number, {})
-        if any(peer not in parts or not parts[peer][-1].last for peer in tick.incoming):
-            return
-        state: dict[str, list[IncrementalSnapshot]] = {}
-        for peer in sorted(tick.incoming):
-            for part in parts[peer]:
-                for operator, rows in part.state:
-                    state.setdefault(operator, []).append(rows)
-        self._parts.clear()
-        self._put_effects(self._worker.adopt(state, tick.holds))
-        self._adopted = tuple((operator, one) for operator in state for one in state[operator])
         tick.incoming = {}
+        self._put_effects(self._worker.adopt(tick.holds))
         self._put(COORDINATOR, BinsAdopted(tick.number))
 
     def on_completed(self) -> None:
@@ -183,10 +228,13 @@ class WorkerTicks:
         self.release()
         self._worker.complete_change()
         bins: BinRanges = self._tick.owners.bins_of(self._number)
-        self._ownership = Ownership(bins, self._adopted)
-        self._adopted, self._tick = (), None
+        self._ownership = Ownership(bins, tuple(self._adopted))
+        self._adopted, self._tick = [], None
 
     def on_abandoned(self) -> None:
         """Discard a tick that was not switched to."""
+        if self._tick is not None:
+            self._worker.foreign.discard_staged(all_of(self._tick.incoming.values()))
         self._tick = None
-        self._parts.clear()
+        self._received.clear()
+        self._adopted = []

@@ -40,6 +40,7 @@ from fsql.runtime.dataflow.backlog import Backlog
 from fsql.runtime.dataflow.fold_output import FoldOutput
 from fsql.runtime.dataflow.fold_snapshots import FoldSnapshots
 from fsql.runtime.dataflow.invariants import check_not_below
+from fsql.runtime.dataflow.released_bins import ReleasedBins
 from fsql.runtime.kernels.keyed.kernel import Kernel, KeyedRows, split_at_position
 from fsql.runtime.order import concat
 
@@ -68,6 +69,7 @@ class Fold:
         self._applied = AppliedRows(head, kernel, self._backlog, ties=ties, append_only=append_only)
         self._min_time = self._target = START
         self._holding_until: Root | None = None
+        self._released: ReleasedBins | None = None
 
     @property
     def reached(self) -> Root:
@@ -169,31 +171,40 @@ class Fold:
         self._kernel.expire(position)
 
     def release(self, bins: BinRanges) -> None:
-        """Drop the state of the keys in some bins: min time has passed all their rows that come here."""
-        slots = self._kernel.slots_in(bins)
-        if len(slots):
-            self._applied.release(slots)
+        """Give up some bins: min time has passed all their rows that come here.
 
-    def adopt(
-        self,
-        snapshots: Sequence[IncrementalSnapshot],
-        position: Root,
-        queued: Sequence[tuple[int, Batch]],
-    ) -> FoldOutput:
-        """Add the state as of `position` of keys that another worker had, and apply the rows from there on.
+        `collect` has to be called until it has dropped their state.
+        """
+        assert self._released is None
+        self._kernel.give_up(bins)
+        self._released = ReleasedBins(bins, self._kernel, self._applied)
+
+    @property
+    def has_released(self) -> bool:
+        """Return whether state of released bins is left."""
+        return self._released is not None
+
+    def collect(self) -> bool:
+        """Drop a part of the state of released bins; return whether any is left."""
+        if self._released is not None and not self._released.collect():
+            self._released = None
+            self._kernel.give_up(())
+        return self._released is not None
+
+    def adopt(self, position: Root, queued: Sequence[tuple[int, Batch]]) -> FoldOutput:
+        """Begin to own bins whose state as of `position` is staged, and apply their rows from there on.
 
         Min time is at `position` or has passed it.  The fold goes back there, which changes nothing for the
         keys that it had, and advances again over the rows and windows of the new ones.
 
         Args:
-            snapshots: of another worker; all rows of their keys below `position` are in them.
             position: where the keys changed owner.
             queued: the rows of these keys that have come since, with their sides.
         """
         assert position <= self._min_time
         self._min_time = position
         self._kernel.expire(position)
-        self.snapshots.adopt(snapshots, position)
+        self.snapshots.adopt(position)
         output = FoldOutput([], [])
         for side, batch in queued:
             check_not_below(batch.span().least, position, "rows of an adopted key")

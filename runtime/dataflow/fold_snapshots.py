@@ -48,10 +48,17 @@ class FoldSnapshots:
             )
             self._kernel.load(own, position)
 
-    def adopt(self, snapshots: Sequence[IncrementalSnapshot], position: Root) -> None:
-        """Add the state as of `position` of keys that another worker had; the oldest comes first."""
-        if snapshots:
-            self._kernel.adopt(merge_snapshots(snapshots, position, whole=True))
+    def stage(self, snapshot: IncrementalSnapshot) -> None:
+        """Add state of keys that another worker has; the oldest comes first."""
+        self._kernel.stage(snapshot)
+
+    def adopt(self, position: Root) -> None:
+        """Let the staged state, which is as of `position`, take part from now on."""
+        self._kernel.adopt(position)
+
+    def discard_staged(self) -> None:
+        """Do not adopt what was staged."""
+        self._kernel.discard_staged()
 
     def announce(self, position: Root, *, reached: Root, min_time: Root) -> bool:
         """Prepare a snapshot of the state as of `position`, unless the state has anything at or above it.

@@ -93,8 +93,14 @@ class LayoutChange:
 
     @property
     def holds_back(self) -> bool:
-        """Return whether folds must not pass the position: before the switch, and with bins to hand over."""
-        return not self.switched or (bool(self.outgoing) and not self.released)
+        """Return whether folds must not pass the position.
+
+        That is before the switch, with bins to hand over, and with bins to adopt: what expires above the
+        position may still be needed for their queued rows.
+        """
+        if not self.switched or not self.adopted:
+            return True
+        return bool(self.outgoing) and not self.released
 
     def route(self, batch: Batch, hashes: Hashes, owner: Ints) -> tuple[Ints, Bools]:
         """Return the owner of each row, given its old one, and which rows are of bins that have moved."""

@@ -14,6 +14,7 @@ from fsql.compiler.owner_map import all_of
 from fsql.compiler.tick_plan import FoldHead, SourceHead, TickPlan, ToFold
 from fsql.runtime.batch import START, Batch
 from fsql.runtime.dataflow.fold_kernels import make_fold
+from fsql.runtime.dataflow.foreign_state import ForeignState
 from fsql.runtime.dataflow.invariants import check_operators
 from fsql.runtime.dataflow.layout_change import LayoutChange, Routing
 from fsql.runtime.dataflow.messages import (
@@ -32,7 +33,7 @@ from fsql.runtime.hashing import hash_rows
 from fsql.runtime.order import concat
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping
 
     import numpy as np
     from numpy.typing import NDArray
@@ -88,6 +89,7 @@ class Worker:
             if isinstance(stage.head, SourceHead)
         }
         self._announced = False
+        self.foreign = ForeignState(self.folds)
         self._calls: deque[tuple[Parcel, Ints | None]] = deque()
         """Calls of folds of this worker: parcels, with the selected rows if not all."""
 
@@ -286,10 +288,12 @@ class Worker:
             self._follow(stage, root)
 
     def release_bins(self) -> list[Effect]:
-        """Drop the state of bins that the worker has handed over; snapshots at the position are taken."""
+        """Give up the bins that the worker has handed over; snapshots at the position are taken.
+
+        `foreign.collect` drops their state later.
+        """
         assert self.change is not None
-        for fold in self.folds.values():
-            fold.release(all_of(self.change.outgoing.values()))
+        self.foreign.release(all_of(self.change.outgoing.values()))
         self.change.released = True
         self._outbox.used.update(self.folds)
         self._follow_all(self.change)
@@ -306,16 +310,10 @@ class Worker:
         change = self.change
         return change is not None and change.switched and not self._announced
 
-    def adopt(
-        self,
-        state: Mapping[str, Sequence[IncrementalSnapshot]],
-        holds: Mapping[int, int],
-    ) -> list[Effect]:
-        """Add the state of the bins that have come, and apply the rows that were queued for them.
+    def adopt(self, holds: Mapping[int, int]) -> list[Effect]:
+        """Begin to own the bins that have come: all of their state is staged; apply their queued rows.
 
-        Args:
-            state: the incremental snapshots of each operator, of old owners only, each oldest first.
-            holds: for each stage of a fold the id of the hold that stands for the bins in the ack table.
+        `holds` has for each stage of a fold the id of the hold that stands for the bins in the ack table.
         """
         change = self.change
         assert change is not None
@@ -324,10 +322,10 @@ class Worker:
         change.adopted = True
         queued, change.queued = change.queued, {}
         for stage, fold in self.folds.items():
-            snapshots = state.get(fold.operator, ())
-            output = fold.adopt(snapshots, change.position, queued.get(stage, ()))
+            output = fold.adopt(change.position, queued.get(stage, ()))
             self._forward(stage, output)
             self._outbox.used.add(stage)
+        self._follow_all(change)
         leaving = [Entry(stage, Kind.HOLD, change.position, id_) for stage, id_ in holds.items()]
         return self._finish_step(*leaving)
 
@@ -335,6 +333,7 @@ class Worker:
         """End the change: all have adopted, and nothing below its position is under way."""
         assert self.change is not None
         self._routing = Routing(self.change.owners)
+        self.foreign.on_completed()
 
     def take_snapshots(self) -> list[tuple[str, IncrementalSnapshot]] | None:
         """Return the changes of each operator, once; None until all folds have reached the position."""
@@ -343,7 +342,8 @@ class Worker:
             return None
         self._announced = False
         taken = [(fold.operator, fold.snapshots.take()) for fold in folds]
-        return [(operator, snapshot) for operator, snapshot in taken if snapshot is not None]
+        state = [(operator, snapshot) for operator, snapshot in taken if snapshot is not None]
+        return self.foreign.without(state, self.owners.bins_of(self._number))
 
     def _finish_step(self, *consumed: Entry) -> list[Effect]:
         """Carry out the calls of this step; return the messages sent and one acknowledgement."""

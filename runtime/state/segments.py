@@ -129,8 +129,12 @@ class StateSegments:
 
     def take_over(self, changes: Iterable[tuple[str, IncrementalSnapshot]]) -> None:
         """Add state that was read from other segments; the next `store` stores it here."""
+        parts: dict[str, list[IncrementalSnapshot]] = {}
         for operator, change in changes:
-            self._add_pending(operator, change)
+            if change.rows.num_rows:
+                parts.setdefault(operator, []).append(change)
+        for operator, of_operator in parts.items():
+            self._add_pending(operator, self._merge(of_operator, START))
 
     def store(
         self, snapshot: int, position: Root, changes: Iterable[tuple[str, IncrementalSnapshot]]

@@ -11,10 +11,11 @@ from dataclasses import dataclass, field
 from enum import Enum, auto
 from typing import TYPE_CHECKING
 
-from fsql.compiler.owner_map import BINS, OwnerMap, bin_ranges
+from fsql.compiler.owner_map import BINS, OwnerMap, all_of, bin_ranges
 from fsql.runtime.batch import END
+from fsql.runtime.dataflow.layout_change import moves_to
 from fsql.runtime.dataflow.messages import Acknowledgement, Entry, Ids, Kind, link_number
-from fsql.runtime.kernels.keyed.incremental_snapshot import rows_of_bins
+from fsql.runtime.kernels.keyed.incremental_snapshot import IncrementalSnapshot, rows_of_bins
 
 if TYPE_CHECKING:
     from collections import Counter
@@ -23,9 +24,9 @@ if TYPE_CHECKING:
     from fsql.compiler.owner_map import BinRanges
     from fsql.runtime.batch import Root
     from fsql.runtime.dataflow.front import Front
+    from fsql.runtime.dataflow.worker import Worker
     from fsql.runtime.drivers.cluster import Cluster
     from fsql.runtime.drivers.in_memory import Beginning
-    from fsql.runtime.kernels.keyed.incremental_snapshot import IncrementalSnapshot
     from fsql.tests.property.snapshots import Snapshots
 
 _COORDINATOR = 1
@@ -52,7 +53,12 @@ class _Change:
     holds: dict[int, dict[int, int]] = field(default_factory=dict)
     taken: set[int] = field(default_factory=set)
     adopting: set[int] = field(default_factory=set)
-    state: dict[str, tuple[IncrementalSnapshot, ...]] = field(default_factory=dict)
+    before: dict[str, tuple[IncrementalSnapshot, ...]] = field(default_factory=dict)
+    """The state as of the last snapshot."""
+    since: list[tuple[str, IncrementalSnapshot]] = field(default_factory=list)
+    """The changes since then."""
+    copied: set[int] = field(default_factory=set)
+    """The new owners that have the state as of the last snapshot."""
 
 
 @dataclass
@@ -92,10 +98,47 @@ class Ticks:
     def _begin(self, cluster: Cluster) -> None:
         if all(at.front.ended for at in cluster.fronts):
             return
+        if any(worker.foreign.is_released for worker in cluster.workers):
+            self._collect(cluster)
+            return
         workers = list(range(len(cluster.workers)))
         self.random.shuffle(workers)
         owners = self._owners(len(workers))
-        self._change = _Change(self.snapshots.drawn(cluster), owners, workers)
+        change = _Change(self.snapshots.drawn(cluster), owners, workers)
+        self._change, change.before = change, dict(self.snapshots.state)
+        for number in workers:
+            if self.random.random() < 0.7:
+                self._copy(cluster.workers[number], change, number)
+
+    def _copy(self, worker: Worker, change: _Change, number: int) -> None:
+        """Give a new owner the state of the last snapshot, in parts."""
+        bins = all_of(moves_to(number, worker.owners, change.owners).values())
+        change.copied.add(number)
+        for operator, parts in change.before.items():
+            for part in parts:
+                self._stage(worker, operator, rows_of_bins(part, bins))
+
+    def _stage(self, worker: Worker, operator: str, part: IncrementalSnapshot) -> None:
+        size = self.random.choice((1, 3, 1000))
+        for start in range(0, len(part), size):
+            rows = part.rows.slice(start, size)
+            worker.foreign.stage(operator, IncrementalSnapshot(rows, part.keys, part.appends))
+
+    def _collect(self, cluster: Cluster) -> None:
+        """Drop a part of the state that workers have given up."""
+        for worker in cluster.workers:
+            if worker.foreign.is_released:
+                self.met["parts of released bins"] += 1
+                worker.foreign.collect()
+                return
+
+    def _give_up(self, cluster: Cluster, change: _Change) -> None:
+        """End a change that was cancelled."""
+        self._change = None
+        for number, worker in enumerate(cluster.workers):
+            if number in change.copied:
+                bins = moves_to(number, worker.owners, change.owners).values()
+                worker.foreign.discard_staged(all_of(bins))
 
     def _owners(self, workers: int) -> OwnerMap:
         """Draw an owner map: of single bins, of ranges, all to one worker, or equal ranges again."""
@@ -123,7 +166,7 @@ class Ticks:
                     number, cluster.workers[number].cancel_change(_fronts(cluster, number))
                 )
                 if not change.agreed:
-                    self._change = None
+                    self._give_up(cluster, change)
             case _Phase.SWITCHING:
                 number = change.missing.pop()
                 cluster.carry(number, cluster.workers[number].switch(_fronts(cluster, number)))
@@ -151,7 +194,7 @@ class Ticks:
             change.phase = _Phase.CANCELLING
         if change.phase is _Phase.CANCELLING:
             if not change.agreed:
-                self._change = None
+                self._give_up(cluster, change)
         elif not change.missing:
             if not self._hold(cluster, change):
                 self.met["changes too late"] += 1
@@ -191,19 +234,21 @@ class Ticks:
             if parts is not None:
                 for operator, part in parts:
                     self.snapshots.add(operator, part, change.position)
+                    change.since.append((operator, part))
                 change.taken.add(number)
                 cluster.carry(number, worker.release_bins())
         elif len(change.taken) == len(workers) and number in change.adopting:
             assert worker.change is not None
             bins = _union(worker.change.incoming)
-            state = {
-                operator: tuple(rows_of_bins(part, bins) for part in parts)
-                for operator, parts in self.snapshots.state.items()
-            }
+            if number not in change.copied:
+                self._copy(worker, change, number)
+            for operator, part in change.since:
+                self._stage(worker, operator, rows_of_bins(part, bins))
             queued = sum(len(b) for rows in worker.change.queued.values() for _, b in rows)
             self.met["rows queued"] += queued
-            self.met["rows moved"] += sum(len(one) for parts in state.values() for one in parts)
-            cluster.carry(number, worker.adopt(state, change.holds[number]))
+            parts = [*change.since, *((o, p) for o, many in change.before.items() for p in many)]
+            self.met["rows moved"] += sum(len(rows_of_bins(part, bins)) for _, part in parts)
+            cluster.carry(number, worker.adopt(change.holds[number]))
             change.adopting.remove(number)
         if len(change.taken) == len(workers) and not change.adopting:
             change.phase, change.missing = _Phase.COMPLETING, workers

@@ -72,10 +72,10 @@ def rows_are_routed_by_todays_map(patch: Patch) -> None:
 
 
 def windows_are_lost_on_the_way(patch: Patch) -> None:
-    def adopt(self: SlotSnapshots, state: Any) -> None:
-        closings, self._closings = self._closings, None
-        right(self, state)
-        self._closings = closings
+    def adopt(self: SlotSnapshots, position: Any) -> None:
+        if self._closings is not None:
+            self._closings.forget_staged()
+        right(self, position)
 
     right = SlotSnapshots.adopt
     patch.setattr(SlotSnapshots, "adopt", adopt)
@@ -98,10 +98,10 @@ def what_changes_after_the_copy_is_not_sent(patch: Patch) -> None:
 
 
 def queued_rows_are_lost(patch: Patch) -> None:
-    def adopt(self: Worker, state: Any, holds: Any) -> Any:
+    def adopt(self: Worker, holds: Any) -> Any:
         assert self.change is not None
         self.change.queued.clear()
-        return right(self, state, holds)
+        return right(self, holds)
 
     right = Worker.adopt
     patch.setattr(Worker, "adopt", adopt)

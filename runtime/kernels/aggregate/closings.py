@@ -74,6 +74,8 @@ class Closings:
         self._times: list[int] = []
         self._slots: dict[int, list[Ints]] = {}
         self._time_of_slot = StateColumn()
+        self._staged: dict[int, list[Ints]] = {}
+        """The slots of windows that must not close yet, by close time."""
 
     def _close_times(self, ends: pa.Array) -> Ints:
         microseconds = ends.view(pa.int64()).to_numpy(zero_copy_only=False)
@@ -87,24 +89,47 @@ class Closings:
 
     def _note_times(self, times: Ints) -> None:
         for time in np.unique(times).tolist():
-            if time not in self._slots:
-                self._slots[time] = []
-                heapq.heappush(self._times, time)
+            self._note_time(time)
+
+    def _note_time(self, time: int) -> None:
+        if time not in self._slots:
+            self._slots[time] = []
+            heapq.heappush(self._times, time)
 
     def open(self, ends: pa.Array, slots: Ints) -> None:
         """Record the ends of the windows of new slots."""
-        self._open(self._close_times(ends), slots)
+        self._open(self._close_times(ends), slots, self._slots)
 
     def open_again(self, times: Ints, slots: Ints) -> None:
         """Record the close times of the windows of new slots, given by `times`."""
         self._note_times(times)
-        self._open(times, slots)
+        self._open(times, slots, self._slots)
+
+    def stage(self, times: Ints, slots: Ints) -> None:
+        """Record the close times of the windows of new slots, which do not close before `adopt`."""
+        self._open(times, slots, self._staged)
+
+    def adopt(self, position: Root) -> Ints:
+        """Open the staged windows that close at or above `position`; return the slots of the others."""
+        staged, self._staged = self._staged, {}
+        closed = [np.empty(0, np.int64)]
+        for time, parts in sorted(staged.items()):
+            if Root(time, PUNCTUATION) < position:
+                closed += parts
+            else:
+                self._note_time(time)
+                self._slots[time] += parts
+        return np.concatenate(closed)
+
+    def forget_staged(self) -> None:
+        """Forget the staged windows."""
+        self._staged.clear()
 
     def times(self, slots: Ints) -> Ints:
         """Return the close times of the windows of open slots."""
         return self._time_of_slot.values[slots]
 
-    def _open(self, times: Ints, slots: Ints) -> None:
+    def _open(self, times: Ints, slots: Ints, slots_of: dict[int, list[Ints]]) -> None:
         if len(slots) == 0:
             return
         self._time_of_slot.grow(int(slots.max()) + 1)
@@ -112,7 +137,7 @@ class Closings:
         order = stable_order(times)
         starts = starts_of_runs(times[order])
         for part in np.split(order, starts[1:]):
-            self._slots[int(times[part[0]])].append(slots[part])
+            slots_of.setdefault(int(times[part[0]]), []).append(slots[part])
 
     def forget(self, marks: Bools) -> None:
         """Forget the windows of the slots that are marked."""

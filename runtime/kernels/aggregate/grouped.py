@@ -97,6 +97,7 @@ class AggregateKernel:
         self._closings = None if combine.closing is None else Closings(combine.closing)
         self._emptied = EmptiedSlots() if self._closings is None else None
         """None for windows: their slots are freed when they close."""
+        self._given_up: BinRanges = ()
         state = (self._key_types, self._accumulators, self._closings)
         self._snapshots = SlotSnapshots(self._table, *state)
 
@@ -298,7 +299,10 @@ class AggregateKernel:
     def _close(self, time: int, slots: Ints, sizes: ClosedColumns) -> list[ApplyResult[_Undo]]:
         made = []
         if self._combine.final:
-            made = [self._final_rows(time, part, sizes) for part in split_slots(slots)]
+            shown = slots
+            if self._given_up:
+                shown = np.setdiff1d(slots, self.slots_in(self._given_up, slots))
+            made = [self._final_rows(time, part, sizes) for part in split_slots(shown)]
         for one in self._accumulators:
             one.clear(slots)
         self._table.free(slots)
@@ -317,8 +321,11 @@ class AggregateKernel:
         rows = KeyedRows(batch.take(shown), slots[shown])
         return ApplyResult(rows, _errors(batch, failing, slots[failing]), None)
 
-    def slots_in(self, bins: BinRanges) -> Ints:
-        return self._table.in_bins(bins, self._key_types)
+    def give_up(self, bins: BinRanges) -> None:
+        self._given_up = bins
+
+    def slots_in(self, bins: BinRanges, slots: Ints) -> Ints:
+        return self._table.in_bins(bins, self._key_types, slots)
 
     def release(self, slots: Ints, marks: Bools) -> None:
         if self._closings is not None:
@@ -326,6 +333,10 @@ class AggregateKernel:
         for one in self._accumulators:
             one.clear(slots)
         self._table.free(slots)
+
+    @property
+    def releases_in_parts(self) -> bool:
+        return True
 
     def next_close(self) -> Root | None:
         if self._closings is None or not self._combine.final:

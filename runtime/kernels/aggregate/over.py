@@ -135,14 +135,21 @@ class OverKernel:
         del min_time
         return None
 
-    def slots_in(self, bins: BinRanges) -> Ints:
-        return self._table.in_bins(bins, self._key_types)
+    def give_up(self, bins: BinRanges) -> None:
+        """See `Kernel`."""
+
+    def slots_in(self, bins: BinRanges, slots: Ints) -> Ints:
+        return self._table.in_bins(bins, self._key_types, slots)
 
     def release(self, slots: Ints, marks: Bools) -> None:
         del marks
         for one in self._accumulators:
             one.clear(slots)
         self._table.free(slots)
+
+    @property
+    def releases_in_parts(self) -> bool:
+        return True
 
     def next_close(self) -> Root | None:
         return None

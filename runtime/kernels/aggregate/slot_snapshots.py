@@ -187,12 +187,44 @@ class SlotSnapshots:
         slots = self._table.load(rows.columns[: state.keys], rows.column(HASH).to_numpy())
         self._load(slots, rows)
 
-    def adopt(self, state: IncrementalSnapshot) -> None:
+    def stage(self, state: IncrementalSnapshot) -> None:
         rows = state.rows
-        if rows.num_rows:
-            self._load(self._table.find(rows.columns[: state.keys], rows.num_rows).slots, rows)
+        if rows.num_rows == 0:
+            return
+        found = self._table.find(rows.columns[: state.keys], rows.num_rows)
+        for one in self._accumulators:
+            one.grow(len(self._table))
+            one.clear(found.slots)
+        gone = rows.column(EXPIRES).to_numpy() == GONE
+        kept = np.flatnonzero(~gone)
+        self._load_accumulators(found.slots[kept], rows.take(pa.array(kept)))
+        if self._closings is None:
+            self._table.free(found.slots[gone])
+            return
+        # A slot whose window is staged stays until that closes.
+        new, places = found.new() if found.any_new else (found.slots[:0], found.slots[:0])
+        opened = ~gone[places]
+        times = rows.column(EXPIRES).to_numpy()[places[opened]]
+        self._closings.stage(times, new[opened])
+        self._table.free(new[~opened])
+
+    def adopt(self, position: Root) -> None:
+        if self._closings is not None:
+            closed = self._closings.adopt(position)
+            for one in self._accumulators:
+                one.clear(closed)
+            self._table.free(closed)
+
+    def discard_staged(self) -> None:
+        if self._closings is not None:
+            self._closings.forget_staged()
 
     def _load(self, slots: Ints, rows: pa.RecordBatch) -> None:
+        self._load_accumulators(slots, rows)
+        if self._closings is not None:
+            self._closings.open_again(rows.column(EXPIRES).to_numpy(), slots)
+
+    def _load_accumulators(self, slots: Ints, rows: pa.RecordBatch) -> None:
         for number, one in enumerate(self._accumulators):
             one.grow(len(self._table))
             prefix = f"{number}_"
@@ -204,5 +236,3 @@ class SlotSnapshots:
                     if name.startswith(prefix)
                 },
             )
-        if self._closings is not None:
-            self._closings.open_again(rows.column(EXPIRES).to_numpy(), slots)

@@ -205,13 +205,20 @@ class JoinKernel:
         del min_time
         return None
 
-    def slots_in(self, bins: BinRanges) -> Ints:
+    def give_up(self, bins: BinRanges) -> None:
+        """See `Kernel`."""
+
+    def slots_in(self, bins: BinRanges, slots: Ints) -> Ints:
         types = [arrow_type(key.type) for key in self._combine.left_keys]
-        return self._rows.table.in_bins(bins, types)
+        return self._rows.table.in_bins(bins, types, slots)
 
     def release(self, slots: Ints, marks: Bools) -> None:
         self._rows.drop(marks)
         self._rows.table.free(slots)
+
+    @property
+    def releases_in_parts(self) -> bool:
+        return False
 
     def next_close(self) -> Root | None:
         return None

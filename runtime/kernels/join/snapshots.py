@@ -121,9 +121,16 @@ class JoinSnapshots:
         hashes = state.rows.column(HASH).to_numpy()
         self._add(state, self._rows.table.load(state.rows.columns[: state.keys], hashes))
 
-    def adopt(self, state: IncrementalSnapshot) -> None:
-        keys = state.rows.columns[: state.keys]
-        self._add(state, self._rows.table.find(keys, len(state)).slots)
+    def stage(self, state: IncrementalSnapshot) -> None:
+        if len(state):
+            keys = state.rows.columns[: state.keys]
+            self._add(state, self._rows.table.find(keys, len(state)).slots)
+
+    def adopt(self, position: Root) -> None:
+        """Do nothing: rows are found by their keys, of which none came before."""
+
+    def discard_staged(self) -> None:
+        """Do nothing: as for `adopt`."""
 
     def _add(self, state: IncrementalSnapshot, slots: Ints) -> None:
         loaded: list[KeyedRows | None] = []

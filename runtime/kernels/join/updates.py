@@ -163,13 +163,20 @@ class JoinUpdatesKernel:
         del min_time
         return None
 
-    def slots_in(self, bins: BinRanges) -> Ints:
+    def give_up(self, bins: BinRanges) -> None:
+        """See `Kernel`."""
+
+    def slots_in(self, bins: BinRanges, slots: Ints) -> Ints:
         types = [arrow_type(key.type) for key in self._combine.left_keys]
-        return self._sides.table.in_bins(bins, types)
+        return self._sides.table.in_bins(bins, types, slots)
 
     def release(self, slots: Ints, marks: Bools) -> None:
         self._sides.drop(marks)
         self._sides.table.free(slots)
+
+    @property
+    def releases_in_parts(self) -> bool:
+        return False
 
     def next_close(self) -> Root | None:
         return None

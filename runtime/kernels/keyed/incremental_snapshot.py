@@ -192,6 +192,19 @@ def rows_of_bins(snapshot: IncrementalSnapshot, bins: BinRanges) -> IncrementalS
     return IncrementalSnapshot(rows, snapshot.keys, snapshot.appends)
 
 
+def rows_of_bins_later(snapshot: IncrementalSnapshot, bins: BinRanges) -> IncrementalSnapshot:
+    """Like `rows_of_bins`, computed when the rows of the result are used."""
+    return IncrementalSnapshot(
+        lambda: rows_of_bins(snapshot, bins).rows, snapshot.keys, snapshot.appends
+    )
+
+
+def unexpired(snapshot: IncrementalSnapshot, position: Root) -> IncrementalSnapshot:
+    """Return the rows that have not expired at `position`."""
+    rows = _unexpired(snapshot.rows, position)
+    return IncrementalSnapshot(rows, snapshot.keys, snapshot.appends)
+
+
 def _unexpired(rows: pa.RecordBatch, position: Root) -> pa.RecordBatch:
     expires = _integers(rows, EXPIRES)
     passed = expires < position.time

@@ -135,11 +135,20 @@ class KernelSnapshots(Protocol):
     def load(self, state: IncrementalSnapshot, position: Root) -> None:
         """Load the state as of `position`; nothing has been applied, and keys are unique."""
 
-    def adopt(self, state: IncrementalSnapshot) -> None:
-        """Add the state of keys that the kernel does not have; at least one snapshot was taken.
+    def stage(self, state: IncrementalSnapshot) -> None:
+        """Add state of keys of which no rows come yet; it replaces what was staged of them, or adds to it.
+
+        It changes nothing that the kernel returns, except that snapshots may include it.
+        """
+
+    def adopt(self, position: Root) -> None:
+        """Let the staged state take part from now on: it is as of `position`.
 
         The next snapshot does not include it: who adopts stores it by other means.
         """
+
+    def discard_staged(self) -> None:
+        """Do not adopt what was staged; the fold releases its slots."""
 
 
 class Kernel(Protocol[UndoT]):
@@ -180,11 +189,18 @@ class Kernel(Protocol[UndoT]):
     def close(self, min_time: Root) -> ApplyResult[UndoT] | None:
         """Close the windows whose punctuation is below `min_time`; each closes once."""
 
-    def slots_in(self, bins: BinRanges) -> Ints:
-        """Return the slots of the keys whose hashes are in some bins."""
+    def give_up(self, bins: BinRanges) -> None:
+        """Make no more rows of keys in these bins, () for none: the fold releases their slots by and by."""
+
+    def slots_in(self, bins: BinRanges, slots: Ints) -> Ints:
+        """Return those of the slots whose keys have hashes in some bins."""
 
     def release(self, slots: Ints, marks: Bools) -> None:
         """Drop all state of these slots, which `marks` marks; no undo is asked for any of them again."""
+
+    @property
+    def releases_in_parts(self) -> bool:
+        """Return whether the cost of `release` depends only on the number of slots."""
 
     def next_close(self) -> Root | None:
         """Return the least punctuation at which `close` may make rows, or None."""

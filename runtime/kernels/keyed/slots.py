@@ -240,9 +240,9 @@ class SlotTable:
         awake = np.fromiter(self._slot_of.values(), np.int64, len(self._slot_of))
         return awake if self._loaded is None else np.concatenate([awake, self._loaded.slots()])
 
-    def in_bins(self, bins: BinRanges, types: Sequence[pa.DataType]) -> Ints:
-        """Return the slots of the keys whose hashes are in some bins, ascending; see `keys` for `types`."""
-        slots = np.sort(self.live_slots())
+    def in_bins(self, bins: BinRanges, types: Sequence[pa.DataType], slots: Ints) -> Ints:
+        """Return those of the slots that have a key whose hash is in some bins; see `keys` for `types`."""
+        slots = self.live_of(slots)
         if not len(slots):
             return slots
         keys = [plain(key) for key in self.keys(slots, types)]
@@ -260,6 +260,7 @@ class SlotTable:
     def free(self, slots: Ints) -> None:
         """Remove the keys of these slots; the slots are retired."""
         self._retired += slots.tolist()
+        self._of_dictionary.remove(slots)
         if self._loaded is not None:
             asleep = self._loaded.asleep(slots)
             self._loaded.wake(slots[asleep])
@@ -269,7 +270,6 @@ class SlotTable:
         for slot in slots.tolist():
             del self._slot_of[self._key_of[slot]]
             self._key_of[slot] = _FREED
-        self._of_dictionary.forget()
 
     def take_retired(self) -> list[int]:
         """Return the slots retired since the last call."""
@@ -304,6 +304,10 @@ class _SlotsOfDictionary:
             slots[-1] = self._slots[-1]
             self._known, self._slots = dictionary, slots
         return self._slots
+
+    def remove(self, slots: Ints) -> None:
+        """Remove the entries of some slots."""
+        self._slots[np.isin(self._slots, slots)] = NO_SLOT
 
     def forget(self) -> None:
         """Remove all entries."""

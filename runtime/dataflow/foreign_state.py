@@ -1,0 +1,78 @@
+"""State in a worker's folds of bins that it does not own: not yet, or not any more.
+
+State of bins that are to move here is **staged**: loaded in parts before the position at which they move.
+State of bins that have moved away is dropped in parts later.  No rows of these bins come meanwhile, and
+snapshots do not have them.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fsql.runtime.kernels.keyed.incremental_snapshot import rows_of_bins_later
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from fsql.compiler.owner_map import BinRanges
+    from fsql.runtime.dataflow.fold import Fold
+    from fsql.runtime.kernels.keyed.incremental_snapshot import IncrementalSnapshot
+
+    State = list[tuple[str, IncrementalSnapshot]]
+
+
+class ForeignState:
+    """The state of foreign bins in the folds of one worker."""
+
+    def __init__(self, folds: Mapping[int, Fold]) -> None:
+        """Start without any; `folds` are by stage."""
+        self._folds = folds
+        self._is_staged = False
+        self._may_be_in_snapshot = False
+
+    @property
+    def is_released(self) -> bool:
+        """Return whether state is left of bins that the worker does not own any more."""
+        return any(fold.has_released for fold in self._folds.values())
+
+    def collect(self) -> None:
+        """Drop a part of the state of bins that the worker does not own any more."""
+        for fold in self._folds.values():
+            if fold.has_released:
+                fold.collect()
+                return
+
+    def stage(self, operator: str, snapshot: IncrementalSnapshot) -> None:
+        """Add state of bins that are to move here, before they do; of each key the oldest comes first.
+
+        No state that they had here before may be left.
+        """
+        self._is_staged = self._may_be_in_snapshot = True
+        for fold in self._folds.values():
+            if fold.operator == operator:
+                fold.snapshots.stage(snapshot)
+
+    def discard_staged(self, bins: BinRanges) -> None:
+        """Give up staged state of bins that do not move here after all."""
+        if self._is_staged:
+            self._is_staged = False
+            for fold in self._folds.values():
+                fold.snapshots.discard_staged()
+                fold.release(bins)
+
+    def release(self, bins: BinRanges) -> None:
+        """Give up bins that have moved away; min time of the folds is where they did."""
+        self._may_be_in_snapshot = True
+        for fold in self._folds.values():
+            fold.release(bins)
+
+    def on_completed(self) -> None:
+        """Record that all staged state is the worker's own."""
+        self._is_staged = False
+
+    def without(self, state: State, owned: BinRanges) -> State:
+        """Return the state in a snapshot of the bins that the worker owns."""
+        if not self._may_be_in_snapshot:
+            return state
+        self._may_be_in_snapshot = self._is_staged or self.is_released
+        return [(operator, rows_of_bins_later(snapshot, owned)) for operator, snapshot in state]

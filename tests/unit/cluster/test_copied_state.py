@@ -1,0 +1,88 @@
+"""What an old owner sends ahead of a tick, and when little enough is left."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from fsql.runtime.batch import START
+from fsql.runtime.cluster.copied_state import ROWS_OF_PART, SMALL_ROWS, CopiedState
+from fsql.runtime.kernels.keyed.incremental_snapshot import (
+    NEVER,
+    IncrementalSnapshot,
+    incremental_snapshot,
+    merge_snapshots,
+)
+
+ALL = {1: ((0, 4096),)}
+HALVES = {1: ((0, 2048),), 2: ((2048, 4096),)}
+
+
+def rows(count: int) -> IncrementalSnapshot:
+    """Return the state of some keys."""
+    state = pa.RecordBatch.from_pydict({"expires": pa.array([NEVER] * count, pa.int64())})
+    keys = [pa.array(range(count), pa.int64())]
+    return merge_snapshots([incremental_snapshot(keys, state, appends=False)], START)
+
+
+def sent(copies: CopiedState) -> list[tuple[int, int]]:
+    """Send everything; return receiver and number of rows of each part."""
+    parts = []
+    while copies.has_more:
+        peer, state = copies.take()
+        parts.append((peer, sum(len(part) for _, part in state)))
+    return parts
+
+
+def test_state_goes_in_parts_the_stored_state_first() -> None:
+    copies = CopiedState(ALL, follows_snapshots=True)
+    copies.on_snapshot((("fold", rows(7)),))
+    assert (copies.has_more, copies.is_small) == (False, False)
+    copies.on_stored_state((("fold", rows(ROWS_OF_PART + 1)),))
+    assert sent(copies) == [(1, ROWS_OF_PART), (1, 1), (1, 7)]
+
+
+def test_each_new_owner_gets_its_bins() -> None:
+    copies = CopiedState(HALVES, follows_snapshots=False)
+    copies.on_stored_state((("fold", rows(100)),))
+    assert not copies.is_small
+    counts = dict(sent(copies))
+    assert sorted(counts) == [1, 2]
+    assert sum(counts.values()) == 100
+    assert copies.is_small
+
+
+def test_a_worker_that_hands_nothing_over_is_prepared_at_once() -> None:
+    assert CopiedState({}, follows_snapshots=True).is_small
+
+
+def test_a_small_snapshot_after_the_copy_is_needed() -> None:
+    copies = CopiedState(ALL, follows_snapshots=True)
+    copies.on_stored_state((("fold", rows(10)),))
+    copies.on_snapshot((("fold", rows(10)),))
+    sent(copies)
+    # It was taken before the copy had been sent: how much comes between two snapshots is not known.
+    assert not copies.is_small
+    copies.on_snapshot((("fold", rows(SMALL_ROWS)),))
+    assert not copies.is_small
+    sent(copies)
+    assert copies.is_small
+
+
+def test_snapshots_that_do_not_get_smaller_are_small_enough() -> None:
+    copies = CopiedState(ALL, follows_snapshots=True)
+    copies.on_stored_state(())
+    small = []
+    for count in (9 * SMALL_ROWS, 5 * SMALL_ROWS, 4 * SMALL_ROWS):
+        copies.on_snapshot((("fold", rows(count)),))
+        sent(copies)
+        small.append(copies.is_small)
+    assert small == [False, False, True]
+
+
+def test_what_is_left_is_taken_at_once() -> None:
+    copies = CopiedState(HALVES, follows_snapshots=True)
+    copies.on_stored_state((("fold", rows(3 * ROWS_OF_PART)),))
+    left = [sum(len(part) for _, part in copies.take_all(peer)) for peer in (1, 2)]
+    assert sum(left) == 3 * ROWS_OF_PART
+    assert min(left) > 0
+    assert not copies.has_more
