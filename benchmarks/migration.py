@@ -84,6 +84,7 @@ def migrate(migration: Migration) -> dict[str, Any]:
         backlog_rate=_BACKLOG_RATE,
         script=SCRIPT.with_name("paced_counts.sql"),
         parameters=(("keys", migration.keys),),
+        contracts=False,
     )
     run = run_paced(paced, proposal)
     record = proposal.record

@@ -51,6 +51,8 @@ class Paced:
     script: Path = SCRIPT
     parameters: tuple[tuple[str, int], ...] = (("shelves", 1),)
     """Further parameters of the script."""
+    contracts: bool = True
+    """Whether keys may move by load."""
 
     @property
     def documents(self) -> int:
@@ -172,6 +174,8 @@ def _flags(paced: Paced) -> Iterator[str]:
     yield from ("--snapshot-ms", str(paced.snapshot_ms))
     if paced.policy is not None:
         yield from ("--policy", paced.policy)
+    if not paced.contracts:
+        yield "--no-contract"
 
 
 def _state_bytes(state: Path) -> int:
