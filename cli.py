@@ -140,7 +140,7 @@ def main() -> None:
     "--hosted/--apart",
     default=None,
     help="Run the coordinator in the process of the first worker, or in one of its own. "
-    "Default: --hosted if a table that is read is live, --apart otherwise.",
+    "Default: --hosted if a table that is read is live and --joining is 0, --apart otherwise.",
 )
 @click.option(
     "--joining",

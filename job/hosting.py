@@ -19,10 +19,12 @@ def hosting_flags(
 
     With live input, rows are few most of the time, and hops between processes are most of their latency.
     With files, the coordinator works beside the workers.
+    Workers that are started by hand come from anywhere.
     """
     hosted = process_options.hosted
     if hosted is None:
-        hosted = any(is_live(table) for table in compiled.job.tables)
+        is_any_live = any(is_live(table) for table in compiled.job.tables)
+        hosted = is_any_live and not process_options.joining
     if not hosted or process_options.joining == options.workers:
         return ()
     return "--hosts-worker", "contracts" if process_options.contracts else "fixed"

@@ -82,7 +82,7 @@ class ProcessOptions:
         change: what becomes of the state of a drained job whose plan is another one; None refuses it.
         start_process: starts the processes of the run.
         hosted: whether the coordinator runs in the process of the first worker; None for where a table that
-            is read is live.
+            is read is live and no worker is started by hand.
         contracts: whether owners of hash bins change by load, if it does.
     """
 

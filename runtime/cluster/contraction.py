@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 CONTRACT_BELOW: Final = 0.35
 """A share of the time of one core."""
-SPREAD_ABOVE: Final = 0.7
+SPREAD_ABOVE: Final = 0.8
 CONTRACT_AFTER: Final = 5.0
 """Seconds."""
 SPREAD_AFTER: Final = 1.0

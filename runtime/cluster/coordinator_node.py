@@ -110,7 +110,8 @@ class CoordinatorNode:
         for number, effect in enumerate(effects):
             if isinstance(effect, Finish):
                 return [*effects[:number], *self._finish(), self._progress(), effect]
-        if self.phase is not phase or now >= self._next_progress:
+        may_report = self.epoch is None or isinstance(event, TimerFired)  # rows do not wait for it
+        if self.phase is not phase or (may_report and now >= self._next_progress):
             self._next_progress = now + self._settings.metrics_every
             effects.append(self._progress())
         return effects

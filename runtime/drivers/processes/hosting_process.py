@@ -34,7 +34,7 @@ class HostingProcess:
         self._transport = transport
         self._nodes = HostedNodes(coordinator.host, worker.host, hosted)
         self._measured_at = time.monotonic()
-        self._processor_seconds = time.thread_time()
+        self._waited_seconds = 0.0
 
     def run(self) -> bool:
         """Run; return whether the job is over, False if only the launcher has ended."""
@@ -47,13 +47,16 @@ class HostingProcess:
         return self._coordinator.host.done
 
     def _measure_load(self, now: float) -> None:
-        """Measure, at intervals, how busy this thread was."""
+        """Measure, at intervals, for how much of the time the loop did not wait for input.
+
+        Processor time would not show a loop that is behind because other programs use the machine.
+        """
         seconds = now - self._measured_at
         if seconds < LOAD_EVERY:
             return
-        before, self._processor_seconds = self._processor_seconds, time.thread_time()
+        waited, self._waited_seconds = self._waited_seconds, 0.0
         self._measured_at = now
-        self._coordinator.host.on_load((self._processor_seconds - before) / seconds)
+        self._coordinator.host.on_load(max(0.0, 1.0 - waited / seconds))
 
     def _round(self) -> None:
         """Process all input that has come, read once, and advance the time.
@@ -62,10 +65,13 @@ class HostingProcess:
         """
         nodes, worker, coordinator = self._nodes, self._worker, self._coordinator
         seconds, descriptors = coordinator.awaited()
-        seconds = min(seconds, worker.awaited(time.monotonic()))
+        now = time.monotonic()
+        seconds = min(seconds, worker.awaited(now))
         if seconds:
             collect_while_idle()
-        for source, what in self._transport.receive(seconds, descriptors):
+        came = self._transport.receive(seconds, descriptors)
+        self._waited_seconds += time.monotonic() - now if seconds else 0.0
+        for source, what in came:
             nodes.receive(what, source)
             nodes.exchange()
         worker.look_for_leader()
