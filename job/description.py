@@ -45,6 +45,8 @@ if TYPE_CHECKING:
 JOB: Final = "job.json"
 """The file in a state directory with the description of its job."""
 
+ENCODING_WORKERS_MIN: Final = 3
+"""From so many workers on, workers encode rows: with fewer the coordinator is not the busiest process."""
 FORMAT: Final = 3
 
 
@@ -156,6 +158,8 @@ class PreparedJob:
         Raises:
             FsqlError: E534, if the format of a sink has no place for its changes.
         """
+        if self.plan.workers < ENCODING_WORKERS_MIN:
+            return {}
         return row_encodings(self.plan, lambda port: make_row_encoder(port.table))
 
 
