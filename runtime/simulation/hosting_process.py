@@ -23,6 +23,7 @@ from fsql.runtime.simulation.transport import SimulatedTransport
 from fsql.runtime.simulation.worker_process import WorkerProgram
 
 if TYPE_CHECKING:
+    from fsql.runtime.cluster.frames import Datagram, Frame
     from fsql.runtime.simulation.cluster import SimulatedCluster
     from fsql.runtime.simulation.process import Process
 
@@ -40,11 +41,25 @@ _OF_WORKER = (
 )
 
 
+class _WatchedTransport(HostedTransport):
+    """Records also what the nodes send to each other."""
+
+    def __init__(self, process: Process, cluster: SimulatedCluster) -> None:
+        self._simulated = SimulatedTransport(process, cluster)
+        super().__init__(self._simulated, process.name)
+
+    def send(self, address: str, what: Frame | Datagram) -> object:
+        """See `HostedTransport`."""
+        if address == self.address:
+            self._simulated.look_at(what)
+        return super().send(address, what)
+
+
 class HostingProgram:
     """Both nodes; see `fsql.runtime.drivers.processes.hosting_process`."""
 
     def __init__(self, process: Process, cluster: SimulatedCluster) -> None:
-        transport = HostedTransport(SimulatedTransport(process, cluster), process.name)
+        transport = _WatchedTransport(process, cluster)
         self._worker = WorkerProgram(process, cluster, transport)
         self._coordinator = CoordinatorProgram(process, cluster, transport)
         self._nodes = HostedNodes(self._coordinator, self._worker, transport)

@@ -27,10 +27,13 @@ class SimulatedTransport:
 
     def send(self, address: str, what: Frame | Datagram) -> None:
         """See `Transport`."""
-        cluster = self._cluster
-        look_at(what, cluster.coverage)
-        if isinstance(what, Begin):
-            cluster.begins(what)
-        cluster.network.transmit(self._name, address, what)
+        self.look_at(what)
+        self._cluster.network.transmit(self._name, address, what)
 
     send_last = send
+
+    def look_at(self, what: Frame | Datagram) -> None:
+        """Record what is sent, over the network or within the process."""
+        look_at(what, self._cluster.coverage)
+        if isinstance(what, Begin):
+            self._cluster.begins(what)
