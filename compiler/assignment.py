@@ -26,10 +26,12 @@ class FrontTask:
 class Assignment:
     """The owner of each front and of each hash bin.
 
-    Workers take fronts in turn, by number: the number of fronts is not known to the plan.
+    The first `readers` workers take fronts in turn, by number: the number of fronts is not known to the plan.
+    0 stands for all workers.  Workers that join later own bins only.
     """
 
     bins: OwnerMap
+    readers: int = 0
 
     @property
     def workers(self) -> int:
@@ -38,7 +40,7 @@ class Assignment:
 
     def owner_of_front(self, front: int) -> int:
         """Return the worker that reads for a front, given its number."""
-        return front % self.bins.workers
+        return front % (self.readers or self.bins.workers)
 
     def fronts_of(self, worker: int, fronts: Iterable[FrontTask]) -> tuple[FrontTask, ...]:
         """Return those of the job's fronts that a worker reads for."""

@@ -12,7 +12,7 @@ from itertools import groupby, pairwise
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
 BINS: Final = 4096
 BIN_SHIFT: Final = 20
@@ -77,7 +77,7 @@ def are_owner_ranges(ranges: Iterable[tuple[int, int, int]], workers: int) -> bo
 class OwnerMap:
     """The owner of each bin.
 
-    `owners` has `BINS` worker numbers.  A worker may own nothing, so `workers` says how many there are.
+    `owners` has `BINS` worker numbers, which are below `workers`.  A worker may own nothing.
     """
 
     owners: tuple[int, ...]
@@ -94,10 +94,19 @@ class OwnerMap:
         return cls(tuple(number * workers // BINS for number in range(BINS)), workers)
 
     @classmethod
-    def of_ranges(cls, ranges: Iterable[tuple[int, int, int]], workers: int) -> OwnerMap:
-        """Return the map that has these `ranges`, which cover all bins in order."""
+    def of_ranges(
+        cls, ranges: Iterable[tuple[int, int, int]], workers: int | None = None
+    ) -> OwnerMap:
+        """Return the map that has these `ranges`, which cover all bins in order.
+
+        Without `workers`, the greatest owner is the last worker.
+        """
         owners = [owner for owner, first, end in ranges for _ in range(first, end)]
-        return cls(tuple(owners), workers)
+        return cls(tuple(owners), max(owners) + 1 if workers is None else workers)
+
+    def renumbered(self, numbers: Sequence[int]) -> OwnerMap:
+        """Return the map in which worker `k` has the number `numbers[k]`; these are ascending."""
+        return OwnerMap(tuple(numbers[owner] for owner in self.owners), numbers[-1] + 1)
 
     @cached_property
     def ranges(self) -> tuple[tuple[int, int, int], ...]:

@@ -9,6 +9,7 @@ import click
 
 from fsql.console.cluster_commands import cluster_directory
 from fsql.console.commands import reporting
+from fsql.console.flags import WORKERS_MAX
 from fsql.console.state_of_job import any_state, state_of, wait_seconds
 
 if TYPE_CHECKING:
@@ -34,6 +35,12 @@ def tick() -> None:
     type=click.Path(path_type=Path),
     help="Read the owner map from FILE: lines WORKER FIRST END, for the bins from FIRST on, below END.",
 )
+@click.option(
+    "--workers",
+    metavar="N",
+    type=click.IntRange(1, WORKERS_MAX),
+    help="Let the job have N workers from the tick on: more join, or the last ones leave.",
+)
 @click.option("--equal", is_flag=True, help="Give each worker the same number of bins.")
 @click.option(
     "--to", metavar="WORKER", type=click.IntRange(min=0), help="Give all bins to one worker."
@@ -51,6 +58,9 @@ def tick_propose(
 ) -> None:
     """Propose a tick to the running job JOB, or to the run that has the state directory --state.
 
+    With --workers alone, each worker gets the same number of bins.  A worker that reads a part of the input
+    cannot leave.
+
     Workers have the numbers 0, 1 and so on.  In FILE, the lines cover all bins from 0 to 4096 in order; empty
     lines, and what follows a #, are ignored.
 
@@ -58,8 +68,9 @@ def tick_propose(
     """
     from fsql.console.ticks import propose_tick
 
-    if sum((flags["bins"] is not None, bool(flags["equal"]), flags["to"] is not None)) != 1:
-        raise click.UsageError("give one of --bins, --equal and --to")
+    given = sum((flags["bins"] is not None, bool(flags["equal"]), flags["to"] is not None))
+    if given > 1 or (not given and flags["workers"] is None):
+        raise click.UsageError("give --workers, or one of --bins, --equal and --to, or both")
     propose_tick(reporter, name, state_of(name, state, directory), flags)
 
 

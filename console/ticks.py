@@ -23,6 +23,7 @@ from fsql.job.ticks import (
     read_owners,
     read_ticks,
     wait_until_ended,
+    workers_now,
 )
 from fsql.runtime.coordination.ticks import TickRecord
 
@@ -53,7 +54,8 @@ def propose_tick(
     if not is_running():
         raise not_running(name, state)
     job = job_of_state(state)
-    number = propose(state, job, _owners(flags, job.workers), flags["reason"])
+    workers = flags["workers"] or workers_now(state, job)
+    number = propose(state, job, _owners(flags, workers), flags["reason"])
     if not flags["wait"]:
         _print(reporter, {"tick": number}, f"tick {number} is proposed\n")
         return
@@ -131,7 +133,7 @@ def _fields(tick: TickProposal | TickRecord) -> dict[str, object]:
         "position": None if record is None else record.position,
         "moved_bins": None if record is None else record.moved_bins,
         "refused": "" if record is None else record.refused,
-        "workers": proposal.workers,
+        "workers": proposal.workers_of_tick,
         "owners": proposal.owners,
     }
 
@@ -159,6 +161,7 @@ def _text(tick: TickProposal | TickRecord) -> str:
             assert tick.position is not None
             lines.append(f"position: {tick.position[0]}, {tick.position[1]}")
             lines.append(f"moved bins: {count_text(tick.moved_bins)}")
+    lines.append(f"workers: {proposal.workers_of_tick}")
     lines.append("owners (worker, first bin, end):")
     lines += [f"{owner} {first} {end}" for owner, first, end in proposal.owners]
     return "\n".join(lines) + "\n"

@@ -164,15 +164,15 @@ def run_on_processes(
         observer.on_ready(job)
         feed_errors = stack.enter_context(_open_feeds(job))
         observer.on_listening(job)
-        if process_options.joining:
-            observer.on_waiting(process_options.joining, leader, key, process_options.keys)
+        if by_hand := process_options.joining:
+            observer.on_waiting(by_hand, leader, key, process_options.keys)
         metrics.name_fronts(job.front_names())
         flags = _coordinator_flags(state, listening, server, process_options)
         hosting = hosting_flags(compiled, options, process_options)
         launcher = Launcher(
             [*COMMAND, "coordinator", *flags, *access, *hosting],
             [*COMMAND, *_worker_flags(leader, key, listening, access)],
-            options.workers - process_options.joining - bool(hosting),
+            (options.workers, by_hand + bool(hosting)),
             _reporting_to(observer, metrics),
             _checking(observer, feed_errors, server),
             inherits=(listening.fileno(), *_inherited_locks(locks, process_options)),

@@ -18,6 +18,7 @@ from fsql.runtime.coordination.ticks import (
     TickUnderWayError,
     find_record,
     kept_records,
+    last_taken,
     open_proposal,
     propose_tick,
 )
@@ -108,14 +109,29 @@ def check_worker(worker: int, workers: int, place: str = "") -> None:
         raise _invalid(f"{place}there is no worker {worker}: the job has {numbers}")
 
 
+def workers_now(state: Path, job: JobDescription) -> int:
+    """Return how many workers a job has after its last tick.
+
+    Raises:
+        FsqlError: E614, E615 or E643, if coordination cannot be used.
+    """
+    with _coordination(state, read_only=True) as coordination:
+        last = last_taken(coordination)
+    is_of_run = last is not None and last.proposal.workers == job.workers
+    return last.proposal.workers_of_tick if last is not None and is_of_run else job.workers
+
+
 def propose(state: Path, job: JobDescription, owners: OwnerMap, reason: str) -> int:
     """Propose a tick to the job in a state directory, and return its number.
+
+    The job has as many workers after the tick as the owner map.
 
     Raises:
         FsqlError: E652, if another one has not ended; E614, E615, E642 or E643.
     """
     reason = reason[:REASON_CHARACTERS_MAX]
-    proposal = TickProposal(0, job.plan, job.workers, owners.ranges, reason, time.time())
+    now, workers = time.time(), owners.workers
+    proposal = TickProposal(0, job.plan, job.workers, owners.ranges, reason, now, workers)
     with _coordination(state) as coordination:
         session = coordination.open_session(_SESSION_SECONDS)
         try:

@@ -112,4 +112,4 @@ class Contraction:
     def _proposal(self, owners: OwnerMap, reason: str, now: float) -> ProposeTick:
         self._holds_since = None
         self._next_proposal = now + PROPOSED_AGAIN_AFTER
-        return ProposeTick(owners.ranges, reason)
+        return ProposeTick(owners.ranges, reason, owners.workers)

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from fsql.runtime.cluster.frames import COORDINATOR, Begin, Goodbye, Heartbeat
 from fsql.runtime.cluster.manifest import manifest_bytes
-from fsql.runtime.cluster.node import Transmit
+from fsql.runtime.cluster.node import Received, Transmit
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping
 
     from fsql.runtime.cluster.coordinator_epoch import CoordinatorEpoch
+    from fsql.runtime.cluster.frames import Frame
     from fsql.runtime.cluster.job_spec import JobSpec
     from fsql.runtime.cluster.manifest import Manifest
+    from fsql.runtime.cluster.node import CoordinatorEvent
 
 
 class ControlMessages:
@@ -28,12 +32,18 @@ class ControlMessages:
         self,
         epoch: CoordinatorEpoch,
         manifest: Manifest | None,
-        workers: Iterable[tuple[str, str]],
+        names: Mapping[int, str],
     ) -> list[Transmit]:
-        """Tell the workers of an epoch, given by name and address, to load the manifest."""
+        """Tell the workers of an epoch that are not ready to load the manifest.
+
+        `names` are those of the workers, by number.  A worker that joins has no state and no fronts.
+        """
         spec = self._spec
         assert manifest is None or manifest.epoch <= epoch.number
         data = b"" if manifest is None else manifest_bytes(manifest)
+        if manifest is not None and epoch.running:
+            empty = msgspec.structs.replace(manifest, segments=(), fronts=(), skipped=())
+            data = manifest_bytes(empty)
         return [
             Transmit(
                 address,
@@ -41,35 +51,49 @@ class ControlMessages:
                     spec.job,
                     spec.tick,
                     epoch.number,
-                    worker,
+                    names[number],
                     number,
                     self._address,
-                    epoch.addresses,
+                    tuple(epoch.addresses[member] for member in epoch.members.numbers),
                     spec.description,
                     data,
                     epoch.detector.timeout,
                     epoch.owners.ranges,
+                    tuple(epoch.members.numbers),
                 ),
             )
-            for number, (worker, address) in enumerate(workers)
+            for number, address in epoch.addresses.items()
+            if number in epoch.members.joining or not epoch.running
         ]
 
     def heartbeats(
-        self, addresses: Sequence[str], epoch: CoordinatorEpoch | None
+        self, addresses: Iterable[str], epoch: CoordinatorEpoch | None
     ) -> list[Transmit]:
         """Tell workers that there is a coordinator."""
         beat = Heartbeat(self._spec.job, _number(epoch), COORDINATOR)
         return [Transmit(address, beat) for address in addresses]
 
-    def end_epoch(self, addresses: Iterable[str], epoch: int) -> list[Transmit]:
-        """Tell workers that the epoch of that number is over."""
-        goodbye = Goodbye(self._spec.job, epoch, COORDINATOR, finished=False)
+    def end_epoch(self, addresses: Iterable[str], epoch: int, member: int = -1) -> list[Transmit]:
+        """Tell workers that the epoch of that number is over, or is so for the worker number `member`."""
+        goodbye = Goodbye(self._spec.job, epoch, COORDINATOR, finished=False, member=member)
         return [Transmit(address, goodbye) for address in addresses]
+
+    def end_part(self, what: Frame | Heartbeat, address: str) -> list[Transmit]:
+        """Tell the worker that has sent something that its part in the epoch is over."""
+        if what.job != self._spec.job or what.sender == COORDINATOR:
+            return []
+        return self.end_epoch([address], what.epoch, what.sender)
 
     def end_job(self, addresses: Iterable[str], epoch: CoordinatorEpoch | None) -> list[Transmit]:
         """Tell workers that the job is finished."""
         goodbye = Goodbye(self._spec.job, _number(epoch), COORDINATOR, finished=True)
         return [Transmit(address, goodbye) for address in addresses]
+
+    def repeat_end(self, event: CoordinatorEvent, epoch: CoordinatorEpoch | None) -> list[Transmit]:
+        """Tell the worker that a message has come from again that the job is finished."""
+        if not isinstance(event, Received) or isinstance(event.what, Goodbye):
+            return []
+        return self.end_job([event.source], epoch)
 
 
 def _number(epoch: CoordinatorEpoch | None) -> int:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from fsql.compiler.tick_plan import SourceHead
 from fsql.runtime.batch import END, START
-from fsql.runtime.cluster.credits import Credits
+from fsql.runtime.cluster.epoch_members import EpochMembers
 from fsql.runtime.cluster.failure_detector import FailureDetector
 from fsql.runtime.cluster.frames import (
     COORDINATOR,
@@ -29,6 +29,7 @@ from fsql.runtime.cluster.frames import (
     TickDeclined,
     TickPrepared,
 )
+from fsql.runtime.cluster.front_pacing import FrontPacing
 from fsql.runtime.cluster.frontier_updates import FrontierUpdates
 from fsql.runtime.cluster.layout_tick import LayoutTick, TickPhase
 from fsql.runtime.cluster.links import Links
@@ -53,12 +54,12 @@ from fsql.runtime.dataflow.topology import topology
 from fsql.runtime.metrics import Metrics
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from fsql.compiler.owner_map import OwnerMap
     from fsql.runtime.batch import Root
     from fsql.runtime.cluster.deliveries import Deliveries
-    from fsql.runtime.cluster.frames import Frame, Item
+    from fsql.runtime.cluster.frames import Frame, Heartbeat, Item
     from fsql.runtime.cluster.job_spec import JobSpec, Settings
     from fsql.runtime.cluster.manifest import Manifest
     from fsql.runtime.cluster.node import (
@@ -84,12 +85,10 @@ class CoordinatorEpoch:
         """Begin at the snapshot of `manifest`."""
         self.number = number
         self.start = START if manifest is None else manifest.root
-        self.addresses = tuple(addresses)
         self.running = False
         self.worker_metrics: dict[int, Metrics] = {}
         self.trouble = ""
         """Why the last snapshot failed; cleared by the next one that succeeds."""
-        self._assignment = spec.plan.assignment
         self._barrier_stage = len(spec.plan.stages)
         fronts = [(task.number, task.ordinal) for task in spec.fronts]
         self.acker = Acker(*topology(spec.plan, fronts), start=self.start)
@@ -98,27 +97,45 @@ class CoordinatorEpoch:
         workers = dict(enumerate(addresses))
         self._links = Links(spec.job, spec.tick, number, COORDINATOR, workers, settings.link)
         self.detector: FailureDetector[int] = FailureDetector(settings.failure_after)
-        self._ready: set[int] = set()
-        self._credits = Credits()
         self._folds = [
             index
             for index, stage in enumerate(spec.plan.stages)
             if not isinstance(stage.head, SourceHead)
         ]
         updated = [*self._folds, self._barrier_stage]
-        self._updates = FrontierUpdates(updated, len(addresses), self.start)
+        self._updates = FrontierUpdates(updated, workers, self.start)
+        self._pacing = FrontPacing(
+            spec.plan.assignment,
+            self._barrier_stage,
+            self.acker,
+            self.output,
+            self._updates,
+            self._links.put,
+        )
         self._effects: list[CoordinatorEffect] = []
         every = settings.snapshot_every if spec.takes_snapshots else None
         self.snapshots = Snapshots(spec, number, every, now)
+        self.members = EpochMembers(
+            len(workers), self._links, self.detector, self._updates, self.snapshots
+        )
         self.owners = spec.plan.assignment.bins
         """The owners of hash bins while no tick is under way."""
         self.tick: LayoutTick | None = None
         """The tick that is under way, or the last one."""
 
     @property
+    def addresses(self) -> Mapping[int, str]:
+        """Return the addresses of the members and of the workers that join, by number."""
+        return self._links.addresses
+
+    @property
     def deliveries(self) -> Deliveries:
         """Return the deliveries of all outputs."""
         return self.output.deliveries
+
+    def has(self, what: Frame | Heartbeat) -> bool:
+        """Return whether something is of a worker of this epoch."""
+        return what.epoch == self.number and what.sender in self._links.by_peer
 
     # Events.
 
@@ -136,8 +153,6 @@ class CoordinatorEpoch:
 
     def receive(self, frame: Frame, now: float) -> None:
         """Take a frame from a worker."""
-        if frame.sender not in self._links.by_peer:
-            return
         self.detector.on_heartbeat(frame.sender, now)
         items, answers = self._links.receive(frame, now)
         self._effects += answers
@@ -153,14 +168,24 @@ class CoordinatorEpoch:
         self.trouble = ""
         if announced is None:
             return
-        for worker in self._links.by_peer:
-            keys = event.unneeded.get(worker, ())
+        for worker in self.members.numbers:
+            # A worker that leaves has no next manifest: its whole store is deleted.
+            keys = event.unneeded.get(worker, ()) if worker in self.members.layout else ()
             self._links.put(worker, SnapshotCommitted(announced.snapshot, announced.position, keys))
 
     def propose(self, tick: int, owners: OwnerMap) -> None:
-        """Begin a tick in which hash bins have other owners; none may be under way."""
-        self.tick = LayoutTick(tick, self.number, self.owners, owners, self._folds)
-        self._links.put_all(self.tick.preparation(snapshots=self.snapshots.hurry()))
+        """Begin a tick in which hash bins have other owners; none may be under way.
+
+        Worker `k` of `owners` is the member number `k`, counted from the least one.
+        """
+        members = self.members.numbers
+        layout = members[: owners.workers]
+        owners = owners.renumbered(layout)
+        self.tick = LayoutTick(
+            tick, self.number, self.owners, owners, self._folds, layout=layout, members=members
+        )
+        preparation = self.tick.preparation(snapshots=self.snapshots.hurry())
+        self._links.put_each(members, preparation)
 
     def advance(self, now: float, *, may_release: bool) -> list[CoordinatorEffect]:
         """Carry out the consequences of the last event and of the time."""
@@ -168,8 +193,7 @@ class CoordinatorEpoch:
             self._advance_min_times()
             if may_release:
                 self._effects += self.output.release(self.snapshots.requested.release_bound)
-            self._update_read_ahead(now)
-            self._grant_credit()
+            self._pacing.advance(now)
             self._advance_snapshots(now)
             self._put_urgent_updates()
             drained_at = self.snapshots.requested.drained_at
@@ -209,14 +233,6 @@ class CoordinatorEpoch:
         due = self._links.next_timer()
         return due if snapshot is None else min(due, snapshot)
 
-    def failure(self, now: float) -> str | None:
-        """Return which worker has failed, and how; None if none has."""
-        detector, seconds = self.detector, f"{self.detector.timeout:g} s"
-        if (silent := detector.silent(now)) is not None:
-            return f"worker {silent} has been silent for {seconds}"
-        stuck = detector.stuck(self._links.by_peer, now) if self.running else None
-        return None if stuck is None else f"worker {stuck} has not acknowledged for {seconds}"
-
     # Items.
 
     def _on_item(  # noqa: C901, PLR0912 - one case for each
@@ -231,12 +247,11 @@ class CoordinatorEpoch:
             case Promise():
                 self.acker.promise(item)
             case Ready():
-                self._ready.add(worker)
-                if len(self._ready) == len(self._links.by_peer):
+                if self.members.on_ready(worker):
                     self.running = True
                     self._links.put_all(Start())
             case Blocked():
-                self._credits.on_blocked(item)
+                self._pacing.on_blocked(item)
             case SnapshotAnswer():
                 self._cancel(self.snapshots.on_answer(worker, item, now))
             case SnapshotAcknowledged():
@@ -283,34 +298,11 @@ class CoordinatorEpoch:
         for min_time in self._updates.take_updates(worker, now):
             self._links.put(worker, min_time)
 
-    def _update_read_ahead(self, now: float) -> None:
-        """Send the position below which all sinks have stored everything: read-ahead counts from there.
-
-        Blocked fronts get it at once, the others with a later frame.
-        """
-        self._updates.on_advance(self._barrier_stage, self.output.out_below())
-        for front in self._credits.blocked(self.acker.promises):
-            worker = self._assignment.owner_of_front(front)
-            for min_time in self._updates.take_all_updates(worker, now):
-                self._links.put(worker, min_time)
-
-    def _grant_credit(self) -> None:
-        """Grant a credit if nothing is in flight and everything is released: blocked fronts stop the job."""
-        if not self._credits.any_blocked or self.acker.messages_in_flight():
-            return
-        if self.output.holds_back:
-            return  # the run ends at a position that was reached
-        if self.output.out_below() < self.output.min_time:
-            return
-        credit = self._credits.grant(self.acker.least_promise)
-        if credit is not None:
-            self._links.put(self._assignment.owner_of_front(credit.front), credit)
-
     # Snapshots.
 
     def _advance_snapshots(self, now: float) -> None:
         has_stored = self.deliveries.take_has_stored()
-        if self.snapshots.idle(now) and not self._is_in_tick:
+        if self.snapshots.idle(now) and not self.is_in_tick:
             return
         # That min time has passed one position is sent before the next is announced.
         self._put_urgent_updates()
@@ -323,8 +315,8 @@ class CoordinatorEpoch:
             due = self.snapshots.due(promises, now, lull=lull, stored_below=stored_below)
             if isinstance(due, CancelSnapshot):
                 self._cancel(due)
-            else:
-                self._links.put_all(due)
+            elif due is not None:
+                self._links.put_each(self.snapshots.members_of(due.snapshot), due)
         if self.snapshots.stored_below(self.output.min_time):
             self._effects += self.deliveries.announce_bound()
         manifest = self.snapshots.take_manifest(self.output.complete_below())
@@ -333,13 +325,17 @@ class CoordinatorEpoch:
             self._effects.append(CommitManifest(manifest, request))
 
     def _cancel(self, cancel: CancelSnapshot | None) -> None:
-        self._links.put_all(cancel)
-        if cancel is not None and self.tick is not None:
+        if cancel is None:
+            return
+        self._links.put_each(self.members.numbers, cancel)
+        if self.tick is not None:
             self.tick.on_cancelled(cancel.snapshot)
 
     @property
-    def _is_in_tick(self) -> bool:
-        return self.tick is not None and self.tick.phase is not TickPhase.COMPLETED
+    def is_in_tick(self) -> bool:
+        """Return whether a tick is under way."""
+        tick = self.tick
+        return tick is not None and tick.phase is not TickPhase.COMPLETED and not tick.refused
 
     @property
     def _is_moving(self) -> bool:
@@ -355,7 +351,7 @@ class CoordinatorEpoch:
             case TickDeclined():
                 if not tick.refused:
                     tick.refused = f"worker {worker}: {item.reason}"
-                    self._links.put_all(AbandonTick(tick.number))
+                    self._links.put_each(tick.members, AbandonTick(tick.number))
                     self.snapshots.end_hurry()
             case BinsAdopted():
                 tick.on_adopted(worker)
@@ -376,19 +372,20 @@ class CoordinatorEpoch:
     def _advance_tick(self, promises: Sequence[Root], now: float) -> bool:
         """Advance the tick as far as possible; return whether ordinary snapshots have to wait for it."""
         tick = self.tick
-        if tick is None or not self._is_in_tick or tick.refused:
+        if tick is None or not self.is_in_tick:
             return False
         if tick.phase is TickPhase.PREPARED:
             self._cancel(self.snapshots.give_way(now))
-            announce = self.snapshots.announce_tick(tick.number, promises)
+            announce = self.snapshots.announce_tick(tick.number, tick.members, promises)
             if announce is None:
                 return False
             tick.on_announced(announce)
-            self._links.put_all(announce)
+            self._links.put_each(tick.members, announce)
         if tick.complete_at(self.output.min_time):
             self.owners = tick.owners
             self.snapshots.owners = tick.owners
-            self._links.put_all(TickCompleted(tick.number))
+            self.members.change_layout(tick.layout)
+            self._links.put_each(tick.members, TickCompleted(tick.number))
             return False
         return tick.phase is TickPhase.MOVING
 

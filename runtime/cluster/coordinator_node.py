@@ -14,15 +14,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from fsql.compiler.diagnostics import Diagnostic, FsqlError
-from fsql.compiler.diagnostics.codes import CODES
 from fsql.compiler.diagnostics.encoding import diagnostics_bytes
 from fsql.runtime.batch import END, START
 from fsql.runtime.cluster.control_messages import ControlMessages
 from fsql.runtime.cluster.coordinator_epoch import CoordinatorEpoch
 from fsql.runtime.cluster.delivery import PositionRefusedError
 from fsql.runtime.cluster.frames import (
-    COORDINATOR,
     UNHEARD,
     Frame,
     Goodbye,
@@ -30,6 +27,8 @@ from fsql.runtime.cluster.frames import (
     Hello,
 )
 from fsql.runtime.cluster.lease_fence import LeaseFence
+from fsql.runtime.cluster.manifest import fault_of
+from fsql.runtime.cluster.member_changes import MemberChanges
 from fsql.runtime.cluster.members import Members
 from fsql.runtime.cluster.node import (
     CommitManifest,
@@ -81,7 +80,6 @@ class CoordinatorNode:
         self._newest = 0
         self._manifest: Manifest | None = None
         self._begun_at = 0.0
-        self._next_begin = 0.0
         self._next_heartbeat = 0.0
         self._next_progress = 0.0
         self._detail = ""
@@ -89,13 +87,14 @@ class CoordinatorNode:
         """The position below which all outputs had stored everything when an epoch last failed."""
         self._restarts = RestartStrategy(settings)
         self._skipped = SkippedRows(spec)
-        self._ticks = ProposedTicks(spec, address if settings.contracts else None)
+        self.ticks = ProposedTicks(spec, settings, address)
+        self._changes = MemberChanges(self._members, self.ticks, self._messages, settings)
         self._next_try: float | None = None
 
     def step(self, event: CoordinatorEvent, now: float) -> list[CoordinatorEffect]:
         """Process an event."""
         if self.phase is Phase.FINISHED:
-            return self._repeat_goodbye(event)
+            return [*self._messages.repeat_end(event, self.epoch)]
         phase = self.phase
         try:
             effects = self._handle(event, now)
@@ -109,11 +108,11 @@ class CoordinatorNode:
         effects = self._fence.filter(effects, epoch, now)
         for number, effect in enumerate(effects):
             if isinstance(effect, Finish):
-                return [*effects[:number], *self._finish(), self._progress(), effect]
+                return [*effects[:number], *self._finish(), self._progress(now), effect]
         may_report = self.epoch is None or isinstance(event, TimerFired)  # rows do not wait for it
         if self.phase is not phase or (may_report and now >= self._next_progress):
             self._next_progress = now + self._settings.metrics_every
-            effects.append(self._progress())
+            effects.append(self._progress(now))
         return effects
 
     def next_timer(self) -> float | None:
@@ -124,10 +123,10 @@ class CoordinatorNode:
         due = self._next_progress
         if phase is Phase.GATHERING and self._next_try is not None:
             due = min(due, self._next_try)
-        if phase is Phase.RESTORING:
-            due = min(due, self._next_begin)
         if self.epoch is not None:
             due = min(due, self._next_heartbeat, self.epoch.next_timer())
+            if self.phase in {Phase.RESTORING, Phase.RUNNING}:
+                due = min(due, self._changes.next_timer(self.epoch))
         return due
 
     def _handle(  # noqa: C901, PLR0911 - one case for each kind
@@ -138,14 +137,15 @@ class CoordinatorNode:
                 return self._on_received(event, now)
             case LeaseHeld() | LeaseLost():
                 return self._on_lease(event, now)
-            case WorkerExited(address) if self._members.on_exit(address):
-                return self._give_up(f"the worker at {address} has ended", now)
+            case WorkerExited(address):
+                number = self._members.on_exit(address)
+                return self._on_worker_lost(number, f"the worker at {address} has ended", now)
             case EpochTaken():
                 return self._on_epoch_taken(event, now)
             case TickProposed():
-                self._ticks.on_proposal(event, now)
+                self.ticks.on_proposal(event, now)
             case LoadMeasured(busy):
-                return [] if self.epoch is None else self._ticks.on_load(busy, self.epoch, now)
+                return [] if self.epoch is None else self.ticks.on_load(busy, self.epoch, now)
             case SinkLost() | StateLost():
                 return self._on_loss(event, now)
             case SnapshotRequested() if self.epoch is not None:  # else it comes again
@@ -172,7 +172,7 @@ class CoordinatorNode:
                 self.phase = Phase.GATHERING
             return []
         self._fence.on_lease_lost()
-        self._ticks.on_lease_lost()
+        self.ticks.on_lease_lost()
         self._detail = event.reason or self._detail
         if self.epoch is not None:
             self._done = self.epoch.deliveries.stored_below_all()
@@ -207,19 +207,17 @@ class CoordinatorNode:
     def _on_received(self, received: Received, now: float) -> list[CoordinatorEffect]:
         epoch = self.epoch
         match received.what:
-            case Frame() as frame:
-                if epoch is None or frame.epoch != epoch.number:
-                    return self._on_other_epoch(frame, received.source, now)
+            case Frame() | Heartbeat() as what if epoch is None or not epoch.has(what):
+                return self._on_other_epoch(what, received.source, now)
+            case Frame() as frame if epoch is not None:
                 epoch.receive(frame, now)
             case Hello(job, worker, address):
                 if job in {"", self._spec.job}:
                     return self._on_hello(worker, address, now)
-            case Heartbeat(_, number, sender) as heartbeat:
-                if epoch is None or number != epoch.number:
-                    return self._on_other_epoch(heartbeat, received.source, now)
+            case Heartbeat(_, _, sender) if epoch is not None:
                 epoch.detector.on_heartbeat(sender, now)
             case Goodbye(_, number, sender) as goodbye:
-                if epoch is not None and number == epoch.number and sender != COORDINATOR:
+                if epoch is not None and number == epoch.number and sender in epoch.addresses:
                     return self._on_leave(epoch, goodbye, now)
             case _:
                 pass
@@ -228,19 +226,20 @@ class CoordinatorNode:
     def _on_other_epoch(
         self, what: Frame | Heartbeat, source: str, now: float
     ) -> list[CoordinatorEffect]:
-        """Tell a worker that its epoch is over, which the coordinator before this one cannot.
+        """Tell a worker that its epoch, or its part in it, is over: the message that said so may be lost.
 
         While the lease is held there is no epoch but that of this coordinator.
         """
-        is_of_worker = what.job == self._spec.job and what.sender != COORDINATOR
-        is_over = self.epoch is None or what.epoch < self.epoch.number
-        if not (is_of_worker and is_over and self._fence.is_open(now)):
+        is_over = self.epoch is None or what.epoch <= self.epoch.number
+        if not (is_over and self._fence.is_open(now)):
             return []
-        return [*self._messages.end_epoch([source], what.epoch)]
+        return [*self._messages.end_part(what, source)]
 
     def _on_leave(
         self, epoch: CoordinatorEpoch, goodbye: Goodbye, now: float
     ) -> list[CoordinatorEffect]:
+        if goodbye.sender in epoch.members.joining:
+            return [*self._changes.drop(epoch, goodbye.sender)]
         why = f"worker {goodbye.sender} has left: {goodbye.reason}"
         if goodbye.broken_invariant:
             return self._on_broken_invariant(why, now)
@@ -249,12 +248,21 @@ class CoordinatorNode:
         return self._fail(why, now, disk_failed=goodbye.disk_failed)
 
     def _on_hello(self, worker: str, address: str, now: float) -> list[CoordinatorEffect]:
-        if self._members.on_hello(worker, address, now):
-            return self._give_up(f"the worker at {address} has begun anew", now)
+        lost = self._members.on_hello(worker, address, now)
+        if lost is not None:
+            return self._on_worker_lost(lost, f"the worker at {address} has begun anew", now)
         if self.phase is Phase.WAITING:
             return []
         # It may have to wait long, and must know that there is a coordinator.
         return [*self._messages.heartbeats([address], self.epoch)]
+
+    def _on_worker_lost(self, number: int | None, why: str, now: float) -> list[CoordinatorEffect]:
+        """Give up the epoch if a member is lost; drop a worker that was joining."""
+        if number is None:
+            return []
+        if self.epoch is not None and number in self.epoch.members.joining:
+            return [*self._changes.drop(self.epoch, number)]
+        return self._give_up(why, now)
 
     def _on_epoch_taken(self, taken: EpochTaken, now: float) -> list[CoordinatorEffect]:
         self._asked = False
@@ -264,10 +272,12 @@ class CoordinatorNode:
             return []  # asked for before the lease was lost
         self._newest = taken.epoch
         manifest = taken.manifest
-        spec = self._ticks.on_epoch_taken(taken)
-        if manifest is not None and manifest.graph != spec.graph:
-            message = f"snapshot {manifest.snapshot} is of another plan than the job"
-            error = FsqlError([Diagnostic("E623", message, helps=(CODES["E623"].fix,))])
+        spec = self.ticks.on_epoch_taken(taken)
+        self._members.wanted = spec.plan.workers
+        if not self._members.are_enough(now):
+            return []
+        error = None if manifest is None else fault_of(manifest, spec.graph)
+        if error is not None:
             return [Finish(diagnostics=diagnostics_bytes(error))]
         self._manifest = manifest
         addresses = self._members.choose(now)
@@ -289,17 +299,18 @@ class CoordinatorNode:
         if epoch is None:
             return effects
         if self.phase is Phase.OPENING and epoch.deliveries.are_open:
-            effects += self._on_sinks_opened(epoch, now)
+            effects += self._load_after(self._skipped.manifest(epoch, self._manifest), epoch, now)
         if self.phase is Phase.RESTORING and epoch.running:
             self.phase = Phase.RUNNING
             self._restarts.timeouts.on_loaded()
-        if self.phase is Phase.RESTORING and now >= self._next_begin:
-            self._next_begin = now + self._settings.hello_every
-            effects += self._messages.begin(epoch, self._manifest, self._members.of_epoch)
+        if self.phase is Phase.RUNNING:
+            effects += self.ticks.advance(epoch, now)
+            self._members.wanted = self.ticks.workers
+        if self.phase in {Phase.RESTORING, Phase.RUNNING}:
+            effects += self._changes.advance(epoch, self._manifest, now)
         if now >= self._next_heartbeat:
             self._next_heartbeat = now + self._settings.heartbeat_every
-            effects += self._messages.heartbeats(epoch.addresses, epoch)
-        effects += self._ticks.advance(epoch, now) if self.phase is Phase.RUNNING else []
+            effects += self._messages.heartbeats(epoch.addresses.values(), epoch)
         return effects + epoch.advance(now, may_release=self._fence.is_open(now))
 
     def _give_up_if_lost(self, now: float) -> list[CoordinatorEffect]:
@@ -307,7 +318,7 @@ class CoordinatorNode:
         epoch = self.epoch
         if epoch is None:
             return []
-        failure = epoch.failure(now)
+        failure = epoch.members.failure(now, running=epoch.running)
         if failure is not None:
             self._restarts.timeouts.on_silence(epoch.deliveries.stored_below_all())
             return self._give_up(failure, now)
@@ -319,16 +330,6 @@ class CoordinatorNode:
             return self._give_up("the workers were not ready in time", now)
         return []
 
-    def _on_sinks_opened(self, epoch: CoordinatorEpoch, now: float) -> list[CoordinatorEffect]:
-        """Load the workers, but first commit which rows are skipped, if any."""
-        manifest = self._skipped.manifest(epoch, self._manifest)
-        if manifest is None:
-            self._restore(epoch, now)
-            return []
-        self.phase = Phase.NOTING
-        self._manifest = manifest
-        return [CommitManifest(manifest)]
-
     def _on_skipped_committed(
         self, event: ManifestCommitted | ManifestNotCommitted, now: float
     ) -> list[CoordinatorEffect]:
@@ -337,16 +338,22 @@ class CoordinatorNode:
         if isinstance(event, ManifestNotCommitted):
             return self._fail(f"the skipped ranges cannot be stored: {event.reason}", now)
         second = self._skipped.second(self._manifest, self.epoch.number)
-        if second is not None:
-            self._manifest = second
-            return [CommitManifest(second)]
-        self._restore(self.epoch, now)
-        return []
+        return self._load_after(second, self.epoch, now)
+
+    def _load_after(
+        self, skipping: Manifest | None, epoch: CoordinatorEpoch, now: float
+    ) -> list[CoordinatorEffect]:
+        """Load the workers, but first commit which rows are skipped, if any."""
+        if skipping is None:
+            self._restore(epoch, now)
+            return []
+        self.phase, self._manifest = Phase.NOTING, skipping
+        return [CommitManifest(skipping)]
 
     def _restore(self, epoch: CoordinatorEpoch, now: float) -> None:
         epoch.snapshots.skipped = () if self._manifest is None else self._manifest.skipped
         self.phase = Phase.RESTORING
-        self._next_begin = now
+        self._changes.begin_at(now)
         epoch.begin_loading(now)
 
     def _fail(self, why: str, now: float, *, disk_failed: bool = False) -> list[CoordinatorEffect]:
@@ -376,22 +383,18 @@ class CoordinatorNode:
         self.phase = Phase.GATHERING
         self._next_heartbeat = now
         self._skipped.on_epoch_lost(epoch.acker.promises)
-        self._ticks.on_epoch_lost(epoch)
+        self.ticks.on_epoch_lost(epoch)
         self._members.scatter()
-        return [*self._messages.end_epoch(epoch.addresses, epoch.number)]
+        return [*self._messages.end_epoch(epoch.addresses.values(), epoch.number)]
 
     def _finish(self) -> list[CoordinatorEffect]:
         self.phase = Phase.FINISHED
-        addresses = self._members.addresses()
-        return [*self._messages.end_job(addresses, self.epoch)]
+        return [*self._messages.end_job(self._members.addresses(), self.epoch)]
 
-    def _repeat_goodbye(self, event: CoordinatorEvent) -> list[CoordinatorEffect]:
-        """Send a worker again that the job is finished."""
-        if not isinstance(event, Received) or isinstance(event.what, Goodbye):
-            return []
-        return [*self._messages.end_job([event.source], self.epoch)]
-
-    def _progress(self) -> Progress:
-        if (epoch := self.epoch) is None:
-            return Progress(self.phase.value, 0, self._detail, Metrics(), (0, END), START)
-        return epoch.progress(self.phase, self._detail)
+    def _progress(self, now: float) -> Progress:
+        workers, idle = self.ticks.workers_wanted, self._members.idle(now)
+        if self.epoch is not None:
+            progress = self.epoch.progress(self.phase, self._detail)
+        else:
+            progress = Progress(self.phase.value, 0, self._detail, Metrics(), (0, END), START)
+        return replace(progress, workers=workers, idle=idle)

@@ -171,6 +171,21 @@ class TickCompleted:
 
 
 @dataclass(frozen=True, slots=True)
+class MemberJoined:
+    """Worker `number`, at `address`, takes part in the epoch from now on."""
+
+    number: int
+    address: str
+
+
+@dataclass(frozen=True, slots=True)
+class MemberLeft:
+    """Worker `number`, which owns nothing, takes part in the epoch no longer."""
+
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
 class AbandonTick:
     """A tick that was not switched to is not taken."""
 
@@ -208,6 +223,8 @@ Control = (
     | BinsAdopted
     | TickCompleted
     | AbandonTick
+    | MemberJoined
+    | MemberLeft
 )
 Item: TypeAlias = "Message | Acknowledgement | Promise | MinTime | Control"
 
@@ -244,8 +261,9 @@ class Hello:
 class Begin:
     """The coordinator of `epoch` has `worker` take part as number `number`.
 
-    `addresses` are those of the workers by number; `description` describes the job, and `manifest` is
-    the snapshot to start from (empty: from the beginning).  A node that is silent for `failure_after` seconds
+    `members` are the numbers of the workers, ascending, and `addresses` where they are; a worker that joins a
+    running epoch is not among them.  `description` describes the job, and `manifest` is the snapshot to start
+    from (empty: from the beginning).  A node that is silent for `failure_after` seconds
     has failed in this epoch.  `owners` is the owner map: worker, first bin and end of each range.
     """
 
@@ -260,6 +278,12 @@ class Begin:
     manifest: bytes
     failure_after: float
     owners: tuple[tuple[int, int, int], ...] = ()
+    members: tuple[int, ...] = ()
+
+    @property
+    def identity(self) -> tuple[int, int]:
+        """Return epoch and number, which are greater each time that a worker begins."""
+        return self.epoch, self.number
 
 
 @dataclass(frozen=True, slots=True)
@@ -276,7 +300,8 @@ class Goodbye:
     """The sender leaves `epoch`; the workers of a coordinator that has `finished` may exit.
 
     `reason` is why a worker leaves; `broken_invariant` says that it has found one broken, and
-    `disk_failed` that it cannot use its store.
+    `disk_failed` that it cannot use its store.  A coordinator sends it to one worker, with its number as
+    `member`, if that leaves an epoch that goes on; -1 stands for all workers.
     """
 
     job: str
@@ -286,6 +311,7 @@ class Goodbye:
     reason: str = ""
     broken_invariant: bool = False
     disk_failed: bool = False
+    member: int = -1
 
 
 Datagram = Hello | Begin | Heartbeat | Goodbye

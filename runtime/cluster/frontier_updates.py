@@ -22,7 +22,7 @@ from fsql.runtime.batch import END
 from fsql.runtime.dataflow.messages import Kind, MinTime
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from fsql.runtime.batch import Root
     from fsql.runtime.dataflow.messages import Acknowledgement, Entry
@@ -35,15 +35,30 @@ UPDATE_EVERY: Final = 0.1
 class FrontierUpdates:
     """Min time at each stage, and what each worker was sent of it."""
 
-    def __init__(self, stages: Sequence[int], workers: int, start: Root) -> None:
+    def __init__(self, stages: Sequence[int], workers: Iterable[int], start: Root) -> None:
         """Start with min time `start`, which all workers know."""
+        self._start = start
         self._min_times = dict.fromkeys(stages, start)
-        self._sent = [dict(self._min_times) for _ in range(workers)]
+        self._sent: dict[int, dict[int, Root]] = {}
         self._holds: dict[int, dict[int, Entry]] = {stage: {} for stage in stages}
         self._changed: set[int] = set()
         self._requested: Root | None = None
-        self._behind = [False] * workers
-        self._next_update = [0.0] * workers
+        self._behind: dict[int, bool] = {}
+        self._next_update: dict[int, float] = {}
+        for worker in workers:
+            self.add(worker)
+
+    def add(self, worker: int) -> None:
+        """Add a worker, which knows the min time of the start."""
+        self._sent[worker] = dict.fromkeys(self._min_times, self._start)
+        self._behind[worker] = self._sent[worker] != self._min_times
+        self._next_update[worker] = 0.0
+
+    def remove(self, worker: int) -> None:
+        """Remove a worker that has left."""
+        del self._sent[worker], self._behind[worker], self._next_update[worker]
+        for holds in self._holds.values():
+            holds.pop(worker, None)
 
     def on_acknowledgement(self, worker: int, acknowledgement: Acknowledgement) -> None:
         """Record the new holds of a worker's folds, from its acknowledgement."""
@@ -62,7 +77,7 @@ class FrontierUpdates:
         if root > self._min_times[stage]:
             self._min_times[stage] = root
             self._changed.add(stage)
-            self._behind = [True] * len(self._behind)
+            self._behind = dict.fromkeys(self._behind, True)
 
     def request(self, position: Root | None) -> None:
         """Record the position for which a snapshot needs the workers' state; None for none."""
@@ -77,7 +92,7 @@ class FrontierUpdates:
             root = self._min_times[stage]
             holds = self._holds[stage]
             requested = self._requested is not None and self._requested <= root
-            for worker in range(len(self._sent)) if requested or root == END else list(holds):
+            for worker in list(self._sent) if requested or root == END else list(holds):
                 sent, held = self._sent[worker][stage], holds.get(worker)
                 lacks = root == END or (
                     self._requested is not None and sent < self._requested <= root
@@ -88,7 +103,7 @@ class FrontierUpdates:
 
     def take_updates(self, worker: int, now: float) -> list[MinTime]:
         """Return late updates for a frame to a worker; none if it got some less than `UPDATE_EVERY` ago."""
-        if not self._behind[worker] or now < self._next_update[worker]:
+        if not self._behind.get(worker) or now < self._next_update[worker]:
             return []
         return self.take_all_updates(worker, now)
 

@@ -50,10 +50,22 @@ class TickPhase(enum.Enum):
 class LayoutTick:
     """One tick of one epoch."""
 
-    def __init__(
-        self, number: int, epoch: int, old: OwnerMap, new: OwnerMap, folds: Sequence[int]
+    def __init__(  # noqa: PLR0913 - what a tick changes
+        self,
+        number: int,
+        epoch: int,
+        old: OwnerMap,
+        new: OwnerMap,
+        folds: Sequence[int],
+        *,
+        layout: Sequence[int],
+        members: Sequence[int],
     ) -> None:
-        """Begin to prepare it; `folds` are the stages that have one."""
+        """Begin to prepare it.
+
+        `folds` are the stages that have one.  `members` are the workers of the epoch, and `layout` those of
+        them that remain after the tick.
+        """
         self.number = number
         self.owners = new
         self.phase = TickPhase.PREPARING
@@ -63,9 +75,9 @@ class LayoutTick:
         self._snapshot = 0
         self._epoch = epoch
         self._folds = folds
-        workers = range(new.workers)
-        self._adopting = {worker for worker in workers if moves_to(worker, old, new)}
-        self._unprepared = set(workers)
+        self.members, self.layout = tuple(members), tuple(layout)
+        self._adopting = {worker for worker in members if moves_to(worker, old, new)}
+        self._unprepared = set(members)
 
     def preparation(self, *, snapshots: bool) -> PrepareTick:
         """Return the item that prepares the workers; `snapshots` tells whether any are taken."""
@@ -104,7 +116,7 @@ class LayoutTick:
         stages = [stage for stage in self._folds if passed[stage] != END]
         switches = {}
         entries = []
-        for worker in range(self.owners.workers):
+        for worker in self.members:
             ids = Ids(self._epoch, link_number(_SENDER, worker + 2), sequence=self.number << 16)
             of_worker = stages if worker in self._adopting else []
             holds = tuple((stage, ids.next()) for stage in of_worker)

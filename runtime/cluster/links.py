@@ -32,11 +32,30 @@ class Links:
         settings: LinkSettings,
     ) -> None:
         """Open a link to each peer; `addresses` says where the peers are."""
-        self.by_peer = {peer: Link(job, tick, epoch, local, peer, settings) for peer in addresses}
-        self._addresses = dict(addresses)
+        self._job, self._tick, self._epoch, self._local = job, tick, epoch, local
+        self._settings = settings
+        self.by_peer: dict[int, Link] = {}
+        self.addresses: dict[int, str] = {}
         self._items: dict[int, list[Item]] = {}
         self._answered: dict[int, None] = {}
         """The peers that `receive` has answered in this step, in the order of the answers."""
+        for peer, address in addresses.items():
+            self.add(peer, address)
+
+    def add(self, peer: int, address: str) -> None:
+        """Open a link to another peer, unless there is one."""
+        if peer not in self.by_peer:
+            self.by_peer[peer] = Link(
+                self._job, self._tick, self._epoch, self._local, peer, self._settings
+            )
+            self.addresses[peer] = address
+
+    def remove(self, peer: int) -> None:
+        """Close the link to a peer, and drop what was put for it."""
+        self.by_peer.pop(peer, None)
+        self.addresses.pop(peer, None)
+        self._items.pop(peer, None)
+        self._answered.pop(peer, None)
 
     @property
     def have_waiting(self) -> bool:
@@ -61,6 +80,11 @@ class Links:
         if item is not None:
             for peer in self.by_peer:
                 self.put(peer, item)
+
+    def put_each(self, peers: Iterable[int], item: Item) -> None:
+        """Add an item to the next frame to each of some peers."""
+        for peer in peers:
+            self.put(peer, item)
 
     def discard(self) -> None:
         """Drop all items that were put and not sent."""
@@ -99,5 +123,5 @@ class Links:
         return self._to(peer, self.by_peer[peer].due(now))
 
     def _to(self, peer: int, frames: Iterable[Frame]) -> list[Transmit]:
-        address = self._addresses[peer]
+        address = self.addresses[peer]
         return [Transmit(address, frame) for frame in frames]

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 import xxhash
 
+from fsql.compiler.diagnostics import Diagnostic, FsqlError
+from fsql.compiler.diagnostics.codes import CODES
 from fsql.compiler.owner_map import BinRanges, are_bin_ranges
 from fsql.runtime.batch import Root
 from fsql.runtime.dataflow.resume_point import ResumePoint  # noqa: TC001 - msgspec reads it
@@ -65,7 +67,9 @@ def skipped_ranges(promises: Mapping[int, Root], first: Root) -> tuple[SkippedRa
 class Manifest(msgspec.Struct, frozen=True):
     """A snapshot: the state as of `position`.
 
-    `owners` is the owner map that it was made under: worker, first bin and end of each range.
+    `owners` is the owner map that it was made under: worker, first bin and end of each range.  `members` are
+    the numbers of these `workers`, ascending; () stands for 0, 1 and so on.  `present` are the numbers of all
+    workers of the epoch when it was made, with those that join and those that leave.
     `skipped` are rows behind the position that were lost to failures (at-most-once): an epoch that starts
     from this manifest does not read them.  `graph` is the digest of the plan that the state is of.
     """
@@ -81,7 +85,20 @@ class Manifest(msgspec.Struct, frozen=True):
     skipped: tuple[SkippedRange, ...] = msgspec.field(default=(), name="passed_over")
     owners: tuple[tuple[int, int, int], ...] = ()
     graph: str = ""
+    members: tuple[int, ...] = ()
+    present: tuple[int, ...] = ()
     format: int = FORMAT
+
+    @property
+    def numbers(self) -> tuple[int, ...]:
+        """Return the numbers of the workers, ascending."""
+        return self.members or tuple(range(self.workers))
+
+    @property
+    def compact_owners(self) -> tuple[tuple[int, int, int], ...]:
+        """Return the owner map with workers numbered from 0 without a gap, in the same order."""
+        numbers = {number: place for place, number in enumerate(self.numbers)}
+        return tuple((numbers[owner], first, end) for owner, first, end in self.owners)
 
     @property
     def root(self) -> Root:
@@ -106,6 +123,14 @@ class _Format(msgspec.Struct):
     """What manifests of all formats have."""
 
     format: int = FORMAT
+
+
+def fault_of(manifest: Manifest, graph: str) -> FsqlError | None:
+    """Return the error of a manifest that is of another plan than the job, None if it is of the same."""
+    if manifest.graph == graph:
+        return None
+    message = f"snapshot {manifest.snapshot} is of another plan than the job"
+    return FsqlError([Diagnostic("E623", message, helps=(CODES["E623"].fix,))])
 
 
 def manifest_bytes(manifest: Manifest) -> bytes:

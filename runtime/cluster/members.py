@@ -1,8 +1,9 @@
 """Membership: which workers there are, and which of them take part in the epoch.
 
 Contract.  A worker is known by the name that it chose at its start.  Each address has one worker: the last
-that sent a Hello from there.  Workers of an epoch keep their numbers in the next one if possible.  The worker
-in the process of the coordinator has number 0 and so the first front: its rows take no hop between processes.
+that sent a Hello from there.  Workers of an epoch keep their numbers in the next one if possible.  A worker
+that joins a running epoch gets a number that no worker of the epoch has had.  The worker in the process of
+the coordinator has number 0 and so the first front: its rows take no hop between processes.
 """
 
 from __future__ import annotations
@@ -27,39 +28,59 @@ class Members:
     """The workers that a coordinator knows."""
 
     def __init__(self, wanted: int, settings: Settings, own_address: str) -> None:
-        self._wanted = wanted
+        self.wanted = wanted
+        """How many workers an epoch has to begin with."""
         self._own_address = own_address
         self._hello_within = settings.failure_after
         self._members: dict[str, _Member] = {}
 
     @property
-    def of_epoch(self) -> list[tuple[str, str]]:
-        """Return name and address of the workers of the epoch, by number."""
-        taking_part = [member for member in self._members.values() if member.number is not None]
-        taking_part.sort(key=lambda member: member.number or 0)
-        return [(member.name, member.address) for member in taking_part]
+    def names(self) -> dict[int, str]:
+        """Return the names of the workers of the epoch, by number."""
+        taking_part = [
+            (each.number, each.name) for each in self._members.values() if each.number is not None
+        ]
+        return dict(sorted(taking_part))
 
-    def on_hello(self, name: str, address: str, now: float) -> bool:
-        """Record an idle worker; return whether a worker of the epoch is lost by that."""
+    def idle(self, now: float) -> tuple[str, ...]:
+        """Return the addresses of the workers that may join."""
+        return tuple(member.address for member in self._idle(now))
+
+    def on_hello(self, name: str, address: str, now: float) -> int | None:
+        """Record an idle worker; return the number of the worker of the epoch that is lost by that."""
         old = self._members.get(address)
         if old is not None and old.name == name:
             if old.number is None:
                 old.hello_at = now
             # Otherwise it does not know yet that it takes part, or has left the epoch.
-            return False
-        lost = old is not None and old.number is not None
+            return None
+        lost = None if old is None else old.number
         last_number = None if old is None else old.last_number
         self._members[address] = _Member(name, address, now, None, last_number)
         return lost
 
-    def on_exit(self, address: str) -> bool:
-        """Record that the process at an address has exited; return whether it took part in the epoch."""
+    def on_exit(self, address: str) -> int | None:
+        """Record that the process at an address has exited; return its number in the epoch, if it had one."""
         member = self._members.pop(address, None)
-        return member is not None and member.number is not None
+        return None if member is None else member.number
 
     def are_enough(self, now: float) -> bool:
         """Return whether there are enough workers to begin an epoch."""
-        return len(self._idle(now)) >= self._wanted
+        return len(self._idle(now)) >= self.wanted
+
+    def let_join(self, count: int, first: int, now: float) -> dict[int, str]:
+        """Give numbers from `first` on to idle workers, at most `count`; return addresses by number."""
+        joining = {}
+        for number, member in enumerate(self._idle(now)[:count], first):
+            member.number = member.last_number = number
+            joining[number] = member.address
+        return joining
+
+    def release(self, number: int) -> None:
+        """End the part of a worker in the epoch; it has to send a Hello before it is chosen again."""
+        for member in self._members.values():
+            if member.number == number:
+                member.number, member.hello_at = None, float("-inf")
 
     def choose(self, now: float) -> list[str]:
         """Give numbers to as many workers as are wanted; return their addresses by number."""
@@ -67,15 +88,15 @@ class Members:
         places: dict[int, _Member] = {}
         for member in idle:
             last = member.last_number
-            if last is not None and last < self._wanted:
+            if last is not None and last < self.wanted:
                 places.setdefault(last, member)
             if member.address == self._own_address:
                 places[0] = member
         rest = [member for member in idle if member not in places.values()]
-        for number in range(self._wanted):
-            member = places[number] if number in places else rest.pop(0)
+        chosen = [places.get(number) or rest.pop(0) for number in range(self.wanted)]
+        for number, member in enumerate(chosen):
             member.number = member.last_number = number
-        return [address for _, address in self.of_epoch]
+        return [member.address for member in chosen]
 
     def scatter(self) -> None:
         """End the part of all workers in the epoch; each has to send a Hello before it is chosen again."""

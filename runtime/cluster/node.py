@@ -1,9 +1,8 @@
 """The events that nodes take and the effects that they return.
 
-A node is a state machine: `step(event, now) -> effects`, where `now` is in seconds of the host's monotonic
-clock.  `next_timer()` returns when the node needs a `TimerFired` at the latest.  A host carries out the
-effects in order.  An effect with an answer is answered by an event, at once or much later.  See
-`docs/internals/distribution.md`.
+A node is a state machine: `step(event, now) -> effects`; `now` is in seconds of the host's monotonic clock.
+`next_timer()` returns when the node needs a `TimerFired` at the latest.  A host carries out the effects in
+order.  An effect with an answer is answered by an event, at once or much later.
 """
 
 from __future__ import annotations
@@ -35,8 +34,6 @@ if TYPE_CHECKING:
     from fsql.runtime.kernels.keyed.incremental_snapshot import IncrementalSnapshot
     from fsql.runtime.metrics import Metrics
     from fsql.runtime.ports import Chunk, SourceOffset, Wait
-
-# Both kinds of nodes.
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,14 +233,15 @@ class TakeEpoch:
 
 @dataclass(frozen=True, slots=True)
 class EpochTaken:
-    """Event: `epoch` is greater than all before; `manifest` is None if there is no snapshot.
+    """Event: `epoch` is greater than all before; `manifest` is that of the newest snapshot, if there is one.
 
-    `owners` is the owner map of the last tick that was taken, () for none.
+    `owners` is the owner map of the last tick that was taken, () for none, of so many `workers`.
     """
 
     epoch: int
     manifest: Manifest | None
     owners: tuple[tuple[int, int, int], ...] = ()
+    workers: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -349,9 +347,8 @@ class ManifestNotCommitted:
 class Progress:
     """Effect: report the phase, the epoch, the last failure in `detail`, and the metrics.
 
-    `held` is the front with the least promise, and this promise.  `begins` is the position from which the
-    epoch replays the input: it grows with committed snapshots.
-    `troubles` are the persistent failures.
+    `held` is the front with the least promise, and this promise; `begins` is where the epoch began.
+    `troubles` last.  `workers` are needed now; those at the addresses `idle` are not.
     """
 
     phase: str
@@ -361,6 +358,8 @@ class Progress:
     held: tuple[int, Root]
     begins: Root
     troubles: tuple[str, ...] = ()
+    workers: int = 0
+    idle: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

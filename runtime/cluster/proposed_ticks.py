@@ -14,9 +14,12 @@ from fsql.runtime.cluster.tick_events import TickEnded
 
 if TYPE_CHECKING:
     from fsql.runtime.cluster.coordinator_epoch import CoordinatorEpoch
-    from fsql.runtime.cluster.job_spec import JobSpec
+    from fsql.runtime.cluster.job_spec import JobSpec, Settings
     from fsql.runtime.cluster.node import CoordinatorEffect, EpochTaken
     from fsql.runtime.cluster.tick_events import TickProposed
+
+NUMBERS_MAX: Final = 4000
+"""How many numbers the workers of an epoch may get; see `messages.link_number`."""
 
 EPOCHS_MAX: Final = 2
 """A tick during which so many epochs were lost is refused, since it may be the cause."""
@@ -25,14 +28,17 @@ EPOCHS_MAX: Final = 2
 class ProposedTicks:
     """Keeps the owner map from epoch to epoch, and the tick that is proposed until it is taken or refused."""
 
-    def __init__(self, spec: JobSpec, contracts_at: str | None = None) -> None:
+    def __init__(self, spec: JobSpec, settings: Settings, address: str = "") -> None:
         """Begin with the owner map of the job's plan.
 
-        Ticks are proposed by load while worker 0 is at the address `contracts_at`, that of the coordinator.
+        If the settings say so, ticks are proposed by load while worker 0 is at `address`, that of the
+        coordinator.
         """
         self._spec = spec
+        self._begun_with = spec
+        self._loading = settings.loading_at_most
         self._contraction = Contraction(spec.plan.workers)
-        self._contracts_at = contracts_at
+        self._contracts_at = address if settings.contracts else None
         self._is_first = True
         self._proposal: TickProposed | None = None
         self._proposed_at = 0.0
@@ -40,6 +46,18 @@ class ProposedTicks:
         self._ended = 0
         """The number of the last tick that was taken or refused."""
         self._refused: list[TickEnded] = []
+        self._owners: OwnerMap | None = None
+        """The owner map of the tick that is under way, with workers numbered from 0 without a gap."""
+
+    @property
+    def workers(self) -> int:
+        """Return how many workers the layout has."""
+        return self._spec.plan.workers
+
+    @property
+    def workers_wanted(self) -> int:
+        """Return how many workers are needed: those of the layout, and of the one that is proposed."""
+        return max(self.workers, 0 if self._proposal is None else self._workers_of(self._proposal))
 
     def on_proposal(self, proposal: TickProposed, now: float) -> None:
         """Take a proposal, unless it is known; it is refused while another one is under way."""
@@ -66,12 +84,14 @@ class ProposedTicks:
         """
         self._contraction.reset()
         manifest = taken.manifest
-        workers = self._spec.plan.workers
         is_first, self._is_first = self._is_first, False
-        owners = taken.owners
+        if not is_first:
+            return self._spec
+        self._spec = self._begun_with
+        owners, workers = taken.owners, taken.workers or self.workers
         if not owners and manifest is not None and manifest.workers == workers:
-            owners = manifest.owners
-        if is_first and owners:
+            owners = manifest.compact_owners
+        if owners:
             self._set_owners(OwnerMap.of_ranges(owners, workers))
         return self._spec
 
@@ -80,7 +100,7 @@ class ProposedTicks:
         is_at_home = self._contracts_at == epoch.addresses[0]
         if not is_at_home or not epoch.running or self._proposal is not None:
             return []
-        proposal = self._contraction.on_load(busy, epoch.worker_metrics, epoch.owners, now)
+        proposal = self._contraction.on_load(busy, epoch.worker_metrics, self._owners_now, now)
         return [] if proposal is None else [proposal]
 
     def advance(self, epoch: CoordinatorEpoch, now: float) -> list[TickEnded]:
@@ -90,14 +110,21 @@ class ProposedTicks:
         if proposal is None:
             return ended
         if tick is None or tick.number != proposal.tick:
-            owners = OwnerMap.of_ranges(proposal.owners, self._spec.plan.workers)
-            epoch.propose(proposal.tick, owners)
+            refused = self._fault(proposal, epoch, now)
+            if refused:
+                ended.append(TickEnded(proposal.tick, START, now - self._proposed_at, refused))
+                self._proposal, self._ended = None, proposal.tick
+            elif len(epoch.members.numbers) >= self._workers_of(proposal):
+                workers = self._workers_of(proposal)
+                self._owners = OwnerMap.of_ranges(proposal.owners, workers)
+                epoch.propose(proposal.tick, self._owners)
             return ended
         if tick.phase is TickPhase.COMPLETED:
             assert tick.position is not None
-            seconds, moved = now - self._proposed_at, self._moved_bins(tick.owners)
+            assert self._owners is not None
+            seconds, moved = now - self._proposed_at, self._moved_bins(self._owners)
             ended.append(TickEnded(tick.number, tick.position, seconds, moved_bins=moved))
-            self._set_owners(tick.owners)
+            self._set_owners(self._owners)
             self._proposal, self._ended = None, tick.number
         elif tick.refused:
             ended.append(
@@ -109,7 +136,10 @@ class ProposedTicks:
     def on_epoch_lost(self, epoch: CoordinatorEpoch) -> None:
         """Count an epoch that was lost during the tick."""
         proposal = self._proposal
-        if proposal is None or epoch.tick is None or epoch.tick.number != proposal.tick:
+        is_under_way = epoch.tick is not None and epoch.tick.number == getattr(proposal, "tick", 0)
+        if proposal is None or not (
+            is_under_way or epoch.members.numbers != [*epoch.members.layout]
+        ):
             return
         self._epochs_lost += 1
         if self._epochs_lost >= EPOCHS_MAX:
@@ -117,10 +147,35 @@ class ProposedTicks:
             self._refused.append(TickEnded(proposal.tick, START, 0.0, refused=why))
             self._proposal, self._ended = None, proposal.tick
 
+    @property
+    def _owners_now(self) -> OwnerMap:
+        """Return the present owners, with workers numbered from 0 without a gap."""
+        return self._spec.plan.assignment.bins
+
+    def _workers_of(self, proposal: TickProposed) -> int:
+        """Return how many workers there are after a tick."""
+        return proposal.workers or self.workers
+
+    def _fault(self, proposal: TickProposed, epoch: CoordinatorEpoch, now: float) -> str:
+        """Return why a tick cannot be taken, "" if it can, perhaps later."""
+        workers, present = self._workers_of(proposal), len(epoch.members.numbers)
+        assignment = self._spec.plan.assignment
+        readers = {assignment.owner_of_front(task.number) for task in self._spec.fronts}
+        if max(readers, default=0) >= workers:
+            return f"worker {max(readers)} reads a part of the input, and would leave"
+        if present + epoch.members.next_number > NUMBERS_MAX:
+            return "too many workers have joined and left since the job began anew"
+        if present < workers and now - self._proposed_at > self._loading:
+            return f"it needs {workers} workers, and only {present} came in {self._loading:g} s"
+        return ""
+
     def _moved_bins(self, owners: OwnerMap) -> int:
-        before = self._spec.plan.assignment.bins.owners
+        before = self._owners_now.owners
         return sum(one != other for one, other in zip(before, owners.owners, strict=True))
 
     def _set_owners(self, owners: OwnerMap) -> None:
-        plan = replace(self._spec.plan, assignment=Assignment(owners))
+        readers = self._spec.plan.assignment.readers or self._begun_with.plan.workers
+        if owners.workers != self.workers:
+            self._contraction = Contraction(owners.workers)
+        plan = replace(self._spec.plan, assignment=Assignment(owners, readers))
         self._spec = replace(self._spec, plan=plan)

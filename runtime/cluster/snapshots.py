@@ -5,6 +5,9 @@ has passed its position it is stored, and the next may be announced meanwhile.  
 every worker has stored its part, and every output that must not lose rows has stored all below its position.
 So an epoch that starts from a manifest has no rows to send below its position.
 
+The workers that take part in a snapshot are those of its announcement.  One that joins later owns nothing
+below the position.
+
 In a burst of input, rows are far ahead of min time, and the position is chosen accordingly far ahead.  If all
 workers have accepted it, but the input will not reach it within two intervals at its present pace, the burst
 is over: the snapshot is cancelled, and a nearer one announced.  Slow workers look the same, so the wait
@@ -34,7 +37,7 @@ from fsql.runtime.cluster.node import ManifestCommitted
 from fsql.runtime.cluster.requested_snapshot import RequestedSnapshot
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from fsql.runtime.cluster.job_spec import JobSpec
     from fsql.runtime.cluster.manifest import SkippedRange
@@ -98,7 +101,11 @@ class Snapshots:
         self._looked_at = START
         self.owners = spec.plan.assignment.bins
         """The owners of hash bins: a snapshot has the owner map of its announcement."""
+        self.members: tuple[int, ...] = tuple(range(spec.plan.workers))
+        self.present = self.members
         self._owners: dict[int, tuple[tuple[int, int, int], ...]] = {}
+        self._members: dict[int, tuple[int, ...]] = {}
+        self._last_of: dict[int, int] = {}
         self._bound: AnnounceSnapshot | None = None
         self._answers: dict[int, SnapshotAnswer] = {}
         self._passed: AnnounceSnapshot | None = None
@@ -106,8 +113,10 @@ class Snapshots:
         self._saved: dict[int, dict[int, SnapshotAcknowledged]] = {}
         self._committing = False
         self._kept_at: tuple[Root, ...] = ()
+        self._asked_without = 0
         self.requested = RequestedSnapshot()
         self.committed = 0
+        self._newest = 0
         self.skipped: tuple[SkippedRange, ...] = ()
 
     def hurry(self) -> bool:
@@ -141,7 +150,7 @@ class Snapshots:
         """Return whether no snapshot is in progress, and none may be taken early."""
         if self._pending is not None or self._passed is not None:
             return False
-        if self.requested.is_due:
+        if self.requested.is_due or self._is_asked:
             return False
         return self._every is None or now < self._next_at - self._early
 
@@ -154,15 +163,39 @@ class Snapshots:
             self._passed, self._pending, self._patient_until = pending, None, None
 
     def _agreed(self) -> bool:
-        return len(self._answers) == self._spec.plan.workers
+        return self._pending is not None and len(self._answers) == len(
+            self._members[self._pending.snapshot]
+        )
 
-    def announce_tick(self, tick: int, promises: Iterable[Root]) -> AnnounceSnapshot | None:
+    @property
+    def is_committing(self) -> bool:
+        """Return whether a manifest is being committed."""
+        return self._committing
+
+    def is_without(self, worker: int) -> bool:
+        """Return whether the newest committed snapshot is later than all in which a worker takes part."""
+        last = self._last_of.get(worker)
+        return last is None or self._newest > last
+
+    def ask_without(self, worker: int) -> None:
+        """Take a snapshot as soon as possible that is later than all in which a worker takes part."""
+        self._asked_without = max(self._asked_without, self._last_of.get(worker, 0))
+
+    @property
+    def _is_asked(self) -> bool:
+        """Return whether a snapshot is due at once, besides requests."""
+        stored = 0 if self._passed is None else self._passed.snapshot
+        return self._pending is None and max(stored, self._newest) <= self._asked_without != 0
+
+    def announce_tick(
+        self, tick: int, members: Sequence[int], promises: Iterable[Root]
+    ) -> AnnounceSnapshot | None:
         """Return the announcement of a snapshot at which a tick begins, if there is a position for it."""
         greatest = max(promises, default=START)
         self.end_hurry()
         if self._pending is not None or greatest == START:
             return None
-        return self._announce(greatest, self._position_ahead(greatest), tick)
+        return self._announce(greatest, self._position_ahead(greatest), tuple(members), tick)
 
     def give_way(self, now: float) -> CancelSnapshot | None:
         """Return the cancellation of an announced snapshot that a tick need not wait for.
@@ -204,7 +237,7 @@ class Snapshots:
         greatest = max(promises, default=START)
         if self._pending is not None:
             return self._out_of_reach(greatest, now)
-        asked = self.requested.is_due
+        asked = self.requested.is_due or self._is_asked
         every = self._interval
         if not asked and (every is None or now < self._next_at - (self._early if lull else 0.0)):
             return None
@@ -217,21 +250,29 @@ class Snapshots:
             return None
         if asked and self.requested.is_last:
             position = max(position, stored_below)
-        announced = self._announce(greatest, position)
+        announced = self._announce(greatest, position, self.members)
         self.requested.on_announced(announced)
         return announced
 
     def _position_ahead(self, greatest: Root) -> Root:
         return Root(greatest.time + self._margin, START.origin) if self._margin else greatest
 
-    def _announce(self, greatest: Root, position: Root, tick: int = 0) -> AnnounceSnapshot:
+    def _announce(
+        self, greatest: Root, position: Root, members: tuple[int, ...], tick: int = 0
+    ) -> AnnounceSnapshot:
         self._number += 1
         self._announced_at = self._looked_at = greatest
         self._pending = AnnounceSnapshot(self._number, position, tick)
         self._answers = {}
         self._saved[self._number] = {}
         self._owners[self._number] = self.owners.ranges
+        self._members[self._number] = members
+        self._last_of |= dict.fromkeys(members, self._number)
         return self._pending
+
+    def members_of(self, snapshot: int) -> tuple[int, ...]:
+        """Return the workers that take part in a snapshot that is announced or stored."""
+        return self._members[snapshot]
 
     def _out_of_reach(self, greatest: Root, now: float) -> CancelSnapshot | None:
         assert self._pending is not None
@@ -273,7 +314,7 @@ class Snapshots:
         assert self._pending is not None
         cancel = CancelSnapshot(self._pending.snapshot)
         self.requested.on_cancelled(cancel.snapshot)
-        del self._saved[self._pending.snapshot], self._owners[self._pending.snapshot]
+        self._forget(self._pending.snapshot)
         self._pending = self._patient_until = None
         self._next_at = now
         return cancel
@@ -289,7 +330,7 @@ class Snapshots:
         if self._passed is not None and snapshot == self._passed.snapshot:
             cancel = CancelSnapshot(snapshot)
             self.requested.on_cancelled(snapshot)
-            del self._saved[snapshot], self._owners[snapshot]
+            self._forget(snapshot)
             self._passed = None
         elif self._pending is not None and snapshot == self._pending.snapshot:
             cancel = self._cancel(now)
@@ -302,7 +343,7 @@ class Snapshots:
         passed = self._passed
         if passed is None or self._committing or min_time < passed.position:
             return False
-        return len(self._saved[passed.snapshot]) == self._spec.plan.workers
+        return len(self._saved[passed.snapshot]) == len(self._members[passed.snapshot])
 
     def take_manifest(self, complete_below: Root) -> Manifest | None:
         """Return the manifest, once, when workers and sinks have stored everything below its position."""
@@ -319,8 +360,10 @@ class Snapshots:
             epoch=self._epoch,
             snapshot=passed.snapshot,
             position=(passed.position.time, passed.position.origin),
-            workers=self._spec.plan.workers,
-            owners=self._owners.pop(passed.snapshot),
+            workers=len(self._members[passed.snapshot]),
+            members=self._members[passed.snapshot],
+            present=self.present,
+            owners=self._owners[passed.snapshot],
             segments=tuple(segment for part in parts for segment in part.segments),
             fronts=tuple(sorted(points, key=lambda point: point.front)),
             skipped=tuple(each for each in self.skipped if Root(*each.end) > passed.position),
@@ -335,16 +378,20 @@ class Snapshots:
         if passed is None or event.snapshot != passed.snapshot:
             return None
         self._passed = None
-        del self._saved[passed.snapshot]
+        self._forget(passed.snapshot)
         self._patience = self._every or UNASKED_PATIENCE
         self._committing = False
         if isinstance(event, ManifestCommitted):
             self.requested.on_committed(event.snapshot)
             self.committed += 1
+            self._newest = event.snapshot
             self._kept_at = (*self._kept_at, passed.position)[-KEPT:]
         else:
             self.requested.on_cancelled(event.snapshot)
         return passed
+
+    def _forget(self, snapshot: int) -> None:
+        del self._saved[snapshot], self._owners[snapshot], self._members[snapshot]
 
 
 def _with_room(ahead: int) -> int:

@@ -55,10 +55,15 @@ class BinsNotCopied:
 
 @dataclass(frozen=True, slots=True)
 class TickProposed:
-    """Event: the next tick is to have another owner map: worker, first bin and end of each range."""
+    """Event: the next tick is to have another owner map: worker, first bin and end of each range.
+
+    `workers` says how many workers there are after it; 0 stands for as many as before.  Here they are
+    numbered from 0 without a gap, in the order of their numbers in the epoch; those that join come last.
+    """
 
     tick: int
     owners: tuple[tuple[int, int, int], ...]
+    workers: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,10 +75,14 @@ class LoadMeasured:
 
 @dataclass(frozen=True, slots=True)
 class ProposeTick:
-    """Effect: propose that the next tick has this owner map.  Answer: `TickProposed`, if it is proposed."""
+    """Effect: propose that the next tick has this owner map, of so many workers as there are.
+
+    Answer: `TickProposed`, if it is proposed.
+    """
 
     owners: tuple[tuple[int, int, int], ...]
     reason: str
+    workers: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,6 +20,8 @@ from fsql.runtime.cluster.frames import (
     Failure,
     Frame,
     Heartbeat,
+    MemberJoined,
+    MemberLeft,
     PrepareTick,
     Ready,
     SnapshotCommitted,
@@ -47,7 +49,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from fsql.compiler.tick_plan import TickPlan
-    from fsql.runtime.cluster.frames import Item
+    from fsql.runtime.cluster.frames import Goodbye, Item
     from fsql.runtime.cluster.job_spec import Settings
     from fsql.runtime.cluster.local_fronts import LocalFront
     from fsql.runtime.cluster.manifest import Manifest
@@ -68,8 +70,10 @@ class WorkerEpoch:
         self.detector.watch([COORDINATOR], now)
         self._settings = settings
         self._manifest: Manifest | None = manifest_of(begin.manifest) if begin.manifest else None
-        addresses = {COORDINATOR: begin.coordinator, **dict(enumerate(begin.addresses))}
-        del addresses[begin.number]
+        members = begin.members or range(len(begin.addresses))
+        addresses = dict(zip(members, begin.addresses, strict=True))
+        addresses.pop(begin.number, None)
+        addresses[COORDINATOR] = begin.coordinator
         self._links = Links(
             begin.job, begin.tick, begin.epoch, begin.number, addresses, settings.link
         )
@@ -117,6 +121,10 @@ class WorkerEpoch:
         return detector.silent(now) is not None or (
             detector.stuck(self._links.by_peer, now) is not None
         )
+
+    def is_ended_by(self, goodbye: Goodbye) -> bool:
+        """Return whether a coordinator ends the part of this worker."""
+        return goodbye.epoch == self.number and goodbye.member in {-1, self.begin.number}
 
     # Events.
 
@@ -308,6 +316,10 @@ class WorkerEpoch:
                 self._ticks.on_part(sender, item)
             case TickCompleted():
                 self._ticks.on_completed()
+            case MemberJoined(number, address):
+                self._links.add(number, address)
+            case MemberLeft(number):
+                self._links.remove(number)
             case AbandonTick():
                 self._ticks.on_abandoned()
             case _:

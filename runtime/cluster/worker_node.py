@@ -68,7 +68,8 @@ class WorkerNode:
         self._settings = settings
         self._leader: str | None = None
         self._next_hello = 0.0
-        self._newest = 0
+        self._newest = 0, 0
+        """Epoch and number of the last part in a job."""
         self.epoch: WorkerEpoch | None = None
 
     def step(self, event: WorkerEvent, now: float) -> list[WorkerEffect]:
@@ -163,9 +164,9 @@ class WorkerNode:
                 return epoch.on_stored(event, now)
 
     def _begin(self, begin: Begin, now: float) -> list[WorkerEffect]:
-        if begin.worker != self._hello.worker or begin.epoch <= self._newest:
+        if begin.worker != self._hello.worker or begin.identity <= self._newest:
             return []
-        self._newest = begin.epoch
+        self._newest = begin.identity
         self._leader = begin.coordinator
         self.epoch = WorkerEpoch(begin, self._settings, now)
         return [Load(begin)]
@@ -177,7 +178,7 @@ class WorkerNode:
         if goodbye.finished:
             self.epoch, self._leader = None, None
             return [Close(), Leave()]
-        if self.epoch is not None and goodbye.epoch == self.epoch.number:
+        if self.epoch is not None and self.epoch.is_ended_by(goodbye):
             return self._become_idle(now)
         return []
 

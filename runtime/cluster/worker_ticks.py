@@ -143,7 +143,7 @@ class WorkerTicks:
     def on_preparation(self, prepare: PrepareTick) -> list[CopyBins]:
         """Begin to copy the bins that go."""
         old = self._worker.owners
-        owners = OwnerMap.of_ranges(prepare.owners, old.workers)
+        owners = OwnerMap.of_ranges(prepare.owners)
         self._tick = _Tick(prepare, owners, old, self._number)
         self._received = deque(part for part in self._received if part[1].tick == prepare.tick)
         self._report_if_prepared()

@@ -34,7 +34,8 @@ class TickProposal(msgspec.Struct, frozen=True):
     """The next tick is to have another owner map.
 
     `owners` has worker, first bin and end of each range.  `graph` is the digest of the plan that it was made
-    for, and `workers` the number of workers.  `proposed_at` is in seconds since 1970.
+    for, and `workers` the number of workers that the job was started with.  After the tick it has
+    `workers_after`, 0 for as many.  `proposed_at` is in seconds since 1970.
     """
 
     tick: int
@@ -43,6 +44,12 @@ class TickProposal(msgspec.Struct, frozen=True):
     owners: tuple[tuple[int, int, int], ...]
     reason: str
     proposed_at: float
+    workers_after: int = 0
+
+    @property
+    def workers_of_tick(self) -> int:
+        """Return how many workers the job has after the tick."""
+        return self.workers_after or self.workers
 
 
 class TickRecord(msgspec.Struct, frozen=True):

@@ -44,6 +44,12 @@ class Routing:
         self.owners = owners
         self.change: LayoutChange | None = None
         self._owners = np.array(owners.owners)
+        self._numbers = sorted(set(owners.owners))
+
+    @property
+    def only_owner(self) -> int | None:
+        """Return the worker that owns all keys; None if there are several, or owners change."""
+        return self._numbers[0] if len(self._numbers) == 1 and self.change is None else None
 
     def split(self, batch: Batch, hashes: Hashes) -> list[tuple[int, bool, Ints | None]]:
         """Return for each owner of rows whether their keys have moved, and the rows, None for all."""
@@ -52,7 +58,7 @@ class Routing:
             return self._split_by_root(self.change, batch, hashes, owner)
         if len(owner) == 1:
             return [(int(owner[0]), False, None)]
-        parts = [(worker, np.flatnonzero(owner == worker)) for worker in range(self.owners.workers)]
+        parts = [(worker, np.flatnonzero(owner == worker)) for worker in self._numbers]
         return [(worker, False, rows) for worker, rows in parts if len(rows)]
 
     def _split_by_root(

@@ -43,14 +43,13 @@ Effect = SendMessage | Acknowledgement | Promise
 class Outbox:
     """The output of one step after the other."""
 
-    def __init__(self, worker: int, epoch: int, workers: int) -> None:
-        """Have sent nothing yet, as one of some workers."""
+    def __init__(self, worker: int, epoch: int) -> None:
+        """Have sent nothing yet, as a worker of an epoch."""
         self.used: set[int] = set()
         """The folds that this step has used, by stage: their holds may have changed."""
-        self._ids = {
-            receiver: Ids(epoch, link_number(worker + _FIRST_PEER, receiver + _FIRST_PEER))
-            for receiver in (BARRIER, *range(workers))
-        }
+        self._worker, self._epoch = worker, epoch
+        self._ids: dict[int, Ids] = {}
+        """The ids of messages, by receiver.  Workers join later, and no number is used twice in an epoch."""
         self._hold_ids = Ids(epoch, link_number(worker + _FIRST_PEER, _HOLDS))
         self._holds: dict[int, Entry] = {}
         self._sent: list[SendMessage] = []
@@ -58,8 +57,16 @@ class Outbox:
 
     def post(self, receiver: int, parcel: Parcel) -> None:
         """Send a parcel."""
-        message = Message(parcel, self._ids[receiver].next(), parcel.least_root())
+        message = Message(parcel, self.ids_for(receiver).next(), parcel.least_root())
         self._sent.append(SendMessage(receiver, message))
+
+    def ids_for(self, receiver: int) -> Ids:
+        """Return the ids of the messages to a receiver."""
+        ids = self._ids.get(receiver)
+        if ids is None:
+            link = link_number(self._worker + _FIRST_PEER, receiver + _FIRST_PEER)
+            ids = self._ids[receiver] = Ids(self._epoch, link)
+        return ids
 
     def take_for_workers(self) -> list[SendMessage]:
         """Return what has been sent to other workers, who can begin before the step ends."""

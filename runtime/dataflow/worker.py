@@ -82,7 +82,7 @@ class Worker:
             self._pipelines.append(
                 StagePipeline(stage, self._barrier_stage, watch, encodings or {})
             )
-        self._outbox = Outbox(number, epoch, plan.workers)
+        self._outbox = Outbox(number, epoch)
         self._source_stage = {
             stage.head.table.ordinal: index
             for index, stage in enumerate(plan.stages)
@@ -382,7 +382,7 @@ class Worker:
     def _exchange(self, to: ToFold, keys: Evaluator, batch: Batch, *, repairs: bool) -> None:
         """Split a batch by the owners of its keys' hashes; call the own part, send the others."""
         address = Address(to.stage, to.side)
-        if self._plan.workers == 1:
+        if self._routing.only_owner == self._number:
             self._calls.append((Parcel(address, batch, repairs), None))
             return
         values, kept, errors = keys(batch)

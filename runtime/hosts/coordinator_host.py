@@ -152,7 +152,7 @@ class CoordinatorHost(Host["CoordinatorMachine"]):
 
     def _propose(self, effect: ProposeTick) -> None:
         if self._ticks is not None:
-            self._keeper.submit(self._ticks.propose(effect.owners, effect.reason))
+            self._keeper.submit(self._ticks.propose(effect.owners, effect.reason, effect.workers))
 
     def _end(self, effect: TickEnded | Finish) -> None:
         """Report the end of a tick or of the job."""
@@ -293,14 +293,15 @@ class CoordinatorHost(Host["CoordinatorMachine"]):
     def _take_epoch(self) -> Work:
         try:
             epoch, manifest = yield from self._state.take_epoch()
-            owners = self._state.last_owners(self._spec)
+            layout = self._state.last_layout(self._spec)
         except FsqlError as error:
             yield StateLost(diagnostics_bytes(error))
         except CoordinationError as error:
             # Without the lease, or without an answer, there is no epoch: the node asks again.
             yield LeaseLost(str(error), isinstance(error, CoordinationDiskError))
         else:
-            yield EpochTaken(epoch, manifest, owners)
+            owners, workers = ((), 0) if layout is None else (layout.owners, layout.workers_of_tick)
+            yield EpochTaken(epoch, manifest, owners, workers)
 
     def _commit(self, effect: CommitManifest) -> Work:
         manifest = effect.manifest

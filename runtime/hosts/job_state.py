@@ -25,7 +25,7 @@ from fsql.runtime.coordination.port import (
     DamagedCoordinationError,
 )
 from fsql.runtime.coordination.snapshot_requests import SnapshotTaken, open_request, put_answer
-from fsql.runtime.hosts.tick_proposals import TickProposals, last_owners
+from fsql.runtime.hosts.tick_proposals import TickProposals, last_layout
 from fsql.runtime.state.snapshots import NoSnapshotError, OtherFormatSnapshotError, Snapshots
 
 if TYPE_CHECKING:
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from fsql.runtime.cluster.manifest import Manifest
     from fsql.runtime.coordination.port import Coordination
     from fsql.runtime.coordination.snapshot_requests import SnapshotRequest
+    from fsql.runtime.coordination.ticks import TickProposal
     from fsql.runtime.hosts.front_logs import FrontLogs
     from fsql.runtime.hosts.ports import Clock, Steps
     from fsql.runtime.state.directory import StateDirectory
@@ -150,17 +151,17 @@ class JobState:
             raise CoordinationUnavailableError(f"cannot read snapshots: {error}") from None
         return epoch, found.manifest
 
-    def last_owners(self, spec: JobSpec) -> tuple[tuple[int, int, int], ...]:
-        """Return the owner map of the last tick that was taken, () if there is none for this plan.
+    def last_layout(self, spec: JobSpec) -> TickProposal | None:
+        """Return the last tick that was taken; None if there is none for this plan and number of workers.
 
         Raises:
             FsqlError: E615 or E643, if what coordination has cannot be used.
             CoordinationError: if coordination does not answer.
         """
         if not self._takes_requests:
-            return ()
+            return None
         with lasting_told():
-            return last_owners(self._deciding, spec)
+            return last_layout(self._deciding, spec)
 
     def commit(self, manifest: Manifest, request: str = "") -> Steps[dict[int, tuple[str, ...]]]:
         """Write and commit a manifest; return, by worker, the keys that no kept manifest names.

@@ -60,11 +60,11 @@ class TickProposals:
         record = TickRecord(proposal, position, ended.seconds, ended.moved_bins, ended.refused)
         self._ended.append(record)
 
-    def propose(self, owners: tuple[tuple[int, int, int], ...], reason: str) -> Work:
+    def propose(self, owners: tuple[tuple[int, int, int], ...], reason: str, workers: int) -> Work:
         """Propose a tick; not if another one is open, or coordination does not answer."""
         spec = self._spec
         proposal = TickProposal(
-            0, spec.graph, spec.plan.workers, owners, reason, self._wall_clock()
+            0, spec.graph, spec.plan.workers, owners, reason, self._wall_clock(), workers
         )
         with suppress(TickUnderWayError, CoordinationError):
             propose_tick(self._coordination, self._lease.session, proposal)
@@ -88,7 +88,7 @@ class TickProposals:
         except CoordinationError:
             return
         self._proposal = proposal
-        yield TickProposed(proposal.tick, proposal.owners)
+        yield TickProposed(proposal.tick, proposal.owners, proposal.workers_of_tick)
 
     def end_job(self) -> Work:
         """Record that the job has ended before the open proposal was taken, if there is one."""
@@ -106,14 +106,14 @@ class TickProposals:
             del self._ended[:1]
 
 
-def last_owners(coordination: Coordination, spec: JobSpec) -> tuple[tuple[int, int, int], ...]:
-    """Return the owner map of the last tick that was taken; () if there is none for this plan.
+def last_layout(coordination: Coordination, spec: JobSpec) -> TickProposal | None:
+    """Return the last tick that was taken; None if there is none for this plan and number of workers.
 
     Raises:
         CoordinationError: if coordination does not answer.
     """
     record = last_taken(coordination)
-    return () if record is None or _fault(record.proposal, spec) else record.proposal.owners
+    return None if record is None or _fault(record.proposal, spec) else record.proposal
 
 
 def _fault(proposal: TickProposal, spec: JobSpec) -> str:
@@ -122,7 +122,7 @@ def _fault(proposal: TickProposal, spec: JobSpec) -> str:
     if proposal.graph != spec.graph:
         return "it was proposed for another plan than the job has now"
     if proposal.workers != workers:
-        return f"it was proposed for {proposal.workers} workers, and the job has {workers}"
-    if not are_owner_ranges(proposal.owners, workers):
+        return f"it was proposed for a run with {proposal.workers} workers, and this has {workers}"
+    if not are_owner_ranges(proposal.owners, proposal.workers_of_tick):
         return "its owner map does not give each bin to a worker"
     return ""

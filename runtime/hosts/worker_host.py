@@ -132,8 +132,8 @@ class WorkerHost(Host["WorkerMachine"]):
             prepared = self._prepare(begin.description)
             assignment = prepared.plan.assignment
             if begin.owners:
-                owners = OwnerMap.of_ranges(begin.owners, assignment.workers)
-                assignment = Assignment(owners)
+                owners = OwnerMap.of_ranges(begin.owners)
+                assignment = Assignment(owners, assignment.workers)
             plan = replace(prepared.plan, assignment=assignment)
             mine = assignment.fronts_of(begin.number, prepared.fronts)
             manifest = manifest_of(begin.manifest) if begin.manifest else None

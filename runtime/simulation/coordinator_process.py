@@ -76,6 +76,7 @@ class CoordinatorProgram:
         self._held = False
         self._held_until = 0.0
         self._manifest: Manifest | None = None
+        self._members: tuple[int, ...] = ()
         cluster.leading[process.name] = self
         cluster.network.listen(process.name, process.receive)
 
@@ -107,8 +108,21 @@ class CoordinatorProgram:
             self._process.note(f"{effect.phase}, epoch {effect.epoch}: {effect.detail}")
             self._cluster.phase_begins(effect, self._manifest)
 
+    def _look_at_members(self) -> None:
+        """Record that workers have joined or left a running epoch."""
+        epoch, before = self.machine.epoch, self._members
+        if epoch is None or not epoch.running:
+            self._members = ()
+            return
+        self._members = epoch.number, *epoch.members.numbers
+        if self._members != before and self._members[:1] == before[:1]:
+            joined = len(self._members) > len(before)
+            self._cluster.coverage.sometimes("worker joined" if joined else "worker left")
+            self._process.note(f"members {self._members[1:]}")
+
     def _look_at(self, event: Any) -> None:  # noqa: ANN401 - any event of its node
         coverage = self._cluster.coverage
+        self._look_at_members()
         match event:
             case LeaseHeld(until):
                 if self._held and self._held_until <= self._process.now < until:

@@ -23,6 +23,8 @@ PROBES: Final = (
     "recovered with another number of workers",
     "tick taken",
     "tick refused",
+    "worker joined",
+    "worker left",
     "snapshot committed",
     "snapshot refused by a worker",
     "snapshot not stored",

@@ -14,7 +14,7 @@ from fsql.runtime.simulation.coverage import CUTS
 from fsql.runtime.simulation.faults_coordination import FAULTS_OF_COORDINATION
 from fsql.runtime.simulation.faults_outside import FAULTS_OUTSIDE
 from fsql.runtime.simulation.process import Cut, PortCut
-from fsql.runtime.simulation.proposals import propose_tick
+from fsql.runtime.simulation.proposals import propose_members, propose_tick
 from fsql.runtime.simulation.world import MILLISECOND, SECOND
 
 if TYPE_CHECKING:
@@ -324,6 +324,7 @@ FAULTS: Final[dict[str, Callable[[FaultInjector], None]]] = {
     **FAULTS_OF_COORDINATION,
     "scale": change_scale,
     "tick": propose_tick,
+    "members": propose_members,
     "stranger": intrude,
     **FAULTS_OUTSIDE,
 }

@@ -9,23 +9,43 @@ from fsql.runtime.cluster.phase import Phase
 from fsql.runtime.cluster.tick_events import TickProposed
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from fsql.runtime.simulation.faults import FaultInjector
+    from fsql.runtime.simulation.process import Process
     from fsql.runtime.simulation.tape import Stream
 
 
 def propose_tick(injector: FaultInjector) -> None:
     """The next tick has another owner map (F18); some bins come back to workers that had them before."""
-    cluster = injector.cluster
-    workers = cluster.workers_wanted
-    if workers == 1:
-        return
-    for process in cluster.coordinators:
-        program = cluster.leading.get(process.name)
-        if process.up and program is not None and program.machine.phase is Phase.RUNNING:
-            cluster.ticks += 1
-            owners = _owner_map(injector.choices, workers)
+    for process, before in _running(injector):
+        if before > 1:
             injector.struck("tick", "any", process.name)
-            process.handle(TickProposed(cluster.ticks, owners.ranges))
+            _propose(injector, process, before)
+
+
+def propose_members(injector: FaultInjector) -> None:
+    """The next tick has more or fewer workers, and another owner map."""
+    for process, before in _running(injector):
+        numbers = [n for n in range(1, len(injector.cluster.workers) + 1) if n != before]
+        if numbers:
+            workers = injector.choices.one_of(numbers)
+            injector.struck("members", "join" if workers > before else "leave", process.name)
+            _propose(injector, process, workers)
+
+
+def _running(injector: FaultInjector) -> Iterator[tuple[Process, int]]:
+    """Yield the coordinators that run an epoch, and how many workers their layouts have."""
+    for process in injector.cluster.coordinators:
+        program = injector.cluster.leading.get(process.name)
+        if process.up and program is not None and program.machine.phase is Phase.RUNNING:
+            yield process, program.machine.ticks.workers
+
+
+def _propose(injector: FaultInjector, process: Process, workers: int) -> None:
+    injector.cluster.ticks += 1
+    owners = _owner_map(injector.choices, workers)
+    process.handle(TickProposed(injector.cluster.ticks, owners.ranges, workers))
 
 
 def _owner_map(choices: Stream, workers: int) -> OwnerMap:

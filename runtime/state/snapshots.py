@@ -253,7 +253,8 @@ class Snapshots:
             if number not in retired
             for segment in manifest.segments
         }
-        self._forget_stores(whole[kept[0]].workers, {worker for worker, _ in needed})
+        present = whole[kept[0]].present or whole[kept[0]].numbers
+        self._forget_stores({*present, *(worker for worker, _ in needed)})
         unneeded: dict[int, list[str]] = {}
         named = {
             (segment.worker, segment.key)
@@ -265,10 +266,10 @@ class Snapshots:
             unneeded.setdefault(worker, []).append(key)
         return {worker: tuple(keys) for worker, keys in unneeded.items()}
 
-    def _forget_stores(self, workers: int, needed: Collection[int]) -> None:
-        """Delete the stores of workers from number `workers` on, unless they are needed."""
+    def _forget_stores(self, needed: Collection[int]) -> None:
+        """Delete the stores of all other workers than these."""
         for worker in self._files.stores():
-            if worker >= workers and worker not in needed:
+            if worker not in needed:
                 self._files.remove_store(worker)
 
     def named(self, worker: int) -> frozenset[str]:

@@ -123,6 +123,8 @@ _ITEMS: Final[tuple[RecordForm[Any], ...]] = (
     RecordForm(frames.BinsAdopted, 21),
     RecordForm(frames.TickCompleted, 22),
     RecordForm(frames.AbandonTick, 23),
+    RecordForm(frames.MemberJoined, 24),
+    RecordForm(frames.MemberLeft, 25),
 )
 _BY_KIND: Final = {form.kind: form.written for form in _ITEMS}
 _BY_FORM: Final = {form.form: form.read for form in _ITEMS}

@@ -154,6 +154,24 @@ def test_output_does_not_change(live: LiveTwin, tmp_path: Path) -> None:
     assert json.loads(shown.out) == listed[3]
 
 
+def test_workers_join_and_leave_while_rows_flow(live: LiveTwin, tmp_path: Path) -> None:
+    twin = live
+    twin.start(1, "--no-contract")
+    wait_until(twin.goes_on, "output")
+    assert take(twin, "--workers", "2")["owners"] == EQUAL
+    os.kill(next(pid for pid in twin.pids("worker") if takes_part(pid)), signal.SIGKILL)
+    wait_until(twin.goes_on, "output")
+    assert take(twin, "--workers", "1")["moved_bins"] == 2048
+    assert take(twin, "--workers", "2")["moved_bins"] == 2048
+    assert take(twin, "--workers", "1")["workers"] == 1
+    wait_until(lambda: len([pid for pid in twin.pids("worker") if takes_part(pid)]) == 1, "an end")
+    wait_until(twin.goes_on, "output")
+    twin.stop_feeding()
+    assert twin.ended() == 0, twin.errors()
+    (tmp_path / "right").mkdir()
+    assert twin.written() == twin.right(tmp_path / "right")
+
+
 def test_the_layout_of_a_tick_outlives_the_run(new_twin: Callable[[int], Twin]) -> None:
     twin = new_twin(ENDLESS)
     start(twin)
@@ -221,5 +239,5 @@ def test_one_way_to_give_an_owner_map_is_needed(tmp_path: Path) -> None:
         said = fsql("tick", "propose", "--state", tmp_path, *flags)
         assert (said.code, said.err.splitlines()[-1]) == (
             2,
-            "Error: give one of --bins, --equal and --to",
+            "Error: give --workers, or one of --bins, --equal and --to, or both",
         )

@@ -196,7 +196,7 @@ def an_epoch_is_begun_again(patch: Patch) -> None:
     right = WorkerNode._begin
 
     def begin(self: WorkerNode, begin: Any, now: float) -> Any:
-        self._newest = 0
+        self._newest = 0, 0
         return right(self, begin, now)
 
     patch.setattr(WorkerNode, "_begin", begin)

@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from fsql.runtime.cluster.epoch_members import EpochMembers
 from fsql.runtime.cluster.layout_tick import LayoutTick
 from fsql.runtime.cluster.proposed_ticks import ProposedTicks
+from fsql.runtime.cluster.snapshots import Snapshots
 from fsql.runtime.cluster.worker_ticks import WorkerTicks
 from fsql.runtime.dataflow.fold import Fold
 from fsql.runtime.dataflow.layout_change import LayoutChange
@@ -124,6 +126,36 @@ def two_ticks_are_under_way(patch: Patch) -> None:
     patch.setattr(ProposedTicks, "on_proposal", on_proposal)
 
 
+def workers_leave_before_a_manifest_without_them(patch: Patch) -> None:
+    """Their part of the snapshot at the position of the tick may never be stored."""
+    patch.setattr(Snapshots, "is_without", lambda *_: True)
+
+
+def workers_that_join_take_part_in_pending_snapshots(patch: Patch) -> None:
+    """The snapshot waits for a worker to which it was never announced."""
+
+    def on_ready(self: EpochMembers, number: int) -> bool:
+        is_joining = number in self.joining
+        starts = right(self, number)
+        if is_joining:
+            for snapshot, members in self._snapshots._members.items():
+                self._snapshots._members[snapshot] = (*members, number)
+        return starts
+
+    right = EpochMembers.on_ready
+    patch.setattr(EpochMembers, "on_ready", on_ready)
+
+
+def stores_of_workers_that_join_are_deleted(patch: Patch) -> None:
+    """Only those that took part in the newest snapshot are taken for members."""
+    patch.setattr(EpochMembers, "_set_present", lambda _: None)
+
+
+MUTANTS_OF_MEMBERS: tuple[Callable[[Patch], None], ...] = (
+    workers_leave_before_a_manifest_without_them,
+    workers_that_join_take_part_in_pending_snapshots,
+    stores_of_workers_that_join_are_deleted,
+)
 MUTANTS: tuple[Callable[[Patch], None], ...] = (
     segments_stay_valid_for_bins_that_went,
     rows_go_to_new_owners_before_the_switch,

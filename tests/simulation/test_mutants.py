@@ -26,6 +26,8 @@ SEEDS = 500
 PLAN = Plan(seconds=20)
 PLAN_OF_TICKS = Plan(seconds=20, faults=("tick", "tick", "tick", "kill worker"))
 """Many ticks in each run, so that bins come back, and recoveries from snapshots that follow them."""
+PLAN_OF_MEMBERS = Plan(seconds=20, workers=1, faults=("members", "members", "tick", "kill worker"))
+"""One worker at first, so that all others may leave again."""
 
 
 @cache
@@ -60,6 +62,15 @@ def test_mutants_are_found(mutant: Callable[[pytest.MonkeyPatch], None]) -> None
 @pytest.mark.parametrize("mutant", mutants_of_ticks.MUTANTS, ids=lambda mutant: mutant.__name__)
 def test_mutants_of_ticks_are_found(mutant: Callable[[pytest.MonkeyPatch], None]) -> None:
     found = first_found(mutant, PLAN_OF_TICKS)
+    assert found is not None, f"no seed finds that {mutant.__name__.replace('_', ' ')}"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "mutant", mutants_of_ticks.MUTANTS_OF_MEMBERS, ids=lambda mutant: mutant.__name__
+)
+def test_mutants_of_members_are_found(mutant: Callable[[pytest.MonkeyPatch], None]) -> None:
+    found = first_found(mutant, PLAN_OF_MEMBERS)
     assert found is not None, f"no seed finds that {mutant.__name__.replace('_', ' ')}"
 
 

@@ -7,6 +7,9 @@ step that its replacement has to repeat.  So each killed process doubles the tim
 The launcher detects at once that a process has ended.  It reports an ended worker to the coordinator; if the
 coordinator has ended, it calls `on_coordinator_ended`, which ends the lease.
 
+The coordinator reports how many workers the job needs, which ticks change.  The launcher starts what is
+missing, the spare first.  It ends those of its workers that take no part while the job runs with enough.
+
 A **spare** is one worker more than the job needs.  It has imported everything, and waits until it replaces a
 worker that has ended.  It is started when the job has run for a while, so that it does not slow down the
 start.
@@ -133,7 +136,7 @@ class Launcher:
         self,
         coordinator: Sequence[str],
         worker: Sequence[str],
-        workers: int,
+        workers: tuple[int, int],
         on_progress: Callable[[ProgressReport], None],
         check: Callable[[], None],
         *,
@@ -141,22 +144,26 @@ class Launcher:
         on_coordinator_ended: Callable[[], None] = lambda: None,
         start_process: StartProcess = start_process,
     ) -> None:
-        """Take the commands of the coordinator and of each of `workers` workers.
+        """Take the commands of the coordinator and of each worker.
 
+        `workers` says how many of these there are, and how many of them are started by hand.
         `on_progress` receives progress; `check` is called often, and may raise to end the run.  Every
         coordinator inherits the descriptors `inherits`.  `on_coordinator_ended` is called when the process of
         one has ended, before the next one is started.  `start_process` starts all processes.
         """
         self._worker = worker
+        started, self._by_hand = workers[0] - workers[1], workers[1]
         self._start_process = start_process
         self._coordinator = _Child(
             coordinator, coordinator=True, inherits=inherits, start_process=start_process
         )
-        self._children = [self._coordinator, *(self._new_worker(worker) for _ in range(workers))]
+        self._children = [self._coordinator, *(self._new_worker(worker) for _ in range(started))]
         self._on_progress = on_progress
         self._check = check
         self._on_coordinator_ended = on_coordinator_ended
         self._over: Finished | None = None
+        self._report: ProgressReport | None = None
+        """The last report, until the workers are adjusted to it."""
         self._crashes = 0
         self._starting: FailureDetector[_Child] = FailureDetector(STARTS_WITHIN)
         """Watches processes that have written no line yet."""
@@ -200,6 +207,7 @@ class Launcher:
                 self._end_if_hung(child, now)
         while self._gone and self._coordinator.process.poll() is None:
             self._coordinator.writer.write(WorkerExited(self._gone.popleft()))
+        self._adjust_workers()
         self._keep_a_spare(now)
 
     def _new_worker(self, command: Sequence[str]) -> _Child:
@@ -229,11 +237,49 @@ class Launcher:
                     self._runs_since = None
                 elif self._runs_since is None:
                     self._runs_since = time.monotonic()
+                self._report = line
                 self._on_progress(line)
             case Finished():
                 self._over = line
             case _:
                 pass
+
+    def _adjust_workers(self) -> None:
+        """Start the workers that the job needs more, and end those that it does not need any more."""
+        report, self._report = self._report, None
+        if report is None or not report.workers:
+            return
+        workers = len(self._children) - 1
+        needed = report.workers - self._by_hand
+        while workers < needed:
+            workers += 1
+            self._children.append(self._next_worker())
+        if report.phase != Phase.RUNNING.value:
+            return
+        for child in self._children[1:]:
+            if workers > needed and child.address in report.idle:
+                workers -= 1
+                self._children.remove(child)
+                self._forget(child)
+                child.end()
+
+    def _next_worker(self) -> _Child:
+        """Return a further worker: the spare, or a new process."""
+        spare, self._spare = self._spare, None
+        if spare is None:
+            child = self._new_worker(self._worker)
+            self._start(child)
+            return child
+        spare.command = self._worker
+        spare.writer.write(Join())
+        return spare
+
+    def _forget(self, child: _Child) -> None:
+        """Stop watching a process, and report the address that it had."""
+        self._starting.forget(child)
+        self._started.forget(child)
+        if child.address is not None:
+            self._gone.append(child.address)
 
     def _record_what_is_done(self, report: ProgressReport) -> None:
         """Reset the count of crashes if more is done than ever before.
@@ -260,10 +306,10 @@ class Launcher:
 
     def _on_lost(self, child: _Child, how: str) -> None:
         """Replace a child: by the spare, or by starting it again."""
-        self._starting.forget(child)
-        self._started.forget(child)
         self._runs_since = None
         if child is self._spare:
+            self._starting.forget(child)
+            self._started.forget(child)
             child.end()
             self._spare = None
             self._spares_lost += 1
@@ -272,18 +318,14 @@ class Launcher:
         if self._crashes > CRASHES_MAX:
             what = "coordinator" if child.coordinator else "worker"
             raise GivenUpError(f"the {what} {how}")
-        if child.address is not None:
-            self._gone.append(child.address)
+        self._forget(child)
         child.end()
         if child.coordinator:
             self._on_coordinator_ended()
         if child.coordinator or self._spare is None:
             self._start(child, again=True)
             return
-        spare, self._spare = self._spare, None
-        spare.command = self._worker
-        self._children[self._children.index(child)] = spare
-        spare.writer.write(Join())
+        self._children[self._children.index(child)] = self._next_worker()
 
     def _end_all(self) -> None:
         """End all processes, and wait for them."""

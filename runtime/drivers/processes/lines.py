@@ -39,7 +39,8 @@ class Alive(msgspec.Struct, frozen=True, tag=True):
 class ProgressReport(msgspec.Struct, frozen=True, tag=True):
     """From the coordinator: the progress of the job; see `node.Progress`.
 
-    `held` is the front with the least promise, and the time and origin of that promise.
+    `held` is the front with the least promise, and the time and origin of that promise.  The job needs
+    `workers` now, and not those at the addresses `idle`.
     """
 
     phase: str
@@ -49,6 +50,8 @@ class ProgressReport(msgspec.Struct, frozen=True, tag=True):
     begins: tuple[int, int]
     troubles: tuple[str, ...] = ()
     held: tuple[int, int, int] | None = None
+    workers: int = 0
+    idle: tuple[str, ...] = ()
 
 
 class StopRow(msgspec.Struct, frozen=True):
@@ -94,6 +97,8 @@ def encode_progress(progress: Progress) -> ProgressReport:
         begins,
         progress.troubles,
         (front, promised.time, promised.origin),
+        progress.workers,
+        progress.idle,
     )
 
 

@@ -23,7 +23,7 @@ def moved(*entries: Entry) -> Acknowledgement:
 
 def telling() -> FrontierUpdates:
     """Return one of two folds on three workers."""
-    return FrontierUpdates((FOLD, OTHER), 3, START)
+    return FrontierUpdates((FOLD, OTHER), range(3), START)
 
 
 def test_who_holds_something_below_min_time_is_told_and_nobody_else() -> None:

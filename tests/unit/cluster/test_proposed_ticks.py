@@ -36,28 +36,31 @@ def owners(ticks: ProposedTicks, taken: EpochTaken) -> tuple[tuple[int, int, int
 
 
 def test_a_new_coordinator_goes_on_with_the_last_tick() -> None:
-    assert owners(ProposedTicks(job()), EpochTaken(1, None)) == EQUAL
-    assert owners(ProposedTicks(job()), EpochTaken(1, manifest(2))) == SWAPPED
-    assert owners(ProposedTicks(job()), EpochTaken(1, manifest(3))) == EQUAL
-    assert owners(ProposedTicks(job()), EpochTaken(1, manifest(2), ALL_TO_ONE)) == ALL_TO_ONE
-    assert owners(ProposedTicks(job()), EpochTaken(1, None, ALL_TO_ONE)) == ALL_TO_ONE
+    assert owners(ProposedTicks(job(), Settings()), EpochTaken(1, None)) == EQUAL
+    assert owners(ProposedTicks(job(), Settings()), EpochTaken(1, manifest(2))) == SWAPPED
+    assert owners(ProposedTicks(job(), Settings()), EpochTaken(1, manifest(3))) == EQUAL
+    assert (
+        owners(ProposedTicks(job(), Settings()), EpochTaken(1, manifest(2), ALL_TO_ONE))
+        == ALL_TO_ONE
+    )
+    assert owners(ProposedTicks(job(), Settings()), EpochTaken(1, None, ALL_TO_ONE)) == ALL_TO_ONE
 
 
 def test_one_that_goes_on_keeps_its_map() -> None:
-    ticks = ProposedTicks(job())
+    ticks = ProposedTicks(job(), Settings())
     assert owners(ticks, EpochTaken(1, None, ALL_TO_ONE)) == ALL_TO_ONE
     assert owners(ticks, EpochTaken(2, manifest(2), SWAPPED)) == ALL_TO_ONE
 
 
 def test_one_that_has_lost_its_lease_asks_again() -> None:
-    ticks = ProposedTicks(job())
+    ticks = ProposedTicks(job(), Settings())
     assert owners(ticks, EpochTaken(1, None, ALL_TO_ONE)) == ALL_TO_ONE
     ticks.on_lease_lost()
     assert owners(ticks, EpochTaken(3, None, SWAPPED)) == SWAPPED
 
 
 def test_a_proposal_that_is_known_is_not_refused() -> None:
-    ticks = ProposedTicks(job())
+    ticks = ProposedTicks(job(), Settings())
     epoch = CoordinatorEpoch(job(), 1, None, ["a", "b"], Settings(), 0.0)
     for _ in range(2):
         ticks.on_proposal(TickProposed(1, ALL_TO_ONE), 0.0)

@@ -230,9 +230,9 @@ def test_a_snapshot_that_is_not_agreed_to_gives_way_to_a_tick() -> None:
     snapshots = of_rows()
     assert snapshots.give_way(0.0) is None
     assert snapshots.due([at(10)], 1.0) == AnnounceSnapshot(NUMBER + 1, at(10))
-    assert snapshots.announce_tick(7, [at(10)]) is None
+    assert snapshots.announce_tick(7, (0,), [at(10)]) is None
     assert snapshots.give_way(1.0) == CancelSnapshot(NUMBER + 1)
-    assert snapshots.announce_tick(7, [at(10)]) == AnnounceSnapshot(NUMBER + 2, at(10), 7)
+    assert snapshots.announce_tick(7, (0,), [at(10)]) == AnnounceSnapshot(NUMBER + 2, at(10), 7)
 
 
 def test_one_that_is_agreed_to_or_requested_does_not() -> None:

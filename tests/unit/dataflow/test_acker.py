@@ -157,12 +157,12 @@ def test_the_heap_of_the_ack_table_does_not_grow_behind_a_split_that_lags() -> N
 
 
 def test_no_two_links_of_a_thousand_workers_share_ids() -> None:
-    first = {
-        ids.next()
-        for number in (0, 1, 254, 255, 256, 511, 512, 999)
-        for outbox in [Outbox(number, 1, 1_000)]
-        for ids in (*outbox._ids.values(), outbox._hold_ids)
-    }
+    numbers = (0, 1, 254, 255, 256, 511, 512, 999)
+    receivers = range(-1, 1_000)
+    first = {Outbox(number, 1)._hold_ids.next() for number in numbers}
+    for number in numbers:
+        outbox = Outbox(number, 1)
+        first |= {outbox.ids_for(receiver).next() for receiver in receivers}
     assert len(first) == 8 * 1_002
 
 

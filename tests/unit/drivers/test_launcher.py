@@ -41,7 +41,7 @@ def script(text: str) -> list[str]:
 def launched(coordinator: str, worker: str = "sys.stdin.read()", workers: int = 1) -> Finished:
     courses: list[ProgressReport] = []
     return Launcher(
-        script(coordinator), script(worker), workers, courses.append, lambda: None
+        script(coordinator), script(worker), (workers, 0), courses.append, lambda: None
     ).run()
 
 
@@ -91,7 +91,7 @@ def test_it_is_told_when_a_coordinator_has_ended(tmp_path: Path) -> None:
     Launcher(
         script(coordinator + ENDS),
         script("sys.stdin.read()"),
-        1,
+        (1, 0),
         lambda _: None,
         lambda: None,
         on_coordinator_ended=on_ended,

@@ -21,7 +21,7 @@ from fsql.runtime.coordination.ticks import (
     propose_tick,
     put_record,
 )
-from fsql.runtime.hosts.tick_proposals import TickProposals, last_owners
+from fsql.runtime.hosts.tick_proposals import TickProposals, last_layout
 from fsql.tests.queries.examples import EXAMPLES
 
 ALL_TO_ONE = ((1, 0, 4096),)
@@ -49,7 +49,8 @@ class Led:
         return propose_tick(self.coordination, self.coordination.open_session(3.0), proposal)
 
     def last_owners(self) -> tuple[tuple[int, int, int], ...]:
-        return last_owners(self.coordination, job())
+        last = last_layout(self.coordination, job())
+        return () if last is None else last.owners
 
 
 @pytest.fixture
@@ -61,7 +62,7 @@ def test_a_proposal_is_handed_over_until_it_has_ended(led: Led) -> None:
     assert list(led.ticks.advance()) == []
     led.propose(ASKED)
     for _ in range(2):
-        assert list(led.ticks.advance()) == [TickProposed(1, ALL_TO_ONE)]
+        assert list(led.ticks.advance()) == [TickProposed(1, ALL_TO_ONE, 2)]
     led.ticks.on_ended(TickEnded(1, Root(5, 1), 0.25, moved_bins=9))
     assert list(led.ticks.advance()) == []
     record = TickRecord(replace(ASKED, tick=1), (5, 1), 0.25, 9)
@@ -83,7 +84,7 @@ def test_why_a_tick_is_refused_is_recorded(led: Led) -> None:
     ("proposal", "why"),
     [
         (replace(ASKED, graph="other"), "it was proposed for another plan than the job has now"),
-        (replace(ASKED, workers=3), "it was proposed for 3 workers, and the job has 2"),
+        (replace(ASKED, workers=3), "it was proposed for a run with 3 workers, and this has 2"),
         *(
             (replace(ASKED, owners=owners), "its owner map does not give each bin to a worker")
             for owners in ((), ((2, 0, 4096),), ((0, 0, 4000),), ((0, 0, 9), (1, 8, 4096)))
@@ -131,7 +132,7 @@ def test_another_coordinator_takes_what_was_not_recorded(led: Led) -> None:
     list(led.ticks.advance())
     led.ticks.on_ended(TickEnded(1, Root(5, 1), 0.25))
     led.ticks.on_lease_lost()
-    assert list(led.ticks.advance()) == [TickProposed(1, ALL_TO_ONE)]
+    assert list(led.ticks.advance()) == [TickProposed(1, ALL_TO_ONE, 2)]
 
 
 def test_the_map_of_another_number_of_workers_is_not_used(led: Led) -> None:

@@ -102,6 +102,8 @@ CONTROL: tuple[Item, ...] = (
     frames.BinsAdopted(3),
     frames.TickCompleted(3),
     frames.AbandonTick(3),
+    frames.MemberJoined(3, "tcp://127.0.0.1:1"),
+    frames.MemberLeft(3),
     Acknowledgement((Entry(1, Kind.MESSAGE, ROOT, 2**64 - 1), Entry(2, Kind.HOLD, START, 0))),
     Acknowledgement(()),
 )
