@@ -237,16 +237,22 @@ class WorkerEpoch:
 
     def advance(self, now: float) -> list[WorkerEffect]:
         """Send heartbeats and metrics when it is time."""
-        effects: list[WorkerEffect] = []
         self._fronts.end_waits(now)
-        if now >= self._next_heartbeat:
-            self._next_heartbeat = now + self._settings.heartbeat_every
-            beat = Heartbeat(self.begin.job, self.number, self.begin.number)
-            effects.append(Transmit(self.begin.coordinator, beat))
+        effects = self._heartbeat(now) if now >= self._next_heartbeat else []
         if self._running and now >= self._next_metrics:
             self._next_metrics = now + self._settings.metrics_every
             effects += self.send([self._metrics(now)], now)
         return effects
+
+    def late_heartbeat(self, now: float) -> list[WorkerEffect]:
+        """Send a heartbeat if one was due an interval ago: there is much input, so no timer has fired."""
+        interval = self._settings.heartbeat_every
+        return self._heartbeat(now) if now >= self._next_heartbeat + interval else []
+
+    def _heartbeat(self, now: float) -> list[WorkerEffect]:
+        self._next_heartbeat = now + self._settings.heartbeat_every
+        begin = self.begin
+        return [Transmit(begin.coordinator, Heartbeat(begin.job, self.number, begin.number))]
 
     def go_on(self, now: float) -> list[WorkerEffect]:
         """Apply more of the rows that a fold has left, once its earlier output is sent."""
@@ -378,9 +384,8 @@ class WorkerEpoch:
         if any(each.address == self.begin.coordinator for each in transmits):
             # A frame shows as well as a heartbeat that its sender lives.
             self._next_heartbeat = now + self._settings.heartbeat_every
-        if self._ticks is not None and self._ticks.must_release:
-            return [*transmits, Yield()]
-        return [*transmits]
+        has_more = self._ticks is not None and self._ticks.must_release
+        return [*transmits, Yield()] if has_more else [*transmits]
 
     def _metrics(self, now: float) -> Metrics:
         assert self._worker is not None

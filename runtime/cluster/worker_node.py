@@ -95,7 +95,7 @@ class WorkerNode:
                 effects += self.epoch.go_on(now)
                 effects += self.epoch.flush_links(now)
         if self.epoch is not None and not isinstance(event, TimerFired):
-            return effects  # rows do not wait for heartbeats and metrics
+            return effects + self.epoch.late_heartbeat(now)  # rows do not wait for reports
         return effects + self._on_time(now)
 
     def readable(self, now: float) -> list[int]:
