@@ -9,9 +9,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from fsql.runtime.batch import END, Root
-from fsql.runtime.cluster.coordinator_epoch import CoordinatorEpoch
 from fsql.runtime.cluster.coordinator_node import CoordinatorNode
 from fsql.runtime.cluster.frames import Frame
+from fsql.runtime.cluster.front_pacing import FrontPacing
 from fsql.runtime.cluster.lease_fence import LeaseFence
 from fsql.runtime.cluster.link import Link
 from fsql.runtime.cluster.link_receiver import LinkReceiver
@@ -127,8 +127,8 @@ def windows_close_ahead_of_their_rows(patch: Patch) -> None:
 
 def blocked_fronts_never_read(patch: Patch) -> None:
     """Neither of the two ways is open: a front that gets the released position needs no credit."""
-    patch.setattr(CoordinatorEpoch, "_grant_credit", lambda _: None)
-    patch.setattr(CoordinatorEpoch, "_update_read_ahead", lambda *_: None)
+    patch.setattr(FrontPacing, "_grant_credit", lambda _: None)
+    patch.setattr(FrontPacing, "_update_read_ahead", lambda *_: None)
 
 
 # Links.

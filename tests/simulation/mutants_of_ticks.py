@@ -131,21 +131,6 @@ def workers_leave_before_a_manifest_without_them(patch: Patch) -> None:
     patch.setattr(Snapshots, "is_without", lambda *_: True)
 
 
-def workers_that_join_take_part_in_pending_snapshots(patch: Patch) -> None:
-    """The snapshot waits for a worker to which it was never announced."""
-
-    def on_ready(self: EpochMembers, number: int) -> bool:
-        is_joining = number in self.joining
-        starts = right(self, number)
-        if is_joining:
-            for snapshot, members in self._snapshots._members.items():
-                self._snapshots._members[snapshot] = (*members, number)
-        return starts
-
-    right = EpochMembers.on_ready
-    patch.setattr(EpochMembers, "on_ready", on_ready)
-
-
 def stores_of_workers_that_join_are_deleted(patch: Patch) -> None:
     """Only those that took part in the newest snapshot are taken for members."""
     patch.setattr(EpochMembers, "_set_present", lambda _: None)
@@ -153,7 +138,6 @@ def stores_of_workers_that_join_are_deleted(patch: Patch) -> None:
 
 MUTANTS_OF_MEMBERS: tuple[Callable[[Patch], None], ...] = (
     workers_leave_before_a_manifest_without_them,
-    workers_that_join_take_part_in_pending_snapshots,
     stores_of_workers_that_join_are_deleted,
 )
 MUTANTS: tuple[Callable[[Patch], None], ...] = (
