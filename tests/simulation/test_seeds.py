@@ -23,6 +23,7 @@ RARE = {
     "bundle came twice",
     "bundle of an old coordinator",
     "bundle refused by its consumer",
+    "end of a front log lost",
     "input that cannot be read again",
     "late rows under way",
     "lease ended by the launcher",
@@ -36,6 +37,7 @@ RARE = {
     "stopped at an error row",
     "stranger refused",
     "tick refused",
+    "worker left",
 }
 """What so few seeds may not meet; a soak has to."""
 
