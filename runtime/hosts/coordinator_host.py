@@ -159,7 +159,7 @@ class CoordinatorHost(Host["CoordinatorMachine"]):
         self._monitor.tell(effect)
         if isinstance(effect, Finish):
             self.done = True
-            if self._ticks is not None:
+            if self._ticks is not None and not effect.drained:  # a drained job may take it later
                 self._keeper.submit(self._ticks.end_job())
         elif self._ticks is not None:
             self._ticks.on_ended(effect)
