@@ -2,11 +2,13 @@
 
 It is cut into parts, so that neither the sender nor the receiver is busy with it for long.  The state of the
 tick's position is small if what the last snapshot has added was: so a worker is prepared when that is small,
-or when it does not become less.
+or when it does not become less.  Where state changes faster than it is sent, the parts that wait only become
+more: then the worker is prepared as well, and what waits is handed over at the position.
 """
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from typing import TYPE_CHECKING, Final
 
@@ -27,6 +29,8 @@ SMALL_ROWS: Final = 1000
 """How many rows of state can be handed over at the position, in about 10 ms."""
 _LESS: Final = 0.75
 """A snapshot that adds more than this part of what the one before added is as small as it gets."""
+SNAPSHOTS_BEHIND_MAX: Final = 20
+"""After how many snapshots without progress, a second or more, sending is taken not to keep up."""
 
 
 class CopiedState:
@@ -45,6 +49,10 @@ class CopiedState:
         self._added: int | None = None
         """The number of rows that the last snapshot has added, of those after all was sent."""
         self._is_small = not outgoing or not follows_snapshots
+        self._fewest_left = math.inf
+        """The least number of parts that waited at a snapshot."""
+        self._snapshots_behind = 0
+        """The number of snapshots since then."""
 
     @property
     def has_more(self) -> bool:
@@ -53,8 +61,9 @@ class CopiedState:
 
     @property
     def is_small(self) -> bool:
-        """Return whether all was sent, and the rest can be handed over at once."""
-        return self._has_stored_state and not self._parts and self._is_small
+        """Return whether all was sent and the rest can be handed over at once, or waiting would not help."""
+        is_sent = self._has_stored_state and not self._parts and self._is_small
+        return is_sent or self._snapshots_behind >= SNAPSHOTS_BEHIND_MAX
 
     @property
     def next_peer(self) -> int:
@@ -73,7 +82,12 @@ class CopiedState:
         if not self._has_stored_state:
             self._earlier.append(state)
             return
-        was_sent = not self._parts
+        left = len(self._parts)
+        if not left or left < self._fewest_left:
+            self._fewest_left, self._snapshots_behind = left, 0
+        else:
+            self._snapshots_behind += 1
+        was_sent = not left
         added = self._add(state)
         if was_sent:
             before, self._added = self._added, added

@@ -5,7 +5,12 @@ from __future__ import annotations
 import pyarrow as pa
 
 from fsql.runtime.batch import START
-from fsql.runtime.cluster.copied_state import ROWS_OF_PART, SMALL_ROWS, CopiedState
+from fsql.runtime.cluster.copied_state import (
+    ROWS_OF_PART,
+    SMALL_ROWS,
+    SNAPSHOTS_BEHIND_MAX,
+    CopiedState,
+)
 from fsql.runtime.kernels.keyed.incremental_snapshot import (
     NEVER,
     IncrementalSnapshot,
@@ -77,6 +82,29 @@ def test_snapshots_that_do_not_get_smaller_are_small_enough() -> None:
         sent(copies)
         small.append(copies.is_small)
     assert small == [False, False, True]
+
+
+def test_state_that_changes_faster_than_it_is_sent_is_handed_over_as_it_is() -> None:
+    copies = CopiedState(ALL, follows_snapshots=True)
+    copies.on_stored_state((("fold", rows(ROWS_OF_PART)),))
+    small = []
+    for _ in range(SNAPSHOTS_BEHIND_MAX + 1):
+        copies.on_snapshot((("fold", rows(2 * ROWS_OF_PART)),))
+        copies.take()
+        small.append(copies.is_small)
+    assert small == [False] * SNAPSHOTS_BEHIND_MAX + [True]
+
+
+def test_state_that_is_sent_faster_than_it_changes_is_sent() -> None:
+    copies = CopiedState(ALL, follows_snapshots=True)
+    copies.on_stored_state((("fold", rows(4 * SNAPSHOTS_BEHIND_MAX * ROWS_OF_PART)),))
+    small = []
+    for _ in range(2 * SNAPSHOTS_BEHIND_MAX):
+        copies.on_snapshot((("fold", rows(ROWS_OF_PART)),))
+        copies.take()
+        copies.take()
+        small.append(copies.is_small)
+    assert not any(small)
 
 
 def test_what_is_left_is_taken_at_once() -> None:
