@@ -81,6 +81,11 @@ class Link:
         return self._sender.unacknowledged
 
     @property
+    def unacknowledged_bytes(self) -> int:
+        """Return how many bytes the frames under way or lost have."""
+        return self._sender.unacknowledged_bytes
+
+    @property
     def waiting(self) -> int:
         """Return how many sends wait for the window."""
         return self._sender.waiting

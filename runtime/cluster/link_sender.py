@@ -96,6 +96,11 @@ class LinkSender:
         return len(self._sent)
 
     @property
+    def unacknowledged_bytes(self) -> int:
+        """Return how many bytes the frames under way or lost have."""
+        return self._bytes
+
+    @property
     def waiting(self) -> int:
         """Return how many sends wait for the window."""
         return len(self._waiting)

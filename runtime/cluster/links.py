@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from fsql.runtime.cluster.frames import Frame, Item
     from fsql.runtime.cluster.link_settings import LinkSettings
 
-_FRAMES_OF_ONE_BEHIND: Final = 8
+_BYTES_OF_ONE_BEHIND: Final = 4 << 20
+"""Bytes, not frames: rows go in many small frames, which are acknowledged together."""
 
 
 class Links:
@@ -63,9 +64,9 @@ class Links:
         return any(link.waiting for link in self.by_peer.values())
 
     def is_behind(self, peer: int) -> bool:
-        """Return whether a peer has many frames that it has not acknowledged."""
+        """Return whether a peer has not acknowledged much of what was sent to it."""
         link = self.by_peer[peer]
-        return bool(link.waiting) or link.unacknowledged > _FRAMES_OF_ONE_BEHIND
+        return bool(link.waiting) or link.unacknowledged_bytes > _BYTES_OF_ONE_BEHIND
 
     def next_timer(self) -> float:
         """Return when a link will have frames to send by itself, infinity for never."""
