@@ -4,9 +4,9 @@ Row i depends on (seed, i) alone: a hash of the two gives the length of the line
 word's place gives the word.  So neither the size of the chunks nor a restart changes a row, and any row
 can be made without those before it.
 
-With a rate, row i becomes available at `start + i / rate` seconds of the connector's clock: the start is
-given, or else that of a reader's first row is its first read.  Rows are made before they are due, so a row
-that falls due is there at once.  Without a rate, rows come as fast as they are asked for.
+With a rate, row i becomes available when it falls due (`pace.py`), counted from a start on the connector's
+clock.  If no start is given, a reader's first row is due at its first read.  Rows are made before they are
+due, so a row that falls due is there at once.  Without a rate, rows come as fast as they are asked for.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from fsql.compiler.sqltypes import Kind
+from fsql.connectors.generated.pace import Pace, Peak
 from fsql.connectors.generated.zipf_words import ZipfWords, mix
 from fsql.runtime.arrow_types import string_buffers
 from fsql.runtime.ports import Chunk, SourceOffset, Wait
@@ -88,14 +89,15 @@ class LogNormalLengths:
 class GeneratedText:
     """The generated lines: `rows` of them, or without end if that is None.
 
-    `start` is when row 0 falls due, in seconds of the clock; None is for a reader's first read.
+    `pace` says when rows fall due, if not at once.  `start` is when row 0 falls due, in seconds of the clock;
+    None makes the first row of a reader due at its first read.
     """
 
     seed: int
     rows: int | None
     vocabulary: int
     lengths: Lengths
-    rows_per_second: int | None
+    pace: Pace | None
     start: float | None = None
 
 
@@ -123,10 +125,8 @@ class GeneratorReader:
         self._text = text
         self._columns = columns
         self._clock = clock
-        self._first_due: float | None = None
-        if text.start is not None and text.rows_per_second is not None:
-            self._first_due = text.start + first / text.rows_per_second
-        self._first = self._row = first
+        self._start = text.start
+        self._row = first
         self._ahead = pa.array([], pa.string())
         self._key = mix(np.array([text.seed], np.uint64) + _GOLDEN)
         self._law = ZipfWords(text.vocabulary)
@@ -141,11 +141,13 @@ class GeneratorReader:
             rows = min(rows, self._text.rows - self._row)
         if rows == 0:
             return None
-        if self._text.rows_per_second is not None:
-            available = self._available(self._text.rows_per_second)
+        if (pace := self._text.pace) is not None:
+            if self._start is None:
+                self._start = self._clock() - pace.due(self._row)
+            available = pace.rows_due(self._clock() - self._start) - self._row
             if available <= 0:
                 self._generate_ahead()
-                return self._wait(self._text.rows_per_second)
+                return Wait(max(0.0, self._start + pace.due(self._row) - self._clock()))
             rows = min(rows, available)
         lines = self._next_lines(rows)
         numbers = np.arange(self._row, self._row + len(lines))
@@ -165,19 +167,6 @@ class GeneratorReader:
 
     def close(self) -> None:
         """Do nothing; a generator holds no resources."""
-
-    def _available(self, rows_per_second: int) -> int:
-        """Return how many further rows the rate allows now, which may be none or less."""
-        now = self._clock()
-        if self._first_due is None:
-            self._first_due = now
-        made = self._row - self._first
-        return math.floor((now - self._first_due) * rows_per_second) + 1 - made
-
-    def _wait(self, rows_per_second: int) -> Wait:
-        assert self._first_due is not None
-        due = self._first_due + (self._row - self._first) / rows_per_second
-        return Wait(max(0.0, due - self._clock()))
 
     def _generate_ahead(self) -> None:
         """Make some rows that are not due yet, if there are none."""
@@ -219,12 +208,17 @@ def generator_split(
     The table has a column of STRING for the line, and may have one of BIGINT for the row's number.
     """
     start_ms = settings.optional_number("start_ms")
+    rate, peak_rate = settings.optional_number("rate"), settings.optional_number("peak_rate")
+    peak = None
+    if peak_rate is not None:
+        begins, lasts = settings.number("peak_start_ms"), settings.number("peak_ms")
+        peak = Peak(peak_rate, begins / 1000, lasts / 1000)
     text = GeneratedText(
         seed=settings.number("seed"),
         rows=settings.optional_number("count"),
         vocabulary=settings.number("vocabulary"),
         lengths=lengths,
-        rows_per_second=settings.optional_number("rate"),
+        pace=None if rate is None else Pace(rate, peak),
         start=None if start_ms is None else start_ms / 1000,
     )
     return GeneratorSplit(settings.connector.name, text, table.columns, clock)

@@ -17,6 +17,19 @@ GENERATED_OPTIONS: Final = (
         "with `rate`: when the first record falls due, in milliseconds of the machine's monotonic clock;"
         " when it is first asked for if not given",
     ),
+    Option("peak_rate", OptionKind.POSITIVE, "with `rate`: records a second during a peak"),
+    Option(
+        "peak_start_ms",
+        OptionKind.COUNT,
+        "with `peak_rate`: when the peak begins, in milliseconds after the first record",
+        default="0",
+    ),
+    Option(
+        "peak_ms",
+        OptionKind.POSITIVE,
+        "with `peak_rate`: how long the peak is, in milliseconds",
+        default="1000",
+    ),
 )
 
 GENERATED_COLUMNS: Final = ColumnRule(

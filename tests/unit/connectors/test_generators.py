@@ -9,6 +9,7 @@ from statistics import fmean
 from fsql.compiler.schema import Column, Schema
 from fsql.compiler.sqltypes import BIGINT, STRING
 from fsql.connectors.context import ConnectorContext
+from fsql.connectors.generated.pace import Pace, Peak
 from fsql.connectors.generated.zipf_words import ZipfWords
 from fsql.connectors.opening import open_source
 from fsql.runtime.ports import Chunk, SourceOffset, SplitReader, Wait
@@ -143,3 +144,11 @@ def test_a_start_that_is_given_counts_for_every_reader() -> None:
     while isinstance(found := step(reader), list):
         last = found[-1]
     assert (last, found) == (199, None)
+
+
+def test_rows_come_at_another_rate_during_a_peak() -> None:
+    pace = Pace(2, Peak(rate=8, start=1.25, seconds=0.3125))
+    due = [pace.due(row) for row in range(9)]
+    assert due == [0.0, 0.5, 1.0, 1.25, 1.375, 1.5, 1.5625, 2.0625, 2.5625]
+    assert [pace.rows_due(each) for each in due] == list(range(1, 10))
+    assert [pace.rows_due(each) for each in (-0.25, 1.2, 1.49, 1.75)] == [0, 3, 5, 7]

@@ -1,0 +1,40 @@
+"""When generated rows fall due: at a rate, and at another one during a peak."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Peak:
+    """Another rate for a time; `start` is in seconds after row 0 falls due."""
+
+    rate: int
+    start: float
+    seconds: float
+
+
+class Pace:
+    """Row i is due `due(i)` seconds after row 0."""
+
+    def __init__(self, rate: int, peak: Peak | None = None) -> None:
+        """Take rows a second, with another rate during the peak, if there is one."""
+        self._pieces = [(0.0, 0, rate)]
+        """Time, number of the first row, and rate of each part, in order."""
+        if peak is not None:
+            first = math.ceil(peak.start * rate)
+            end = first + math.ceil(peak.seconds * peak.rate)
+            self._pieces.append((peak.start, first, peak.rate))
+            self._pieces.append((peak.start + peak.seconds, end, rate))
+
+    def due(self, row: int) -> float:
+        """Return when a row falls due."""
+        start, first, rate = next(piece for piece in reversed(self._pieces) if piece[1] <= row)
+        return start + (row - first) / rate
+
+    def rows_due(self, seconds: float) -> int:
+        """Return how many rows have fallen due after so many seconds, which may be less than 0."""
+        later = (piece for piece in reversed(self._pieces) if piece[0] <= seconds)
+        start, first, rate = next(later, self._pieces[0])
+        return first + math.floor((seconds - start) * rate) + 1
