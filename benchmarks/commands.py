@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
+from fsql.benchmarks.flags import choice, number, numbers, picture, seconds, state_mib
 from fsql.console.commands import reporting
 from fsql.console.flags import delivery, snapshot_ms, workers
 
@@ -17,21 +18,6 @@ if TYPE_CHECKING:
     Command = Callable[..., None]
 
 
-class _Numbers(click.ParamType[tuple[int, ...]]):
-    """Whole numbers from 1 with commas between them."""
-
-    name = "numbers"
-
-    def convert(
-        self, value: object, param: click.Parameter | None, ctx: click.Context | None
-    ) -> tuple[int, ...]:
-        """Return the numbers."""
-        parts = str(value).split(",")
-        if not all(part.isdecimal() and int(part) for part in parts):
-            self.fail(f'"{value}" is not of the form 50,500,1000', param, ctx)
-        return tuple(map(int, parts))
-
-
 @click.group(short_help="Measure fsql on this machine.")
 def bench() -> None:
     """Measure fsql on this machine, on generated text; docs/performance.md says what is measured and how."""
@@ -41,27 +27,15 @@ def _on_text(name: str, rows_are: str) -> Command:
     """Return the command that measures a benchmark over text, and add it to `bench`."""
 
     @bench.command(name, short_help=f"Words a second or latency; rows are {rows_are}.")
-    @click.option(
-        "--rate",
-        type=click.IntRange(min=1),
-        help="Rows a second; as fast as possible unless given.",
-    )
-    @click.option(
-        "--seconds",
-        type=click.FloatRange(min=0.1),
-        default=20.0,
-        show_default=True,
-        help="How long, with --rate.",
-    )
-    @click.option("--rows", type=click.IntRange(min=1), help="How many rows, without --rate.")
+    @number("--rate", "Rows a second; as fast as possible unless given.")
+    @seconds("--seconds", "How long, with --rate.", 20.0, least=0.1)
+    @number("--rows", "How many rows, without --rate.")
     @click.option("--blackhole", is_flag=True, help="Write no result file, in one process.")
     @delivery("What is promised under failures; given, it is processes that are measured.")
-    @click.option(
+    @numbers(
         "--snapshot-ms",
-        type=_Numbers(),
-        default="1000",
-        show_default=True,
-        help="Milliseconds between two snapshots; with commas, one after the other.",
+        "Milliseconds between two snapshots; with commas, one after the other.",
+        "1000",
     )
     @workers("How many.")
     @reporting
@@ -105,40 +79,13 @@ _on_text("word-count", "lines of 300 words")
 
 
 @bench.command(short_help="What the loss of a worker or of the coordinator costs.")
-@click.option(
-    "--rate", type=click.IntRange(min=1), default=50, show_default=True, help="Documents a second."
-)
-@click.option(
-    "--seconds", type=click.FloatRange(min=1), default=60.0, show_default=True, help="How long."
-)
+@number("--rate", "Documents a second.", 50)
+@seconds("--seconds", "How long.", 60.0)
 @snapshot_ms
-@click.option(
-    "--state-mib",
-    type=click.IntRange(min=0),
-    default=100,
-    show_default=True,
-    help="How much state there is before the clock starts.",
-)
-@click.option(
-    "--kills",
-    type=click.IntRange(min=1),
-    default=3,
-    show_default=True,
-    help="How often a process is killed.",
-)
-@click.option(
-    "--kill",
-    type=click.Choice(("worker", "coordinator")),
-    default="worker",
-    show_default=True,
-    help="Which process is killed.",
-)
-@click.option(
-    "--picture",
-    type=click.File("w", encoding="utf-8", lazy=True),
-    metavar="FILE",
-    help="Draw the latency over time there, as SVG.",
-)
+@state_mib("How much state there is before the clock starts.")
+@number("--kills", "How often a process is killed.", 3)
+@choice("--kill", ("worker", "coordinator"), "Which process is killed.")
+@picture
 @workers("How many.", default=2)
 @reporting
 def recovery(reporter: Reporter, picture: TextIO | None, **flags: Any) -> None:  # noqa: ANN401
@@ -160,19 +107,9 @@ def recovery(reporter: Reporter, picture: TextIO | None, **flags: Any) -> None: 
 
 
 @bench.command(short_help="What a layout tick costs.")
-@click.option(
-    "--state-mib",
-    type=click.IntRange(min=1),
-    default=100,
-    show_default=True,
-    help="How much state there is; half of it moves.",
-)
-@click.option(
-    "--rate", type=click.IntRange(min=1), default=2000, show_default=True, help="Rows a second."
-)
-@click.option(
-    "--seconds", type=click.FloatRange(min=1), default=20.0, show_default=True, help="How long."
-)
+@state_mib("How much state there is; half of it moves.")
+@number("--rate", "Rows a second.", 2000)
+@seconds("--seconds", "How long.", 20.0)
 @snapshot_ms
 @reporting
 def migration(reporter: Reporter, **flags: Any) -> None:  # noqa: ANN401
@@ -188,19 +125,11 @@ def migration(reporter: Reporter, **flags: Any) -> None:  # noqa: ANN401
 
 
 @bench.command(short_help="Both fold policies, one split behind the other.")
-@click.option(
-    "--documents",
-    type=click.IntRange(min=1),
-    default=1000,
-    show_default=True,
-    help="Of each split.",
-)
-@click.option(
+@number("--documents", "Of each split.", 1000)
+@numbers(
     "--behind",
-    type=_Numbers(),
-    default="1,10,20,50,100,200,500",
-    show_default=True,
-    help="By how many documents the second split is behind; with commas, one after the other.",
+    "By how many documents the second split is behind; with commas, one after the other.",
+    "1,10,20,50,100,200,500",
 )
 @reporting
 def policies(reporter: Reporter, documents: int, behind: tuple[int, ...]) -> None:
@@ -214,7 +143,7 @@ def policies(reporter: Reporter, documents: int, behind: tuple[int, ...]) -> Non
 
 
 @bench.command(short_help="Where more workers stop helping, by a model over measured costs.")
-@click.option("--documents", type=click.IntRange(min=1), help="How many are measured.")
+@number("--documents", "How many are measured.")
 @reporting
 def scaling(reporter: Reporter, documents: int | None) -> None:
     """Measure the cost of each part of a run, and estimate the throughput of 1, 2, 4 and 8 workers.
@@ -228,16 +157,8 @@ def scaling(reporter: Reporter, documents: int | None) -> None:
 
 @bench.command(short_help="Long runs: whether rows a second and bytes stay the same.")
 @click.argument("load", type=click.Choice(["windows", "keys", "lag", "joins", "ranges"]))
-@click.option(
-    "--rows", type=click.IntRange(min=1), help="How many; by default what the load needs."
-)
-@click.option(
-    "--policy",
-    type=click.Choice(["ordered", "speculative"]),
-    default="speculative",
-    show_default=True,
-    help="The policy of the folds.",
-)
+@number("--rows", "How many; by default what the load needs.")
+@choice("--policy", ("speculative", "ordered"), "The policy of the folds.")
 @reporting
 def growth(reporter: Reporter, load: str, rows: int | None, policy: str) -> None:
     """Run a day of windows, 10 million keys, two splits of which one is 10 minutes behind, or joins.
@@ -252,23 +173,9 @@ def growth(reporter: Reporter, load: str, rows: int | None, policy: str) -> None
 
 
 @bench.command(short_help="How fast simulated clusters run.")
-@click.option(
-    "--messages",
-    type=click.IntRange(min=1),
-    default=200,
-    show_default=True,
-    help="Messages with rows in a simulated second.",
-)
-@click.option(
-    "--seconds",
-    type=click.IntRange(min=1),
-    default=20,
-    show_default=True,
-    help="How long, simulated, each query.",
-)
-@click.option(
-    "--workers", "-w", type=click.IntRange(1, 64), default=5, show_default=True, help="How many."
-)
+@number("--messages", "Messages with rows in a simulated second.", 200)
+@number("--seconds", "How long, simulated, each query.", 20)
+@workers("How many.", default=5)
 @reporting
 def simulation(reporter: Reporter, messages: int, seconds: int, workers: int) -> None:
     """Run the queries of `fsql sim` in a simulated cluster without faults, a row at a time.
