@@ -56,6 +56,9 @@ def pytest_configure_node(node: Any) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    # In continuous integration pytest prints whole differences, which takes hours for large outputs.
+    os.environ.pop("CI", None)
+    os.environ.pop("BUILD_NUMBER", None)
     # `pytest` alone runs the fast tests; who names a path, a keyword or a marker gets what is named.
     if hasattr(config, "workerinput"):
         config.option.all = config.workerinput["all"]

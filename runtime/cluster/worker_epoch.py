@@ -212,13 +212,13 @@ class WorkerEpoch:
         if self._snapshots is None or (report := self._snapshots.on_stored(event)) is None:
             return []
         self._links.put(COORDINATOR, report)
-        return [*self._flush(now), *self._snapshots.next_store()]
+        return [*self._flush(now), *self._snapshots.next_work()]
 
     def on_copied(self, event: BinsCopied | BinsNotCopied, now: float) -> list[WorkerEffect]:
         """Send the state of bins that go to another worker."""
-        if self._ticks is not None:
-            self._ticks.on_copied(event)
-        return self._flush(now)
+        assert self._snapshots is not None
+        self._snapshots.on_copied(event)
+        return [*self._flush(now), *self._snapshots.next_work()]
 
     def send(self, items: Sequence[Item], now: float) -> list[WorkerEffect]:
         """Send items to the coordinator."""
@@ -296,6 +296,8 @@ class WorkerEpoch:
             case AnnounceSnapshot():
                 self._links.put(COORDINATOR, self._snapshots.on_announcement(item))
                 return self._take_snapshot()
+            case PrepareTick():
+                return [*self._snapshots.on_preparation(item)]
             case CancelSnapshot(snapshot):
                 self._put_effects(self._snapshots.on_cancellation(snapshot))
                 self._report_blocked_again()
@@ -311,8 +313,6 @@ class WorkerEpoch:
         assert self._worker is not None
         assert self._ticks is not None
         match item:
-            case PrepareTick():
-                return [*self._ticks.on_preparation(item)]
             case Switch():
                 self._put_effects(self._worker.switch(self._fronts))
                 self._ticks.on_switch(item)

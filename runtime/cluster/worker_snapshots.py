@@ -2,6 +2,7 @@
 
 The coordinator announces a snapshot at a position.  When all folds of the worker have
 returned their changes below it, these are stored, one snapshot after the other: each builds on those before.
+State that a tick reads back waits its turn among them: it has to have every snapshot that was taken before.
 """
 
 from __future__ import annotations
@@ -14,9 +15,10 @@ from fsql.runtime.cluster.frames import SnapshotAcknowledged, SnapshotAnswer, Sn
 from fsql.runtime.cluster.node import Store, Stored
 
 if TYPE_CHECKING:
-    from fsql.runtime.cluster.frames import AnnounceSnapshot
+    from fsql.runtime.cluster.frames import AnnounceSnapshot, PrepareTick
     from fsql.runtime.cluster.local_fronts import LocalFronts
     from fsql.runtime.cluster.node import NotStored
+    from fsql.runtime.cluster.tick_events import BinsCopied, BinsNotCopied, CopyBins
     from fsql.runtime.cluster.worker_ticks import WorkerTicks
     from fsql.runtime.dataflow.outbox import Effect
     from fsql.runtime.dataflow.worker import Worker
@@ -33,8 +35,8 @@ class WorkerSnapshots:
         self._fronts = fronts
         self._pending: AnnounceSnapshot | None = None
         """The accepted snapshot for which the worker has not returned its state."""
-        self._storing: deque[Store] = deque()
-        """The snapshots to store: the first is being stored, the others wait."""
+        self._storing: deque[Store | CopyBins] = deque()
+        """What is done with the store: the first is under way, the others wait."""
 
     def on_announcement(self, announce: AnnounceSnapshot) -> SnapshotAnswer:
         """Accept a snapshot if its position is above everything that was applied."""
@@ -65,7 +67,7 @@ class WorkerSnapshots:
         self._worker.cancel()
         return []
 
-    def take(self) -> list[Store]:
+    def take(self) -> list[Store | CopyBins]:
         """Store the state for the pending snapshot once all folds have given theirs.
 
         A front that has not reached the position would skip rows when it resumes.
@@ -81,24 +83,39 @@ class WorkerSnapshots:
             return []
         self._pending = None
         ownership = self._ticks.take_ownership()
-        self._storing.append(
+        self._ticks.on_snapshot(tuple(state), last=bool(pending.tick))
+        return self._enqueue(
             Store(self._epoch, pending.snapshot, position, tuple(state), ownership)
         )
-        self._ticks.on_snapshot(tuple(state), last=bool(pending.tick))
-        return [self._storing[0]] if len(self._storing) == 1 else []
 
     def on_stored(
         self, event: Stored | NotStored
     ) -> SnapshotAcknowledged | SnapshotDeclined | None:
         """Return the item for the coordinator; None if the event is about another epoch's snapshot."""
-        if not self._storing or self._storing[0].snapshot != event.snapshot:
+        store = self._storing[0] if self._storing else None
+        if not isinstance(store, Store) or store.snapshot != event.snapshot:
             return None
-        position = self._storing.popleft().position
+        self._storing.popleft()
         if not isinstance(event, Stored):
             return SnapshotDeclined(event.snapshot, event.reason)
-        points = tuple(front.resume_point(position) for front in self._fronts)
+        points = tuple(front.resume_point(store.position) for front in self._fronts)
         return SnapshotAcknowledged(event.snapshot, event.segments, points)
 
-    def next_store(self) -> list[Store]:
-        """Return the next snapshot to store, if any."""
+    def on_preparation(self, prepare: PrepareTick) -> list[Store | CopyBins]:
+        """Have the bins that go with a tick copied when the snapshots taken so far are stored."""
+        copy = self._ticks.on_preparation(prepare)
+        return [] if copy is None else self._enqueue(copy)
+
+    def on_copied(self, event: BinsCopied | BinsNotCopied) -> None:
+        """Hand the state that was read back to its tick."""
+        self._storing.popleft()
+        self._ticks.on_copied(event)
+
+    def _enqueue(self, work: Store | CopyBins) -> list[Store | CopyBins]:
+        """Return the work if the store is free."""
+        self._storing.append(work)
+        return [work] if len(self._storing) == 1 else []
+
+    def next_work(self) -> list[Store | CopyBins]:
+        """Return what is done with the store next, if anything."""
         return list(islice(self._storing, 1))

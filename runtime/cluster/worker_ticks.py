@@ -140,17 +140,17 @@ class WorkerTicks:
 
     # The old owner.
 
-    def on_preparation(self, prepare: PrepareTick) -> list[CopyBins]:
-        """Begin to copy the bins that go."""
+    def on_preparation(self, prepare: PrepareTick) -> CopyBins | None:
+        """Return what to read back: the bins that go, if any do."""
         old = self._worker.owners
         owners = OwnerMap.of_ranges(prepare.owners)
         self._tick = _Tick(prepare, owners, old, self._number)
         self._received = deque(part for part in self._received if part[1].tick == prepare.tick)
         self._report_if_prepared()
         if not self._tick.outgoing:
-            return []
+            return None
         bins = all_of(self._tick.outgoing.values())
-        return [CopyBins(self._epoch, prepare.tick, bins, self.take_ownership())]
+        return CopyBins(self._epoch, prepare.tick, bins, self.take_ownership())
 
     def on_copied(self, event: BinsCopied | BinsNotCopied) -> None:
         """Begin to send the stored state of the bins that go."""

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from random import Random
 
 HANGS_AFTER_SECONDS: Final = 300.0
@@ -80,6 +80,26 @@ def processes_that_name(path: Path) -> list[list[str]]:
     pids = [int(each.name) for each in Path("/proc").iterdir() if each.name.isdigit()]
     commands = [command_of(pid) for pid in pids]
     return [command for command in commands if any(str(path) in part for part in command)]
+
+
+def difference(written: Mapping[str, bytes], right: Mapping[str, bytes]) -> str:
+    """Return where the outputs of a run differ from the right ones first; "" if they do not.
+
+    A comparison by pytest would take hours for two outputs of a megabyte.
+    """
+    found = [] if written.keys() == right.keys() else [f"{sorted(written)} is not {sorted(right)}"]
+    for name in sorted(written.keys() & right.keys()):
+        ours, theirs = written[name].splitlines(), right[name].splitlines()
+        lines = [
+            line for line, pair in enumerate(zip(ours, theirs, strict=False)) if len(set(pair)) > 1
+        ]
+        if written[name] != right[name]:
+            first = lines[0] if lines else min(len(ours), len(theirs))
+            found.append(
+                f"{name}, {len(ours)} lines for {len(theirs)}, of which {len(lines)} differ, first line"
+                f" {first + 1}: {ours[first : first + 3]} is not {theirs[first : first + 3]}"
+            )
+    return "; ".join(found)
 
 
 def wait_until(reached: Callable[[], bool], what: str) -> None:
