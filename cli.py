@@ -26,6 +26,7 @@ from fsql.console.flags import (
 )
 from fsql.console.job_commands import COMMANDS
 from fsql.console.keys_commands import keys as keys_group
+from fsql.console.merge_command import merge
 from fsql.console.process_commands import coordinator, warm, worker
 from fsql.console.run_flags import RunFlags, needs_processes, run_with_flags
 from fsql.console.sim_commands import sim
@@ -369,6 +370,7 @@ for _command in (
     coordinator,
     warm,
     keys_group,
+    merge,
     sim,
     snapshot,
     tick,

@@ -24,6 +24,14 @@ DELIVERIES: Final = ("exactly-once", "at-least-once", "at-most-once", "none")
 """What an output may promise under failures; `runtime.cluster.delivery.DeliveryOption` keeps it."""
 
 
+SHARDS_MAX: Final = 64
+"""How many files a table may be written to."""
+
+
+POSITION_COLUMN: Final = "position"
+"""The field of a sharded table with the root position of each row."""
+
+
 class OptionKind(enum.Enum):
     """What values an option takes; the member's value is used in messages."""
 

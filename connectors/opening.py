@@ -62,7 +62,7 @@ def open_source(table: Table, context: ConnectorContext) -> Sequence[Split]:
     return cast("SourceModule", module).open_source(table, settings, context)
 
 
-def open_sink(
+def open_sink(  # noqa: PLR0913 - what a context is made of
     sink: SinkTable,
     base_directory: Path,
     *,
@@ -70,6 +70,7 @@ def open_sink(
     stdout: OutputStream | None = None,
     data_roots: Sequence[Path] = (),
     append: bool = False,
+    shard: int | None = None,
 ) -> Sink:
     """Return what takes the rows of a table; `ConnectorContext` has what the arguments mean.
 
@@ -78,7 +79,7 @@ def open_sink(
     """
     settings = settings_of(sink.options)
     context = ConnectorContext(
-        base_directory, data_roots, stdout=stdout, journal=journal, append=append
+        base_directory, data_roots, stdout=stdout, journal=journal, append=append, shard=shard
     )
     module = import_module(f"fsql.connectors.{settings.connector.name}.sink")
     return cast("SinkModule", module).open_sink(sink, settings, context)
@@ -94,10 +95,14 @@ def sink_lines(sink: SinkTable) -> ReleasedLines:
 
 
 def make_row_encoder(sink: SinkTable) -> LineEncoder | None:
-    """Return the encoder of single rows of a table; None if it is not written as lines.
+    """Return the encoder of single rows of a table; None if it is not written as lines, or sharded.
+
+    Lines of shards have positions, and so labels at no fixed place.
 
     Raises:
         FsqlError: E534, if its format has no place for its changes.
     """
     settings = settings_of(sink.options)
+    if sink.shards is not None:
+        return None
     return make_encoder(sink, settings) if has_layout(settings, Layout.LINES) else None

@@ -13,6 +13,7 @@
 | `process_commands`                                  | the processes of a run                            |
 | `check`, `connectors`, `error_code`                 | `fsql check`, `connectors`, `explain-error`       |
 | `consume`                                           | `fsql consume`                                    |
+| `merge_command`, `merge`                            | `fsql merge`                                      |
 | `snapshots`, `snapshot_commands`                    | `fsql snapshot`                                   |
 | `sim`, `sim_commands`, `sim_progress`, `sim_queries`| `fsql sim`                                        |
 """

@@ -18,6 +18,7 @@ from fsql.connectors.file.found_files import is_pattern
 from fsql.connectors.file.journal import has_journal
 from fsql.connectors.file.output_files import check_existing, locked_output
 from fsql.connectors.file.part_files import has_log
+from fsql.connectors.file.shard_files import shard_path
 from fsql.connectors.settings import has_layout, settings_of
 from fsql.job.places import locate_errors
 
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from fsql.compiler.logical import Job
+    from fsql.compiler.logical import Job, SinkTable
     from fsql.connectors.file.output_files import Existing
     from fsql.job.compilation import Compiled
 
@@ -68,6 +69,11 @@ class FileUses:
         self._syntax = compiled.syntax
         script = compiled.script
         self._uses = _uses(compiled.job, script.base_directory, script.path)
+
+    @property
+    def journals(self) -> set[str]:
+        """Return the names of the journals of all files that the job writes."""
+        return {use.journal for use in self._uses if use.journal is not None}
 
     def check(self) -> None:
         """Check that no file is written that something else reads or writes.
@@ -114,16 +120,24 @@ class FileUses:
                 raise paths.cannot_open("E532", use.path, other.purpose, "choose another path")
 
     def of(self, table: str, option: str) -> list[FileUse]:
-        """Return the file that an option of a table names, if it names one."""
+        """Return the files that an option of a table names: none, one, or those of its shards."""
         return [use for use in self._uses if (use.table, use.option) == (table, option)]
 
 
-def journal_name(kind: str, table: str) -> str:
-    """Return the name of the journal of an output of a table, which stays when the script changes."""
+def journal_name(kind: str, table: str, shard: str = "") -> str:
+    """Return the name of the journal of an output of a table, which stays when the script changes.
+
+    `shard` is the name of a shard, as `shard_name` gives it.
+    """
     name = quote(table, safe="")
     if len(name) > _JOURNAL_NAME_MAX:
         name = f"{name[:_JOURNAL_NAME_MAX]}-{hashlib.sha256(table.encode()).hexdigest()[:16]}"
-    return f"{kind}-{name}"
+    return f"{kind}-{name}" + (f"@{shard}" if shard else "")  # `@` is not in a quoted name
+
+
+def shard_name(shard: int, shards: int) -> str:
+    """Return the name of a shard: with another number of shards, none of them is the same output."""
+    return f"{shard}-of-{shards}"
 
 
 def _uses(job: Job, base_directory: Path, script: Path | None) -> list[FileUse]:
@@ -139,18 +153,22 @@ def _uses(job: Job, base_directory: Path, script: Path | None) -> list[FileUse]:
             for table in job.tables
             for option, path in _named(table.options, ("path", "rejects_path"), base_directory)
         ),
-        *(
-            FileUse(
-                insert.sink.name,
-                option,
-                path,
-                journal_name("insert" if option == "path" else "late", insert.sink.name),
-                option == "path" and has_layout(settings_of(insert.sink.options), Layout.FILE),
-            )
-            for insert in job.inserts
-            for option, path in _named(insert.sink.options, ("path", "late_path"), base_directory)
-        ),
+        *(use for insert in job.inserts for use in _written(insert.sink, base_directory)),
     ]
+
+
+def _written(sink: SinkTable, base_directory: Path) -> Iterator[FileUse]:
+    """Yield the files of a table that is written."""
+    directory = has_layout(settings_of(sink.options), Layout.FILE)
+    for option, path in _named(sink.options, ("path", "late_path"), base_directory):
+        if option == "late_path":
+            yield FileUse(sink.name, option, path, journal_name("late", sink.name))
+        elif sink.shards is None:
+            yield FileUse(sink.name, option, path, journal_name("insert", sink.name), directory)
+        else:
+            for shard in range(sink.shards):
+                journal = journal_name("insert", sink.name, shard_name(shard, sink.shards))
+                yield FileUse(sink.name, option, shard_path(path, shard, sink.shards), journal)
 
 
 def _has_rows(journal: Path) -> bool:

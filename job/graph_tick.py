@@ -22,7 +22,7 @@ from fsql.compiler.diagnostics import Diagnostic, FsqlError
 from fsql.job.compilation import compile_job
 from fsql.job.coordination import coordination_error, job_coordination, state_coordination
 from fsql.job.description import JOB, parse_description, plan_digest
-from fsql.job.file_uses import journal_name
+from fsql.job.file_uses import FileUses
 from fsql.job.graph_diff import Fate, StateChange, check_change, compare
 from fsql.job.run import choose_plan
 from fsql.job.sinks import output_names
@@ -153,7 +153,7 @@ def change_plan(
     finally:
         job_state.close()
     complete_change(state)
-    _remove_journals(state, diff)
+    _remove_journals(state, old, compiled)
 
 
 def take_lease(job_state: JobState, state: Path) -> None:
@@ -282,12 +282,11 @@ def _write_next(state: Path, following: JobDescription, fronts: Mapping[int, int
     directory.sync("")
 
 
-def _remove_journals(state: Path, diff: GraphDiff) -> None:
+def _remove_journals(state: Path, old: Compiled, new: Compiled) -> None:
     """Forget the positions of outputs that are gone: one that comes back begins anew."""
-    for table in diff.outputs_dropped:
-        for kind in ("insert", "late"):
-            for path in (state / "positions").glob(f"{journal_name(kind, table)}.*"):
-                path.unlink(missing_ok=True)
+    for journal in FileUses(old).journals - FileUses(new).journals:
+        for path in (state / "positions").glob(f"{journal}.*"):
+            path.unlink(missing_ok=True)
 
 
 def run_steps(steps: Steps[_Result]) -> _Result:

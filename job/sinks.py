@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from fsql.compiler.analysis.sharding import sharding_of
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
 from fsql.compiler.logical import WindowAggregate, operators
 from fsql.connectors.file.sink import file_store
@@ -17,18 +18,19 @@ from fsql.connectors.opening import open_sink, sink_lines
 from fsql.connectors.settings import settings_of
 from fsql.connectors.side_outputs import DeadLetterLines, LateLines, Origins
 from fsql.connectors.tcp.remote_sink import TcpSink
-from fsql.job.file_uses import FileUses, journal_name
+from fsql.job.file_uses import FileUses, journal_name, shard_name
 from fsql.job.places import locate_errors
 from fsql.runtime.batch import Root
 from fsql.runtime.cluster.delivery import DeliveryOption
 from fsql.runtime.cluster.job_spec import Output
+from fsql.runtime.cluster.shards import Dealing, Shard
 from fsql.runtime.sink import LocalSink
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from fsql.compiler.logical import Insert, Job
+    from fsql.compiler.logical import Insert, Job, SinkTable
     from fsql.compiler.schema import Schema
     from fsql.connectors.context import OutputStream
     from fsql.job.compilation import Compiled
@@ -123,16 +125,29 @@ class _SinkFactory:
     def sinks(self) -> list[ConsumedOutput]:
         outputs = []
         for number, insert in enumerate(self._job.inserts):
-            with locate_errors(self._compiled.syntax, insert.sink.name, "path"):
-                consumer = self._of_insert(
-                    insert, self._journal(journal_name("insert", insert.sink.name))
-                )
-            name = _rows_name(insert.sink.name)
-            output = Output(self._delivery_of(insert), insert=number, name=name)
-            outputs.append(ConsumedOutput(output, consumer, insert.sink.name, "path"))
+            sharding = sharding_of(insert)
+            if sharding is None:
+                outputs.append(self._output(number, insert, None))
+                continue
+            dealing = Dealing(sharding.shards, sharding.dealt_by)
+            outputs += [
+                self._output(number, insert, Shard(shard, dealing))
+                for shard in range(sharding.shards)
+            ]
         return outputs
 
-    def _of_insert(self, insert: Insert, journal: Path | None) -> Sink:
+    def _output(self, number: int, insert: Insert, shard: Shard | None) -> ConsumedOutput:
+        table = insert.sink.name
+        part = "" if shard is None else shard_name(shard.number, shard.dealing.shards)
+        with locate_errors(self._compiled.syntax, table, "path"):
+            consumer = self._of_insert(
+                insert, self._journal(journal_name("insert", table, part)), shard
+            )
+        name = _rows_name(table, part)
+        output = Output(self._delivery_of(insert), insert=number, name=name, shard=shard)
+        return ConsumedOutput(output, consumer, table, "path")
+
+    def _of_insert(self, insert: Insert, journal: Path | None, shard: Shard | None) -> Sink:
         memory = self._compiled.script.memory
         to_stdout = settings_of(insert.sink.options).connector.name == "stdout"
         if to_stdout and memory is not None and memory.result is not None:
@@ -148,7 +163,12 @@ class _SinkFactory:
         directory = self._compiled.script.base_directory
         stream = None if isinstance(self._stdout, StandardOutput) else self._stdout
         return open_sink(
-            insert.sink, directory, journal=journal, stdout=stream, append=self._append
+            insert.sink,
+            directory,
+            journal=journal,
+            stdout=stream,
+            append=self._append,
+            shard=None if shard is None else shard.number,
         )
 
     def _delivery_of(self, insert: Insert) -> DeliveryOption:
@@ -191,7 +211,11 @@ class _SinkFactory:
 def output_names(compiled: Compiled) -> list[str]:
     """Return the names of all outputs of a job, as `Output.name` has them."""
     files = FileUses(compiled)
-    names = [_rows_name(insert.sink.name) for insert in compiled.job.inserts]
+    names = [
+        _rows_name(insert.sink.name, part)
+        for insert in compiled.job.inserts
+        for part in _parts(insert.sink)
+    ]
     names += [
         _late_name(insert.sink.name)
         for insert in compiled.job.inserts
@@ -205,8 +229,15 @@ def output_names(compiled: Compiled) -> list[str]:
     return names
 
 
-def _rows_name(table: str) -> str:
-    return f'table "{table}"'
+def _parts(sink: SinkTable) -> list[str]:
+    """Return the names of the shards of a table, or "" for a table that is not sharded."""
+    if sink.shards is None:
+        return [""]
+    return [shard_name(shard, sink.shards) for shard in range(sink.shards)]
+
+
+def _rows_name(table: str, part: str) -> str:
+    return f'table "{table}"' if not part else f'shard {part} of table "{table}"'
 
 
 def _late_name(table: str) -> str:

@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from fsql.connectors.file.shard_files import shard_pattern
 from fsql.job.file_uses import FileUses
 from fsql.job.sinks import window_columns
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     from fsql.compiler.logical import SinkTable
@@ -24,7 +26,8 @@ class WrittenOutput:
     """Where the rows of a table went, or its late or malformed rows, and how many they are.
 
     `option` of the table names the `target`; it is "connector" where no option does.  `path` and `bytes`, the
-    size of the whole file, are None where the target is no regular file.
+    size of the whole file, are None where the target is no regular file.  Those of a table with shards are
+    the pattern of its files, and the size of all.
     """
 
     table: str
@@ -51,17 +54,16 @@ def written_outputs(compiled: Compiled, metrics: Metrics) -> list[WrittenOutput]
     for sink in dict.fromkeys(insert.sink for insert in compiled.job.inserts):
         option, target = target_of(sink)
         rows = metrics.sink(sink.name).rows
-        uses = files.of(sink.name, "path")
-        path = uses[0].path if uses else None
-        outputs.append(_output(sink.name, option, target, rows, path))
+        paths = [use.path for use in files.of(sink.name, "path")]
+        outputs.append(_output(sink.name, option, target, rows, paths))
     for number, insert in enumerate(compiled.job.inserts):
         for use in files.of(insert.sink.name, LATE_PATH):
             rows = _late_rows(compiled, number, metrics)
-            outputs.append(_output(use.table, use.option, str(use.path), rows, use.path))
+            outputs.append(_output(use.table, use.option, str(use.path), rows, [use.path]))
     for table in compiled.job.tables:
         for use in files.of(table.name, REJECTS_PATH):
             rows = metrics.source(table.name).rows_rejected
-            outputs.append(_output(use.table, use.option, str(use.path), rows, use.path))
+            outputs.append(_output(use.table, use.option, str(use.path), rows, [use.path]))
     return outputs
 
 
@@ -106,7 +108,11 @@ def _late_rows(compiled: Compiled, insert: int, metrics: Metrics) -> int:
     return sum(metrics.rows_late_by_window.get(window, 0) for window in windows)
 
 
-def _output(table: str, option: str, target: str, rows: int, path: Path | None) -> WrittenOutput:
-    if path is None or not path.is_file():
+def _output(
+    table: str, option: str, target: str, rows: int, paths: Sequence[Path]
+) -> WrittenOutput:
+    if not paths or not all(path.is_file() for path in paths):
         return WrittenOutput(table, option, target, rows, None, None)
-    return WrittenOutput(table, option, str(path), rows, str(path), path.stat().st_size)
+    path = str(paths[0] if len(paths) == 1 else shard_pattern(paths[0]))
+    size = sum(each.stat().st_size for each in paths)
+    return WrittenOutput(table, option, path, rows, path, size)

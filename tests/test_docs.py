@@ -58,6 +58,7 @@ IN_NO_CASE = {
     "E540": "an output that another job writes; tests/cli/test_existing_outputs.py has it",
     "E541": "an output that is not empty; tests/cli/test_existing_outputs.py has it",
     "E542": "a table of a program; tests/library/test_session.py has it",
+    "E544": "a file that is no shard; tests/unit/connectors/test_shards.py has it",
     "E601": "an address that jobs do not choose; tests/unit/drivers/test_transport.py has it",
     "E602": "a spoilt key; tests/unit/drivers/test_cluster_key.py has it",
     "E603": "a port in use; tests/unit/drivers/test_transport.py has it",

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from fsql.compiler.analysis.properties import Key, derived_keys
 from fsql.compiler.binder.report import Refusal, refusal
+from fsql.compiler.connectors import POSITION_COLUMN
 from fsql.compiler.diagnostics import Label
 from fsql.compiler.logical import (
     Aggregate,
@@ -46,6 +47,7 @@ def resolve_changes(table: TableEntry, query: Plan, span: Span) -> SinkTable:
     if changes is Changes.APPEND and asked is None:
         _check_appended_key(table, keys, span)
     operation = _operation_column(table, changes, span)
+    _check_shards(table, operation)
     key = table.primary_key if changes is Changes.UPSERT else (keys[0] if keys else None)
     return SinkTable(table.name, table.columns, table.options, changes, key, operation)
 
@@ -70,6 +72,32 @@ def _operation_column(table: TableEntry, changes: Changes, span: Span) -> str:
             help="choose another with 'op_column' = '…'",
         )
     return operation
+
+
+def _check_shards(table: TableEntry, operation: str) -> None:
+    """Check that a table with the option `shards` has a place for positions.
+
+    Raises:
+        Refusal: E223.
+    """
+    if table.option("shards") is None:
+        return
+    place = table.option_spans["shards"]
+    if table.format is not None and table.format.name != "json":
+        raise refusal(
+            "E223",
+            f"option 'shards' requires format 'json', and the format is '{table.format.name}'",
+            place,
+            help="write 'format' = 'json', or leave out 'shards'",
+        )
+    names = [column.name for column in table.columns]
+    if POSITION_COLUMN in {operation, *names}:
+        raise refusal(
+            "E223",
+            f"the name \"{POSITION_COLUMN}\" is that of the positions of a table with 'shards'",
+            place,
+            help="rename the column, or leave out 'shards'",
+        )
 
 
 def _updating(table: TableEntry, query: Plan, span: Span) -> Refusal:

@@ -233,6 +233,13 @@ DATA_ROWS: Final[tuple[Row, ...]] = (
         "SELECT b FROM t;  -- t with a CSV file whose header is a,c",
     ),
     (
+        "E544",
+        "shards cannot be merged",
+        "A file is not a shard of the table, or the job that writes it has not ended.",
+        "Merge when the job has ended, with the script that wrote the shards.",
+        "fsql merge script.sql --to merged.jsonl  -- a shard is incomplete",
+    ),
+    (
         "W501",
         "input is not there",
         "A file or directory that a table reads does not exist now; the job cannot start without it.",

@@ -72,3 +72,9 @@ class SinkTable(Node):
     changes: Changes
     key: tuple[int, ...] | None
     operation_column: str = "op"
+
+    @property
+    def shards(self) -> int | None:
+        """Return how many shards the table is written to, None if it is not sharded."""
+        shards = dict(self.options).get("shards")
+        return None if shards is None else int(shards)

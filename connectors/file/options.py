@@ -8,6 +8,7 @@ from fsql.compiler.connectors import (
     CHANGE_OPTIONS,
     FORMAT,
     RECORD_OPTIONS,
+    SHARDS_MAX,
     TIME_OPTIONS,
     Connector,
     Layout,
@@ -30,6 +31,12 @@ CONNECTOR: Final = Connector(
             ("auto", "none", "gzip", "zstd"),
             default="auto",
         ),
+        Option(
+            "shards",
+            OptionKind.POSITIVE,
+            "how many files a table is written to, each with a part of the rows; see below",
+            greatest=SHARDS_MAX,
+        ),
         *TIME_OPTIONS,
         *RECORD_OPTIONS,
         *CHANGE_OPTIONS,
@@ -47,5 +54,13 @@ are those of an uncompressed file, its bytes may differ from run to run.
 A run without a state directory empties the file that it writes.  A job that keeps state notes beside its
 state how much of the file belongs to which position: rows that were written and not yet noted come again
 as the same bytes in the same place.
+
+With `'shards' = '4'` the table `counts.jsonl` is written as `counts-0-of-4.jsonl` to `counts-3-of-4.jsonl`.
+A row goes to a shard by the hash of its key: the PRIMARY KEY or the key of the query; by the hash of the
+whole row if there is no key.  If an append-only query makes several rows of one input row (`UNNEST`, a join),
+these stay together.  Each shard has its rows in the total order, and each row has the field `position`, the
+first after `op`: time and origin of the input row that caused it, as `"5:72057594037927939"`.  `fsql merge`
+merges the shards into one file in the total order, without positions: the bytes of the table without the
+option.  The bytes of each shard are the same in every run.  The format must be `json`.
 """,
 )

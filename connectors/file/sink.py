@@ -8,6 +8,7 @@ from fsql.compiler.connectors import Layout
 from fsql.connectors.file.compression import CompressedLines, codec_of
 from fsql.connectors.file.line_file import LineFile
 from fsql.connectors.file.part_files import PartFiles
+from fsql.connectors.file.shard_files import ShardLines, shard_path
 from fsql.connectors.file.store import FileStore
 from fsql.connectors.released_lines import ReleasedLines
 from fsql.connectors.settings import has_layout
@@ -33,7 +34,13 @@ def open_sink(sink: SinkTable, settings: Settings, context: ConnectorContext) ->
     if has_layout(settings, Layout.FILE):
         parts = make_parts(sink, settings)
         return PartFiles(path, parts, context.journal, append=context.append)
-    lines: ContentsEncoder = ReleasedLines(make_encoder(sink, settings))
+    lines: ContentsEncoder
+    if sink.shards is None:
+        lines = ReleasedLines(make_encoder(sink, settings))
+    else:
+        assert context.shard is not None
+        path = shard_path(path, context.shard, sink.shards)
+        lines = ShardLines(sink)
     codec = codec_of(path, settings.text("compression"))
     if codec is not None:
         lines = CompressedLines(lines, codec)

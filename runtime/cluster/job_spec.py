@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from fsql.compiler.assignment import FrontTask
     from fsql.compiler.tick_plan import TickPlan
     from fsql.runtime.cluster.delivery import DeliveryOption
+    from fsql.runtime.cluster.shards import Shard
     from fsql.runtime.dataflow.row_encoding import RowEncoding
     from fsql.runtime.dataflow.stage_pipeline import Instrument
 
@@ -26,7 +27,8 @@ class Output:
     """The rows for one sink: those of an INSERT, late rows of windows, or dead letters of a table.
 
     `name` is its name in messages.  An output that was added to a job exists `since` a position: at a
-    snapshot of that position, its sink has nothing.
+    snapshot of that position, its sink has nothing.  `shard` says which of an INSERT's rows it has, if they
+    are sharded.
     """
 
     option: DeliveryOption
@@ -35,6 +37,7 @@ class Output:
     dead_letters_of: int | None = None
     name: str = "an output"
     since: Root = START
+    shard: Shard | None = None
 
     def share(
         self, contents: Released | LateRows | DeadLetters
@@ -42,7 +45,7 @@ class Output:
         """Return the part of `contents` for this output, None if there is none."""
         match contents:
             case Released():
-                return contents if contents.insert == self.insert else None
+                return self._released(contents) if contents.insert == self.insert else None
             case LateRows():
                 return contents if contents.window in self.windows else None
             case DeadLetters():
@@ -52,6 +55,12 @@ class Output:
                     if origin_parts(item[0].origin)[0] == self.dead_letters_of
                 )
                 return DeadLetters(own) if own else None
+
+    def _released(self, contents: Released) -> Released | None:
+        if self.shard is None:
+            return contents
+        part = self.shard.dealing.part(contents.release, self.shard.number)
+        return None if part is None else Released(contents.insert, part)
 
 
 @dataclass(frozen=True, slots=True)

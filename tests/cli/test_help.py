@@ -36,6 +36,7 @@ Commands:
   keys           Make and show the CURVE keys of this machine.
   list           List the jobs.
   logs           Print what a job reports.
+  merge          Merge the shards of a table into one file.
   ps             List the processes of the agent and of all jobs.
   rename         Give a job another name.
   restart        Start a job again.

@@ -1,0 +1,67 @@
+"""How the rows of a sharded table are dealt to shards, and how shards are merged again.
+
+All rows of one root position that go to different shards can be put in order by their own columns.  So a
+shard can be written without knowledge of the others, and positions need no more than the root.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from fsql.compiler.logical import (
+    Aggregate,
+    AssignWindows,
+    Join,
+    LateralAggregate,
+    Scan,
+    Union,
+    Unnest,
+    WindowAggregate,
+    append_only,
+)
+
+if TYPE_CHECKING:
+    from fsql.compiler.logical import Insert, Plan
+
+
+@dataclass(frozen=True, slots=True)
+class Sharding:
+    """How rows are dealt and merged; columns are those of the table, by index.
+
+    Rows are dealt by the hash of the columns `dealt_by`, or by that of their root position if it is None.
+    Rows of one root position that are in several shards are in the order of `ordered_by`; with
+    `removals_first`, removals precede additions.
+    """
+
+    shards: int
+    dealt_by: tuple[int, ...] | None
+    ordered_by: tuple[int, ...]
+    removals_first: bool
+
+
+def sharding_of(insert: Insert) -> Sharding | None:
+    """Return how the rows of an INSERT are sharded, None if they are not."""
+    sink = insert.sink
+    if sink.shards is None:
+        return None
+    everything = tuple(range(len(sink.columns)))
+    dealt_by = everything if sink.key is None else sink.key
+    if not append_only(insert.query):
+        removals_first = sink.key is None
+        return Sharding(sink.shards, dealt_by, dealt_by, removals_first)
+    if not _have_equal_paths(insert.query):
+        return Sharding(sink.shards, None, (), removals_first=False)
+    return Sharding(sink.shards, dealt_by, everything, removals_first=False)
+
+
+def _have_equal_paths(plan: Plan) -> bool:
+    """Return whether all rows of one root have the same path: own columns order them."""
+    while True:
+        match plan:
+            case Scan() | WindowAggregate() | Aggregate():
+                return True
+            case Unnest() | LateralAggregate() | AssignWindows() | Join() | Union():
+                return False
+            case _:
+                [plan] = plan.inputs
