@@ -15,6 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self
 
+from fsql.runtime.drivers.processes.process_role import COORDINATOR, WORKER, role_of
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from types import TracebackType
@@ -25,7 +27,7 @@ OPENING: Final = "asking outputs what they have"
 LOADING: Final = "loading state"
 RUNNING: Final = "running"
 _FINISHED: Final = "finished"
-_ROLES: Final = ("coordinator", "worker")
+_ROLES: Final = (COORDINATOR, WORKER)
 
 
 class JobFailedError(Exception):
@@ -208,13 +210,9 @@ class JobProcess:
         except OSError:
             return {}
         for child in map(int, children.split()):
-            try:
-                arguments = Path(f"/proc/{child}/cmdline").read_bytes().split(b"\0")
-            except OSError:
-                continue
-            roles = [role for role in _ROLES if role.encode() in arguments]
-            if roles:
-                found[child] = roles[0]
+            role = role_of(child)
+            if role in _ROLES:
+                found[child] = role
         return found
 
 

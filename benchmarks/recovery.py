@@ -64,8 +64,7 @@ class _Killer:
             if self.harm.kill == "coordinator":
                 self._kill_coordinator(job)
                 continue
-            # The spare was started last.
-            workers = sorted(job.workers())[: self.harm.workers]
+            workers = sorted(job.workers())
             os.kill(workers[number % len(workers)], signal.SIGKILL)
             self.at.append(time.monotonic())
 

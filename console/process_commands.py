@@ -58,7 +58,6 @@ _PATH = click.Path(path_type=Path)
 @click.option("--json", "as_json", is_flag=True, hidden=True)
 @coordination_credentials
 @click.option("--supervised", is_flag=True, hidden=True)
-@click.option("--spare", is_flag=True, hidden=True)
 def worker(
     leader: str,
     key: Path,
@@ -66,7 +65,6 @@ def worker(
     credentials: Path | None,
     *,
     supervised: bool,
-    spare: bool,
     **network: Unpack[_NetworkFlags],
 ) -> None:
     """Join a run that waits for workers (fsql run --joining N), and work until it ends."""
@@ -77,7 +75,6 @@ def worker(
         leader,
         key,
         supervised=supervised,
-        spare=spare,
         join_deadline=join_deadline,
         credentials=credentials,
         network=_network(network),
@@ -128,9 +125,11 @@ def coordinator(  # noqa: PLR0913 - flags
 def warm(context: click.Context, role: str, descriptor: int) -> None:
     """Import all modules, and wait to become the process of a run that needs ROLE; started by a job."""
     import fsql.job.entry_points  # noqa: F401 - what the commands import
+    from fsql.runtime.drivers.processes.process_role import SPARE, set_role
     from fsql.runtime.drivers.processes.warm_processes import wait_for_orders
 
     del role  # for those who list processes
+    set_role(SPARE)
     arguments = wait_for_orders(descriptor)
     if arguments is not None:
         command = context.find_root().command

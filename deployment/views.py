@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from fsql.compiler.diagnostics.encoding import error_of
 from fsql.compiler.diagnostics.numbers import count_text
 from fsql.runtime.cluster.phase import Phase
+from fsql.runtime.drivers.processes.process_role import role_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -172,7 +173,7 @@ def processes(cluster: ClusterDirectory) -> list[ProcessView]:
         if view.runner:
             found += _process(view.runner, "job", view.deployment.name)
             for child in _children(view.runner):
-                found += _process(child, _role(child), view.deployment.name)
+                found += _process(child, role_of(child) or "process", view.deployment.name)
     return found
 
 
@@ -182,18 +183,6 @@ def _children(pid: int) -> list[int]:
     except OSError:
         return []
     return [int(each) for each in text.split()]
-
-
-def _role(pid: int) -> str:
-    try:
-        arguments = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
-    except OSError:
-        return "process"
-    if b"--spare" in arguments:
-        return "spare worker"
-    return next(
-        (role for role in ("coordinator", "worker") if role.encode() in arguments), "process"
-    )
 
 
 def _process(pid: int, role: str, job: str | None) -> list[ProcessView]:

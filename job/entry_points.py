@@ -36,6 +36,7 @@ from fsql.runtime.drivers.node_address import parse_node_address
 from fsql.runtime.drivers.processes.coordinator_process import CoordinatorProcess
 from fsql.runtime.drivers.processes.hosting_process import HostingProcess
 from fsql.runtime.drivers.processes.job_state import open_job_state
+from fsql.runtime.drivers.processes.process_role import COORDINATOR, WORKER, set_role
 from fsql.runtime.drivers.processes.supervised import Supervisor
 from fsql.runtime.drivers.processes.worker_process import WorkerProcess
 from fsql.runtime.hosts.hosted_nodes import HostedTransport
@@ -70,7 +71,6 @@ def run_worker(  # noqa: PLR0913 - the flags of the command
     key: Path,
     *,
     supervised: bool,
-    spare: bool = False,
     join_deadline: float = JOIN_DEADLINE_SECONDS,
     credentials: Path | None = None,
     network: NodeNetwork = LOOPBACK,
@@ -80,12 +80,13 @@ def run_worker(  # noqa: PLR0913 - the flags of the command
 
     `leader` is its address or, to find it in ZooKeeper, the address of the job there; `credentials` is the
     file with the credentials for ZooKeeper.
-    A worker without a launcher ends after `join_deadline` seconds without a message from the run.  A spare
-    worker waits until the launcher needs it.  `notify` is called with messages for the user.
+    A worker without a launcher ends after `join_deadline` seconds without a message from the run.
+    `notify` is called with messages for the user.
 
     Raises:
         FsqlError: if the key or the address cannot be used; E604, E605; E615, E641, E643.
     """
+    set_role(WORKER)
     keep_freed_memory()
     collect_less_often()
     raise_open_files_limit()
@@ -110,8 +111,6 @@ def run_worker(  # noqa: PLR0913 - the flags of the command
     if not supervised:
         notify(f"joining the run at {leader}\n")
     try:
-        if spare and supervisor is not None and not supervisor.wait_until_needed():
-            return False
         if finder is None:
             process.step(LeaderFound(leader))
         return process.run()
@@ -147,6 +146,7 @@ def run_coordinator(  # noqa: PLR0913 - the flags of the command
     workers join; `again` means that an earlier coordinator of the same run has ended.  `hosted` says
     how the process executes a worker, too.  `credentials` is the file with the credentials for ZooKeeper.
     """
+    set_role(COORDINATOR)
     keep_freed_memory()
     collect_less_often()
     raise_open_files_limit()

@@ -40,13 +40,8 @@ from fsql.job.state_directory import (
 from fsql.job.stop import stop_error
 from fsql.runtime.drivers.curve.keys import NodeKeys
 from fsql.runtime.drivers.processes.job_state import end_leadership
-from fsql.runtime.drivers.processes.launcher import (
-    COMMAND,
-    GivenUpError,
-    Launcher,
-    StartProcess,
-    start_process,
-)
+from fsql.runtime.drivers.processes.launcher import GivenUpError, Launcher
+from fsql.runtime.drivers.processes.starting import COMMAND, StartProcess, start_process
 from fsql.runtime.key_file import cluster_key
 
 if TYPE_CHECKING:

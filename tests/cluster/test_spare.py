@@ -1,45 +1,42 @@
-"""A run has one worker process more than it needs, which takes the place of one that is killed.
+"""A run has one process more than it needs, which replaces a worker or the coordinator that is killed.
 
-Cannot catch: a spare that takes as long to join as a new process would.
+Cannot catch: a spare that takes as long as a new process would.
 """
 
 from __future__ import annotations
 
 import os
 import signal
+from random import Random
 from typing import TYPE_CHECKING
 
-from fsql.tests.cluster.conftest import COUNT
-from fsql.tests.cluster.twin import command_of, difference, expected, takes_part, wait_until
+from fsql.tests.cluster.conftest import ENDLESS
+from fsql.tests.cluster.twin import wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     from fsql.tests.cluster.twin import Twin
 
-WORKERS = 2
-MORE = 2 * COUNT
-"""So many lines take long enough for one spare after the other."""
+
+def replace(twin: Twin, role: str, lost: int) -> int:
+    """Kill a process with a role when there is a spare other than `lost`; return the spare."""
+    wait_until(lambda: twin.pids("spare") not in ([], [lost]), "a spare")
+    [spare] = twin.pids("spare")
+    twin.kill(Random(1), role)
+    wait_until(lambda: spare in twin.pids(role), f"the spare in the place of the {role}")
+    wait_until(twin.goes_on, "rows")
+    return spare
 
 
-def spares(twin: Twin) -> list[int]:
-    workers = twin.pids("worker")
-    return [pid for pid in workers if "--spare" in command_of(pid) and not takes_part(pid)]
-
-
-def test_a_spare_may_be_killed_and_takes_the_place_of_a_worker_that_is(
-    new_twin: Callable[..., Twin], tmp_path: Path
+def test_a_spare_may_be_killed_and_replaces_a_worker_and_then_the_coordinator(
+    new_twin: Callable[..., Twin],
 ) -> None:
-    twin = new_twin(MORE)
-    twin.start(WORKERS)
-    wait_until(lambda: bool(spares(twin)), "a spare")
-    [first] = spares(twin)
-    os.kill(first, signal.SIGKILL)
-    wait_until(lambda: spares(twin) not in ([], [first]), "another spare")
-    [second] = spares(twin)
-    worker = min(pid for pid in twin.pids("worker") if "--spare" not in command_of(pid))
-    os.kill(worker, signal.SIGKILL)
-    wait_until(lambda: takes_part(second), "the spare in the place of the worker")
-    assert twin.ended() == 0
-    assert difference(twin.written(), expected(tmp_path, MORE)) == ""
+    twin = new_twin(ENDLESS)
+    twin.start(2)
+    wait_until(lambda: bool(twin.pids("spare")), "a spare")
+    [lost] = twin.pids("spare")
+    os.kill(lost, signal.SIGKILL)
+    lost = replace(twin, "worker", lost)
+    replace(twin, "coordinator", lost)
+    assert twin.end(signal.SIGINT) == 130

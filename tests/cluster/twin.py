@@ -16,6 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from fsql.runtime.drivers.processes.process_role import role_of
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from random import Random
@@ -157,9 +159,9 @@ class Twin:
         return self.process.poll() is None
 
     def pids(self, role: str) -> list[int]:
-        """Return the processes of the run that are a "worker", or its "coordinator"."""
+        """Return the processes of the run with a role: "coordinator", "worker" or "spare"."""
         assert self.process is not None
-        return [pid for pid in descendants(self.process.pid) if role in command_of(pid)]
+        return [pid for pid in descendants(self.process.pid) if role_of(pid) == role]
 
     def written_bytes(self) -> int:
         paths = [self.directory / name for name in OUTPUTS]

@@ -15,6 +15,7 @@ import pytest
 import fsql
 from fsql.job import process_run
 from fsql.job.silent_process_run import SilentObserver
+from fsql.runtime.drivers.processes.process_role import role_of
 
 if TYPE_CHECKING:
     from fsql.job.process_metrics import ProcessMetrics
@@ -48,11 +49,10 @@ def child_processes(kind: str) -> list[int]:
     found = []
     for entry in Path("/proc").glob("[0-9]*"):
         try:
-            words = (entry / "cmdline").read_bytes().split(b"\0")
             parent = (entry / "stat").read_text().rpartition(")")[2].split()[1]
         except OSError:  # it has ended
             continue
-        if kind.encode() in words and b"--spare" not in words and int(parent) == os.getpid():
+        if int(parent) == os.getpid() and role_of(int(entry.name)) == kind:
             found.append(int(entry.name))
     return sorted(found)
 

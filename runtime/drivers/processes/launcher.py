@@ -10,9 +10,9 @@ coordinator has ended, it calls `on_coordinator_ended`, which ends the lease.
 The coordinator reports how many workers the job needs, which ticks change.  The launcher starts what is
 missing, the spare first.  It ends those of its workers that take no part while the job runs with enough.
 
-A **spare** is one worker more than the job needs.  It has imported everything, and waits until it replaces a
-worker that has ended.  It is started when the job has run for a while, so that it does not slow down the
-start.
+A **spare** is one process more than the job needs.  It has imported all modules, and waits until it becomes a
+worker or the coordinator in the place of one that has ended.  It is started when the job has run for a while,
+so that it does not slow down the start.
 
 Children end when their standard input ends.  So they end with the launcher, however it ends.
 """
@@ -20,12 +20,11 @@ Children end when their standard input ends.  So they end with the launcher, how
 from __future__ import annotations
 
 import subprocess
-import sys
 import time
 from collections import deque
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final
 
 from fsql.runtime.batch import START
 from fsql.runtime.cluster.failure_detector import FailureDetector, longer_timeout
@@ -34,16 +33,20 @@ from fsql.runtime.drivers.descriptors import wait_readable
 from fsql.runtime.drivers.processes.lines import (
     Address,
     Finished,
-    Join,
     Line,
     LineReader,
     LineWriter,
     ProgressReport,
     WorkerExited,
 )
+from fsql.runtime.drivers.processes.process_role import SPARE
+from fsql.runtime.drivers.processes.starting import start_process
+from fsql.runtime.drivers.processes.warm_processes import WarmProcess
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+
+    from fsql.runtime.drivers.processes.starting import StartProcess
 
 HUNG_AFTER: Final = 10.0
 """Seconds without a line after which a child is killed."""
@@ -63,33 +66,12 @@ SPARE_AFTER: Final = 2.0
 SPARES_LOST_MAX: Final = 8
 """Number of spares that may end before they are needed; then the run continues without one."""
 
-COMMAND: Final = (sys.executable, "-P", "-m", "fsql")
-"""Starts fsql.  -P: modules are not imported from the working directory."""
-
 _POLL_SECONDS: Final = 0.1
 _END_SECONDS: Final = 10.0
 
 
 class GivenUpError(Exception):
     """Processes keep ending without progress; the message says which process, and how it ended."""
-
-
-class StartProcess(Protocol):
-    """Starts a process with pipes as standard input and output."""
-
-    def __call__(self, command: Sequence[str], inherits: Sequence[int]) -> subprocess.Popen[bytes]:
-        """Return a process that executes a command, and inherits descriptors."""
-
-
-def start_process(command: Sequence[str], inherits: Sequence[int]) -> subprocess.Popen[bytes]:
-    """See `StartProcess`."""
-    return subprocess.Popen(  # noqa: S603 - our own command
-        command,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        start_new_session=True,
-        pass_fds=inherits,
-    )
 
 
 @dataclass(slots=True, eq=False)
@@ -105,9 +87,13 @@ class _Child:
     writer: LineWriter = field(init=False)
     address: str | None = None
 
-    def start(self, *, again: bool = False) -> None:
+    def start(self, spare: WarmProcess | None, *, again: bool) -> None:
+        """Let the spare become this child, if there is one and it can; else start a process."""
         command = [*self.command, *(("--again",) if again and self.coordinator else ())]
-        self.process = self.start_process(command, self.inherits)
+        if spare is not None and spare.become(command, self.inherits):
+            self.process = spare.process
+        else:
+            self.process = self.start_process(command, self.inherits)
         assert self.process.stdin is not None
         assert self.process.stdout is not None
         self.reader = LineReader(self.process.stdout.fileno())
@@ -157,7 +143,7 @@ class Launcher:
         self._coordinator = _Child(
             coordinator, coordinator=True, inherits=inherits, start_process=start_process
         )
-        self._children = [self._coordinator, *(self._new_worker(worker) for _ in range(started))]
+        self._children = [self._coordinator, *(self._new_worker() for _ in range(started))]
         self._on_progress = on_progress
         self._check = check
         self._on_coordinator_ended = on_coordinator_ended
@@ -170,7 +156,7 @@ class Launcher:
         self._started: FailureDetector[_Child] = FailureDetector(HUNG_AFTER)
         self._best = (*START, 0, 0)
         self._gone: deque[str] = deque()
-        self._spare: _Child | None = None
+        self._spare: WarmProcess | None = None
         self._spares_lost = 0
         self._runs_since: float | None = None
 
@@ -191,7 +177,7 @@ class Launcher:
         return self._over
 
     def _round(self) -> None:
-        children = [*self._children, *(() if self._spare is None else (self._spare,))]
+        children = list(self._children)
         wait_readable([child.reader.descriptor for child in children], _POLL_SECONDS)
         now = time.monotonic()
         for child in children:
@@ -210,11 +196,12 @@ class Launcher:
         self._adjust_workers()
         self._keep_a_spare(now)
 
-    def _new_worker(self, command: Sequence[str]) -> _Child:
-        return _Child(command, coordinator=False, start_process=self._start_process)
+    def _new_worker(self) -> _Child:
+        return _Child(self._worker, coordinator=False, start_process=self._start_process)
 
     def _start(self, child: _Child, *, again: bool = False) -> None:
-        child.start(again=again)
+        spare, self._spare = self._spare, None
+        child.start(spare, again=again)
         self._starting.watch([child], time.monotonic())
 
     def _end_if_hung(self, child: _Child, now: float) -> None:
@@ -253,7 +240,9 @@ class Launcher:
         needed = report.workers - self._by_hand
         while workers < needed:
             workers += 1
-            self._children.append(self._next_worker())
+            child = self._new_worker()
+            self._children.append(child)
+            self._start(child)
         if report.phase != Phase.RUNNING.value:
             return
         for child in self._children[1:]:
@@ -262,17 +251,6 @@ class Launcher:
                 self._children.remove(child)
                 self._forget(child)
                 child.end()
-
-    def _next_worker(self) -> _Child:
-        """Return a further worker: the spare, or a new process."""
-        spare, self._spare = self._spare, None
-        if spare is None:
-            child = self._new_worker(self._worker)
-            self._start(child)
-            return child
-        spare.command = self._worker
-        spare.writer.write(Join())
-        return spare
 
     def _forget(self, child: _Child) -> None:
         """Stop watching a process, and report the address that it had."""
@@ -292,28 +270,21 @@ class Launcher:
             self._best, self._crashes = done, 0
 
     def _keep_a_spare(self, now: float) -> None:
-        """Start a spare if there is none, the job runs, and spares are wanted."""
-        runs = self._runs_since is not None and now - self._runs_since >= SPARE_AFTER
-        alone = len(self._children) == 1
-        if self._spare is None and runs and not alone and self._spares_lost < SPARES_LOST_MAX:
-            spare = self._new_worker([*self._worker, "--spare"])
-            try:
-                self._start(spare)
-            except OSError:
-                self._spares_lost += 1  # no memory or no process number is left
-            else:
-                self._spare = spare
-
-    def _on_lost(self, child: _Child, how: str) -> None:
-        """Replace a child: by the spare, or by starting it again."""
-        self._runs_since = None
-        if child is self._spare:
-            self._starting.forget(child)
-            self._started.forget(child)
-            child.end()
+        """Start a spare if there is none, the job runs, and spares do not keep ending."""
+        if self._spare is not None and self._spare.process.poll() is not None:
+            self._spare.end()
             self._spare = None
             self._spares_lost += 1
-            return
+        runs = self._runs_since is not None and now - self._runs_since >= SPARE_AFTER
+        if self._spare is None and runs and self._spares_lost < SPARES_LOST_MAX:
+            try:
+                self._spare = WarmProcess(SPARE)
+            except OSError:
+                self._spares_lost += 1  # no memory or no process number is left
+
+    def _on_lost(self, child: _Child, how: str) -> None:
+        """Replace a child."""
+        self._runs_since = None
         self._crashes += 1
         if self._crashes > CRASHES_MAX:
             what = "coordinator" if child.coordinator else "worker"
@@ -322,10 +293,7 @@ class Launcher:
         child.end()
         if child.coordinator:
             self._on_coordinator_ended()
-        if child.coordinator or self._spare is None:
-            self._start(child, again=True)
-            return
-        self._children[self._children.index(child)] = self._next_worker()
+        self._start(child, again=True)
 
     def _end_all(self) -> None:
         """End all processes, and wait for them."""

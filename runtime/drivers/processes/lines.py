@@ -77,11 +77,7 @@ class WorkerExited(msgspec.Struct, frozen=True, tag=True):
     address: str
 
 
-class Join(msgspec.Struct, frozen=True, tag=True):
-    """To a spare worker: it is needed."""
-
-
-Line = Address | Alive | ProgressReport | Finished | WorkerExited | Join
+Line = Address | Alive | ProgressReport | Finished | WorkerExited
 _DECODER: Final = msgspec.json.Decoder(Line)
 
 

@@ -8,12 +8,10 @@ from typing import TYPE_CHECKING
 
 from fsql.runtime.cluster.node import Finish, Progress
 from fsql.runtime.cluster.tick_events import TickEnded
-from fsql.runtime.drivers.descriptors import wait_readable
 from fsql.runtime.drivers.processes.lines import (
     ALIVE_EVERY,
     Address,
     Alive,
-    Join,
     LineReader,
     LineWriter,
     WorkerExited,
@@ -33,7 +31,6 @@ class Supervisor:
         self._writer = LineWriter(writing)
         self._told_at = time.monotonic()
         self._gone: list[str] = []
-        self._needed = False
 
     @classmethod
     def of_worker(cls, address: str) -> Supervisor:
@@ -56,16 +53,8 @@ class Supervisor:
             match line:
                 case WorkerExited(address):
                     self._gone.append(address)
-                case Join():
-                    self._needed = True
                 case _:
                     pass
-
-    def wait_until_needed(self) -> bool:
-        """Wait until the launcher needs this worker; return False if the launcher ends first."""
-        while self.alive() and not self._needed:
-            wait_readable([self._reader.descriptor], ALIVE_EVERY)
-        return self.alive()
 
     @property
     def descriptor(self) -> int | None:

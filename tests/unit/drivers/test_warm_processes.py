@@ -65,6 +65,15 @@ def test_a_process_that_waits_gets_arguments_directory_and_descriptors(
     assert said(coordinator) == f"True coordinator --state s {tmp_path} data input\n"
 
 
+def test_a_process_may_get_its_orders_before_it_waits_for_them(
+    processes: WarmProcesses, reading: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    processes.start(["worker"])
+    monkeypatch.chdir(tmp_path)
+    worker = take(processes, "worker", reading)
+    assert said(worker) == f"True worker --state s {tmp_path} data input\n"
+
+
 def test_a_new_process_is_started_if_none_waits(processes: WarmProcesses, reading: int) -> None:
     processes.start(["worker"])
     coordinator = take(processes, "coordinator", reading)
@@ -75,7 +84,7 @@ def test_a_new_process_takes_the_place_of_one_that_has_ended(
     processes: WarmProcesses, reading: int
 ) -> None:
     processes.start(["worker"])
-    [(_, waiting, _)] = processes._waiting
+    [waiting] = [each.process for each in processes._waiting]
     waiting.kill()
     waiting.wait()
     assert said(take(processes, "worker", reading)).startswith("False worker ")
@@ -83,6 +92,6 @@ def test_a_new_process_takes_the_place_of_one_that_has_ended(
 
 def test_processes_that_are_not_needed_end(processes: WarmProcesses) -> None:
     processes.start(["worker"])
-    [(_, waiting, _)] = processes._waiting
+    [waiting] = [each.process for each in processes._waiting]
     processes.close()
     assert waiting.returncode is not None
