@@ -37,7 +37,7 @@ def job(directory: Path, rate: int, count: int) -> Path:
 def test_a_job_survives_its_processes_and_the_agent(cluster: TestCluster, tmp_path: Path) -> None:
     twin = tmp_path / "twin"
     twin.mkdir()
-    path = job(tmp_path / "work", 400, 3000)
+    path = job(tmp_path / "work", 200, 4000)
     cluster.call("deploy", path, "--name", "words", "-w", "2", "--snapshot-ms", "200")
     cluster.wait_for_snapshot("words")
     cluster.kill_agent()
@@ -55,7 +55,7 @@ def test_a_job_survives_its_processes_and_the_agent(cluster: TestCluster, tmp_pa
         "its input has ended, and all results are written"
     ]
     written = {name: (path.parent / name).read_bytes() for name in OUTPUTS}
-    assert written == expected(twin, 3000)
+    assert written == expected(twin, 4000)
 
 
 def test_a_row_that_stops_a_job_stops_no_other(cluster: TestCluster, tmp_path: Path) -> None:
