@@ -1,17 +1,18 @@
-"""Shows the progress of a run on processes: metrics, and a line for each recovery and each problem."""
+"""Shows the progress of a run on processes: metrics, and a line for each recovery, tick and problem."""
 
 from __future__ import annotations
 
 import time
 from typing import TYPE_CHECKING, Final
 
+from fsql.compiler.diagnostics.numbers import count_text, seconds_text
 from fsql.console.progress import NoProgress
 
 if TYPE_CHECKING:
     from fsql.console.progress import Progress
     from fsql.console.reporter import Reporter
     from fsql.job.process_metrics import ProcessMetrics
-    from fsql.runtime.drivers.processes.lines import ProgressReport
+    from fsql.runtime.drivers.processes.lines import ProgressReport, TickReport
 
 _RUNNING: Final = "running"
 _FINISHED: Final = "finished"
@@ -20,7 +21,7 @@ _AGAIN_SECONDS: Final = 30.0
 
 
 class JobProgress:
-    """Updates the progress display, and prints a line for each recovery and each problem."""
+    """Updates the progress display, and prints a line for each recovery, tick and problem."""
 
     def __init__(self, reporter: Reporter) -> None:
         self._reporter = reporter
@@ -47,6 +48,15 @@ class JobProgress:
             self._progress.begin(report.phase)
         self._print_phase(report, metrics)
         self._print_problems(report)
+
+    def on_tick(self, tick: TickReport) -> None:
+        """Print where a tick was taken, what it changed and what it cost, or why it was refused."""
+        if self._reporter.quiet:
+            return
+        if self._reporter.json:
+            self._reporter.event("tick", tick.fields())
+        else:
+            self._progress.print_line(_tick_text(tick))
 
     def _print_phase(self, report: ProgressReport, metrics: ProcessMetrics) -> None:
         before, self._phase = self._phase, (report.phase, report.epoch, report.detail)
@@ -80,6 +90,14 @@ class JobProgress:
                 self._reporter.event("trouble", {"trouble": trouble})
             else:
                 self._progress.print_line(f"warning: {trouble}")
+
+
+def _tick_text(tick: TickReport) -> str:
+    if tick.position is None:
+        return f"tick {tick.tick} was refused: {tick.refused}"
+    position = ", ".join(map(str, tick.position))
+    moved, took = count_text(tick.moved_bins), seconds_text(tick.seconds)
+    return f"tick {tick.tick} was taken at position {position} in {took}; {moved} bins moved"
 
 
 def _recovery_reason(report: ProgressReport, metrics: ProcessMetrics) -> str:

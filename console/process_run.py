@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from fsql.job.process_run import ProcessOptions
     from fsql.job.run import RunOptions
     from fsql.job.script import Script
-    from fsql.runtime.drivers.processes.lines import ProgressReport
+    from fsql.runtime.drivers.processes.lines import ProgressReport, TickReport
 
 
 class _ConsoleObserver:
@@ -72,6 +72,9 @@ class _ConsoleObserver:
             self._job_progress.show(progress)
             self._progress = progress
             yield
+
+    def on_tick(self, tick: TickReport) -> None:
+        self._job_progress.on_tick(tick)
 
     def on_drained(self) -> None:
         self._reporter.inform("drained", {}, "the job is stopped at a committed position\n")

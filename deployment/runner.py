@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
     from fsql.deployment.directory import Deployment
     from fsql.job.description import PreparedJob
-    from fsql.runtime.drivers.processes.lines import ProgressReport
+    from fsql.runtime.drivers.processes.lines import ProgressReport, TickReport
 
 PASSING: Final = frozenset(
     {"E532", "E535", "E540", "E602", "E603", "E614", "E621", "E624", "E632", "E642"}
@@ -216,6 +216,10 @@ class _Observer:
         self._shown = time.time()
         self.log("running", {"resumed": resumed})
         yield
+
+    def on_tick(self, tick: TickReport) -> None:
+        """Record a tick that was taken or refused."""
+        self.log("tick", tick.fields())
 
     def on_drained(self) -> None:
         """Record that the run ended at a committed position."""

@@ -57,7 +57,7 @@ if TYPE_CHECKING:
     from fsql.job.run import RunOptions
     from fsql.runtime.coordination.zookeeper.address import ZooKeeperAddress
     from fsql.runtime.drivers.processes.job_state import OpenCoordination
-    from fsql.runtime.drivers.processes.lines import Finished, ProgressReport
+    from fsql.runtime.drivers.processes.lines import Finished, ProgressReport, TickReport
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +117,9 @@ class ProcessObserver(Protocol):
     def on_report(self, report: ProgressReport, metrics: ProcessMetrics) -> None:
         """Take note of a report of the coordinator, which is in the metrics already."""
 
+    def on_tick(self, tick: TickReport) -> None:
+        """Take note of a tick that was taken or refused."""
+
     def on_drained(self) -> None:
         """Take note that the run ended at a committed position, because that was asked for."""
 
@@ -172,6 +175,7 @@ def run_on_processes(
             _checking(observer, feed_errors, server),
             inherits=(listening.fileno(), *_inherited_locks(locks, process_options)),
             on_coordinator_ended=lambda: end_leadership(coordination, address),
+            on_tick=observer.on_tick,
             start_process=process_options.start_process,
         )
         try:
@@ -181,18 +185,19 @@ def run_on_processes(
             raise _given_up(str(error)) from None
         finally:
             metrics.finish()
-        if finished.drained:
-            observer.on_drained()
-        return _outcome(finished, job, state, metrics.total.rows_out)
+        return _outcome(finished, job, state, metrics.total.rows_out, observer)
 
 
-def _outcome(finished: Finished, job: PreparedJob, state: Path, rows_out: int) -> FsqlError | None:
+def _outcome(
+    finished: Finished, job: PreparedJob, state: Path, rows_out: int, observer: ProcessObserver
+) -> FsqlError | None:
     """Return the error of the row that stopped the job; if its input has ended, record that it has finished.
 
     Raises:
         FsqlError: why it cannot go on.
     """
     if finished.drained:
+        observer.on_drained()
         return None
     stopped = stopped_of(finished)
     if stopped is None:

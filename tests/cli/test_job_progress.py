@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 from fsql.console.job_progress import JobProgress
 from fsql.console.progress import NoProgress
 from fsql.console.reporter import Reporter
 from fsql.job.process_metrics import ProcessMetrics
-from fsql.runtime.batch import END
-from fsql.runtime.drivers.processes.lines import ProgressReport
+from fsql.runtime.batch import END, START, Root
+from fsql.runtime.cluster.tick_events import TickEnded
+from fsql.runtime.drivers.processes.lines import LineReader, ProgressReport, TickReport
+from fsql.runtime.drivers.processes.supervised import Supervisor
 from fsql.runtime.metrics import Metrics
 
 if TYPE_CHECKING:
@@ -60,6 +63,31 @@ def test_a_trouble_is_said_when_it_begins(capsys: pytest.CaptureFixture[str]) ->
             ProgressReport("running", 1, "", Metrics(), (0, 0), troubles), ProcessMetrics()
         )
     assert capsys.readouterr().err == "warning: one\nwarning: two\nwarning: two\n"
+
+
+def test_a_tick_that_has_ended_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    """From the coordinator's effect, over its pipe to the launcher, to standard error."""
+    reading, writing = os.pipe()
+    supervisor = Supervisor(reading, writing)
+    taken = TickEnded(3, Root(1710, 4), 0.42, moved_bins=2048)
+    refused = TickEnded(4, START, 1.5, refused="a worker declines")
+    for effect in (taken, refused):
+        supervisor.tell(effect)
+    ticks = [line for line in LineReader(reading).lines() if isinstance(line, TickReport)]
+    for reporter in (Reporter(), Reporter(json=True), Reporter(quiet=True)):
+        shown = JobProgress(reporter)
+        for tick in ticks:
+            shown.on_tick(tick)
+    assert capsys.readouterr().err == (
+        "tick 3 was taken at position 1710, 4 in 420 ms; 2,048 bins moved\n"
+        "tick 4 was refused: a worker declines\n"
+        '{"event": "tick", "tick": 3, "state": "taken", "position": [1710, 4],'
+        ' "seconds": 0.42, "moved_bins": 2048, "refused": ""}\n'
+        '{"event": "tick", "tick": 4, "state": "refused", "position": null,'
+        ' "seconds": 1.5, "moved_bins": 0, "refused": "a worker declines"}\n'
+    )
+    for descriptor in (reading, writing):
+        os.close(descriptor)
 
 
 def test_a_beginning_is_no_recovery(capsys: pytest.CaptureFixture[str]) -> None:

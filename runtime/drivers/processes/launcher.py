@@ -37,6 +37,7 @@ from fsql.runtime.drivers.processes.lines import (
     LineReader,
     LineWriter,
     ProgressReport,
+    TickReport,
     WorkerExited,
 )
 from fsql.runtime.drivers.processes.process_role import SPARE
@@ -128,6 +129,7 @@ class Launcher:
         *,
         inherits: Sequence[int] = (),
         on_coordinator_ended: Callable[[], None] = lambda: None,
+        on_tick: Callable[[TickReport], None] = lambda _: None,
         start_process: StartProcess = start_process,
     ) -> None:
         """Take the commands of the coordinator and of each worker.
@@ -136,6 +138,7 @@ class Launcher:
         `on_progress` receives progress; `check` is called often, and may raise to end the run.  Every
         coordinator inherits the descriptors `inherits`.  `on_coordinator_ended` is called when the process of
         one has ended, before the next one is started.  `start_process` starts all processes.
+        `on_tick` receives each tick that has ended.
         """
         self._worker = worker
         started, self._by_hand = workers[0] - workers[1], workers[1]
@@ -147,6 +150,7 @@ class Launcher:
         self._on_progress = on_progress
         self._check = check
         self._on_coordinator_ended = on_coordinator_ended
+        self._on_tick = on_tick
         self._over: Finished | None = None
         self._report: ProgressReport | None = None
         """The last report, until the workers are adjusted to it."""
@@ -226,6 +230,8 @@ class Launcher:
                     self._runs_since = time.monotonic()
                 self._report = line
                 self._on_progress(line)
+            case TickReport():
+                self._on_tick(line)
             case Finished():
                 self._over = line
             case _:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from fsql.runtime.cluster.node import Finish, Progress
+    from fsql.runtime.cluster.tick_events import TickEnded
     from fsql.runtime.dataflow.barrier import Stopped
 
 ALIVE_EVERY: Final = 0.5
@@ -54,6 +55,26 @@ class ProgressReport(msgspec.Struct, frozen=True, tag=True):
     idle: tuple[str, ...] = ()
 
 
+class TickReport(msgspec.Struct, frozen=True, tag=True):
+    """From the coordinator: a proposed tick has ended; see `tick_events.TickEnded`.
+
+    `position` is where it began, None if it was refused.
+    """
+
+    tick: int
+    position: tuple[int, int] | None
+    seconds: float
+    moved_bins: int
+    refused: str
+
+    def fields(self) -> dict[str, object]:
+        """Return it as the fields of a JSON object."""
+        state = "refused" if self.refused else "taken"
+        return {"tick": self.tick, "state": state} | {
+            name: getattr(self, name) for name in ("position", "seconds", "moved_bins", "refused")
+        }
+
+
 class StopRow(msgspec.Struct, frozen=True):
     """The row at which a job has stopped; see `barrier.Stopped`."""
 
@@ -77,7 +98,7 @@ class WorkerExited(msgspec.Struct, frozen=True, tag=True):
     address: str
 
 
-Line = Address | Alive | ProgressReport | Finished | WorkerExited
+Line = Address | Alive | ProgressReport | TickReport | Finished | WorkerExited
 _DECODER: Final = msgspec.json.Decoder(Line)
 
 
@@ -96,6 +117,12 @@ def encode_progress(progress: Progress) -> ProgressReport:
         progress.workers,
         progress.idle,
     )
+
+
+def encode_tick(ended: TickEnded) -> TickReport:
+    """Return the end of a tick as a line."""
+    position = None if ended.refused else (ended.position.time, ended.position.origin)
+    return TickReport(ended.tick, position, ended.seconds, ended.moved_bins, ended.refused)
 
 
 def encode_finish(finish: Finish) -> Finished:

@@ -17,6 +17,7 @@ from fsql.runtime.drivers.processes.lines import (
     WorkerExited,
     encode_finish,
     encode_progress,
+    encode_tick,
 )
 
 if TYPE_CHECKING:
@@ -68,10 +69,12 @@ class Supervisor:
         return exited
 
     def tell(self, effect: Progress | Finish | TickEnded) -> None:
-        """Report the progress or the end of the job."""
-        if isinstance(effect, TickEnded):
-            return
+        """Report progress, the end of a tick, or the end of the job."""
         self._told_at = time.monotonic()
-        self._writer.write(
-            encode_progress(effect) if isinstance(effect, Progress) else encode_finish(effect)
-        )
+        match effect:
+            case Progress():
+                self._writer.write(encode_progress(effect))
+            case TickEnded():
+                self._writer.write(encode_tick(effect))
+            case Finish():
+                self._writer.write(encode_finish(effect))
