@@ -16,16 +16,16 @@ if TYPE_CHECKING:
     from fsql.console.reporter import Reporter
 
 
-@click.group(short_help="Change which workers own keys while a job runs.")
+@click.group(short_help="Change owners of keys, and the plan, while a job runs.")
 def tick() -> None:
     """Propose, list and show ticks of a job.
 
-    A tick changes which workers own which keys while rows flow.  Output does not change.  The hashes of keys
-    fall into 4,096 bins, and each bin has one worker.
+    A tick changes which workers own which keys, or parts of the plan, while rows flow.  Output does not
+    change.  The hashes of keys fall into 4,096 bins, and each bin has one worker.
     """
 
 
-@tick.command("propose", short_help="Propose another owner map.")
+@tick.command("propose", short_help="Propose another owner map or plan.")
 @click.argument("name", metavar="[JOB]", required=False)
 @any_state
 @cluster_directory
@@ -45,6 +45,12 @@ def tick() -> None:
 @click.option(
     "--to", metavar="WORKER", type=click.IntRange(min=0), help="Give all bins to one worker."
 )
+@click.option(
+    "--plan",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="Read policies and the order of filters from FILE; see `fsql tick plan`.",
+)
 @click.option("--reason", default="", metavar="TEXT", help="Why; `fsql tick list` shows it.")
 @click.option("--wait", is_flag=True, help="Wait until the tick has ended.")
 @wait_seconds("How long to wait with --wait.")
@@ -58,8 +64,8 @@ def tick_propose(
 ) -> None:
     """Propose a tick to the running job JOB, or to the run that has the state directory --state.
 
-    With --workers alone, each worker gets the same number of bins.  A worker that reads a part of the input
-    cannot leave.
+    With --workers, each worker gets the same number of bins, unless --bins or --to is given.  With --plan
+    alone, bins keep their owners.  A worker that reads a part of the input cannot leave.
 
     Workers have the numbers 0, 1 and so on.  In FILE, the lines cover all bins from 0 to 4096 in order; empty
     lines, and what follows a #, are ignored.
@@ -69,9 +75,43 @@ def tick_propose(
     from fsql.console.ticks import propose_tick
 
     given = sum((flags["bins"] is not None, bool(flags["equal"]), flags["to"] is not None))
-    if given > 1 or (not given and flags["workers"] is None):
-        raise click.UsageError("give --workers, or one of --bins, --equal and --to, or both")
+    changes = flags["workers"] is not None or flags["plan"] is not None
+    if given > 1 or not (given or changes):
+        raise click.UsageError("give --plan, --workers, or one of --bins, --equal and --to")
     propose_tick(reporter, name, state_of(name, state, directory), flags)
+
+
+@tick.command("plan", short_help="Print the parts of the plan that a tick can change.")
+@click.argument("name", metavar="[JOB]", required=False)
+@any_state
+@cluster_directory
+@click.option(
+    "-o",
+    "--output",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="Write FILE in place of standard output.",
+)
+@reporting
+def tick_plan(
+    reporter: Reporter,
+    name: str | None,
+    state: Path | None,
+    directory: Path | None,
+    output: Path | None,
+) -> None:
+    """Print the parts of the plan of JOB, or of the state directory --state, that a tick can change.
+
+    The output is one JSON object, to be edited and given to `fsql tick propose --plan`.  "plan" is the digest
+    of the logical plan.  "folds" has the "policy" of each fold: "speculative" or "ordered".  "filters" has
+    runs of filters that may change places, each a list of filters, and each filter a list of conditions.
+    Rows go through the filters in order.  Conditions may be moved within a run, into one filter or into
+    several.  What is removed from "folds" or "filters" stays as it is.
+    """
+    from fsql.console.ticks import print_choices
+
+    del reporter
+    print_choices(state_of(name, state, directory), output)
 
 
 @tick.command("list", short_help="List the last ticks.")
@@ -104,8 +144,9 @@ def tick_show(
 
     With --json, standard output has one object: "tick", "state" ("proposed", "taken" or "refused"), "reason",
     "proposed_at" (seconds since 1970), "seconds" from when the coordinator read the proposal until the tick
-    ended, "position" where it began (time and origin), "moved_bins", "refused" (why, or ""), "workers", and
-    "owners" (worker, first bin and end of each range).
+    ended, "position" where it began (time and origin), "moved_bins", "refused" (why, or ""), "workers",
+    "owners" (worker, first bin and end of each range; empty if they stay), and "changes" (what has changed in
+    the plan, a line each).
     """
     from fsql.console.ticks import show_tick
 

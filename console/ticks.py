@@ -12,11 +12,14 @@ from fsql.compiler.diagnostics import Diagnostic, FsqlError
 from fsql.compiler.diagnostics.codes import CODES
 from fsql.compiler.diagnostics.numbers import count_text, seconds_text
 from fsql.compiler.owner_map import BINS, OwnerMap
+from fsql.compiler.plan_choices import NO_CHOICES
 from fsql.console.state_of_job import not_running
 from fsql.console.text_table import text_table
 from fsql.deployment.directory import locked_by
+from fsql.job.choices_file import choices_file_of, file_text, plan_of, read_choices
 from fsql.job.ticks import (
     check_worker,
+    choices_now,
     job_of_state,
     not_taken,
     propose,
@@ -31,7 +34,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
+    from fsql.compiler.plan_choices import PlanChoices
     from fsql.console.reporter import Reporter
+    from fsql.job.description import JobDescription
     from fsql.runtime.coordination.ticks import TickProposal
 
 _TITLES = ("tick", "state", "proposed", "took", "moved bins", "reason", "")
@@ -55,7 +60,8 @@ def propose_tick(
         raise not_running(name, state)
     job = job_of_state(state)
     workers = flags["workers"] or workers_now(state, job)
-    number = propose(state, job, _owners(flags, workers), flags["reason"])
+    owners, choices = _owners(flags, workers), _choices(flags, state, job)
+    number = propose(state, job, owners, choices, flags["reason"])
     if not flags["wait"]:
         _print(reporter, {"tick": number}, f"tick {number} is proposed\n")
         return
@@ -63,17 +69,44 @@ def propose_tick(
     if record.refused:
         raise not_taken(f"tick {number} was refused: {record.refused}")
     moved, took = count_text(record.moved_bins), seconds_text(record.seconds)
-    text = f"tick {number} was taken in {took}; {moved} bins moved\n"
+    lines = [f"tick {number} was taken in {took}; {moved} bins moved", *record.changes, ""]
+    text = "\n".join(lines)
     _print(reporter, _fields(record), text)
 
 
-def _owners(flags: Mapping[str, Any], workers: int) -> OwnerMap:
+def _choices(flags: Mapping[str, Any], state: Path, job: JobDescription) -> PlanChoices:
+    if flags["plan"] is None:
+        return NO_CHOICES
+    return read_choices(flags["plan"], job, plan_of(job, choices_now(state, job)))
+
+
+def _owners(flags: Mapping[str, Any], workers: int) -> OwnerMap | None:
     if flags["bins"] is not None:
         return read_owners(flags["bins"], workers)
     if flags["to"] is None:
+        if not flags["equal"] and flags["workers"] is None:
+            return None
         return OwnerMap.of_equal_ranges(workers)
     check_worker(flags["to"], workers)
     return OwnerMap((flags["to"],) * BINS, workers)
+
+
+def print_choices(state: Path, file: Path | None) -> None:
+    """Print the choices of the plan of the job in `state`, or write them into a file.
+
+    Raises:
+        FsqlError: E535, if the file cannot be written; E614, E615 or E643, if the job cannot be read.
+    """
+    job = job_of_state(state)
+    text = file_text(choices_file_of(job, plan_of(job, choices_now(state, job))))
+    if file is None:
+        click.echo(text, nl=False)
+        return
+    try:
+        file.write_text(text)
+    except OSError as error:
+        message = f'"{file}" cannot be written: {error.strerror}'
+        raise FsqlError([Diagnostic("E535", message)]) from None
 
 
 def list_ticks(reporter: Reporter, state: Path) -> None:
@@ -135,6 +168,7 @@ def _fields(tick: TickProposal | TickRecord) -> dict[str, object]:
         "refused": "" if record is None else record.refused,
         "workers": proposal.workers_of_tick,
         "owners": proposal.owners,
+        "changes": () if record is None else record.changes,
     }
 
 
@@ -161,7 +195,10 @@ def _text(tick: TickProposal | TickRecord) -> str:
             assert tick.position is not None
             lines.append(f"position: {tick.position[0]}, {tick.position[1]}")
             lines.append(f"moved bins: {count_text(tick.moved_bins)}")
+            lines += tick.changes
     lines.append(f"workers: {proposal.workers_of_tick}")
+    if not proposal.owners:
+        return "\n".join([*lines, "owners: as before"]) + "\n"
     lines.append("owners (worker, first bin, end):")
     lines += [f"{owner} {first} {end}" for owner, first, end in proposal.owners]
     return "\n".join(lines) + "\n"

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
 from fsql.compiler.diagnostics.codes import CODES
 from fsql.compiler.owner_map import BINS, OwnerMap
+from fsql.compiler.plan_choices import NO_CHOICES
 from fsql.job.coordination import coordination_error, is_in_zookeeper, state_coordination
 from fsql.job.state_directory import read_description
 from fsql.runtime.coordination.embedded import FILE
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
+    from fsql.compiler.plan_choices import PlanChoices
     from fsql.job.description import JobDescription
     from fsql.runtime.coordination.port import Coordination
     from fsql.runtime.coordination.ticks import TickRecord
@@ -121,17 +123,33 @@ def workers_now(state: Path, job: JobDescription) -> int:
     return last.proposal.workers_of_tick if last is not None and is_of_run else job.workers
 
 
-def propose(state: Path, job: JobDescription, owners: OwnerMap, reason: str) -> int:
+def choices_now(state: Path, job: JobDescription) -> PlanChoices:
+    """Return the choices of a job's plan since its last tick.
+
+    Raises:
+        FsqlError: E614, E615 or E643, if coordination cannot be used.
+    """
+    with _coordination(state, read_only=True) as coordination:
+        last = last_taken(coordination)
+    is_of_plan = last is not None and last.proposal.graph == job.plan
+    return last.proposal.choices if last is not None and is_of_plan else NO_CHOICES
+
+
+def propose(
+    state: Path, job: JobDescription, owners: OwnerMap | None, choices: PlanChoices, reason: str
+) -> int:
     """Propose a tick to the job in a state directory, and return its number.
 
-    The job has as many workers after the tick as the owner map.
+    The job has as many workers after the tick as the owner map; with None, owners and workers stay.
 
     Raises:
         FsqlError: E652, if another one has not ended; E614, E615, E642 or E643.
     """
     reason = reason[:REASON_CHARACTERS_MAX]
-    now, workers = time.time(), owners.workers
-    proposal = TickProposal(0, job.plan, job.workers, owners.ranges, reason, now, workers)
+    workers = workers_now(state, job) if owners is None else owners.workers
+    ranges = () if owners is None else owners.ranges
+    now = time.time()
+    proposal = TickProposal(0, job.plan, job.workers, ranges, reason, now, workers, choices)
     with _coordination(state) as coordination:
         session = coordination.open_session(_SESSION_SECONDS)
         try:

@@ -78,6 +78,7 @@ IN_NO_CASE = {
     "E651": "an owner map of a running job; tests/cluster/test_tick_commands.py has it",
     "E652": "two ticks at once; tests/cluster/test_tick_commands.py has it",
     "E653": "a tick that is not there; tests/cluster/test_tick_commands.py has it",
+    "E654": "a file for a tick; tests/cli/test_choices_file.py has it",
     "E506": "2 GiB of text; tests/unit/kernels/test_large_texts.py has a smaller limit",
     "E507": "2 GiB of text; tests/library/test_large_windows.py has a smaller limit",
     "E616": "2 GiB of text; tests/unit/state/test_large_state.py has a smaller limit",

@@ -255,4 +255,11 @@ CLUSTER_ROWS: Final[tuple[Row, ...]] = (
         "List the ticks with `fsql tick list JOB`.",
         "fsql tick show 7 orders  # where only three ticks were proposed",
     ),
+    (
+        "E654",
+        "invalid plan choices",
+        "The file is not of the plan that the job has, or changes more of it than a tick can change.",
+        "Write the file with `fsql tick plan JOB -o FILE`; change policies and the order of conditions only.",
+        "fsql tick propose orders --plan words.json  # where words.json is of another job",
+    ),
 )

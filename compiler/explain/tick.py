@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
     from fsql.compiler.explain.document import JsonObject
     from fsql.compiler.explain.scans import ScanLines
-    from fsql.compiler.schema import Schema
 
 
 def tick_text(
@@ -82,12 +81,12 @@ def _stage_lines(
         if stage.head.marks_replacements:
             yield "  marks replacements, takes nothing back"
     if details:
-        yield f"  columns: {columns_text(_schema(stage, t.HEAD))}"
+        yield f"  columns: {columns_text(t.schema_of(stage, t.HEAD))}"
     width = max((len(_step_name(step.input)) for step in stage.steps), default=0)
     for index, step in enumerate(stage.steps):
         name, below = f"s{index}".ljust(len(f"s{len(stage.steps) - 1}")), _step_name(step.input)
         yield f"  {name} ← {below.ljust(width)}  {_step_text(stage, step, scan_lines)}"
-        if details and step.schema != _schema(stage, step.input):
+        if details and step.schema != t.schema_of(stage, step.input):
             yield f"  {' ' * len(name)}   {' ' * width}    columns: {columns_text(step.schema)}"
     yield from (
         f"  send {_step_name(send.step)} → {_target_text(plan, stage, send)}"
@@ -103,14 +102,6 @@ def _policy_text(head: t.FoldHead) -> str:
 
 def _step_name(index: int) -> str:
     return "head" if index == t.HEAD else f"s{index}"
-
-
-def _schema(stage: t.Stage, index: int) -> Schema:
-    """Return the columns of a step, or of the head."""
-    if index != t.HEAD:
-        return stage.steps[index].schema
-    head = stage.head
-    return head.table.columns if isinstance(head, t.SourceHead) else head.schema
 
 
 def _head_name(head: t.SourceHead | t.FoldHead) -> str:
@@ -135,7 +126,7 @@ def _step_text(stage: t.Stage, step: t.Step, scan_lines: ScanLines) -> str:
 def _step_parts(stage: t.Stage, step: t.Step, scan_lines: ScanLines) -> tuple[Part, ...]:
     if isinstance(step.function, ScanRows) and isinstance(stage.head, t.SourceHead):
         return scan_parts(Scan(stage.head.table, step.function.ordinal), scan_lines)
-    return function_parts(step.function, _schema(stage, step.input), step.schema)
+    return function_parts(step.function, t.schema_of(stage, step.input), step.schema)
 
 
 def _target_text(plan: t.TickPlan, stage: t.Stage, send: t.Send) -> str:
@@ -144,7 +135,7 @@ def _target_text(plan: t.TickPlan, stage: t.Stage, send: t.Send) -> str:
             head = plan.stages[number].head
             two = isinstance(head, t.FoldHead) and len(head.inputs) == 2
             where = f"stage {number}, {'right' if side else 'left'}" if two else f"stage {number}"
-            by = ", ".join(key_texts(keys, _schema(stage, send.step)))
+            by = ", ".join(key_texts(keys, t.schema_of(stage, send.step)))
             return f"{where}, exchanged by {by}" if by else f"{where}, to one worker"
         case t.ToSink(insert=insert):
             return f"sink {insert} ({name_text(plan.sinks[insert].table.name)})"
@@ -179,7 +170,7 @@ def _stage_json(stage: t.Stage, scan_lines: ScanLines) -> JsonObject:
             "operation": _head_name(head),
             **fields(_head_parts(head)),
             **fold,
-            "columns": columns_json(_schema(stage, t.HEAD)),
+            "columns": columns_json(t.schema_of(stage, t.HEAD)),
         },
         "steps": [
             {
@@ -200,7 +191,7 @@ def _send_json(stage: t.Stage, send: t.Send) -> JsonObject:
     step: JsonObject = {"step": _step_name(send.step)}
     match send.to:
         case t.ToFold(stage=number, side=side, keys=keys):
-            by = key_texts(keys, _schema(stage, send.step))
+            by = key_texts(keys, t.schema_of(stage, send.step))
             return {**step, "stage": number, "side": side, "exchanged_by": by}
         case t.ToSink(insert=insert):
             return {**step, "sink": insert}

@@ -60,6 +60,7 @@ class ControlMessages:
                     epoch.detector.timeout,
                     epoch.owners.ranges,
                     tuple(epoch.members.numbers),
+                    epoch.choices,
                 ),
             )
             for number, address in epoch.addresses.items()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from fsql.compiler.plan_choices import choices_of
 from fsql.compiler.tick_plan import SourceHead
 from fsql.runtime.batch import END, START
 from fsql.runtime.cluster.epoch_members import EpochMembers
@@ -57,6 +58,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from fsql.compiler.owner_map import OwnerMap
+    from fsql.compiler.plan_choices import PlanChoices
     from fsql.runtime.batch import Root
     from fsql.runtime.cluster.deliveries import Deliveries
     from fsql.runtime.cluster.frames import Frame, Heartbeat, Item
@@ -118,8 +120,8 @@ class CoordinatorEpoch:
         self.members = EpochMembers(
             len(workers), self._links, self.detector, self._updates, self.snapshots
         )
-        self.owners = spec.plan.assignment.bins
-        """The owners of hash bins while no tick is under way."""
+        self.owners, self.choices = spec.plan.assignment.bins, choices_of(spec.plan)
+        """The owners of hash bins, and the choices, while no tick is under way."""
         self.tick: LayoutTick | None = None
         """The tick that is under way, or the last one."""
 
@@ -173,16 +175,17 @@ class CoordinatorEpoch:
             keys = event.unneeded.get(worker, ()) if worker in self.members.layout else ()
             self._links.put(worker, SnapshotCommitted(announced.snapshot, announced.position, keys))
 
-    def propose(self, tick: int, owners: OwnerMap) -> None:
-        """Begin a tick in which hash bins have other owners; none may be under way.
+    def propose(self, tick: int, owners: OwnerMap, choices: PlanChoices) -> None:
+        """Begin a tick with other owners of hash bins and other choices; none may be under way.
 
         Worker `k` of `owners` is the member number `k`, counted from the least one.
         """
         members = self.members.numbers
         layout = members[: owners.workers]
         owners = owners.renumbered(layout)
+        change = self.owners, owners, choices
         self.tick = LayoutTick(
-            tick, self.number, self.owners, owners, self._folds, layout=layout, members=members
+            tick, self.number, *change, self._folds, layout=layout, members=members
         )
         preparation = self.tick.preparation(snapshots=self.snapshots.hurry())
         self._links.put_each(members, preparation)
@@ -382,8 +385,8 @@ class CoordinatorEpoch:
             tick.on_announced(announce)
             self._links.put_each(tick.members, announce)
         if tick.complete_at(self.output.min_time):
-            self.owners = tick.owners
-            self.snapshots.owners = tick.owners
+            self.owners, self.choices = tick.owners, tick.choices
+            self.snapshots.owners, self.snapshots.choices = tick.owners, tick.choices
             self.members.change_layout(tick.layout)
             self._links.put_each(tick.members, TickCompleted(tick.number))
             return False

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeAlias
 
+from fsql.compiler.plan_choices import NO_CHOICES, PlanChoices
 from fsql.runtime.metrics import Metrics
 
 if TYPE_CHECKING:
@@ -109,6 +110,7 @@ class SnapshotCommitted:
 class PrepareTick:
     """The next tick has another owner map: `owners` are the worker, first bin and end of each range.
 
+    `choices` are the fold policies and orders of filters from its position on.
     Workers that will hand bins over send the stored state of these bins to the new owners.  `snapshots` tells
     whether snapshots are taken meanwhile, so that less and less is left to hand over.
     """
@@ -116,6 +118,7 @@ class PrepareTick:
     tick: int
     owners: tuple[tuple[int, int, int], ...]
     snapshots: bool = True
+    choices: PlanChoices = NO_CHOICES
 
 
 @dataclass(frozen=True, slots=True)
@@ -265,6 +268,7 @@ class Begin:
     running epoch is not among them.  `description` describes the job, and `manifest` is the snapshot to start
     from (empty: from the beginning).  A node that is silent for `failure_after` seconds
     has failed in this epoch.  `owners` is the owner map: worker, first bin and end of each range.
+    `choices` are the fold policies and orders of filters.
     """
 
     job: str
@@ -279,6 +283,7 @@ class Begin:
     failure_after: float
     owners: tuple[tuple[int, int, int], ...] = ()
     members: tuple[int, ...] = ()
+    choices: PlanChoices = NO_CHOICES
 
     @property
     def identity(self) -> tuple[int, int]:

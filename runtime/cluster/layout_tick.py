@@ -1,4 +1,4 @@
-"""The coordinator's part in a tick: hash bins get new owners at a position, without a pause.
+"""The coordinator's part in a tick: owners and plan choices change at a position, without a pause.
 
 Contract.  `docs/internals/distribution.md`, section 7.  A tick has these phases:
 
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from fsql.compiler.owner_map import OwnerMap
+    from fsql.compiler.plan_choices import PlanChoices
     from fsql.runtime.batch import Root
     from fsql.runtime.cluster.frames import AnnounceSnapshot
     from fsql.runtime.dataflow.acker import Acker
@@ -56,6 +57,7 @@ class LayoutTick:
         epoch: int,
         old: OwnerMap,
         new: OwnerMap,
+        choices: PlanChoices,
         folds: Sequence[int],
         *,
         layout: Sequence[int],
@@ -68,6 +70,7 @@ class LayoutTick:
         """
         self.number = number
         self.owners = new
+        self.choices = choices
         self.phase = TickPhase.PREPARING
         self.position: Root | None = None
         self.refused = ""
@@ -81,7 +84,7 @@ class LayoutTick:
 
     def preparation(self, *, snapshots: bool) -> PrepareTick:
         """Return the item that prepares the workers; `snapshots` tells whether any are taken."""
-        return PrepareTick(self.number, self.owners.ranges, snapshots)
+        return PrepareTick(self.number, self.owners.ranges, snapshots, self.choices)
 
     @property
     def is_undecided(self) -> bool:

@@ -15,6 +15,7 @@ import xxhash
 from fsql.compiler.diagnostics import Diagnostic, FsqlError
 from fsql.compiler.diagnostics.codes import CODES
 from fsql.compiler.owner_map import BinRanges, are_bin_ranges
+from fsql.compiler.plan_choices import NO_CHOICES, PlanChoices
 from fsql.runtime.batch import Root
 from fsql.runtime.dataflow.resume_point import ResumePoint  # noqa: TC001 - msgspec reads it
 
@@ -67,7 +68,8 @@ def skipped_ranges(promises: Mapping[int, Root], first: Root) -> tuple[SkippedRa
 class Manifest(msgspec.Struct, frozen=True):
     """A snapshot: the state as of `position`.
 
-    `owners` is the owner map that it was made under: worker, first bin and end of each range.  `members` are
+    `owners` is the owner map that it was made under: worker, first bin and end of each range, and
+    `choices` are the fold policies and orders of filters.  `members` are
     the numbers of these `workers`, ascending; () stands for 0, 1 and so on.  `present` are the numbers of all
     workers of the epoch when it was made, with those that join and those that leave.
     `skipped` are rows behind the position that were lost to failures (at-most-once): an epoch that starts
@@ -87,6 +89,7 @@ class Manifest(msgspec.Struct, frozen=True):
     graph: str = ""
     members: tuple[int, ...] = ()
     present: tuple[int, ...] = ()
+    choices: PlanChoices = NO_CHOICES
     format: int = FORMAT
 
     @property

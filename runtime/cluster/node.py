@@ -14,6 +14,7 @@ from fsql.runtime.cluster.tick_events import (
     BinsCopied,
     BinsNotCopied,
     CopyBins,
+    Layout,
     Ownership,
     TickEffect,
     TickEvent,
@@ -235,13 +236,12 @@ class TakeEpoch:
 class EpochTaken:
     """Event: `epoch` is greater than all before; `manifest` is that of the newest snapshot, if there is one.
 
-    `owners` is the owner map of the last tick that was taken, () for none, of so many `workers`.
+    `last` is the layout of the last tick that was taken, if there is one.
     """
 
     epoch: int
     manifest: Manifest | None
-    owners: tuple[tuple[int, int, int], ...] = ()
-    workers: int = 0
+    last: Layout | None = None
 
 
 @dataclass(frozen=True, slots=True)

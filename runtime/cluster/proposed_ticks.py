@@ -6,13 +6,21 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from fsql.compiler.assignment import Assignment
+from fsql.compiler.explain.choices import changed_choices
 from fsql.compiler.owner_map import OwnerMap
+from fsql.compiler.plan_choices import (
+    NO_CHOICES,
+    choices_of,
+    fault_of_choices,
+    with_choices,
+)
 from fsql.runtime.batch import START
 from fsql.runtime.cluster.contraction import Contraction
 from fsql.runtime.cluster.layout_tick import TickPhase
-from fsql.runtime.cluster.tick_events import TickEnded
+from fsql.runtime.cluster.tick_events import Layout, TickEnded
 
 if TYPE_CHECKING:
+    from fsql.compiler.plan_choices import PlanChoices
     from fsql.runtime.cluster.coordinator_epoch import CoordinatorEpoch
     from fsql.runtime.cluster.job_spec import JobSpec, Settings
     from fsql.runtime.cluster.node import CoordinatorEffect, EpochTaken
@@ -48,6 +56,8 @@ class ProposedTicks:
         self._refused: list[TickEnded] = []
         self._owners: OwnerMap | None = None
         """The owner map of the tick that is under way, with workers numbered from 0 without a gap."""
+        self._choices = NO_CHOICES
+        """The choices of that tick."""
 
     @property
     def workers(self) -> int:
@@ -88,11 +98,17 @@ class ProposedTicks:
         if not is_first:
             return self._spec
         self._spec = self._begun_with
-        owners, workers = taken.owners, taken.workers or self.workers
-        if not owners and manifest is not None and manifest.workers == workers:
-            owners = manifest.compact_owners
-        if owners:
-            self._set_owners(OwnerMap.of_ranges(owners, workers))
+        owners: tuple[tuple[int, int, int], ...] = ()
+        workers, choices = self.workers, NO_CHOICES
+        if taken.last is not None:
+            owners, workers, choices = taken.last.owners, taken.last.workers, taken.last.choices
+        elif manifest is not None:
+            owners = manifest.compact_owners if manifest.workers == workers else ()
+            choices = manifest.choices
+        if fault_of_choices(self._spec.plan, choices):
+            choices = NO_CHOICES  # of another plan than this version makes
+        before = self._owners_now
+        self._set_layout(OwnerMap.of_ranges(owners, workers) if owners else before, choices)
         return self._spec
 
     def on_load(self, busy: float, epoch: CoordinatorEpoch, now: float) -> list[CoordinatorEffect]:
@@ -116,15 +132,27 @@ class ProposedTicks:
                 self._proposal, self._ended = None, proposal.tick
             elif len(epoch.members.numbers) >= self._workers_of(proposal):
                 workers = self._workers_of(proposal)
-                self._owners = OwnerMap.of_ranges(proposal.owners, workers)
-                epoch.propose(proposal.tick, self._owners)
+                self._owners = self._owners_now
+                if proposal.owners:
+                    self._owners = OwnerMap.of_ranges(proposal.owners, workers)
+                self._choices = choices_of(with_choices(self._spec.plan, proposal.choices))
+                epoch.propose(proposal.tick, self._owners, self._choices)
             return ended
         if tick.phase is TickPhase.COMPLETED:
             assert tick.position is not None
             assert self._owners is not None
-            seconds, moved = now - self._proposed_at, self._moved_bins(self._owners)
-            ended.append(TickEnded(tick.number, tick.position, seconds, moved_bins=moved))
-            self._set_owners(self._owners)
+            moved, before = self._moved_bins(self._owners), self._spec.plan
+            self._set_layout(self._owners, self._choices)
+            ended.append(
+                TickEnded(
+                    tick.number,
+                    tick.position,
+                    now - self._proposed_at,
+                    moved_bins=moved,
+                    layout=Layout(self._owners.ranges, self._owners.workers, self._choices),
+                    changes=tuple(changed_choices(before, self._spec.plan)),
+                )
+            )
             self._proposal, self._ended = None, tick.number
         elif tick.refused:
             ended.append(
@@ -154,7 +182,7 @@ class ProposedTicks:
 
     def _workers_of(self, proposal: TickProposed) -> int:
         """Return how many workers there are after a tick."""
-        return proposal.workers or self.workers
+        return proposal.workers if proposal.owners and proposal.workers else self.workers
 
     def _fault(self, proposal: TickProposed, epoch: CoordinatorEpoch, now: float) -> str:
         """Return why a tick cannot be taken, "" if it can, perhaps later."""
@@ -173,9 +201,10 @@ class ProposedTicks:
         before = self._owners_now.owners
         return sum(one != other for one, other in zip(before, owners.owners, strict=True))
 
-    def _set_owners(self, owners: OwnerMap) -> None:
+    def _set_layout(self, owners: OwnerMap, choices: PlanChoices) -> None:
         readers = self._spec.plan.assignment.readers or self._begun_with.plan.workers
         if owners.workers != self.workers:
             self._contraction = Contraction(owners.workers)
-        plan = replace(self._spec.plan, assignment=Assignment(owners, readers))
+        plan = with_choices(self._spec.plan, choices)
+        plan = replace(plan, assignment=Assignment(owners, readers))
         self._spec = replace(self._spec, plan=plan)

@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from fsql.compiler.plan_choices import choices_of
+from fsql.runtime.batch import START
 from fsql.runtime.cluster.delivery import DeliveryOption
-from fsql.runtime.cluster.manifest import skipped_ranges
-from fsql.runtime.cluster.snapshots import empty_manifest, first_number
+from fsql.runtime.cluster.manifest import Manifest, skipped_ranges
+from fsql.runtime.cluster.snapshots import first_number
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -21,7 +23,7 @@ if TYPE_CHECKING:
     from fsql.runtime.batch import Root
     from fsql.runtime.cluster.coordinator_epoch import CoordinatorEpoch
     from fsql.runtime.cluster.job_spec import JobSpec
-    from fsql.runtime.cluster.manifest import Manifest, SkippedRange
+    from fsql.runtime.cluster.manifest import SkippedRange
 
 
 class SkippedRows:
@@ -43,7 +45,7 @@ class SkippedRows:
         skipped = self._ranges(epoch)
         if not skipped and (start is None or not start.skipped):
             return None
-        before = start or empty_manifest(self._spec, epoch.number)
+        before = start or _empty_manifest(self._spec, epoch.number)
         return before.with_skipped(skipped, epoch.number, first_number(epoch.number))
 
     @staticmethod
@@ -58,3 +60,20 @@ class SkippedRows:
         if options != {DeliveryOption.AT_MOST_ONCE}:
             return ()
         return skipped_ranges(self._promises, epoch.deliveries.stored_below_any())
+
+
+def _empty_manifest(spec: JobSpec, epoch: int) -> Manifest:
+    """Return the manifest of a job without snapshots: it starts from the beginning."""
+    return Manifest(
+        job=spec.job,
+        tick=spec.tick,
+        epoch=epoch,
+        snapshot=0,
+        position=(START.time, START.origin),
+        workers=spec.plan.workers,
+        owners=spec.plan.assignment.bins.ranges,
+        choices=choices_of(spec.plan),
+        segments=(),
+        fronts=(),
+        graph=spec.graph,
+    )

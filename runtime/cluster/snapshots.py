@@ -25,6 +25,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from fsql.compiler.plan_choices import PlanChoices, choices_of
 from fsql.runtime.batch import START, Root
 from fsql.runtime.cluster.frames import (
     AnnounceSnapshot,
@@ -64,22 +65,6 @@ def first_number(epoch: int) -> int:
     return epoch * NUMBERS_OF_AN_EPOCH
 
 
-def empty_manifest(spec: JobSpec, epoch: int) -> Manifest:
-    """Return the manifest of a job without snapshots: it starts from the beginning."""
-    return Manifest(
-        job=spec.job,
-        tick=spec.tick,
-        epoch=epoch,
-        snapshot=0,
-        position=(START.time, START.origin),
-        workers=spec.plan.workers,
-        owners=spec.plan.assignment.bins.ranges,
-        segments=(),
-        fronts=(),
-        graph=spec.graph,
-    )
-
-
 class Snapshots:
     """The snapshots of one epoch."""
 
@@ -99,11 +84,11 @@ class Snapshots:
         self._patient_until: float | None = None
         self._announced_at = START
         self._looked_at = START
-        self.owners = spec.plan.assignment.bins
-        """The owners of hash bins: a snapshot has the owner map of its announcement."""
+        self.owners, self.choices = spec.plan.assignment.bins, choices_of(spec.plan)
+        """Owners of hash bins and choices: a snapshot has those of its announcement."""
         self.members: tuple[int, ...] = tuple(range(spec.plan.workers))
         self.present = self.members
-        self._owners: dict[int, tuple[tuple[int, int, int], ...]] = {}
+        self._owners: dict[int, tuple[tuple[tuple[int, int, int], ...], PlanChoices]] = {}
         self._members: dict[int, tuple[int, ...]] = {}
         self._last_of: dict[int, int] = {}
         self._bound: AnnounceSnapshot | None = None
@@ -265,7 +250,7 @@ class Snapshots:
         self._pending = AnnounceSnapshot(self._number, position, tick)
         self._answers = {}
         self._saved[self._number] = {}
-        self._owners[self._number] = self.owners.ranges
+        self._owners[self._number] = self.owners.ranges, self.choices
         self._members[self._number] = members
         self._last_of |= dict.fromkeys(members, self._number)
         return self._pending
@@ -354,6 +339,7 @@ class Snapshots:
         saved = self._saved[passed.snapshot]
         parts = [saved[worker] for worker in sorted(saved)]
         points = [point for part in parts for point in part.fronts]
+        owners, choices = self._owners[passed.snapshot]
         return Manifest(
             job=self._spec.job,
             tick=self._spec.tick,
@@ -363,7 +349,8 @@ class Snapshots:
             workers=len(self._members[passed.snapshot]),
             members=self._members[passed.snapshot],
             present=self.present,
-            owners=self._owners[passed.snapshot],
+            owners=owners,
+            choices=choices,
             segments=tuple(segment for part in parts for segment in part.segments),
             fronts=tuple(sorted(points, key=lambda point: point.front)),
             skipped=tuple(each for each in self.skipped if Root(*each.end) > passed.position),

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
+from fsql.compiler.plan_choices import NO_CHOICES, PlanChoices
+
 if TYPE_CHECKING:
     from fsql.compiler.owner_map import BinRanges
     from fsql.runtime.batch import Root
@@ -20,6 +22,15 @@ class Ownership:
 
     bins: BinRanges
     adopted: tuple[tuple[str, IncrementalSnapshot], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """The owners of hash bins, of so many workers numbered from 0 without a gap, and the choices."""
+
+    owners: tuple[tuple[int, int, int], ...]
+    workers: int
+    choices: PlanChoices = NO_CHOICES
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +68,7 @@ class BinsNotCopied:
 class TickProposed:
     """Event: the next tick is to have another owner map: worker, first bin and end of each range.
 
+    With () the owners stay.  `choices` are those that change.
     `workers` says how many workers there are after it; 0 stands for as many as before.  Here they are
     numbered from 0 without a gap, in the order of their numbers in the epoch; those that join come last.
     """
@@ -64,6 +76,7 @@ class TickProposed:
     tick: int
     owners: tuple[tuple[int, int, int], ...]
     workers: int = 0
+    choices: PlanChoices = NO_CHOICES
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +103,8 @@ class TickEnded:
     """Effect: record the outcome of a proposed tick: it was taken, or `refused` says why not.
 
     `seconds` are from the proposal on.  `position` is where it began.  `moved_bins` counts the bins that have
-    got another owner.
+    got another owner.  `layout` is the one after it, if it was taken, and `changes` says what differs
+    from the choices before, a line each.
     """
 
     tick: int
@@ -98,6 +112,8 @@ class TickEnded:
     seconds: float
     refused: str = ""
     moved_bins: int = 0
+    layout: Layout | None = None
+    changes: tuple[str, ...] = ()
 
 
 TickEvent: TypeAlias = TickProposed | LoadMeasured

@@ -43,10 +43,11 @@ class WorkerSnapshots:
         promised = [front.promised for front in self._fronts if not front.ended]
         reached = max([self._worker.reached, *promised])
         if announce.tick:
-            assert self._ticks.owners is not None
             reached = max([reached, *(front.read_up_to for front in self._fronts)])
-            position, owners = announce.position, self._ticks.owners
-            accepted = self._worker.announce_change(position, owners, self._fronts)
+            owners, choices = self._ticks.prepared
+            accepted = self._worker.announce_change(
+                announce.position, owners, self._fronts, choices
+            )
         else:
             accepted = self._worker.announce(announce.position)
         if accepted:

@@ -1,11 +1,11 @@
-"""A worker's part in the ticks of one epoch: it hands bins over, and adopts others.
+"""A worker's part in the ticks of one epoch: it hands bins over, adopts others, and changes its plan.
 
     PrepareTick       read back the stored state of the bins that go, and send it to their new owners in parts
     StatePart         stage it: load it where nobody sees it yet
     snapshots         later changes in these bins go to the new owners as well; when these are small, the
                       worker is prepared
     AnnounceSnapshot  with the tick: agree to the position (`WorkerSnapshots`, `layout_change`)
-    Switch            rows from the position on go to the new owners
+    Switch            rows from the position on go to the new owners, by the new plan
     the snapshot      is taken when min time has come to the position: send its part as the last one, and
                       release the bins
     StatePart, last   of all old owners: adopt the bins, if the own snapshot is taken
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from fsql.compiler.owner_map import BinRanges
+    from fsql.compiler.plan_choices import PlanChoices
     from fsql.runtime.cluster.frames import Item, PrepareTick, Switch
     from fsql.runtime.cluster.tick_events import BinsNotCopied
     from fsql.runtime.dataflow.outbox import Effect
@@ -56,6 +57,7 @@ class _Tick:
     def __init__(self, prepare: PrepareTick, owners: OwnerMap, old: OwnerMap, worker: int) -> None:
         self.number = prepare.tick
         self.owners = owners
+        self.choices = prepare.choices
         self.outgoing = moves_of(worker, old, owners)
         self.incoming = moves_to(worker, old, owners)
         self.copies = CopiedState(self.outgoing, follows_snapshots=prepare.snapshots)
@@ -92,9 +94,10 @@ class WorkerTicks:
         self._next_part = 0.0
 
     @property
-    def owners(self) -> OwnerMap | None:
-        """Return the owner map of the tick that is prepared."""
-        return None if self._tick is None else self._tick.owners
+    def prepared(self) -> tuple[OwnerMap, PlanChoices]:
+        """Return the owner map and the choices of the tick that is prepared."""
+        assert self._tick is not None
+        return self._tick.owners, self._tick.choices
 
     def take_ownership(self) -> Ownership | None:
         """Return, once after a tick, the bins that the worker owns."""

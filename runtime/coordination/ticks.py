@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 import msgspec
 
+from fsql.compiler.plan_choices import NO_CHOICES, PlanChoices
 from fsql.runtime.coordination.port import (
     CoordinationUnavailableError,
     DamagedCoordinationError,
@@ -31,9 +32,10 @@ _ATTEMPTS: Final = 16
 
 
 class TickProposal(msgspec.Struct, frozen=True):
-    """The next tick is to have another owner map.
+    """The next tick is to have another owner map, or other choices.
 
-    `owners` has worker, first bin and end of each range.  `graph` is the digest of the plan that it was made
+    `owners` has worker, first bin and end of each range; with () the owners stay.  `choices` are
+    the fold policies and orders of filters that change.  `graph` is the digest of the plan that it was made
     for, and `workers` the number of workers that the job was started with.  After the tick it has
     `workers_after`, 0 for as many.  `proposed_at` is in seconds since 1970.
     """
@@ -45,6 +47,7 @@ class TickProposal(msgspec.Struct, frozen=True):
     reason: str
     proposed_at: float
     workers_after: int = 0
+    choices: PlanChoices = NO_CHOICES
 
     @property
     def workers_of_tick(self) -> int:
@@ -55,6 +58,9 @@ class TickProposal(msgspec.Struct, frozen=True):
 class TickRecord(msgspec.Struct, frozen=True):
     """What has become of a proposal: it was taken at `position`, or `refused` says why not.
 
+    If it was taken, `proposal` has all owners and choices that are in force since then.  `changes` says which
+    choices have changed, a line each.
+
     `seconds` are from when the coordinator read the proposal.  `moved_bins` counts the bins that have got
     another owner.
     """
@@ -64,6 +70,7 @@ class TickRecord(msgspec.Struct, frozen=True):
     seconds: float
     moved_bins: int = 0
     refused: str = ""
+    changes: tuple[str, ...] = ()
 
 
 class TickUnderWayError(Exception):

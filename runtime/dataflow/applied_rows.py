@@ -1,6 +1,7 @@
 """The rows that a fold has applied: how they are applied in order, undone and applied again.
 
-Rows above min time are logged with their results when they are applied, unless the policy is ORDERED.  Rows
+Rows above min time are logged with their results when they are applied, unless the policy is ORDERED.  After
+a change to ORDERED that goes on until min time has passed all rows that were applied before.  Rows
 at or before a position that their slots have seen are applied by a *repair*:
 
     log      [a3 b5] [a7 b8] [a9]       row a6 comes: the log from the first entry with a later row
@@ -62,14 +63,14 @@ class AppliedRows:
         ties: bool,
         append_only: bool,
     ) -> None:
-        ordered = head.policy is Policy.ORDERED
         self.reached = START
         self.applied = 0
         self.redone = 0
         self._kernel = kernel
         self._backlog = backlog
-        self._undoable = not ordered
-        self._in_order = RowOrder(ties=ties, append_only=append_only, ordered=ordered)
+        self._speculates = head.policy is Policy.SPECULATIVE
+        self._undoable = self._speculates
+        self._in_order = RowOrder(ties=ties, append_only=append_only)
         self._append_only = append_only
         self._bound = RepairBound(head.repairs_free)
         self._log = UndoLog()
@@ -81,6 +82,11 @@ class AppliedRows:
     def repairs_exceeded(self) -> bool:
         """Return whether repairs cost more than they save."""
         return self._bound.exceeded
+
+    def change_policy(self, policy: Policy) -> None:
+        """Log what is applied from now on, or do so only as long as earlier rows may be undone."""
+        self._speculates = policy is Policy.SPECULATIVE
+        self._undoable = self._speculates or self._log.least() is not None
 
     def reach(self, sides: Sequence[KeyedRows | None]) -> None:
         """Record that rows were applied, or were made by closing windows; each side is in order."""
@@ -126,7 +132,7 @@ class AppliedRows:
         """
         for side, rows in enumerate(sides):
             if rows is not None:
-                sides[side], early = self._in_order(rows)
+                sides[side], early = self._in_order(rows, undoable=self._undoable)
                 if early is not None:
                     self._backlog.append(side, early)
         if all(rows is None for rows in sides):
@@ -268,6 +274,7 @@ class AppliedRows:
         for entry in self._log.pop_below(final):
             self._kernel.settle(entry.applied.undo)
         least = self._log.least()
+        self._undoable = self._speculates or least is not None
         self._kernel.expire(final if least is None else min(final, least))
 
     def release(self, slots: Ints) -> None:

@@ -12,6 +12,9 @@ the result for the live content below m in the total order.  Both policies keep 
   cost more than `undo_log.RepairBound` allows, the fold undoes what it applied from this row on, and
   works as ORDERED until m has passed it.  This bounds the cost of a hot key.  See `applied_rows`.
 
+A policy changes where m comes to a position.  Waiting rows are applied when the fold becomes SPECULATIVE.
+When it becomes ORDERED, rows that were applied ahead of m stay in the log until m has passed them.
+
 Windows close only when m has passed their punctuation, never speculatively.  `hold()` returns the least
 root at which the fold may still send rows that no message in flight accounts for; min time downstream must
 not pass it.
@@ -69,6 +72,8 @@ class Fold:
         self._applied = AppliedRows(head, kernel, self._backlog, ties=ties, append_only=append_only)
         self._min_time = self._target = START
         self._holding_until: Root | None = None
+        self._next_policy: tuple[Root, Policy] | None = None
+        """The policy from a position on that min time has not passed."""
         self._released: ReleasedBins | None = None
 
     @property
@@ -154,13 +159,35 @@ class Fold:
         self._applied.settle(min_time)
         if self._holding_until is not None and self._holding_until < min_time:
             self._holding_until = None
-            self._apply_waiting(output)
+            if not self._holds:
+                self._apply_waiting(output)
+        self._change_policy_if_due(output)
         closed = self._kernel.close(min_time)
         if closed is not None:
             self._applied.reach([closed.rows, closed.errors])
             output.append(closed)
         self._applied.recycle_slots()
         return not stopped
+
+    def change_policy(self, position: Root, policy: Policy) -> FoldOutput:
+        """Change the policy when min time has come to `position`, perhaps at once.
+
+        Rows that wait then are applied, or wait for min time from then on.  Rows above min time that are
+        applied may still be undone.
+        """
+        self._next_policy = position, policy
+        output = FoldOutput([], [])
+        self._change_policy_if_due(output)
+        return output
+
+    def _change_policy_if_due(self, output: FoldOutput) -> None:
+        if self._next_policy is None or self._min_time < self._next_policy[0]:
+            return
+        (_, policy), self._next_policy = self._next_policy, None
+        self._ordered = policy is Policy.ORDERED
+        self._applied.change_policy(policy)
+        if not self._holds:
+            self._apply_waiting(output)
 
     def load(
         self, snapshots: Sequence[IncrementalSnapshot], owned: BinRanges, position: Root
@@ -262,7 +289,7 @@ class Fold:
             sides, behind = split_at_position(sides, Root(last.time, last.origin + 1))
             self._backlog.put_back([behind])
         self._applied.repair(later, least, sides, self._min_time, output)
-        if self._applied.repairs_exceeded and self._holding_until is None:
+        if self._applied.repairs_exceeded and not self._holds:
             self._holding_until, held = self._applied.rewind(least, self._min_time, output)
             self.rows_held += held
 

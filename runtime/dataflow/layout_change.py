@@ -1,4 +1,4 @@
-"""A change of owners at a position, as one worker carries it out while rows flow.
+"""A change of owners and plan choices at a position, as one worker carries it out while rows flow.
 
 Contract.  Bins have new owners for rows with roots at or above `position`.  Whoever sends a row asks for the
 owner as of the row's root, so what undoes a row takes its way.  The old owner applies the rows below the
@@ -22,12 +22,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fsql.compiler.owner_map import BIN_SHIFT, common_bins
+from fsql.compiler.plan_choices import NO_CHOICES
 from fsql.runtime.order import below
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from fsql.compiler.owner_map import BinRanges, OwnerMap
+    from fsql.compiler.plan_choices import PlanChoices
     from fsql.runtime.batch import Batch, Root
     from fsql.runtime.dataflow.front import Front
     from fsql.runtime.dataflow.messages import Message
@@ -74,10 +76,18 @@ class Routing:
 
 
 class LayoutChange:
-    """One change of owners on one worker, from its announcement to its completion."""
+    """One change of owners and choices on one worker, from its announcement to its completion."""
 
-    def __init__(self, position: Root, old: OwnerMap, new: OwnerMap, worker: int) -> None:
+    def __init__(
+        self,
+        position: Root,
+        old: OwnerMap,
+        new: OwnerMap,
+        worker: int,
+        choices: PlanChoices = NO_CHOICES,
+    ) -> None:
         self.position = position
+        self.choices = choices
         self.owners = new
         self.switched = False
         self.released = False
@@ -135,6 +145,11 @@ class LayoutChange:
         kept = np.flatnonzero(under)
         self.deferred[front.number] = (front, ordinal, batch.take(np.flatnonzero(~under)))
         return batch.take(kept) if len(kept) else None
+
+
+def is_beyond(position: Root, front: Front) -> bool:
+    """Return whether a front has read or promised anything at or above a position."""
+    return front.read_up_to > position or (front.promised > position and not front.ended)
 
 
 def moves_of(worker: int, old: OwnerMap, new: OwnerMap) -> dict[int, BinRanges]:

@@ -16,20 +16,19 @@ if TYPE_CHECKING:
 
 
 class RowOrder:
-    """Sums up equal rows if the policy allows undo, and sorts rows by position."""
+    """Sums up equal rows if they may be undone, and sorts rows by position."""
 
-    def __init__(self, *, ties: bool, append_only: bool, ordered: bool) -> None:
+    def __init__(self, *, ties: bool, append_only: bool) -> None:
         self._ties = ties
         self._append_only = append_only
-        self._ordered = ordered
 
-    def __call__(self, rows: KeyedRows) -> tuple[KeyedRows | None, Batch | None]:
+    def __call__(self, rows: KeyedRows, *, undoable: bool) -> tuple[KeyedRows | None, Batch | None]:
         """Return the rows in order, if any are left, and the undo rows that came before their rows.
 
         An undo may arrive first, by another link.  In an append-only input nothing else is negative.
         """
         early = None
-        if rows.batch.weight is not None and (self._append_only or not self._ordered):
+        if rows.batch.weight is not None and (self._append_only or undoable):
             rows, early = self._net(rows)
         order = position_order(rows.batch, ties=self._ties)
         if order is not None:

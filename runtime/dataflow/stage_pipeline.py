@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
 from fsql.compiler.functions.failure import RowFailure
-from fsql.compiler.tick_plan import HEAD, SourceHead, ToFold, ToLate, ToSink
+from fsql.compiler.tick_plan import HEAD, ToFold, ToLate, ToSink, schema_of
 from fsql.runtime.dataflow.messages import Address, PortKind
 from fsql.runtime.few_rows import are_few
 from fsql.runtime.kernels.keyed.prepare import Evaluator
@@ -20,7 +20,6 @@ from fsql.runtime.kernels.maps.few_rows import FewRows, compile_few, is_trivial
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from fsql.compiler.schema import Schema
     from fsql.compiler.tick_plan import Send, Stage
     from fsql.runtime.batch import Batch
     from fsql.runtime.dataflow.row_encoding import RowEncoding
@@ -75,11 +74,11 @@ class StagePipeline:
             Address(barrier_stage, insert, PortKind.SINK): watch("encode", encoding.encode)
             for insert, encoding in encodings.items()
         }
-        self._head_schema = _schema_of(stage, HEAD)
+        self._head_schema = schema_of(stage, HEAD)
         self._steps = [
             (
                 step.input,
-                watch(step.origin, compile_map(step.function, _schema_of(stage, step.input))),
+                watch(step.origin, compile_map(step.function, schema_of(stage, step.input))),
             )
             for step in stage.steps
         ]
@@ -143,15 +142,8 @@ def _few_steps(stage: Stage, watch: Instrumentation) -> list[tuple[int, FewFunct
     """Return the steps for a few rows; None if one has no such form, or none does much work."""
     steps = []
     for step in stage.steps:
-        function = compile_few(step.function, _schema_of(stage, step.input))
+        function = compile_few(step.function, schema_of(stage, step.input))
         if function is None:
             return None
         steps.append((step.input, watch(step.origin, function)))
     return None if all(is_trivial(step.function) for step in stage.steps) else steps
-
-
-def _schema_of(stage: Stage, step: int) -> Schema:
-    """Return the columns of the rows of a step, or of the head."""
-    if step != HEAD:
-        return stage.steps[step].schema
-    return stage.head.table.columns if isinstance(stage.head, SourceHead) else stage.head.schema

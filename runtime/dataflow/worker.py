@@ -11,12 +11,12 @@ from collections import deque
 from typing import TYPE_CHECKING
 
 from fsql.compiler.owner_map import all_of
-from fsql.compiler.tick_plan import FoldHead, SourceHead, TickPlan, ToFold
+from fsql.compiler.plan_choices import NO_CHOICES
+from fsql.compiler.tick_plan import SourceHead, TickPlan, ToFold
 from fsql.runtime.batch import START, Batch
-from fsql.runtime.dataflow.fold_kernels import make_fold
 from fsql.runtime.dataflow.foreign_state import ForeignState
 from fsql.runtime.dataflow.invariants import check_operators
-from fsql.runtime.dataflow.layout_change import LayoutChange, Routing
+from fsql.runtime.dataflow.layout_change import LayoutChange, Routing, is_beyond
 from fsql.runtime.dataflow.messages import (
     Address,
     Entry,
@@ -28,17 +28,20 @@ from fsql.runtime.dataflow.messages import (
     Promise,
 )
 from fsql.runtime.dataflow.outbox import BARRIER, Effect, Outbox, SendMessage
-from fsql.runtime.dataflow.stage_pipeline import Instrumentation, StagePipeline, uninstrumented
+from fsql.runtime.dataflow.stage_pipeline import Instrumentation, uninstrumented
+from fsql.runtime.dataflow.stage_pipelines import StagePipelines
+from fsql.runtime.dataflow.timed_folds import TimedFolds
 from fsql.runtime.hashing import hash_rows
 from fsql.runtime.order import concat
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Iterable, Mapping
 
     import numpy as np
     from numpy.typing import NDArray
 
     from fsql.compiler.owner_map import OwnerMap
+    from fsql.compiler.plan_choices import PlanChoices
     from fsql.runtime.batch import Root
     from fsql.runtime.dataflow.fold import Fold
     from fsql.runtime.dataflow.fold_output import FoldOutput
@@ -68,20 +71,9 @@ class Worker:
         self._barrier_stage = len(plan.stages)
         self._errors_to = Address(self._barrier_stage, 0, PortKind.ERROR)
         self._routing = Routing(plan.assignment.bins)
-        self.folds: dict[int, Fold] = {}
-        self._accept: dict[int, Callable[[int, Batch], FoldOutput]] = {}
-        self._advance: dict[int, Callable[[Root], FoldOutput]] = {}
-        self._go_on: dict[int, Callable[[], FoldOutput]] = {}
-        self._pipelines: list[StagePipeline] = []
-        for index, stage in enumerate(plan.stages):
-            if isinstance(stage.head, FoldHead):
-                self.folds[index] = make_fold(stage.head)
-                self._accept[index] = watch(stage.head.operator, self.folds[index].accept)
-                self._advance[index] = watch(stage.head.operator, self.folds[index].advance)
-                self._go_on[index] = watch(stage.head.operator, self.folds[index].go_on)
-            self._pipelines.append(
-                StagePipeline(stage, self._barrier_stage, watch, encodings or {})
-            )
+        self._timed = TimedFolds(plan, watch)
+        self.folds: dict[int, Fold] = self._timed.by_stage
+        self._pipelines = StagePipelines(plan, watch, encodings or {})
         self._outbox = Outbox(number, epoch)
         self._source_stage = {
             stage.head.table.ordinal: index
@@ -172,7 +164,7 @@ class Worker:
             change.min_times[stage] = root
             root = max(change.position, self.folds[stage].min_time_of_input)
         self._outbox.used.add(stage)
-        self._forward(stage, self._advance[stage](root))
+        self._forward(stage, self._timed.advance[stage](root))
 
     @property
     def is_behind(self) -> bool:
@@ -185,7 +177,7 @@ class Worker:
         if stage is None:
             return []
         self._outbox.used.add(stage)
-        self._forward(stage, self._go_on[stage]())
+        self._forward(stage, self._timed.go_on[stage]())
         return self._finish_step()
 
     @property
@@ -240,20 +232,22 @@ class Worker:
         """Return the change of owners that is under way."""
         return self._routing.change
 
-    def announce_change(self, position: Root, owners: OwnerMap, fronts: Iterable[Front]) -> bool:
-        """Announce a snapshot at a position where keys change owners; return whether it is agreed to.
+    def announce_change(
+        self,
+        position: Root,
+        owners: OwnerMap,
+        fronts: Iterable[Front],
+        choices: PlanChoices = NO_CHOICES,
+    ) -> bool:
+        """Announce a snapshot at a position where owners and choices change; return whether it is agreed to.
 
         `fronts` are those of the worker: none may have read or promised anything at or above the position.
         """
         assert self.change is None
-        beyond = [
-            front
-            for front in fronts
-            if front.read_up_to > position or (front.promised > position and not front.ended)
-        ]
-        if beyond or not self.announce(position):
+        if any(is_beyond(position, front) for front in fronts) or not self.announce(position):
             return False
-        self._routing.change = LayoutChange(position, self._routing.owners, owners, self._number)
+        old = self._routing.owners
+        self._routing.change = LayoutChange(position, old, owners, self._number, choices)
         return True
 
     def cancel_change(self, fronts: Iterable[Front]) -> list[Effect]:
@@ -265,10 +259,15 @@ class Worker:
         return self._go_on_with(change, fronts)
 
     def switch(self, fronts: Iterable[Front]) -> list[Effect]:
-        """Let rows at or above the position go to the new owners from now on."""
-        assert self.change is not None
-        self.change.switched = True
-        return self._go_on_with(self.change, fronts)
+        """Let rows at or above the position go to the new owners from now on, by the new plan."""
+        change = self.change
+        assert change is not None
+        change.switched = True
+        self._pipelines.change(change.position, change.choices)
+        for stage, output in self._timed.change_policies(change.position, change.choices):
+            self._forward(stage, output)
+            self._outbox.used.add(stage)
+        return self._go_on_with(change, fronts)
 
     def _go_on_with(self, change: LayoutChange, fronts: Iterable[Front]) -> list[Effect]:
         """Process the rows of fronts and the min times that a change has held back."""
@@ -333,6 +332,7 @@ class Worker:
         """End the change: all have adopted, and nothing below its position is under way."""
         assert self.change is not None
         self._routing = Routing(self.change.owners)
+        self._pipelines.complete_change()
         self.foreign.on_completed()
 
     def take_snapshots(self) -> list[tuple[str, IncrementalSnapshot]] | None:
@@ -356,7 +356,7 @@ class Worker:
                 queue.append((parcel.to.side, batch))
                 continue
             self._outbox.used.add(parcel.to.stage)
-            output = self._accept[parcel.to.stage](parcel.to.side, batch)
+            output = self._timed.accept[parcel.to.stage](parcel.to.side, batch)
             output.repairs |= parcel.repairs
             self._forward(parcel.to.stage, output)
         return self._outbox.finish(consumed, self.folds)
@@ -369,13 +369,13 @@ class Worker:
 
     def _run(self, stage: int, batches: list[Batch], *, repairs: bool) -> None:
         """Run a stage's steps over the output of its head, and send the results."""
-        chain = self._pipelines[stage]
-        sends, errors = chain.run(concat(batches))
+        sends, errors = self._pipelines.run(stage, concat(batches))
         for to, batch in sends:
             if isinstance(to, Address):
                 self._outbox.post(BARRIER, Parcel(to, batch, repairs))
             else:
-                self._exchange(to, chain.keys_of[to], batch, repairs=repairs)
+                keys = self._pipelines.keys_of(stage, to)
+                self._exchange(to, keys, batch, repairs=repairs)
         for batch in errors:
             self._outbox.post(BARRIER, Parcel(self._errors_to, batch, repairs))
 

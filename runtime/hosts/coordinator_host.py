@@ -300,8 +300,7 @@ class CoordinatorHost(Host["CoordinatorMachine"]):
             # Without the lease, or without an answer, there is no epoch: the node asks again.
             yield LeaseLost(str(error), isinstance(error, CoordinationDiskError))
         else:
-            owners, workers = ((), 0) if layout is None else (layout.owners, layout.workers_of_tick)
-            yield EpochTaken(epoch, manifest, owners, workers)
+            yield EpochTaken(epoch, manifest, layout)
 
     def _commit(self, effect: CommitManifest) -> Work:
         manifest = effect.manifest

@@ -33,9 +33,9 @@ if TYPE_CHECKING:
 
     from fsql.runtime.cluster.job_spec import JobSpec
     from fsql.runtime.cluster.manifest import Manifest
+    from fsql.runtime.cluster.tick_events import Layout
     from fsql.runtime.coordination.port import Coordination
     from fsql.runtime.coordination.snapshot_requests import SnapshotRequest
-    from fsql.runtime.coordination.ticks import TickProposal
     from fsql.runtime.hosts.front_logs import FrontLogs
     from fsql.runtime.hosts.ports import Clock, Steps
     from fsql.runtime.state.directory import StateDirectory
@@ -151,8 +151,8 @@ class JobState:
             raise CoordinationUnavailableError(f"cannot read snapshots: {error}") from None
         return epoch, found.manifest
 
-    def last_layout(self, spec: JobSpec) -> TickProposal | None:
-        """Return the last tick that was taken; None if there is none for this plan and number of workers.
+    def last_layout(self, spec: JobSpec) -> Layout | None:
+        """Return the layout of the last tick; None if there is none for this plan and number of workers.
 
         Raises:
             FsqlError: E615 or E643, if what coordination has cannot be used.

@@ -5,8 +5,11 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
+import msgspec
+
 from fsql.compiler.owner_map import are_owner_ranges
-from fsql.runtime.cluster.tick_events import TickProposed
+from fsql.compiler.plan_choices import fault_of_choices
+from fsql.runtime.cluster.tick_events import Layout, TickProposed
 from fsql.runtime.coordination.port import CoordinationError
 from fsql.runtime.coordination.ticks import (
     TickProposal,
@@ -56,8 +59,17 @@ class TickProposals:
         proposal = self._proposal
         if proposal is None or proposal.tick != ended.tick:
             return
-        position = None if ended.refused else (ended.position.time, ended.position.origin)
-        record = TickRecord(proposal, position, ended.seconds, ended.moved_bins, ended.refused)
+        position = None
+        if ended.layout is not None:
+            position, layout = (ended.position.time, ended.position.origin), ended.layout
+            proposal = msgspec.structs.replace(
+                proposal,
+                owners=layout.owners,
+                workers_after=layout.workers,
+                choices=layout.choices,
+            )
+        seconds, moved, refused = ended.seconds, ended.moved_bins, ended.refused
+        record = TickRecord(proposal, position, seconds, moved, refused, ended.changes)
         self._ended.append(record)
 
     def propose(self, owners: tuple[tuple[int, int, int], ...], reason: str, workers: int) -> Work:
@@ -88,7 +100,9 @@ class TickProposals:
         except CoordinationError:
             return
         self._proposal = proposal
-        yield TickProposed(proposal.tick, proposal.owners, proposal.workers_of_tick)
+        yield TickProposed(
+            proposal.tick, proposal.owners, proposal.workers_of_tick, proposal.choices
+        )
 
     def end_job(self) -> Work:
         """Record that the job has ended before the open proposal was taken, if there is one."""
@@ -106,14 +120,17 @@ class TickProposals:
             del self._ended[:1]
 
 
-def last_layout(coordination: Coordination, spec: JobSpec) -> TickProposal | None:
-    """Return the last tick that was taken; None if there is none for this plan and number of workers.
+def last_layout(coordination: Coordination, spec: JobSpec) -> Layout | None:
+    """Return the layout of the last tick; None if there is none for this plan and number of workers.
 
     Raises:
         CoordinationError: if coordination does not answer.
     """
     record = last_taken(coordination)
-    return None if record is None or _fault(record.proposal, spec) else record.proposal
+    if record is None or _fault(record.proposal, spec):
+        return None
+    taken = record.proposal
+    return Layout(taken.owners, taken.workers_of_tick, taken.choices)
 
 
 def _fault(proposal: TickProposal, spec: JobSpec) -> str:
@@ -123,6 +140,9 @@ def _fault(proposal: TickProposal, spec: JobSpec) -> str:
         return "it was proposed for another plan than the job has now"
     if proposal.workers != workers:
         return f"it was proposed for a run with {proposal.workers} workers, and this has {workers}"
+    wrong = fault_of_choices(spec.plan, proposal.choices)
+    if wrong or not proposal.owners:
+        return wrong
     if not are_owner_ranges(proposal.owners, proposal.workers_of_tick):
         return "its owner map does not give each bin to a worker"
     return ""

@@ -12,6 +12,7 @@ from fsql.compiler.assignment import Assignment
 from fsql.compiler.diagnostics import FsqlError
 from fsql.compiler.diagnostics.encoding import diagnostics_bytes
 from fsql.compiler.owner_map import OwnerMap
+from fsql.compiler.plan_choices import with_choices
 from fsql.runtime.cluster.manifest import manifest_of
 from fsql.runtime.cluster.node import (
     ChunkRead,
@@ -134,7 +135,7 @@ class WorkerHost(Host["WorkerMachine"]):
             if begin.owners:
                 owners = OwnerMap.of_ranges(begin.owners)
                 assignment = Assignment(owners, assignment.workers)
-            plan = replace(prepared.plan, assignment=assignment)
+            plan = replace(with_choices(prepared.plan, begin.choices), assignment=assignment)
             mine = assignment.fronts_of(begin.number, prepared.fronts)
             manifest = manifest_of(begin.manifest) if begin.manifest else None
             state = self._own_state(prepared.state, begin.number)

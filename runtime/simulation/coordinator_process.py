@@ -102,6 +102,8 @@ class CoordinatorProgram:
             self._cluster.finish(effect)
         elif isinstance(effect, TickEnded):
             self._cluster.coverage.sometimes("tick refused" if effect.refused else "tick taken")
+            if effect.changes:
+                self._cluster.coverage.sometimes("plan changed")
             self._process.note(f"tick {effect.tick}: {effect.refused or 'taken'}")
         elif effect.phase != self._phase:
             self._phase = effect.phase

@@ -23,6 +23,7 @@ PROBES: Final = (
     "recovered with another number of workers",
     "tick taken",
     "tick refused",
+    "plan changed",
     "worker joined",
     "worker left",
     "snapshot committed",

@@ -1,16 +1,20 @@
-"""Ticks in simulations: proposals of owner maps, drawn at random."""
+"""Ticks in simulations: proposals of owner maps, policies and orders of filters, drawn at random."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from fsql.compiler.owner_map import BINS, OwnerMap
+from fsql.compiler.plan_choices import PlanChoices, choices_of
+from fsql.compiler.tick_plan import Policy
 from fsql.runtime.cluster.phase import Phase
 from fsql.runtime.cluster.tick_events import TickProposed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from fsql.compiler.tick_plan import TickPlan
     from fsql.runtime.simulation.faults import FaultInjector
     from fsql.runtime.simulation.process import Process
     from fsql.runtime.simulation.tape import Stream
@@ -45,7 +49,25 @@ def _running(injector: FaultInjector) -> Iterator[tuple[Process, int]]:
 def _propose(injector: FaultInjector, process: Process, workers: int) -> None:
     injector.cluster.ticks += 1
     owners = _owner_map(injector.choices, workers)
-    process.handle(TickProposed(injector.cluster.ticks, owners.ranges, workers))
+    choices = _plan_choices(injector.plan_choices, injector.cluster.spec().plan)
+    process.handle(TickProposed(injector.cluster.ticks, owners.ranges, workers, choices))
+
+
+def _plan_choices(choices: Stream, plan: TickPlan) -> PlanChoices:
+    """Draw policies for some of the folds, and orders for some of the filters."""
+    every = choices_of(plan)
+    folds = [operator for operator, _ in every.policies if choices.chance(0.7)]
+    policies = tuple((operator, choices.one_of(list(Policy))) for operator in folds)
+    orders = [order for order in every.filters if choices.chance(0.7)]
+    filters = tuple(replace(order, groups=_parted(choices, order.groups)) for order in orders)
+    return PlanChoices(policies, filters)
+
+
+def _parted(choices: Stream, groups: tuple[tuple[int, ...], ...]) -> tuple[tuple[int, ...], ...]:
+    """Draw an order of the same conjuncts, all in one filter or each in its own."""
+    left = [number for group in groups for number in group]
+    drawn = [left.pop(choices.below(len(left))) for _ in range(len(left))]
+    return tuple((number,) for number in drawn) if choices.chance(0.5) else (tuple(drawn),)
 
 
 def _owner_map(choices: Stream, workers: int) -> OwnerMap:

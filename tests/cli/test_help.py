@@ -45,7 +45,7 @@ Commands:
   snapshot       Take, list, verify, restore and repair snapshots.
   status         Show how a job is doing.
   stop           Stop a job.
-  tick           Change which workers own keys while a job runs.
+  tick           Change owners of keys, and the plan, while a job runs.
   up             Start the agent that keeps deployed jobs running.
   worker         Join a run as a worker.
   zookeeper      Run a ZooKeeper server on this machine.

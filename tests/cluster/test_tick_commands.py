@@ -31,7 +31,8 @@ CREATE TABLE lines (line STRING) WITH ('connector' = 'stdin', 'format' = 'text')
 CREATE TABLE counts (word STRING, n BIGINT) WITH ('connector' = 'file', 'path' = 'counts.jsonl');
 CREATE TABLE copies (line STRING) WITH ('connector' = 'file', 'path' = 'lines.txt', 'format' = 'text');
 INSERT INTO counts
-SELECT word, COUNT(*) AS n FROM lines CROSS JOIN UNNEST(SPLIT(line, ' ')) AS words (word) GROUP BY word;
+SELECT word, COUNT(*) AS n FROM lines CROSS JOIN UNNEST(SPLIT(line, ' ')) AS words (word)
+WHERE word <> 'word7' AND word <> 'word8' GROUP BY word;
 INSERT INTO copies SELECT UPPER(line) AS line FROM lines;
 """
 
@@ -114,6 +115,18 @@ def ticks(twin: Twin) -> list[dict[str, Any]]:
     return listed
 
 
+def edited_plan(twin: Twin, path: Path) -> dict[str, Any]:
+    """Write the plan of a run with another policy and another order of filters, and return it."""
+    said = fsql("tick", "plan", "--state", twin.state, "-o", path)
+    assert said.code == 0, said.err
+    plan: dict[str, Any] = json.loads(path.read_text())
+    plan["folds"][0]["policy"] = "ordered"
+    conditions = [each for group in plan["filters"][0]["filters"] for each in group]
+    plan["filters"][0]["filters"] = [[each] for each in reversed(conditions)]
+    path.write_text(json.dumps(plan))
+    return plan
+
+
 def start(twin: Twin) -> None:
     twin.start(2, "--no-contract")  # no ticks but those of the test
     wait_until(twin.goes_on, "output")
@@ -125,20 +138,29 @@ def test_output_does_not_change(live: LiveTwin, tmp_path: Path) -> None:
     bins.write_text("1 0 1000  # was of worker 0\n\n0 1000 4096\n")
     start(twin)
     assert take(twin, "--bins", bins, "--reason", "try")["moved_bins"] == 1000 + 2048
-    assert propose(twin, "--to", "1").out == "tick 2 is proposed\n"
+    plan = edited_plan(twin, tmp_path / "plan.json")
+    conditions = ["(word <> 'word8')", "(word <> 'word7')"]
+    changes = take(twin, "--plan", tmp_path / "plan.json")["changes"]
+    assert changes == [
+        f"policy of {plan['folds'][0]['operator']}: ordered, was speculative",
+        f"filters of stage 0: {', then '.join(conditions)}; was {' AND '.join(conditions[::-1])}",
+    ]
+    assert propose(twin, "--to", "1").out == "tick 3 is proposed\n"
     os.kill(next(pid for pid in twin.pids("worker") if takes_part(pid)), signal.SIGKILL)
     wait_until(lambda: ticks(twin)[0]["state"] == "taken", "a tick during which a worker ends")
-    assert propose(twin, "--equal").out == "tick 3 is proposed\n"
+    assert propose(twin, "--equal").out == "tick 4 is proposed\n"
     [coordinator] = twin.pids("coordinator")
     os.kill(coordinator, signal.SIGKILL)
     wait_until(lambda: ticks(twin)[0]["state"] == "taken", "a tick that another coordinator takes")
     assert take(twin, "--equal")["moved_bins"] == 0
+    assert json.loads(fsql("tick", "plan", "--state", twin.state).out) == plan
     twin.stop_feeding()
     assert twin.ended() == 0, twin.errors()
     (tmp_path / "right").mkdir()
     assert difference(twin.written(), twin.right(tmp_path / "right")) == ""
     listed = ticks(twin)
     assert [(each["tick"], each["state"], each["reason"]) for each in listed] == [
+        (5, "taken", ""),
         (4, "taken", ""),
         (3, "taken", ""),
         (2, "taken", ""),
@@ -149,9 +171,10 @@ def test_output_does_not_change(live: LiveTwin, tmp_path: Path) -> None:
         EQUAL,
         [[1, 0, 4096]],
         [[1, 0, 1000], [0, 1000, 4096]],
+        [[1, 0, 1000], [0, 1000, 4096]],
     ]
     shown = fsql("tick", "show", "1", "--state", twin.state, "--json")
-    assert json.loads(shown.out) == listed[3]
+    assert json.loads(shown.out) == listed[4]
 
 
 def test_workers_join_and_leave_while_rows_flow(live: LiveTwin, tmp_path: Path) -> None:
@@ -239,5 +262,5 @@ def test_one_way_to_give_an_owner_map_is_needed(tmp_path: Path) -> None:
         said = fsql("tick", "propose", "--state", tmp_path, *flags)
         assert (said.code, said.err.splitlines()[-1]) == (
             2,
-            "Error: give --workers, or one of --bins, --equal and --to, or both",
+            "Error: give --plan, --workers, or one of --bins, --equal and --to",
         )

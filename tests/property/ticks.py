@@ -1,4 +1,4 @@
-"""Runs in which keys change owners while rows flow.
+"""Runs in which keys change owners, folds their policies and filters their order while rows flow.
 
 A change is carried out in steps, at moments that are drawn: it is announced to one worker after the other,
 and so on.  What is released may not depend on any of it.  Owner maps are random, so bins also come back to
@@ -7,11 +7,13 @@ workers that had them before.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum, auto
 from typing import TYPE_CHECKING
 
 from fsql.compiler.owner_map import BINS, OwnerMap, all_of, bin_ranges
+from fsql.compiler.plan_choices import PlanChoices, choices_of
+from fsql.compiler.tick_plan import Policy
 from fsql.runtime.batch import END
 from fsql.runtime.dataflow.layout_change import moves_to
 from fsql.runtime.dataflow.messages import Acknowledgement, Entry, Ids, Kind, link_number
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
     from random import Random
 
     from fsql.compiler.owner_map import BinRanges
+    from fsql.compiler.tick_plan import TickPlan
     from fsql.runtime.batch import Root
     from fsql.runtime.dataflow.front import Front
     from fsql.runtime.dataflow.worker import Worker
@@ -47,6 +50,7 @@ class _Change:
 
     position: Root
     owners: OwnerMap
+    choices: PlanChoices
     missing: list[int]
     phase: _Phase = _Phase.ANNOUNCING
     agreed: list[int] = field(default_factory=list)
@@ -104,7 +108,8 @@ class Ticks:
         workers = list(range(len(cluster.workers)))
         self.random.shuffle(workers)
         owners = self._owners(len(workers))
-        change = _Change(self.snapshots.drawn(cluster), owners, workers)
+        position = self.snapshots.drawn(cluster)
+        change = _Change(position, owners, self._choices(cluster.plan), workers)
         self._change, change.before = change, dict(self.snapshots.state)
         for number in workers:
             if self.random.random() < 0.7:
@@ -156,6 +161,34 @@ class Ticks:
             case _:
                 return OwnerMap.of_equal_ranges(workers)
 
+    def _choices(self, plan: TickPlan) -> PlanChoices:
+        """Draw policies for some of the folds, and orders for some of the filters."""
+        every = choices_of(plan)
+        policies = [
+            (operator, self.random.choice(list(Policy)))
+            for operator, _ in every.policies
+            if self.random.random() < 0.7
+        ]
+        filters = [
+            replace(order, groups=self._groups(order.groups))
+            for order in every.filters
+            if self.random.random() < 0.7
+        ]
+        self.met["policies drawn"] += len(policies)
+        return PlanChoices(tuple(policies), tuple(filters))
+
+    def _groups(self, groups: tuple[tuple[int, ...], ...]) -> tuple[tuple[int, ...], ...]:
+        """Draw how the same conjuncts are ordered, and parted into filters."""
+        numbers = [number for group in groups for number in group]
+        self.random.shuffle(numbers)
+        drawn: list[tuple[int, ...]] = []
+        for number in numbers:
+            if drawn and self.random.random() < 0.5:
+                drawn[-1] = (*drawn[-1], number)
+            else:
+                drawn.append((number,))
+        return tuple(drawn)
+
     def _step(self, cluster: Cluster, change: _Change) -> None:
         match change.phase:
             case _Phase.ANNOUNCING:
@@ -184,7 +217,7 @@ class Ticks:
     def _announce(self, cluster: Cluster, change: _Change) -> None:
         number = change.missing.pop()
         worker, fronts = cluster.workers[number], _fronts(cluster, number)
-        if worker.announce_change(change.position, change.owners, fronts):
+        if worker.announce_change(change.position, change.owners, fronts, change.choices):
             change.agreed.append(number)
         else:
             self.met["changes refused"] += 1

@@ -12,6 +12,7 @@ from fsql.runtime.cluster.layout_tick import LayoutTick
 from fsql.runtime.cluster.proposed_ticks import ProposedTicks
 from fsql.runtime.cluster.snapshots import Snapshots
 from fsql.runtime.cluster.worker_ticks import WorkerTicks
+from fsql.runtime.dataflow.applied_rows import AppliedRows
 from fsql.runtime.dataflow.fold import Fold
 from fsql.runtime.dataflow.layout_change import LayoutChange
 from fsql.runtime.dataflow.worker import Worker
@@ -136,6 +137,11 @@ def stores_of_workers_that_join_are_deleted(patch: Patch) -> None:
     patch.setattr(EpochMembers, "_set_present", lambda _: None)
 
 
+def a_fold_that_becomes_speculative_logs_nothing(patch: Patch) -> None:
+    """It cannot undo what it applies ahead of min time."""
+    patch.setattr(AppliedRows, "change_policy", lambda *_: None)
+
+
 MUTANTS_OF_MEMBERS: tuple[Callable[[Patch], None], ...] = (
     workers_leave_before_a_manifest_without_them,
     stores_of_workers_that_join_are_deleted,
@@ -154,4 +160,5 @@ MUTANTS: tuple[Callable[[Patch], None], ...] = (
     adopted_bins_are_not_stored,
     bins_are_adopted_before_the_own_state_is_at_the_position,
     two_ticks_are_under_way,
+    a_fold_that_becomes_speculative_logs_nothing,
 )

@@ -11,11 +11,13 @@ from fsql.runtime.cluster.job_spec import JobSpec, Settings
 from fsql.runtime.cluster.manifest import Manifest
 from fsql.runtime.cluster.node import EpochTaken
 from fsql.runtime.cluster.proposed_ticks import ProposedTicks
-from fsql.runtime.cluster.tick_events import TickEnded, TickProposed
+from fsql.runtime.cluster.tick_events import Layout, TickEnded, TickProposed
 from fsql.tests.queries.examples import EXAMPLES
 
 ALL_TO_ONE = ((1, 0, 4096),)
 SWAPPED = ((1, 0, 2048), (0, 2048, 4096))
+ALL = Layout(ALL_TO_ONE, 2)
+OTHER = Layout(SWAPPED, 2)
 EQUAL = OwnerMap.of_equal_ranges(2).ranges
 
 
@@ -39,24 +41,21 @@ def test_a_new_coordinator_goes_on_with_the_last_tick() -> None:
     assert owners(ProposedTicks(job(), Settings()), EpochTaken(1, None)) == EQUAL
     assert owners(ProposedTicks(job(), Settings()), EpochTaken(1, manifest(2))) == SWAPPED
     assert owners(ProposedTicks(job(), Settings()), EpochTaken(1, manifest(3))) == EQUAL
-    assert (
-        owners(ProposedTicks(job(), Settings()), EpochTaken(1, manifest(2), ALL_TO_ONE))
-        == ALL_TO_ONE
-    )
-    assert owners(ProposedTicks(job(), Settings()), EpochTaken(1, None, ALL_TO_ONE)) == ALL_TO_ONE
+    assert owners(ProposedTicks(job(), Settings()), EpochTaken(1, manifest(2), ALL)) == ALL_TO_ONE
+    assert owners(ProposedTicks(job(), Settings()), EpochTaken(1, None, ALL)) == ALL_TO_ONE
 
 
 def test_one_that_goes_on_keeps_its_map() -> None:
     ticks = ProposedTicks(job(), Settings())
-    assert owners(ticks, EpochTaken(1, None, ALL_TO_ONE)) == ALL_TO_ONE
-    assert owners(ticks, EpochTaken(2, manifest(2), SWAPPED)) == ALL_TO_ONE
+    assert owners(ticks, EpochTaken(1, None, ALL)) == ALL_TO_ONE
+    assert owners(ticks, EpochTaken(2, manifest(2), OTHER)) == ALL_TO_ONE
 
 
 def test_one_that_has_lost_its_lease_asks_again() -> None:
     ticks = ProposedTicks(job(), Settings())
-    assert owners(ticks, EpochTaken(1, None, ALL_TO_ONE)) == ALL_TO_ONE
+    assert owners(ticks, EpochTaken(1, None, ALL)) == ALL_TO_ONE
     ticks.on_lease_lost()
-    assert owners(ticks, EpochTaken(3, None, SWAPPED)) == SWAPPED
+    assert owners(ticks, EpochTaken(3, None, OTHER)) == SWAPPED
 
 
 def test_a_proposal_that_is_known_is_not_refused() -> None:

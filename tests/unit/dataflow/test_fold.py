@@ -116,6 +116,35 @@ def test_the_ordered_policy_holds_until_min_time_and_never_takes_back() -> None:
     assert fold.hold() is None
 
 
+def test_a_fold_that_becomes_speculative_applies_what_waits_and_repairs_it() -> None:
+    fold = running_count(Policy.ORDERED)
+    assert fold.accept(0, batch(["a", "a"], [10, 14])).rows == []
+    assert fold.change_policy(Root(12, 0), Policy.SPECULATIVE).rows == []
+    assert fold.accept(0, batch(["a"], [15])).rows == []
+    assert counts(fold.advance(Root(12, 0)).rows) == [(10, 1, 1), (14, 2, 1), (15, 3, 1)]
+    assert fold.hold() is None
+    output = fold.accept(0, batch(["a"], [13]))
+    assert sorted(counts(output.rows)) == [
+        *((13, 2, 1), (14, 2, -1), (14, 3, 1), (15, 3, -1), (15, 4, 1)),
+    ]
+
+
+def test_a_fold_that_becomes_ordered_repairs_what_it_has_applied() -> None:
+    fold = running_count(Policy.SPECULATIVE)
+    assert counts(fold.accept(0, batch(["a"], [14])).rows) == [(14, 1, 1)]
+    assert fold.advance(Root(12, 0)).rows == []
+    assert fold.change_policy(Root(12, 0), Policy.ORDERED).rows == []
+    assert fold.accept(0, batch(["a", "a"], [13, 16])).rows == []
+    assert fold.hold() == Root(13, 0)
+    output = fold.advance(Root(14, 0))
+    assert sorted(counts(output.rows)) == [(13, 1, 1), (14, 1, -1), (14, 2, 1)]
+    assert output.repairs
+    assert fold.hold() == Root(16, 0)
+    assert counts(fold.advance(Root(17, 0)).rows) == [(16, 3, 1)]
+    assert fold.accept(0, batch(["a"], [18])).rows == []
+    assert counts(fold.advance(END).rows) == [(18, 4, 1)]
+
+
 def test_a_repair_storm_is_bounded() -> None:
     """One hot key, 10,000 rows above min time, and 10,000 more that each come before all of them."""
     fold = running_count(Policy.SPECULATIVE)

@@ -6,11 +6,12 @@ import pytest
 from msgspec.structs import replace
 
 from fsql.compiler.owner_map import OwnerMap
+from fsql.compiler.plan_choices import FilterOrder, PlanChoices, choices_of
 from fsql.compiler.tick_plan import Policy
 from fsql.optimizer.choose import choose
 from fsql.runtime.batch import START, Root
 from fsql.runtime.cluster.job_spec import JobSpec
-from fsql.runtime.cluster.tick_events import TickEnded, TickProposed
+from fsql.runtime.cluster.tick_events import Layout, TickEnded, TickProposed
 from fsql.runtime.coordination.in_memory import Ensemble, MemoryCoordination
 from fsql.runtime.coordination.lease import Lease
 from fsql.runtime.coordination.ticks import (
@@ -36,6 +37,12 @@ def job() -> JobSpec:
     return JobSpec("job", 0, plan, (), (), b"", graph="graph")
 
 
+ORDERED = PlanChoices(tuple((each, Policy.ORDERED) for each, _ in choices_of(job().plan).policies))
+TAKEN = TickEnded(
+    1, Root(5, 1), 0.25, moved_bins=9, layout=Layout(ALL_TO_ONE, 2, ORDERED), changes=("policy",)
+)
+
+
 class Led:
     """The proposals of a coordinator that has the lease."""
 
@@ -53,6 +60,10 @@ class Led:
         return () if last is None else last.owners
 
 
+def taken() -> TickProposal:
+    return replace(ASKED, tick=1, workers_after=2, choices=ORDERED)
+
+
 @pytest.fixture
 def led() -> Led:
     return Led()
@@ -63,9 +74,9 @@ def test_a_proposal_is_handed_over_until_it_has_ended(led: Led) -> None:
     led.propose(ASKED)
     for _ in range(2):
         assert list(led.ticks.advance()) == [TickProposed(1, ALL_TO_ONE, 2)]
-    led.ticks.on_ended(TickEnded(1, Root(5, 1), 0.25, moved_bins=9))
+    led.ticks.on_ended(TAKEN)
     assert list(led.ticks.advance()) == []
-    record = TickRecord(replace(ASKED, tick=1), (5, 1), 0.25, 9)
+    record = TickRecord(taken(), (5, 1), 0.25, 9, changes=("policy",))
     assert find_record(led.coordination, 1) == record
     assert led.last_owners() == ALL_TO_ONE
 
@@ -85,9 +96,17 @@ def test_why_a_tick_is_refused_is_recorded(led: Led) -> None:
     [
         (replace(ASKED, graph="other"), "it was proposed for another plan than the job has now"),
         (replace(ASKED, workers=3), "it was proposed for a run with 3 workers, and this has 2"),
+        (
+            replace(ASKED, choices=PlanChoices((("join-1", Policy.ORDERED),))),
+            "the plan has no fold join-1",
+        ),
+        (
+            replace(ASKED, choices=PlanChoices(filters=(FilterOrder(0, 0, ((0,),)),))),
+            "stage 0 has no filter run 0",
+        ),
         *(
             (replace(ASKED, owners=owners), "its owner map does not give each bin to a worker")
-            for owners in ((), ((2, 0, 4096),), ((0, 0, 4000),), ((0, 0, 9), (1, 8, 4096)))
+            for owners in (((2, 0, 4096),), ((0, 0, 4000),), ((0, 0, 9), (1, 8, 4096)))
         ),
     ],
 )
@@ -110,9 +129,9 @@ def test_a_proposal_that_is_open_when_the_job_ends_is_refused(led: Led) -> None:
 def test_a_tick_that_was_taken_before_the_job_ended_is_recorded_as_taken(led: Led) -> None:
     led.propose(ASKED)
     list(led.ticks.advance())
-    led.ticks.on_ended(TickEnded(1, Root(5, 1), 0.25, moved_bins=9))
+    led.ticks.on_ended(TAKEN)
     list(led.ticks.end_job())
-    record = TickRecord(replace(ASKED, tick=1), (5, 1), 0.25, 9)
+    record = TickRecord(taken(), (5, 1), 0.25, 9, changes=("policy",))
     assert find_record(led.coordination, 1) == record
 
 

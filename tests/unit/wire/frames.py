@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
+from fsql.compiler.plan_choices import FilterOrder, PlanChoices
+from fsql.compiler.tick_plan import Policy
 from fsql.runtime.batch import END, START, Batch, Root
 from fsql.runtime.cluster import frames
 from fsql.runtime.cluster.frames import Begin, Frame, Goodbye, Heartbeat, Hello
@@ -56,6 +58,10 @@ TYPES = (
     pa.list_(pa.dictionary(pa.int32(), pa.string())),
 )
 ROOT = Root(5, 2**57)
+CHOICES = PlanChoices(
+    (("aggregate-1", Policy.ORDERED), ("join-2", Policy.SPECULATIVE)),
+    (FilterOrder(0, 1, ((2,), (0, 1))),),
+)
 SNAPSHOT = incremental_snapshot(
     [pa.array(["a", None])],
     pa.RecordBatch.from_pydict({"0_count": pa.array([1, 2]), "expires": pa.array([NEVER, 7])}),
@@ -94,7 +100,7 @@ CONTROL: tuple[Item, ...] = (
     ),
     frames.Failure(b'{"code": "E531"}'),
     frames.AnnounceSnapshot(4, ROOT, tick=3),
-    frames.PrepareTick(3, ((1, 0, 7), (0, 7, 4096)), snapshots=False),
+    frames.PrepareTick(3, ((1, 0, 7), (0, 7, 4096)), snapshots=False, choices=CHOICES),
     frames.TickPrepared(3),
     frames.TickDeclined(3, "the store cannot be read: ☃"),
     frames.StatePart(3, (("aggregate-1", SNAPSHOT), ("join-2", SNAPSHOT)), last=True),
@@ -110,7 +116,7 @@ CONTROL: tuple[Item, ...] = (
 DATAGRAMS: tuple[Datagram, ...] = (
     Hello("job", "worker 1", "tcp://127.0.0.1:5555"),
     Begin("job", 1, 7, "w", 0, "tcp://127.0.0.1:1", ("a", "b"), b"plan", b"manifest", 5.0),
-    Begin("job", 1, 7, "w", 0, "", (), b"", b"\x00" * 100_000, 0.5),
+    Begin("job", 1, 7, "w", 0, "", (), b"", b"\x00" * 100_000, 0.5, choices=CHOICES),
     Heartbeat("job", 7, -1),
     Goodbye("job", 7, -1, finished=True),
     Goodbye("job", 7, 3, finished=False, reason="the store of worker 3 is locked"),

@@ -1,0 +1,49 @@
+"""The choices of a tick plan as text: policies of folds, and filters by their conjuncts."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fsql.compiler.explain.expressions import expression_text, labels
+from fsql.compiler.plan_choices import choices_of, filter_runs
+from fsql.compiler.tick_plan import schema_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from fsql.compiler.plan_choices import FilterOrder
+    from fsql.compiler.tick_plan import TickPlan
+
+FilterTexts = tuple[tuple[str, ...], ...]
+"""The conjuncts of each filter of a run, in the order in which they are evaluated."""
+
+
+def conjunct_texts(plan: TickPlan, stage: int, run: int) -> tuple[str, ...]:
+    """Return the conjuncts of a filter run, by number."""
+    found = filter_runs(plan.stages[stage])[run]
+    below = plan.stages[stage].steps[found.steps[0]].input
+    names = labels(schema_of(plan.stages[stage], below))
+    return tuple(expression_text(each, names) for each in found.conjuncts)
+
+
+def filter_texts(plan: TickPlan, order: FilterOrder) -> FilterTexts:
+    """Return the conjuncts of each filter of a run, in the order of a choice."""
+    texts = conjunct_texts(plan, order.stage, order.run)
+    return tuple(tuple(texts[number] for number in group) for group in order.groups)
+
+
+def changed_choices(before: TickPlan, after: TickPlan) -> Iterator[str]:
+    """Yield what differs between two plans of one graph, a line each."""
+    old, new = choices_of(before), choices_of(after)
+    policies = dict(old.policies)
+    for operator, policy in new.policies:
+        if policy is not policies[operator]:
+            yield f"policy of {operator}: {policy.value}, was {policies[operator].value}"
+    for was, now in zip(old.filters, new.filters, strict=True):
+        if was != now:
+            texts = [_text(filter_texts(before, order)) for order in (now, was)]
+            yield f"filters of stage {now.stage}: {texts[0]}; was {texts[1]}"
+
+
+def _text(filters: FilterTexts) -> str:
+    return ", then ".join(" AND ".join(f"({each})" for each in group) for group in filters)

@@ -1,0 +1,182 @@
+"""The parts of a tick plan that a tick may change besides owners: fold policies and the order of filters.
+
+Contract.  Any choices that `fault_of_choices` accepts give a plan that releases the same bytes, and has the
+same stages, operators, exchanges, ports and state.
+
+A **filter run** is a longest chain of filters in one stage that cannot fail, where only the next filter reads
+what one leaves.  Its filters are a conjunction, which may be evaluated in any order: all conjuncts in one
+filter, or in several filters, of which each sees the rows that those before it have kept.  Conjuncts are
+numbered in the order of their canonical forms, and runs in the order of their first filters: so numbers do
+not depend on the choices that are in force.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from fsql.compiler.functions.evaluate import fallible
+from fsql.compiler.graph import Select
+from fsql.compiler.rules.conjuncts import conjunction, conjuncts
+from fsql.compiler.serialize import canonical_bytes
+from fsql.compiler.tick_plan import HEAD, FoldHead, Policy, Send, Stage, Step, TickPlan
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from fsql.compiler.expression import Expression
+
+
+@dataclass(frozen=True, slots=True)
+class FilterOrder:
+    """How filter run number `run` of a stage is evaluated: a filter for each group of conjuncts, in order."""
+
+    stage: int
+    run: int
+    groups: tuple[tuple[int, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PlanChoices:
+    """The policies of folds, by operator id, and the order of filters; what is left out stays as it is."""
+
+    policies: tuple[tuple[str, Policy], ...] = ()
+    filters: tuple[FilterOrder, ...] = ()
+
+
+NO_CHOICES = PlanChoices()
+
+
+@dataclass(frozen=True, slots=True)
+class FilterRun:
+    """A filter run: its steps from the first to the last, and its conjuncts by number."""
+
+    steps: tuple[int, ...]
+    conjuncts: tuple[Expression, ...]
+
+
+def filter_runs(stage: Stage) -> list[FilterRun]:
+    """Return the filter runs of a stage that have several conjuncts."""
+    readers = Counter([*(step.input for step in stage.steps), *(send.step for send in stage.sends)])
+    chains: dict[int, list[int]] = {}
+    for index, step in enumerate(stage.steps):
+        if _predicate(step) is not None:
+            follows = readers[step.input] == 1 and step.input in chains
+            chain = chains.pop(step.input) if follows else []
+            chains[index] = [*chain, index]
+    runs = []
+    for chain in sorted(chains.values()):
+        found = [each for index in chain for each in conjuncts(_predicate_of(stage, index))]
+        if len(found) > 1:
+            runs.append(FilterRun(tuple(chain), tuple(sorted(found, key=canonical_bytes))))
+    return runs
+
+
+def choices_of(plan: TickPlan) -> PlanChoices:
+    """Return all choices of a plan."""
+    return PlanChoices(
+        tuple((head.operator, head.policy) for head in _folds(plan)),
+        tuple(
+            FilterOrder(number, place, _groups(stage, run))
+            for number, stage in enumerate(plan.stages)
+            for place, run in enumerate(filter_runs(stage))
+        ),
+    )
+
+
+def fault_of_choices(plan: TickPlan, choices: PlanChoices) -> str:
+    """Return why a plan cannot have these choices, "" if it can."""
+    folds = {head.operator for head in _folds(plan)}
+    operators = [operator for operator, _ in choices.policies]
+    for operator in operators:
+        if operator not in folds:
+            return f"the plan has no fold {operator}"
+    if len(set(operators)) < len(operators):
+        return "a fold has two policies"
+    places = [(order.stage, order.run) for order in choices.filters]
+    if len(set(places)) < len(places):
+        return "a filter run has two orders"
+    for order in choices.filters:
+        has_stage = 0 <= order.stage < len(plan.stages)
+        runs = filter_runs(plan.stages[order.stage]) if has_stage else []
+        if not 0 <= order.run < len(runs):
+            return f"stage {order.stage} has no filter run {order.run}"
+        given = sorted(number for group in order.groups for number in group)
+        if not all(order.groups) or given != list(range(len(runs[order.run].conjuncts))):
+            return f"the filters of stage {order.stage} do not have each conjunct once"
+    return ""
+
+
+def with_choices(plan: TickPlan, choices: PlanChoices) -> TickPlan:
+    """Return the plan with these choices, which it can have."""
+    policies = dict(choices.policies)
+    stages = []
+    for number, stage in enumerate(plan.stages):
+        orders = {each.run: each.groups for each in choices.filters if each.stage == number}
+        if orders:
+            stage = _with_filters(stage, orders)  # noqa: PLW2901 - the same stage
+        head = stage.head
+        if isinstance(head, FoldHead) and head.operator in policies:
+            stage = replace(stage, head=replace(head, policy=policies[head.operator]))  # noqa: PLW2901
+        stages.append(stage)
+    return replace(plan, stages=tuple(stages))
+
+
+def _with_filters(stage: Stage, orders: dict[int, tuple[tuple[int, ...], ...]]) -> Stage:
+    """Return the stage with some of its filter runs in other orders."""
+    runs = {run.steps[0]: (place, run) for place, run in enumerate(filter_runs(stage))}
+    places = {HEAD: HEAD}
+    steps: list[Step] = []
+    dropped: set[int] = set()
+    for index, step in enumerate(stage.steps):
+        if index in dropped:
+            continue
+        place, run = runs.get(index, (HEAD, None))
+        if run is None or place not in orders:
+            steps.append(replace(step, input=places[step.input]))
+            places[index] = len(steps) - 1
+            continue
+        below = places[step.input]
+        for group in orders[place]:
+            predicate = conjunction([run.conjuncts[number] for number in group])
+            steps.append(replace(step, function=Select(predicate), input=below))
+            below = len(steps) - 1
+        dropped.update(run.steps)
+        places[run.steps[-1]] = below
+    sends = tuple(Send(places[send.step], send.to) for send in stage.sends)
+    return Stage(stage.head, tuple(steps), sends)
+
+
+def _groups(stage: Stage, run: FilterRun) -> tuple[tuple[int, ...], ...]:
+    """Return the numbers of the conjuncts in each filter of a run."""
+    left = list(enumerate(run.conjuncts))
+    groups = []
+    for index in run.steps:
+        group = []
+        for conjunct in conjuncts(_predicate_of(stage, index)):
+            found = next(each for each in left if each[1] is conjunct)
+            left.remove(found)
+            group.append(found[0])
+        groups.append(tuple(group))
+    return tuple(groups)
+
+
+def _predicate(step: Step) -> Expression | None:
+    """Return the predicate of a filter that cannot fail, None for other steps."""
+    function = step.function
+    if not isinstance(function, Select) or fallible(function.predicate):
+        return None
+    return function.predicate
+
+
+def _predicate_of(stage: Stage, index: int) -> Expression:
+    predicate = _predicate(stage.steps[index])
+    assert predicate is not None
+    return predicate
+
+
+def _folds(plan: TickPlan) -> Iterator[FoldHead]:
+    for stage in plan.stages:
+        if isinstance(stage.head, FoldHead):
+            yield stage.head

@@ -1,0 +1,155 @@
+"""The choices of a job's plan in a file that a user edits: policies of folds, and the order of filters.
+
+The file has one JSON object: the digest of the job's logical plan, for each fold its policy, and for each run
+of filters the conjuncts of each filter, in the order in which they are evaluated.  What is left out stays.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from fsql.compiler.diagnostics import Diagnostic, FsqlError
+from fsql.compiler.diagnostics.codes import CODES
+from fsql.compiler.explain.choices import conjunct_texts, filter_texts
+from fsql.compiler.plan_choices import (
+    FilterOrder,
+    PlanChoices,
+    choices_of,
+    fault_of_choices,
+    with_choices,
+)
+from fsql.compiler.tick_plan import FoldHead, Policy
+from fsql.job.compilation import compile_job
+from fsql.job.description import plan_digest
+from fsql.optimizer.choose import choose
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from fsql.compiler.tick_plan import TickPlan
+    from fsql.job.description import JobDescription
+
+BYTES_MAX: Final = 1 << 20
+
+
+class _Fold(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    stage: int
+    operator: str
+    policy: Policy
+
+
+class _Filters(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    stage: int
+    run: int
+    filters: tuple[tuple[str, ...], ...]
+
+
+class ChoicesFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The content of a file; see above."""
+
+    plan: str
+    folds: tuple[_Fold, ...] = ()
+    filters: tuple[_Filters, ...] = ()
+
+
+def plan_of(job: JobDescription, choices: PlanChoices) -> TickPlan:
+    """Return the tick plan of a job with these choices, or those of the optimizer if it cannot have them.
+
+    Raises:
+        FsqlError: if the script does not compile; E623, if it compiles to another plan.
+    """
+    compiled = compile_job(job.script())
+    if plan_digest(compiled) != job.plan:
+        message = "this version of fsql makes another plan of the script"
+        raise FsqlError([Diagnostic("E623", message, helps=(CODES["E623"].fix,))])
+    fronts = {ordinal: len(names) for ordinal, names in job.splits.items()}
+    policy = job.options().policy
+    plan = choose(compiled.graph, workers=job.workers, fronts=fronts, policy=policy)
+    return plan if fault_of_choices(plan, choices) else with_choices(plan, choices)
+
+
+def choices_file_of(job: JobDescription, plan: TickPlan) -> ChoicesFile:
+    """Return the choices of a job's plan."""
+    folds = [
+        _Fold(number, stage.head.operator, stage.head.policy)
+        for number, stage in enumerate(plan.stages)
+        if isinstance(stage.head, FoldHead)
+    ]
+    filters = [
+        _Filters(order.stage, order.run, filter_texts(plan, order))
+        for order in choices_of(plan).filters
+    ]
+    return ChoicesFile(job.plan, tuple(folds), tuple(filters))
+
+
+def file_text(file: ChoicesFile) -> str:
+    """Return the text of a file."""
+    return json.dumps(msgspec.to_builtins(file), indent=2, ensure_ascii=False) + "\n"
+
+
+def read_choices(path: Path, job: JobDescription, plan: TickPlan) -> PlanChoices:
+    """Return the choices in a file, for the plan of a job.
+
+    Raises:
+        FsqlError: E654, if it cannot be read, or has anything else.
+    """
+    try:
+        with path.open("rb") as file:
+            data = file.read(BYTES_MAX + 1)
+    except OSError as error:
+        raise _invalid(f'"{path}" cannot be read: {error.strerror}') from None
+    if len(data) > BYTES_MAX:
+        raise _invalid(f'"{path}" is larger than {BYTES_MAX:,} bytes')
+    try:
+        found = msgspec.json.decode(data, type=ChoicesFile)
+    except (msgspec.MsgspecError, RecursionError) as error:
+        raise _invalid(f'"{path}": {error}') from None
+    if found.plan != job.plan:
+        raise _invalid(f'"{path}" was written for another plan than the job has')
+    for fold in found.folds:
+        _check_fold(fold, plan, path)
+    policies = tuple((fold.operator, fold.policy) for fold in found.folds)
+    orders = tuple(_order(filters, plan, path) for filters in found.filters)
+    choices = PlanChoices(policies, orders)
+    wrong = fault_of_choices(plan, choices)
+    if wrong:
+        raise _invalid(f'"{path}": {wrong}')
+    return choices
+
+
+def _check_fold(fold: _Fold, plan: TickPlan, path: Path) -> None:
+    has_stage = 0 <= fold.stage < len(plan.stages)
+    head = plan.stages[fold.stage].head if has_stage else None
+    if not isinstance(head, FoldHead) or head.operator != fold.operator:
+        raise _invalid(f'"{path}": stage {fold.stage} is not the fold {fold.operator}')
+
+
+def _order(given: _Filters, plan: TickPlan, path: Path) -> FilterOrder:
+    """Return the order in which a file has the conjuncts of a filter run."""
+    place = f'"{path}", stage {given.stage}, run {given.run}'
+    runs = {(order.stage, order.run) for order in choices_of(plan).filters}
+    if (given.stage, given.run) not in runs:
+        raise _invalid(f"{place}: the plan has no such filters")
+    left = list(enumerate(conjunct_texts(plan, given.stage, given.run)))
+    groups = []
+    for texts in given.filters:
+        if not texts:
+            raise _invalid(f"{place}: a filter has no condition")
+        group = []
+        for text in texts:
+            found = next((each for each in left if each[1] == text), None)
+            if found is None:
+                raise _invalid(f"{place}: the filters do not have the condition {text}")
+            left.remove(found)
+            group.append(found[0])
+        groups.append(tuple(group))
+    if left:
+        raise _invalid(f"{place}: the condition {left[0][1]} is missing")
+    return FilterOrder(given.stage, given.run, tuple(groups))
+
+
+def _invalid(reason: str) -> FsqlError:
+    return FsqlError([Diagnostic("E654", reason, helps=(CODES["E654"].fix,))])

@@ -1,0 +1,78 @@
+"""The pipelines of all stages; during a tick that changes them, those of both plans.
+
+A row takes the pipeline of the plan that is in force at its root, and so does what undoes it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from fsql.compiler.plan_choices import with_choices
+from fsql.runtime.batch import END
+from fsql.runtime.dataflow.stage_pipeline import Instrumentation, StagePipeline
+from fsql.runtime.order import below
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from fsql.compiler.plan_choices import PlanChoices
+    from fsql.compiler.tick_plan import Stage, TickPlan, ToFold
+    from fsql.runtime.batch import Batch, Root
+    from fsql.runtime.dataflow.row_encoding import RowEncoding
+    from fsql.runtime.dataflow.stage_pipeline import Sends
+    from fsql.runtime.kernels.keyed.prepare import Evaluator
+
+
+class StagePipelines:
+    """The compiled stages of one worker."""
+
+    def __init__(
+        self, plan: TickPlan, watch: Instrumentation, encodings: Mapping[int, RowEncoding]
+    ) -> None:
+        """Compile all stages of a plan."""
+        self._watch = watch
+        self._encodings = encodings
+        self._plan = self._next_plan = plan
+        self._pipelines = [self._compiled(stage) for stage in plan.stages]
+        self._position = END
+        self._next: dict[int, StagePipeline] = {}
+        """The pipelines from the position on, of the stages where they differ."""
+
+    def _compiled(self, stage: Stage) -> StagePipeline:
+        return StagePipeline(stage, len(self._plan.stages), self._watch, self._encodings)
+
+    def change(self, position: Root, choices: PlanChoices) -> None:
+        """Use the plan with other choices for rows with roots at or above `position`."""
+        self._position, self._next_plan = position, with_choices(self._plan, choices)
+        stages = enumerate(zip(self._plan.stages, self._next_plan.stages, strict=True))
+        self._next = {
+            number: self._compiled(after)
+            for number, (before, after) in stages
+            if before.steps != after.steps
+        }
+
+    def complete_change(self) -> None:
+        """Use one plan again: nothing below the position is under way."""
+        for number, pipeline in self._next.items():
+            self._pipelines[number] = pipeline
+        self._plan, self._next = self._next_plan, {}
+
+    def keys_of(self, stage: int, to: ToFold) -> Evaluator:
+        """Return what evaluates the keys by which the rows of a stage are exchanged."""
+        return self._pipelines[stage].keys_of[to]
+
+    def run(self, stage: int, batch: Batch) -> tuple[Sends, list[Batch]]:
+        """Run the steps of a stage; see `StagePipeline.run`."""
+        old, new = self._pipelines[stage], self._next.get(stage)
+        if new is None:
+            return old.run(batch)
+        under = below(batch, self._position)
+        if under.all():
+            return old.run(batch)
+        if not under.any():
+            return new.run(batch)
+        sends, errors = old.run(batch.take(np.flatnonzero(under)))
+        more_sends, more_errors = new.run(batch.take(np.flatnonzero(~under)))
+        return [*sends, *more_sends], [*errors, *more_errors]
