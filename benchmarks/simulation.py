@@ -114,7 +114,7 @@ def _run(query: SimQuery, workers: int, rows: int, rows_a_second: int) -> _Simul
     tape = Tape(0)
     mild = drawn(Tape(0, {}), workers=workers)
     settings = replace(mild, rows_max=1, nodes=Settings(), network=NetworkSettings(), encoded=False)
-    outputs = outputs_of(workload.plan_of(1, None), settings.option)
+    outputs = outputs_of(workload.plan_of(1, None), settings.option, settings.shards)
     checker = OutputChecker(workload.plan_of(1, None), outputs, expected_of(expected, outputs))
     world = World(tape)
     input_us = rows * SECOND // rows_a_second

@@ -33,13 +33,14 @@ if TYPE_CHECKING:
     from fsql.runtime.ports import Release
 
 Row = tuple["Value", ...]
+ReleasedRow = tuple["Root", str | None, Row]
 
 
 @dataclass(slots=True)
 class Outcome:
     """Output of a run: per INSERT (root, label or None, row); late rows per window; dead letters; stop."""
 
-    released: list[list[tuple[Root, str | None, Row]]]
+    released: list[list[ReleasedRow]]
     late: list[list[tuple[Root, Row]]]
     dead_letters: list[tuple[Root, DeadLetter]] = field(default_factory=list)
     stopped: Stopped | None = None

@@ -114,7 +114,7 @@ class SimulatedCluster:
         self.splits = paced_splits(plan, workload.inputs, choices, input_us)
         self._front_logs = world.tape.stream("front logs")
         self._logged = give_front_logs(self.sources(), self._front_logs)
-        self.outputs = outputs_of(plan, run_settings.option)
+        self.outputs = outputs_of(plan, run_settings.option, run_settings.shards)
         self.sinks = self._sinks()
         self.coordinators, self.workers = self._processes(choices)
         for process in self.processes():

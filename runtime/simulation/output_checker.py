@@ -19,9 +19,13 @@ from bisect import bisect_left
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import numpy as np
+import pyarrow as pa
+
 from fsql.runtime.batch import END, START
 from fsql.runtime.cluster.delivery import DeliveryOption
 from fsql.runtime.drivers.in_memory import Outcome, collect
+from fsql.runtime.ports import Release
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -29,7 +33,9 @@ if TYPE_CHECKING:
     from fsql.compiler.tick_plan import TickPlan
     from fsql.runtime.batch import Root
     from fsql.runtime.cluster.job_spec import Output
+    from fsql.runtime.cluster.shards import Shard
     from fsql.runtime.dataflow.barrier import DeadLetters, LateRows, Released, Stopped
+    from fsql.runtime.drivers.in_memory import ReleasedRow
 
     Contents = Released | LateRows | DeadLetters
     Row = tuple[Root, str]
@@ -60,7 +66,10 @@ def rows_of(outcome: Outcome, output: Output) -> list[Row]:
     """Return the rows of an outcome that belong to an output, in the order of an output."""
     rows: list[tuple[Root, int, str]] = []
     if output.insert is not None:
-        rows += [(root, 0, f"{op} {row!r}") for root, op, row in outcome.released[output.insert]]
+        released = outcome.released[output.insert]
+        if output.shard is not None:
+            released = _of_shard(released, output.shard)
+        rows += [(root, 0, f"{op} {row!r}") for root, op, row in released]
     for window in sorted(output.windows):
         rows += [(root, window, f"late {window} {row!r}") for root, row in outcome.late[window]]
     rows += [
@@ -70,6 +79,14 @@ def rows_of(outcome: Outcome, output: Output) -> list[Row]:
     ]
     rows.sort(key=lambda row: row[:2])
     return [(root, text) for root, _, text in rows]
+
+
+def _of_shard(rows: list[ReleasedRow], shard: Shard) -> list[ReleasedRow]:
+    """Return the rows of a shard; they are dealt by their roots."""
+    roots = np.array([root for root, _, _ in rows], np.int64).reshape(-1, 2)
+    release = Release([pa.array(range(len(rows)))], None, roots[:, 0], roots[:, 1])
+    part = shard.dealing.part(release, shard.number)
+    return [] if part is None else [rows[row] for row in part.columns[0].to_pylist()]
 
 
 class _Ledger:

@@ -85,7 +85,7 @@ def run(
     world = World(tape)
     coverage = Coverage()
     single = workload.plan_of(1, None)
-    outputs = outputs_of(single, settings.option)
+    outputs = outputs_of(single, settings.option, settings.shards)
     checker = OutputChecker(single, outputs, expected_of(expected, outputs))
     cluster = SimulatedCluster(
         world,

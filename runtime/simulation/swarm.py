@@ -52,6 +52,8 @@ class RunSettings:
     hosted: bool
     """Whether each coordinator has a worker in its process."""
     workers_encode: bool
+    shards: int | None
+    """How many shards the rows of each INSERT go to; None if they are not sharded."""
 
     def encodings(self, plan: TickPlan) -> Mapping[int, RowEncoding]:
         """Return the encodings of the INSERTs whose rows workers encode: of all or of none."""
@@ -74,6 +76,8 @@ def drawn(
         DeliveryOption.NONE,
     )
     drawn_option = choices.one_of(options)
+    workers_encode = tape.stream("row encoding").chance(0.5)
+    shards = tape.stream("shards").one_of((None, 3, 2))
     return RunSettings(
         workers=workers or drawn_workers,
         spare=choices.one_of((0, 0, 1, 3)),
@@ -92,7 +96,8 @@ def drawn(
         network=_network(choices),
         encoded=choices.chance(0.2),
         hosted=tape.stream("hosted").chance(0.3),
-        workers_encode=tape.stream("row encoding").chance(0.5),
+        workers_encode=workers_encode,
+        shards=None if workers_encode else shards,
     )
 
 

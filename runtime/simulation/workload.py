@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from fsql.compiler.tick_plan import SourceHead
 from fsql.runtime.cluster.job_spec import Output
+from fsql.runtime.cluster.shards import Dealing, Shard
 from fsql.runtime.dataflow.front import Front
 from fsql.runtime.drivers.cluster import Cluster, Fair, FrontAt
 from fsql.runtime.drivers.in_memory import Outcome, chunk_of, collect, run_in_memory
@@ -79,13 +80,25 @@ class _Passing(Front):
         return any(first <= root < end for first, end in self._ranges)
 
 
-def outputs_of(plan: TickPlan, option: DeliveryOption) -> tuple[Output, ...]:
-    """Return the outputs of a job: for each INSERT, each window's late rows, each table's dead letters."""
+def outputs_of(
+    plan: TickPlan, option: DeliveryOption, shards: int | None = None
+) -> tuple[Output, ...]:
+    """Return the outputs of a job: for each INSERT, each window's late rows, each table's dead letters.
+
+    The rows of each INSERT go to `shards`, by their roots, if that is given.
+    """
     tables = sorted(
         stage.head.table.ordinal for stage in plan.stages if isinstance(stage.head, SourceHead)
     )
     return (
-        *(Output(option, insert=insert) for insert in range(len(plan.sinks))),
+        *(output for insert in range(len(plan.sinks)) for output in _rows(insert, option, shards)),
         *(Output(option, windows=frozenset({w})) for w in range(len(plan.late_windows))),
         *(Output(option, dead_letters_of=ordinal) for ordinal in tables),
     )
+
+
+def _rows(insert: int, option: DeliveryOption, shards: int | None) -> Sequence[Output]:
+    if shards is None:
+        return [Output(option, insert=insert)]
+    dealing = Dealing(shards, None)
+    return [Output(option, insert=insert, shard=Shard(each, dealing)) for each in range(shards)]
