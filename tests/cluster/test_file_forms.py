@@ -1,4 +1,4 @@
-"""CSV, Parquet and compressed files, read and written on real workers of which one is killed."""
+"""CSV, Parquet and compressed files, and shards, read and written on real workers of which one is killed."""
 
 from __future__ import annotations
 
@@ -34,7 +34,11 @@ CREATE TABLE dense (n BIGINT, name STRING) WITH (
 CREATE TABLE parts (n BIGINT, name STRING) WITH (
     'connector' = 'file', 'path' = 'parts', 'format' = 'parquet', 'rows_per_file' = '16'
 );
+CREATE TABLE totals (name STRING, n BIGINT, PRIMARY KEY (name) NOT ENFORCED) WITH (
+    'connector' = 'file', 'path' = 'totals.jsonl', 'shards' = '2'
+);
 INSERT INTO sums SELECT name, SUM(n) FROM t GROUP BY name;
+INSERT INTO totals SELECT name, COUNT(*) FROM t GROUP BY name;
 INSERT INTO packed SELECT n, name FROM t;
 INSERT INTO dense SELECT n, name FROM t;
 INSERT INTO parts SELECT n, name FROM t;
@@ -72,7 +76,9 @@ def decompress_zstd(data: bytes) -> bytes:
 @pytest.mark.parametrize("moment", MOMENTS)
 def test_a_kill_changes_no_row(moment: str, job: Job, nursery: Nursery) -> None:
     expected = rows_of(job, job.written_here())
-    assert len(expected) == 4 + 8  # with standard output
+    assert len(expected) == 4 + 2 + 8  # with standard output
+    assert expected["totals-0-of-2.jsonl"].startswith(b'{"op":"+I","position":"')
+    assert expected["totals-1-of-2.jsonl"].startswith(b'{"op":"+I","position":"')
     assert expected["sums.csv"].startswith(b'op,name,n\n+I,"')
     assert expected["dense"].startswith(b'n,name\n0,"a\r\n0"\n')
     count = 5 if moment == "delivered" else 1
