@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,9 +12,12 @@ from fsql.benchmarks.job_process import RUNNING, JobProcess
 from fsql.benchmarks.measure import SCRIPTS, measure_file
 from fsql.benchmarks.paced import QUANTILES, Paced, run_paced
 from fsql.benchmarks.snapshot_times import SnapshotTimes
+from fsql.job.compilation import compile_job
+from fsql.job.script import read_script
+from fsql.job.shard_merge import merge_shards, shard_paths
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from fsql.benchmarks.measure import Benchmark
 
@@ -47,9 +51,13 @@ def latencies(
 
 
 def throughputs(
-    benchmark: Benchmark, rows: int | None, workers: int, promise: Promise
+    benchmark: Benchmark,
+    rows: int | None,
+    workers: int,
+    promise: Promise,
+    shards: int | None = None,
 ) -> Iterator[dict[str, Any]]:
-    """Yield the throughput of one process, then of several with the promise, file to file.
+    """Yield the throughput of one process, then of several with the promise, file to file or to shards.
 
     The clock of a cluster runs from its phase `running` to `finished`: starting processes is left out, as it
     is for the one process.  `ratio` is words a second divided by those of the one process, and
@@ -64,6 +72,7 @@ def throughputs(
         yield {
             "benchmark": benchmark.name,
             "workers": 1,
+            "shards": None,
             "delivery": _NONE,
             "snapshot_ms": None,
             "seconds": round(local.seconds, 3),
@@ -77,7 +86,12 @@ def throughputs(
         }
         for snapshot_ms in promise.snapshots_ms:
             path = folder / f"output-{snapshot_ms}.jsonl"
-            values = {"input": text, "sink": "file", "sink_path": f"'path' = '{path}',"}
+            option = "" if shards is None else f" 'shards' = '{shards}',"
+            values = {
+                "input": str(text),
+                "sink": "file",
+                "sink_path": f"'path' = '{path}',{option}",
+            }
             flags = ("--delivery", promise.delivery, "--snapshot-ms", str(snapshot_ms))
             state = folder / f"state-{snapshot_ms}"
             script = SCRIPTS / f"{benchmark.name}.sql"
@@ -89,6 +103,7 @@ def throughputs(
             yield {
                 "benchmark": benchmark.name,
                 "workers": workers,
+                "shards": shards,
                 "delivery": promise.delivery,
                 "snapshot_ms": snapshot_ms,
                 "seconds": round(seconds, 3),
@@ -100,5 +115,15 @@ def throughputs(
                 "recoveries": job.summary()["recoveries"],
                 "ratio": round(local.seconds / seconds, 3),
                 "cpu_seconds": job.seconds_by_process(),
-                "same_bytes": path.read_bytes() == expected,
+                "same_bytes": _written(script, values, path, shards) == expected,
             }
+
+
+def _written(script: Path, values: Mapping[str, str], path: Path, shards: int | None) -> bytes:
+    """Return what a run has written, in the total order."""
+    if shards is None:
+        return path.read_bytes()
+    [insert] = compile_job(read_script(str(script), values)).job.inserts
+    merged = io.BytesIO()
+    merge_shards(insert, shard_paths(insert, script.parent), merged)
+    return merged.getvalue()

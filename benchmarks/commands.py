@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 import click
 
 from fsql.benchmarks.flags import choice, number, numbers, picture, seconds, state_mib
+from fsql.compiler.connectors import SHARDS_MAX
 from fsql.console.commands import reporting
 from fsql.console.flags import delivery, snapshot_ms, workers
 
@@ -37,6 +38,11 @@ def _on_text(name: str, rows_are: str) -> Command:
         "Milliseconds between two snapshots; with commas, one after the other.",
         "1000",
     )
+    @click.option(
+        "--shards",
+        type=click.IntRange(1, SHARDS_MAX),
+        help="How many files the result goes to, on several processes.",
+    )
     @workers("How many.")
     @reporting
     def measured(reporter: Reporter, rate: int | None, workers: int, **flags: Any) -> None:  # noqa: ANN401
@@ -48,7 +54,7 @@ def _on_text(name: str, rows_are: str) -> Command:
         promise = Promise(flags["delivery"] or "exactly-once", flags["snapshot_ms"])
         if rate is None:
             benchmark = _benchmark(name)
-            _say(reporter, throughputs(benchmark, flags["rows"], workers, promise))
+            _say(reporter, throughputs(benchmark, flags["rows"], workers, promise, flags["shards"]))
             return
         if name != "inverted-index":
             raise click.UsageError("--rate on several processes is for inverted-index")
