@@ -99,24 +99,32 @@ def throughputs(
             with SnapshotTimes(state) as times, run as job:
                 job.wait()
             seconds = job.seconds()
-            begin = job.phase_at(RUNNING)
             yield {
                 "benchmark": benchmark.name,
                 "workers": workers,
                 "shards": shards,
                 "delivery": promise.delivery,
                 "snapshot_ms": snapshot_ms,
-                "seconds": round(seconds, 3),
-                "words_per_second": round(words / seconds),
-                **dict.fromkeys(_LATENCIES),
-                "peak_bytes": job.peak_bytes(),
-                "snapshots": job.summary()["snapshots"],
-                "longest_without_snapshot": round(times.longest_without(begin, begin + seconds), 3),
-                "recoveries": job.summary()["recoveries"],
+                **_fields(job, times, words),
                 "ratio": round(local.seconds / seconds, 3),
                 "cpu_seconds": job.seconds_by_process(),
                 "same_bytes": _written(script, values, path, shards) == expected,
             }
+
+
+def _fields(job: JobProcess, times: SnapshotTimes, words: int) -> dict[str, Any]:
+    """Return what was measured of a job."""
+    seconds = job.seconds()
+    begin = job.phase_at(RUNNING)
+    return {
+        "seconds": round(seconds, 3),
+        "words_per_second": round(words / seconds),
+        **dict.fromkeys(_LATENCIES),
+        "peak_bytes": job.peak_bytes(),
+        "snapshots": job.summary()["snapshots"],
+        "longest_without_snapshot": round(times.longest_without(begin, begin + seconds), 3),
+        "recoveries": job.summary()["recoveries"],
+    }
 
 
 def _written(script: Path, values: Mapping[str, str], path: Path, shards: int | None) -> bytes:
