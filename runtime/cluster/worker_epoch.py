@@ -217,7 +217,7 @@ class WorkerEpoch:
     def on_copied(self, event: BinsCopied | BinsNotCopied, now: float) -> list[WorkerEffect]:
         """Send the state of bins that go to another worker."""
         assert self._snapshots is not None
-        self._snapshots.on_copied(event)
+        self._snapshots.on_copied(event, now)
         return [*self._flush(now), *self._snapshots.next_work()]
 
     def send(self, items: Sequence[Item], now: float) -> list[WorkerEffect]:

@@ -107,10 +107,10 @@ class WorkerSnapshots:
         copy = self._ticks.on_preparation(prepare)
         return [] if copy is None else self._enqueue(copy)
 
-    def on_copied(self, event: BinsCopied | BinsNotCopied) -> None:
+    def on_copied(self, event: BinsCopied | BinsNotCopied, now: float) -> None:
         """Hand the state that was read back to its tick."""
         self._storing.popleft()
-        self._ticks.on_copied(event)
+        self._ticks.on_copied(event, now)
 
     def _enqueue(self, work: Store | CopyBins) -> list[Store | CopyBins]:
         """Return the work if the store is free."""

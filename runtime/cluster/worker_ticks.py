@@ -49,6 +49,8 @@ if TYPE_CHECKING:
 
 PART_SECONDS: Final = 0.005
 """How often a part of the state is sent, staged or dropped."""
+_PARTS_AT_ONCE: Final = 16
+"""How many parts are sent at most by a worker whose steps take longer than `PART_SECONDS`."""
 
 
 class _Tick:
@@ -122,16 +124,23 @@ class WorkerTicks:
         """Do one part of what is left; `is_behind` tells whether a peer has not taken what was sent."""
         if now < self.next_timer():
             return
+        due = min(1 + int((now - self._next_part) / PART_SECONDS), _PARTS_AT_ONCE)
         self._next_part = now + PART_SECONDS
         tick = self._tick
         if self._worker.foreign.is_released:
             self._worker.foreign.collect()
         elif tick is not None and self._may_stage(tick):
             self._stage_next(tick)
-        elif tick is not None and not is_behind(tick.copies.next_peer):
+        elif tick is not None:
+            self._send_parts(tick, due, is_behind)
+        self._report_if_prepared()
+
+    def _send_parts(self, tick: _Tick, due: int, is_behind: Callable[[int], bool]) -> None:
+        """Send the parts that are due: under load state changes faster than one part a step is sent."""
+        while due and tick.copies.has_more and not is_behind(tick.copies.next_peer):
             peer, state = tick.copies.take()
             self._put(peer, StatePart(tick.number, state, last=False))
-        self._report_if_prepared()
+            due -= 1
 
     def _report_if_prepared(self) -> None:
         tick = self._tick
@@ -155,7 +164,7 @@ class WorkerTicks:
         bins = all_of(self._tick.outgoing.values())
         return CopyBins(self._epoch, prepare.tick, bins, self.take_ownership())
 
-    def on_copied(self, event: BinsCopied | BinsNotCopied) -> None:
+    def on_copied(self, event: BinsCopied | BinsNotCopied, now: float) -> None:
         """Begin to send the stored state of the bins that go."""
         tick = self._tick
         if tick is None or event.tick != tick.number:
@@ -164,6 +173,7 @@ class WorkerTicks:
             self._put(COORDINATOR, TickDeclined(tick.number, event.reason))
             return
         tick.copies.on_stored_state(event.state)
+        self._next_part = now
         self._report_if_prepared()
 
     def on_snapshot(self, state: State, *, last: bool) -> None:
