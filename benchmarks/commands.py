@@ -100,14 +100,14 @@ def recovery(reporter: Reporter, picture: TextIO | None, **flags: Any) -> None: 
     For each kill: milliseconds from it until the loss was known, all workers were there again, outputs had
     answered, state was loaded, the first new row was there, and documents did not wait for others any more.
     """
-    from fsql.benchmarks.curve import latency_svg
+    from fsql.benchmarks.curve import Mark, latency_svg
     from fsql.benchmarks.recovery import Harm, recover
 
     recovered = recover(Harm(**flags))
     _say(reporter, recovered.fields())
     if picture is not None:
         run = recovered.run
-        kills = [at - run.start for at in recovered.kills]
+        kills = [Mark(at - run.start, "kill -9") for at in recovered.kills]
         title = f"latency, {flags['rate']} documents a second, {flags['workers']} workers"
         click.echo(latency_svg(title, run.due - run.start, run.late_ms, kills), picture, nl=False)
 
@@ -128,6 +128,35 @@ def migration(reporter: Reporter, **flags: Any) -> None:  # noqa: ANN401
     from fsql.benchmarks.migration import Migration, migrate
 
     _say(reporter, [migrate(Migration(**flags))])
+
+
+@bench.command(short_help="Load that changes, and the ticks that follow it.")
+@number("--rate", "Documents a second.", 50)
+@number("--peak-rate", "Documents a second during the peak.", 5000)
+@seconds("--seconds", "How long before the peak, and after it.", 15.0)
+@seconds("--peak-seconds", "How long the peak is.", 5.0)
+@number("--words", "Words of a document, on average.", 300)
+@snapshot_ms
+@click.option(
+    "--propose",
+    is_flag=True,
+    help="Begin with one worker, and propose two for the peak. Default: two, keys move by load.",
+)
+@picture
+@reporting
+def elastic(reporter: Reporter, picture: TextIO | None, **flags: Any) -> None:  # noqa: ANN401
+    """Let the load rise to a peak and fall again, and report the latency of each phase and each tick.
+
+    "gap_ms" is the longest time between two releases: in a phase, from the proposal of a tick until a second
+    after it, and of all.  "proposed_s" is in seconds from the first document.  "bytes_equal" says whether the
+    output is that of one worker without ticks.
+    """
+    from fsql.benchmarks.elastic import Elastic, measure_elastic
+
+    measured = measure_elastic(Elastic(**flags))
+    _say(reporter, measured.fields())
+    if picture is not None:
+        click.echo(measured.picture(), picture, nl=False)
 
 
 @bench.command(short_help="Both fold policies, one split behind the other.")

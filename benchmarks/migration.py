@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -91,8 +90,8 @@ def migrate(migration: Migration) -> dict[str, Any]:
     record = proposal.record
     assert record is not None
     begin = run.start + _WARM_UP * migration.seconds
-    quiet_gap, quiet_at = _longest_gap(run, begin, proposal.proposed_at)
-    gap, at = _longest_gap(run, proposal.proposed_at, proposal.ended_at + _AFTER_SECONDS)
+    quiet_gap, quiet_at = run.longest_gap(begin, proposal.proposed_at)
+    gap, at = run.longest_gap(proposal.proposed_at, proposal.ended_at + _AFTER_SECONDS)
     return {
         "benchmark": "migration",
         "state_mib": migration.state_mib,
@@ -114,19 +113,9 @@ def migrate(migration: Migration) -> dict[str, Any]:
     }
 
 
-def _longest_gap(run: PacedRun, begin: float, end: float) -> tuple[float, float]:
-    """Return the longest time between two releases in milliseconds, and its middle."""
-    times = [each.at for each in run.arrivals if begin <= each.at <= end]
-    gap, middle = max(
-        ((later - earlier, (later + earlier) / 2) for earlier, later in pairwise(times)),
-        default=(end - begin, (begin + end) / 2),
-    )
-    return round(gap * 1000, 1), middle
-
-
 def _latency_ms(run: PacedRun, begin: float, end: float) -> float | None:
     """Return the 99th percentile of the rows that were due in a time."""
-    late = run.late_ms[(run.due >= begin) & (run.due < end)]
+    late = run.late_ms_between(begin, end)
     return round(float(np.percentile(late, 99)), 1) if len(late) else None
 
 

@@ -13,6 +13,7 @@ import tempfile
 import time
 from contextlib import ExitStack
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -20,12 +21,14 @@ import numpy as np
 
 from fsql.benchmarks.arrivals import Arrivals
 from fsql.benchmarks.job_process import JobFailedError, JobProcess
+from fsql.connectors.generated.pace import Pace
 from fsql.runtime.cluster.manifest import manifest_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from fsql.benchmarks.arrivals import Arrival, Floats
+    from fsql.connectors.generated.pace import Peak
 
 SCRIPT: Final = Path(__file__).resolve().parents[1] / "queries" / "benchmarks" / "paced_index.sql"
 _LEAD_SECONDS: Final = 2.0
@@ -53,11 +56,18 @@ class Paced:
     """Further parameters of the script."""
     contracts: bool = True
     """Whether keys may move by load."""
+    peak: Peak | None = None
+    """The part of `seconds` with another rate, if there is one."""
 
     @property
     def documents(self) -> int:
         """Return how many documents there are."""
-        return self.backlog + max(1, int(self.rate * self.seconds))
+        return self.backlog + max(1, self.pace.rows_due(self.seconds) - 1)
+
+    @property
+    def pace(self) -> Pace:
+        """Return when documents fall due that are no backlog."""
+        return Pace(self.rate, self.peak)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +88,8 @@ class PacedRun:
     @property
     def due(self) -> Floats:
         """Return when each document was due."""
-        return self.start + np.arange(len(self.arrived)) / self.paced.rate
+        pace = self.paced.pace
+        return self.start + np.array([pace.due(row) for row in range(len(self.arrived))])
 
     @property
     def late_ms(self) -> Floats:
@@ -87,14 +98,26 @@ class PacedRun:
 
     def latency_ms(self) -> dict[str, float]:
         """Return the percentiles of the documents after the warm-up."""
-        late = self.late_ms[int(len(self.arrived) * _WARM_UP) :]
-        return {f"p{q}": round(float(np.percentile(late, q)), 3) for q in QUANTILES}
+        return percentiles(self.late_ms[int(len(self.arrived) * _WARM_UP) :])
+
+    def late_ms_between(self, begin: float, end: float) -> Floats:
+        """Return the latency of the documents that were due in a time, in milliseconds."""
+        return self.late_ms[(self.due >= begin) & (self.due < end)]
+
+    def longest_gap(self, begin: float, end: float) -> tuple[float, float]:
+        """Return the longest time between two releases in milliseconds, and its middle in seconds."""
+        times = [each.at for each in self.arrivals if begin <= each.at <= end]
+        gap, middle = max(
+            ((later - earlier, (later + earlier) / 2) for earlier, later in pairwise(times)),
+            default=(end - begin, (begin + end) / 2),
+        )
+        return round(gap * 1000, 1), middle
 
     def fields(self) -> dict[str, Any]:
         """Return it as the fields of one JSON object."""
         summary = self.job.summary()
         last = float(self.arrived[-1]) - self.start
-        percentiles = {f"latency_ms_{name}": ms for name, ms in self.latency_ms().items()}
+        latency = {f"latency_ms_{name}": ms for name, ms in self.latency_ms().items()}
         return {
             "workers": self.paced.workers,
             "delivery": self.paced.delivery,
@@ -102,7 +125,7 @@ class PacedRun:
             "rate": self.paced.rate,
             "documents": len(self.arrived),
             "words_per_second": round(_words(self.lines) / max(last, 1e-9)),
-            **percentiles,
+            **latency,
             "peak_bytes": self.job.peak_bytes(),
             "snapshots": summary["snapshots"],
             "recoveries": summary["recoveries"],
@@ -111,6 +134,11 @@ class PacedRun:
                 for name, seconds in self.job.seconds_by_process().items()
             },
         }
+
+
+def percentiles(late_ms: Floats) -> dict[str, float]:
+    """Return the percentiles of latencies."""
+    return {f"p{q}": round(float(np.percentile(late_ms, q)), 3) for q in QUANTILES}
 
 
 def run_paced(

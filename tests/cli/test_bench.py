@@ -201,6 +201,27 @@ def test_migration() -> None:
     assert measured["gap_ms"] > 0
 
 
+def test_elastic(tmp_path: Path) -> None:
+    picture = tmp_path / "elastic.svg"
+    load = ("--seconds", "1", "--peak-seconds", "1", "--peak-rate", "200", "--words", "20")
+    code, out, err = fsql("bench", "elastic", *load, "--propose", "--json", "--picture", picture)
+    assert (code, err) == (0, "")
+    *parts, run = [json.loads(line) for line in out.splitlines()]
+    assert [(part["phase"], part["documents"]) for part in parts[:3]] == [
+        ("before", 50),
+        ("peak", 200),
+        ("after", 50),
+    ]
+    ticks = parts[3:]  # a slow machine may come to the end of the input before a tick is taken
+    assert all(tick["moved_bins"] == 2048 or tick["refused"] for tick in ticks)
+    assert (run["documents"], run["ticks"], run["bytes_equal"]) == (300, len(ticks), True)
+    texts = [element.text for element in ElementTree.fromstring(picture.read_text()).iter()]
+    assert texts.count("200 documents/s") == 1
+    names = ["keys to workers 0, 1", "keys to worker 0"]
+    taken = [name for name, tick in zip(names, ticks, strict=False) if not tick["refused"]]
+    assert [text for text in texts if text in names] == taken
+
+
 def test_the_longest_time_without_a_snapshot(tmp_path: Path) -> None:
     manifests = tmp_path / "snapshots"
     begin = time.monotonic()
